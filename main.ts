@@ -82,12 +82,12 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const seat = await joinFleet({
     ...world,
     members: ports.store,
-    card: {
+    info: {
       ...{ role: settings.cluster.role, tags: settings.node.tags, weight: settings.node.weight },
       ...{ version: VERSION, format: FORMAT },
     },
     leaseTtlMs: kernel.lease_ttl_ms,
-    pulseHost: stores.redis === undefined ? null : clusterHost,
+    livenessHost: stores.redis === undefined ? null : clusterHost,
     advertiseHost: settings.cluster.advertise_host,
   });
   opened.defer(() => seat.close());
@@ -155,7 +155,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const operations = await openOperations({
     ...{ ...world, settings, fleet, runtime, controls, stores: ports },
     peers: () => peers.list(),
-    onDrained: () => clusterNode?.beatNow(),
+    onDrained: () => clusterNode?.heartbeatNow(),
     push: (id, address) => clusterNode?.push(id, address) ?? Promise.resolve(NOT_ENABLED),
   });
 
@@ -214,10 +214,10 @@ export async function startNode(input: NodeInput): Promise<Node> {
   );
   const addresses = await servers.listen();
   const { restUrl, clusterAddress } = addresses;
-  await fleet.changeCard({ restUrl, clusterAddress });
+  await fleet.changeInfo({ restUrl, clusterAddress });
   // Now that all is loaded: what it takes from others is answered for at once.
   await runtime.serve();
-  if (clusterAddress !== null) clusterNode?.enrol(clusterAddress);
+  if (clusterAddress !== null) clusterNode?.register(clusterAddress);
   // Node.js writes it when a process ends in order only: after a kill the next life would compile everything anew.
   flushCompileCache();
 

@@ -2,7 +2,7 @@ import type { DispatchApi } from '../actors/execution/dispatch-api.ts';
 import type { NodePeerApi } from '../actors/node-peer/api.ts';
 import type { ClusterApi } from '../cluster/api.ts';
 import type { ClusterNode } from '../cluster/cluster-node.ts';
-import { advertised } from '../cluster/pulse/pulse-server.ts';
+import { advertised } from '../cluster/failure-detector/liveness-server.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import { runtimeTable } from '../manifests/runtime-table/table.ts';
 import { CertificateFiles, type CertificateParts } from '../security/certificate-files.ts';

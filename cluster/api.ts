@@ -1,11 +1,11 @@
-import type { MemberCard } from './placement/fleet.ts';
+import type { MemberInfo } from './placement/fleet.ts';
 
 /** This node as it sees itself. */
 export interface LocalNode {
   readonly node_id: string;
   /** UUID of this life of the node. */
   readonly incarnation: string;
-  readonly role: MemberCard['role'];
+  readonly role: MemberInfo['role'];
   readonly tags: readonly string[];
   /** What /health/ready says. */
   readonly ready: boolean;
@@ -25,11 +25,11 @@ export interface LocalNode {
   readonly lease_age_ms: number;
 }
 
-/** A process that holds its node lease. `card` is null when it says what this version cannot read. */
+/** A process that holds its node lease. `info` is null when it says what this version cannot read. */
 export interface MemberStatus {
   readonly node_id: string;
   readonly incarnation: string;
-  readonly card: MemberCard | null;
+  readonly info: MemberInfo | null;
   /** How many partitions it should serve, by pool. */
   readonly partitions: Readonly<Record<string, number>>;
 }

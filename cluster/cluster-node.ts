@@ -11,15 +11,20 @@ import { createProofGuard } from '../security/node-proofs/guard.ts';
 import type { Pins } from '../security/node-proofs/proof.ts';
 import { createNodeTokens } from '../security/node-tokens.ts';
 import type { PushAnswer } from './api.ts';
-import { nodeCapabilities } from './enrolment/attestation.ts';
-import { clusterCredentials, openClusterCertificate } from './enrolment/channel.ts';
-import { createOwnToken, type Enrolment, type EnrolmentLog, startEnrolment } from './enrolment/enrolment.ts';
-import { type ConfigVerdict, createManagedConfig } from './enrolment/managed-config.ts';
-import { createClusterCalls } from './enrolment/routing-client.ts';
+import { startFailureDetector } from './failure-detector/failure-detector.ts';
+import { advertisedHost, hostPort, startLivenessServer } from './failure-detector/liveness-server.ts';
 import type { NodeControls } from './operations/node-controls.ts';
-import { FleetPlacement, type OwnCard } from './placement/fleet-placement.ts';
-import { advertisedHost, hostPort, startPulseServer } from './pulse/pulse-server.ts';
-import { startPulseWatch } from './pulse/pulse-watch.ts';
+import { FleetPlacement, type OwnMemberInfo } from './placement/fleet-placement.ts';
+import { nodeCapabilities } from './registration/attestation.ts';
+import { clusterCredentials, openClusterCertificate } from './registration/channel.ts';
+import { type ConfigVerdict, createManagedConfig } from './registration/managed-config.ts';
+import {
+  createControllerToken,
+  type Registration,
+  type RegistrationLog,
+  startRegistration,
+} from './registration/registration.ts';
+import { createClusterCalls } from './registration/routing-client.ts';
 
 export interface ClusterNodeParts {
   readonly settings: NodeSettings;
@@ -37,7 +42,7 @@ export interface ClusterNodeParts {
   /** What controllers manage now. */
   readonly managedConfig: () => Promise<string>;
   readonly clock: Clock;
-  readonly log: EnrolmentLog;
+  readonly log: RegistrationLog;
   readonly warn: (message: string, error: unknown) => void;
 }
 
@@ -52,9 +57,9 @@ export interface ClusterNode {
   /** PushConfig of what is in force to another node. */
   push(nodeId: string, grpcAddress: string): Promise<Omit<PushAnswer, 'node_id'>>;
   /** Registers with the controllers and stays so; `grpcAddress` is how others reach this node. Controllers do not. */
-  enrol(grpcAddress: string): void;
+  register(grpcAddress: string): void;
   /** Heartbeats before it is due: something changed. */
-  beatNow(): void;
+  heartbeatNow(): void;
   /** Deregisters. */
   close(): Promise<void>;
 }
@@ -93,11 +98,17 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
   const calls = createClusterCalls({
     controllers: null,
     credentials,
-    nodeToken: createOwnToken({ tokens, nodeId: node, role: 'CONTROLLER', publicKeyPem: key.publicKeyPem, clock }),
+    nodeToken: createControllerToken({
+      tokens,
+      nodeId: node,
+      role: 'CONTROLLER',
+      publicKeyPem: key.publicKeyPem,
+      clock,
+    }),
     privateKey: key.privateKey,
     clock,
   });
-  let enrolment: Enrolment | null = null;
+  let registration: Registration | null = null;
   return {
     tokens,
     proofs: createProofGuard({ node, pins: parts.pins, required: cluster.require_proof, clock }),
@@ -108,9 +119,9 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
       const verdict = await calls.pushConfig({ nodeId, grpcAddress }, await parts.managedConfig());
       return verdict.accepted ? { accepted: true, reason: null } : verdict;
     },
-    enrol(grpcAddress) {
+    register(grpcAddress) {
       if (role === 'CONTROLLER') return;
-      enrolment = startEnrolment({
+      registration = startRegistration({
         nodeId: node,
         role,
         // A hybrid that is told of no controllers is one itself.
@@ -132,9 +143,9 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
         clock,
       });
     },
-    beatNow: () => enrolment?.beatNow(),
+    heartbeatNow: () => registration?.heartbeatNow(),
     async close() {
-      await enrolment?.stop('graceful_shutdown');
+      await registration?.stop('graceful_shutdown');
       calls.close();
       certificate?.close();
     },
@@ -144,31 +155,31 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
 interface JoinFleetOptions {
   readonly members: Members;
   readonly node: string;
-  readonly card: Omit<OwnCard, 'pulse' | 'clusterAddress' | 'restUrl' | 'startedAt'>;
+  readonly info: Omit<OwnMemberInfo, 'pulse' | 'clusterAddress' | 'restUrl' | 'startedAt'>;
   readonly leaseTtlMs: number;
   /** Where the pulse listens; null: this node is not watched and watches nobody (one process on its own store). */
-  readonly pulseHost: string | null;
+  readonly livenessHost: string | null;
   readonly advertiseHost: string | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly warn: (message: string, error: unknown) => void;
 }
 
-interface FleetSeat {
+interface FleetMembership {
   readonly placement: FleetPlacement;
   /** Last of all: peers that cannot reach the pulse any more take this life for dead. */
   close(): Promise<void>;
 }
 
 /** This node's seat among the members: its placement, and the pulses that tell early when one of them dies. */
-export async function joinFleet(options: JoinFleetOptions): Promise<FleetSeat> {
-  const { members, node, leaseTtlMs, pulseHost, clock, random, warn } = options;
-  const card = { ...options.card, startedAt: clock.now(), pulse: null, clusterAddress: null, restUrl: null };
-  const placement = new FleetPlacement({ members, node, card, leaseTtlMs, clock, random, warn });
-  if (pulseHost === null) return { placement, close: async () => {} };
-  const server = await startPulseServer({ node, incarnation: placement.incarnation, host: pulseHost, warn });
-  await placement.changeCard({ pulse: hostPort(advertisedHost(options.advertiseHost, server.host), server.port) });
-  const watch = startPulseWatch({
+export async function joinFleet(options: JoinFleetOptions): Promise<FleetMembership> {
+  const { members, node, leaseTtlMs, livenessHost, clock, random, warn } = options;
+  const info = { ...options.info, startedAt: clock.now(), pulse: null, clusterAddress: null, restUrl: null };
+  const placement = new FleetPlacement({ members, node, info, leaseTtlMs, clock, random, warn });
+  if (livenessHost === null) return { placement, close: async () => {} };
+  const server = await startLivenessServer({ node, incarnation: placement.incarnation, host: livenessHost, warn });
+  await placement.changeInfo({ pulse: hostPort(advertisedHost(options.advertiseHost, server.host), server.port) });
+  const watch = startFailureDetector({
     node,
     clock,
     random,

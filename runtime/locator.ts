@@ -92,7 +92,7 @@ export interface Placement {
   /** Extends the node lease and looks at who is there. Throws `unavailable`; `lease_lost` when the node lease is gone. */
   assign(): Promise<Assignment>;
   /** Every life (`node/incarnation`) that held a node lease at the last look; none where no others are known. */
-  lives(): readonly string[];
+  incarnations(): readonly string[];
   /** Whether a node (`node`), or one life of it (`node/incarnation`), held its node lease at the last look. */
   isLive(holder: string): boolean;
   /**
@@ -143,7 +143,7 @@ export function solePlacement(store: Pick<ActorStore, 'pools'>, node: string, in
       const pools = await store.pools();
       return { wanted: new Set(pools.flatMap(partitionsOf)), queues: pools.map(({ pool }) => pool) };
     },
-    lives: () => [],
+    incarnations: () => [],
     isLive,
     isGone: async (holder) => !isLive(holder),
     hasEnded: async (holder) => !isLive(holder),

@@ -7,9 +7,9 @@ import { SvcError } from '../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../runtime/identity.ts';
 import type { RateLimits } from '../runtime/rate-limits.ts';
 import type { OverrideTarget, RateOverride, RateOverrides, RateUsage } from './api.ts';
-import { TtlCache, StaleIfErrorCache } from './ttl-cache.ts';
 import { countBound, countersOf, type OverridesOf, type RunningCounts, rateBuckets } from './rate-bounds.ts';
 import { isTenantSlug } from './tenant.ts';
+import { StaleIfErrorCache, TtlCache } from './ttl-cache.ts';
 
 /** Of the operators, so in their tenant. */
 const RATE_OVERRIDES: CollectionSpec = {
@@ -69,10 +69,7 @@ export async function openRateOverrides(parts: {
 
   return {
     async of({ tenant, subject }) {
-      const [ofTenant, ofUser] = await Promise.all([
-        cache.get(idOf({ tenant })),
-        cache.get(idOf({ tenant, subject })),
-      ]);
+      const [ofTenant, ofUser] = await Promise.all([cache.get(idOf({ tenant })), cache.get(idOf({ tenant, subject }))]);
       return { tenant: ofTenant, user: ofUser };
     },
 

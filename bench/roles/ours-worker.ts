@@ -37,9 +37,9 @@ const seat =
     : await joinFleet({
         members: store,
         node,
-        card: { role: 'hybrid', tags: [], weight: 1, version: 'bench', format: FORMAT },
+        info: { role: 'hybrid', tags: [], weight: 1, version: 'bench', format: FORMAT },
         leaseTtlMs: runtimeDefaults.leaseTtlMs,
-        pulseHost: null,
+        livenessHost: null,
         advertiseHost: undefined,
         clock: systemClock,
         random: systemRandom,

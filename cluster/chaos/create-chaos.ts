@@ -14,7 +14,7 @@ import {
   type FaultRequest,
 } from './api.ts';
 import { type ChaosSettings, checkFence, FaultActor } from './fault-actor.ts';
-import { CHAOS_FAULTS, ENDED, type FaultRecord, faultOf, REQUESTED, wordOf } from './fault-record.ts';
+import { CHAOS_FAULTS, ENDED, type FaultRecord, faultOf, REQUESTED, signalOf } from './fault-record.ts';
 
 export type { ChaosSettings } from './fault-actor.ts';
 
@@ -156,7 +156,7 @@ class FaultWait {
   async until(asked: FaultRecord): Promise<FaultRecord> {
     const deadline = this.#clock.monotonic() + PATIENCE_MS;
     for (let look = 0; this.#clock.monotonic() < deadline; look += 1) {
-      if (look % SAY_AGAIN_EVERY_LOOKS === 0) await this.#members.signal(asked.node, wordOf(asked.id));
+      if (look % SAY_AGAIN_EVERY_LOOKS === 0) await this.#members.signal(asked.node, signalOf(asked.id));
       const now = await this.#records.get(SYSTEM_TENANT, asked.id);
       if (now?.version === ENDED) return doneOrThrown(now);
       await this.#pause();

@@ -4,7 +4,7 @@ import type { Collection } from '../../runtime/documents.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { type FaultPort, MAX_FREEZE_MS } from './api.ts';
-import { ENDED, type FaultRecord, idOfWord, REQUESTED, TAKEN } from './fault-record.ts';
+import { ENDED, type FaultRecord, idOfSignal, REQUESTED, TAKEN } from './fault-record.ts';
 
 /** What ends or blocks the process comes so much later than its record, so that an answer on its way gets out. */
 const LAST_WORDS_MS = 200;
@@ -28,7 +28,7 @@ export class FaultActor {
 
   /** Hears a word of another node or of this one. */
   hear(word: string): void {
-    const id = idOfWord(word);
+    const id = idOfSignal(word);
     if (id === null) return;
     this.#take(id).catch((error: unknown) => this.#parts.warn(`fault ${id} was not carried out`, error));
   }

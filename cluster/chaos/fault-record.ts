@@ -45,10 +45,10 @@ export function faultOf(record: FaultRecord): Fault {
 const WORD = 'chaos:';
 
 /** The word that tells a node to look at a record (`Members.signal`). It carries no order itself. */
-export const wordOf = (id: string): string => `${WORD}${id}`;
+export const signalOf = (id: string): string => `${WORD}${id}`;
 
 /** Null for words of others. */
-export const idOfWord = (word: string): string | null =>
+export const idOfSignal = (word: string): string | null =>
   word.startsWith(WORD) && word.length <= 200 ? word.slice(WORD.length) : null;
 
 /** Faults on purpose, done to this process and its kernel. */

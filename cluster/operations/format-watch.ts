@@ -17,7 +17,7 @@ export interface FormatWatchParts {
 
 const AGAIN_MS = 2_000;
 
-const isOlder = ({ card }: FleetMember): boolean => card !== null && (card.format ?? 1) < FORMAT;
+const isOlder = ({ info }: FleetMember): boolean => info !== null && (info.format ?? 1) < FORMAT;
 
 /**
  * Expand, then contract: formats change in two steps, so that a fleet is upgraded node by node. The second step is taken by

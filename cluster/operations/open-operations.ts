@@ -12,7 +12,7 @@ import type { ClusterApi, LocalNode, PushAnswer } from '../api.ts';
 import type { ChaosApi } from '../chaos/api.ts';
 import { createChaos } from '../chaos/create-chaos.ts';
 import { kernelFaults } from '../chaos/fault-record.ts';
-import type { MemberCard } from '../placement/fleet.ts';
+import type { MemberInfo } from '../placement/fleet.ts';
 import type { FleetPlacement } from '../placement/fleet-placement.ts';
 import type { NodeControls } from './node-controls.ts';
 
@@ -45,7 +45,7 @@ export async function openOperations(parts: OperationsParts): Promise<Operations
   const faults = kernelFaults(runtime, fleet);
   const { documents } = stores;
   const chaos = await createChaos({ members, documents, node, faults, settings: settings.chaos, clock, random, warn });
-  const unhear = onOperatorWord(members, node, ({ operator, reason }) => {
+  const unhear = onOperatorCommand(members, node, ({ operator, reason }) => {
     if (operator === 'shutdown') controls.shutDown(reason);
     else
       controls.drain().then(parts.onDrained, (thrown: unknown) => {
@@ -66,7 +66,7 @@ export async function openOperations(parts: OperationsParts): Promise<Operations
 function localNode(parts: {
   readonly node: string;
   readonly incarnation: string;
-  readonly role: MemberCard['role'];
+  readonly role: MemberInfo['role'];
   readonly runtime: Runtime;
   readonly controls: NodeControls;
 }): LocalNode {
@@ -122,7 +122,7 @@ function createClusterApi(parts: ClusterApiParts): ClusterApi {
   const { fleet, members, clock, local, peers, push } = parts;
 
   /** Repeats the word until `done`: a signal may be lost. */
-  async function tell(nodeId: string, word: OperatorWord, done: (life: string) => Promise<boolean>): Promise<void> {
+  async function tell(nodeId: string, word: OperatorCommand, done: (life: string) => Promise<boolean>): Promise<void> {
     const life = (await members.members()).find(({ node }) => node === nodeId)?.incarnation;
     if (life === undefined) throw new SvcError('not_found', `no live node ${nodeId}`);
     const deadline = clock.monotonic() + TOLD_WITHIN_MS;
@@ -136,7 +136,7 @@ function createClusterApi(parts: ClusterApiParts): ClusterApi {
 
   const drains = async (nodeId: string, life: string): Promise<boolean> => {
     const found = (await fleet.view()).members.find(({ node_id }) => node_id === nodeId);
-    return found?.incarnation !== life || found.card?.draining === true;
+    return found?.incarnation !== life || found.info?.draining === true;
   };
 
   return {
@@ -167,29 +167,29 @@ function createClusterApi(parts: ClusterApiParts): ClusterApi {
 }
 
 /** Hears what operators tell this node. */
-function onOperatorWord(
+function onOperatorCommand(
   members: Pick<Members, 'onSignal'>,
   node: string,
-  hear: (word: OperatorWord) => void,
+  hear: (word: OperatorCommand) => void,
 ): Unsubscribe {
   return members.onSignal(node, (text) => {
-    const word = parseOperatorWord(text);
+    const word = parseOperatorCommand(text);
     if (word !== null) hear(word);
   });
 }
 
 /** What an operator tells one node through the store's signals. May be lost; whoever sends it looks whether it worked. */
-const OperatorWord = z.object({
+const OperatorCommand = z.object({
   operator: z.enum(['drain', 'shutdown']),
   reason: z.string().max(1_000),
 });
 
-type OperatorWord = z.output<typeof OperatorWord>;
+type OperatorCommand = z.output<typeof OperatorCommand>;
 
 /** Null for words of others. */
-function parseOperatorWord(text: string): OperatorWord | null {
+function parseOperatorCommand(text: string): OperatorCommand | null {
   try {
-    return OperatorWord.safeParse(JSON.parse(text)).data ?? null;
+    return OperatorCommand.safeParse(JSON.parse(text)).data ?? null;
   } catch {
     // Signals are shared; what is not JSON is somebody else's.
     return null;

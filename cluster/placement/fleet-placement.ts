@@ -6,20 +6,20 @@ import { type Assignment, type Placement, tagsOfPool } from '../../runtime/locat
 import type { Members } from '../../runtime/members.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { ClusterStatus, MemberStatus, PoolStatus, WaitingFor } from '../api.ts';
-import { type Fleet, type FleetMember, isServing, type MemberCard } from './fleet.ts';
-import { FleetLooks, type FleetWord, parseFleetWord } from './fleet-looks.ts';
+import { type Fleet, type FleetMember, isServing, type MemberInfo } from './fleet.ts';
+import { type FleetHint, MembershipPoller, parseFleetHint } from './membership-poller.ts';
 
 /** Every node defines its pools before it joins: a store that knows none lost all it had. */
 const EMPTIED = 'the store knows no pools: it was emptied under this node, and what ran is lost; restart the nodes';
 
 /** What a node says of itself; whether it drains is said by `drain`. */
-export type OwnCard = Omit<MemberCard, 'draining'>;
+export type OwnMemberInfo = Omit<MemberInfo, 'draining'>;
 
 interface FleetPlacementOptions {
   readonly members: Members;
   /** Node id, the same over restarts. */
   readonly node: string;
-  readonly card: OwnCard;
+  readonly info: OwnMemberInfo;
   readonly leaseTtlMs: number;
   readonly clock: Clock;
   readonly random: Random;
@@ -34,11 +34,11 @@ interface FleetPlacementOptions {
 export class FleetPlacement implements Placement {
   readonly incarnation: string;
   readonly #options: FleetPlacementOptions;
-  #card: MemberCard;
+  #info: MemberInfo;
   #joined = false;
   /** The life of this node that had the node lease before. */
   #earlier: string | null = null;
-  readonly #looks: FleetLooks;
+  readonly #poller: MembershipPoller;
   readonly #wakes = new Set<() => void>();
   readonly #watchers = new Set<(members: readonly FleetMember[]) => void>();
   #deafen: Unsubscribe | null = null;
@@ -46,9 +46,9 @@ export class FleetPlacement implements Placement {
 
   constructor(options: FleetPlacementOptions) {
     this.#options = options;
-    this.#card = { ...options.card, draining: false };
+    this.#info = { ...options.info, draining: false };
     this.incarnation = options.random.uuid();
-    this.#looks = new FleetLooks({
+    this.#poller = new MembershipPoller({
       ...options,
       onSeen: (fleet) => {
         for (const watch of this.#watchers) watch(fleet.members);
@@ -72,23 +72,23 @@ export class FleetPlacement implements Placement {
    */
   async assign(): Promise<Assignment> {
     if (!(await this.#announce(false))) throw await this.#lost();
-    const fleet = await this.#looks.look();
+    const fleet = await this.#poller.look();
     if (fleet.pools.length === 0) throw new SvcError('unavailable', EMPTIED);
     return fleet.assignmentOf(this.#options.node);
   }
 
   isLive(holder: string): boolean {
     // Before the first look nobody is known to be dead.
-    return this.#looks.fleet?.isLive(holder) ?? true;
+    return this.#poller.fleet?.isLive(holder) ?? true;
   }
 
-  lives(): readonly string[] {
-    return this.#looks.fleet?.lives ?? [];
+  incarnations(): readonly string[] {
+    return this.#poller.fleet?.incarnations ?? [];
   }
 
   async isGone(holder: string): Promise<boolean> {
     if (this.isLive(holder)) return false;
-    return !(await this.#looks.fresh()).isLive(holder);
+    return !(await this.#poller.fresh()).isLive(holder);
   }
 
   async hasEnded(holder: string): Promise<boolean> {
@@ -98,8 +98,8 @@ export class FleetPlacement implements Placement {
   }
 
   async isServed(pool: string): Promise<boolean> {
-    if (this.#looks.fleet?.isServed(pool) === true) return true;
-    return (await this.#looks.fresh()).isServed(pool);
+    if (this.#poller.fleet?.isServed(pool) === true) return true;
+    return (await this.#poller.fresh()).isServed(pool);
   }
 
   onChange(wake: () => void): Unsubscribe {
@@ -124,21 +124,21 @@ export class FleetPlacement implements Placement {
 
   /** New tags, from now on: its pools change hands without a restart. Throws `unavailable`; the next renewal says it then. */
   setTags(tags: readonly string[]): Promise<void> {
-    return this.changeCard({ tags: [...tags] });
+    return this.changeInfo({ tags: [...tags] });
   }
 
   /** For what is known only after the start, such as a port that the system chose. Throws `unavailable` as above. */
-  async changeCard(change: Partial<OwnCard>): Promise<void> {
-    await this.#become({ ...this.#card, ...change });
+  async changeInfo(change: Partial<OwnMemberInfo>): Promise<void> {
+    await this.#become({ ...this.#info, ...change });
   }
 
   async drain(): Promise<void> {
-    await this.#become({ ...this.#card, draining: true });
+    await this.#become({ ...this.#info, draining: true });
   }
 
   async leave(): Promise<void> {
     this.#joined = false;
-    this.#looks.stop();
+    this.#poller.stop();
     if (await this.#options.members.retire(this.#options.node, this.incarnation)) await this.#tell('left');
   }
 
@@ -153,26 +153,26 @@ export class FleetPlacement implements Placement {
   /** Calls back with the live members, at once when they are known and whenever a look saw a change. */
   onMembers(watch: (members: readonly FleetMember[]) => void): Unsubscribe {
     this.#watchers.add(watch);
-    const { fleet } = this.#looks;
+    const { fleet } = this.#poller;
     if (fleet !== null) watch(fleet.members);
     return () => this.#watchers.delete(watch);
   }
 
   /** The operators' view; looks anew. Throws `unavailable`. */
   async view(): Promise<ClusterStatus> {
-    return statusOf(await this.#looks.unasked());
+    return statusOf(await this.#poller.unasked());
   }
 
   /** The member that should hold a partition now; null when none may. Looks anew. Throws `unavailable`. */
   async holderOf(partition: Partition): Promise<string | null> {
-    const fleet = await this.#looks.unasked();
+    const fleet = await this.#poller.unasked();
     const layout = fleet.pools.find(({ pool }) => pool === poolOf(partition));
     const holder = layout === undefined ? '' : fleet.holdersOf(layout)[Number(partition.slice(layout.pool.length + 1))];
     return holder === undefined || holder === '' ? null : holder;
   }
 
-  async #become(card: MemberCard): Promise<void> {
-    this.#card = card;
+  async #become(info: MemberInfo): Promise<void> {
+    this.#info = info;
     if (!this.#joined) return;
     // A lease that was lost meanwhile shows at the next `assign`; what this node is then goes with its next `join`.
     if (await this.#announce(false)) await this.#tell('changed');
@@ -182,7 +182,7 @@ export class FleetPlacement implements Placement {
   #announce(first: boolean): Promise<boolean> {
     const { members, node, leaseTtlMs } = this.#options;
     return members.announce(
-      { node, incarnation: this.incarnation, card: JSON.stringify(this.#card) },
+      { node, incarnation: this.incarnation, card: JSON.stringify(this.#info) },
       leaseTtlMs,
       first,
     );
@@ -203,8 +203,8 @@ export class FleetPlacement implements Placement {
     return (await members.members()).find((member) => member.node === node)?.incarnation;
   }
 
-  async #tell(fleet: FleetWord['fleet']): Promise<void> {
-    const word: FleetWord = { fleet, by: this.incarnation };
+  async #tell(fleet: FleetHint['fleet']): Promise<void> {
+    const word: FleetHint = { fleet, by: this.incarnation };
     try {
       await this.#options.members.signal(null, JSON.stringify(word));
     } catch (error) {
@@ -213,10 +213,10 @@ export class FleetPlacement implements Placement {
   }
 
   #hear(text: string): void {
-    const word = parseFleetWord(text);
+    const word = parseFleetHint(text);
     if (word === null || word.by === this.incarnation) return;
-    this.#looks.readAll();
-    this.#ring(this.#looks.spreadMs);
+    this.#poller.readAll();
+    this.#ring(this.#poller.spreadMs);
   }
 
   /** At most one ring a turn of the event loop: many words come together when a node goes. */
@@ -240,14 +240,14 @@ function statusOf(fleet: Fleet): ClusterStatus {
       if (count !== undefined) count[layout.pool] = (count[layout.pool] ?? 0) + 1;
     }
   }
-  const members = fleet.members.map(({ node, incarnation, card }): MemberStatus => {
+  const members = fleet.members.map(({ node, incarnation, info }): MemberStatus => {
     // A pool that the member may serve is named even when it holds nothing of it.
     const pools = fleet.pools.map(({ pool }): [string, number] => [pool, counts.get(node)?.[pool] ?? 0]);
-    const member = { node, incarnation, card };
+    const member = { node, incarnation, info };
     return {
       node_id: node,
       incarnation,
-      card,
+      info,
       partitions: Object.fromEntries(pools.filter(([pool]) => isServing(member, pool))),
     };
   });

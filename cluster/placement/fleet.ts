@@ -8,12 +8,12 @@ import { assign } from './assign.ts';
 export interface FleetMember {
   readonly node: string;
   readonly incarnation: string;
-  readonly card: MemberCard | null;
+  readonly info: MemberInfo | null;
 }
 
 /** Which pools a member may serve. */
 export const isServing = (member: FleetMember, pool: string): boolean =>
-  member.card !== null && isEligible(pool, member.card);
+  member.info !== null && isEligible(pool, member.info);
 
 /** Who holds what of one pool, and of which candidates that was computed. */
 interface Shared {
@@ -28,23 +28,23 @@ export class Fleet {
   /** Equal for two looks that saw the same. */
   readonly key: string;
   /** `node/incarnation` of each. */
-  readonly lives: readonly string[];
-  readonly #lives: ReadonlySet<string>;
+  readonly incarnations: readonly string[];
+  readonly #live: ReadonlySet<string>;
   readonly #shared = new Map<string, Shared>();
   #answer: { readonly node: string; readonly assignment: Assignment } | null = null;
 
   constructor(members: readonly Member[], pools: readonly PoolLayout[], before: Fleet | null) {
-    this.members = members.map(({ node, incarnation, card }) => ({ node, incarnation, card: readCard(card) }));
+    this.members = members.map(({ node, incarnation, card }) => ({ node, incarnation, info: readInfo(card) }));
     this.pools = pools;
     this.key = keyOf(members, pools);
-    this.lives = members.map(({ node, incarnation }) => `${node}/${incarnation}`);
-    this.#lives = new Set([...this.lives, ...members.map(({ node }) => node)]);
+    this.incarnations = members.map(({ node, incarnation }) => `${node}/${incarnation}`);
+    this.#live = new Set([...this.incarnations, ...members.map(({ node }) => node)]);
     for (const [pool, shared] of before === null ? [] : before.#shared) this.#shared.set(pool, shared);
   }
 
   /** `node`, or one life of it: `node/incarnation`. */
   isLive(holder: string): boolean {
-    return this.#lives.has(holder);
+    return this.#live.has(holder);
   }
 
   isServed(pool: string): boolean {
@@ -66,7 +66,7 @@ export class Fleet {
   /** The node of each partition of a pool, by its number; empty when nobody may serve it. */
   holdersOf(layout: PoolLayout): readonly string[] {
     const candidates = this.members.flatMap((member) =>
-      member.card !== null && isServing(member, layout.pool) ? [{ node: member.node, weight: member.card.weight }] : [],
+      member.info !== null && isServing(member, layout.pool) ? [{ node: member.node, weight: member.info.weight }] : [],
     );
     const key = JSON.stringify([layout.partitions, candidates]);
     const known = this.#shared.get(layout.pool);
@@ -80,9 +80,9 @@ export class Fleet {
 export const keyOf = (members: readonly Member[], pools: readonly PoolLayout[]): string =>
   JSON.stringify([members.map(({ node, incarnation, card }) => [node, incarnation, card]), pools]);
 
-function readCard(text: string): MemberCard | null {
+function readInfo(text: string): MemberInfo | null {
   try {
-    return MemberCard.safeParse(JSON.parse(text)).data ?? null;
+    return MemberInfo.safeParse(JSON.parse(text)).data ?? null;
   } catch {
     // Not JSON: a version that this one does not know.
     return null;
@@ -90,17 +90,17 @@ function readCard(text: string): MemberCard | null {
 }
 
 /** Whether a member may serve a pool (P1). A draining one serves nothing. */
-function isEligible(pool: string, card: MemberCard): boolean {
-  if (card.draining) return false;
-  if (pool === 'system') return card.role !== 'worker';
-  return card.role !== 'controller' && tagsOfPool(pool).every((tag) => card.tags.includes(tag));
+function isEligible(pool: string, info: MemberInfo): boolean {
+  if (info.draining) return false;
+  if (pool === 'system') return info.role !== 'worker';
+  return info.role !== 'controller' && tagsOfPool(pool).every((tag) => info.tags.includes(tag));
 }
 
 /**
  * What a member tells the others with its node lease (P2). Additive: a reader ignores what it does not know, so
  * that nodes of different versions share a fleet.
  */
-export const MemberCard = z.object({
+export const MemberInfo = z.object({
   role: z.enum(['controller', 'worker', 'hybrid']),
   tags: z.array(z.string()).max(64),
   /** Share beside other members of the same pool. */
@@ -120,4 +120,4 @@ export const MemberCard = z.object({
   restUrl: z.string().nullable(),
 });
 
-export type MemberCard = z.output<typeof MemberCard>;
+export type MemberInfo = z.output<typeof MemberInfo>;

@@ -94,7 +94,7 @@ export class Dispatcher {
     const { store, node, placement, leaseRenewMs, pollMs, unreadMs } = this.#options;
     this.#unsubscribe = store.onBell(node, (log) => this.ring(log));
     await this.#holdings.start();
-    this.#lives = new Set(placement.lives());
+    this.#lives = new Set(placement.incarnations());
     this.#unplace = placement.onChange(() => {
       // The look at who is there comes with the first; who is gone is known behind it.
       const adjusted = this.#holdings
@@ -137,7 +137,7 @@ export class Dispatcher {
 
   /** A node that died may have run effects, or held jobs, of partitions that stay here. */
   async #sweepForGone(): Promise<void> {
-    const lives = this.#options.placement.lives();
+    const lives = this.#options.placement.incarnations();
     const gone = [...this.#lives].find((life) => !lives.includes(life));
     this.#lives = new Set(lives);
     if (gone !== undefined) await this.#sweeps.sweep(gone);

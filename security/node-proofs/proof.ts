@@ -5,8 +5,8 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
-import { StaleIfErrorCache } from '../ttl-cache.ts';
 import type { NodeIdentity } from '../node-tokens.ts';
+import { StaleIfErrorCache } from '../ttl-cache.ts';
 
 /** Metadata of a call between nodes that carries its proof. */
 export const PROOF_KEY = 'svc-proof';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { wordOf } from '../../cluster/chaos/fault-record.ts';
+import { signalOf } from '../../cluster/chaos/fault-record.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { ACTOR, ADMIN, chaosScene, hurriedClock, ON } from './chaos-scene.ts';
 
@@ -98,7 +98,7 @@ describe('faults on purpose', () => {
     await using at = await chaosScene();
     const { chaos, faults } = await at.node('a');
     const { id } = await chaos.inject({ kind: 'kill-actor', address: ACTOR }, ADMIN);
-    for (let n = 0; n < 5; n += 1) await at.stores.store.signal('a', wordOf(id));
+    for (let n = 0; n < 5; n += 1) await at.stores.store.signal('a', signalOf(id));
     await chaos.inject({ kind: 'kill-owner', address: ACTOR }, ADMIN);
     assert.deepEqual(faults.acts, [`kill ${ACTOR}`, 'drop default:7']);
   });
@@ -106,7 +106,7 @@ describe('faults on purpose', () => {
   it('a word without a record orders nothing', async () => {
     await using at = await chaosScene();
     const { chaos, faults } = await at.node('a');
-    for (const word of [wordOf('unknown'), 'chaos:', 'kill-node', '{"kind":"kill-node"}']) {
+    for (const word of [signalOf('unknown'), 'chaos:', 'kill-node', '{"kind":"kill-node"}']) {
       await at.stores.store.signal('a', word);
     }
     await chaos.inject({ kind: 'kill-actor', address: ACTOR }, ADMIN);
@@ -126,7 +126,7 @@ describe('faults on purpose', () => {
     const [fault] = (await chaos.list(1)).faults;
     assert.deepEqual([fault?.state, fault?.node], ['refused', 'deaf']);
     const late = await at.node('deaf');
-    await at.stores.store.signal('deaf', wordOf(fault?.id ?? ''));
+    await at.stores.store.signal('deaf', signalOf(fault?.id ?? ''));
     await late.chaos.inject({ kind: 'kill-owner', address: ACTOR }, ADMIN);
     assert.deepEqual(late.faults.acts, ['drop default:7']);
   });

@@ -26,7 +26,7 @@ import { openNodeEnvelope } from '../../security/node-envelope.ts';
  * Stands in for `transport/grpc/cluster` with the node-peer actors behind it: the same service on a real socket, with
  * nonces, signatures, tokens and envelopes checked for real. It is here for what the real one does not do on demand:
  * answers that fail, hang or never come, tokens that live a second, state that is lost, configurations with a wrong hash.
- * What the real one promises is held by its own tests and by `enrolment-real.test.ts`.
+ * What the real one promises is held by its own tests and by `registration-real.test.ts`.
  */
 
 export type Method = 'AttestNode' | 'ChallengeNode' | 'RegisterNode' | 'Heartbeat' | 'DeregisterNode' | 'SyncConfig';
@@ -223,7 +223,7 @@ function beginAttestation(fleet: FleetState, { request, metadata }: ServerUnaryC
   if (fleet.joinToken !== null && metadata.get('svc-join-token')[0] !== fleet.joinToken) {
     throw new SvcError('forbidden', 'the join token is wrong');
   }
-  if (role === NodeRole.CONTROLLER) throw new SvcError('forbidden', 'controllers do not enrol');
+  if (role === NodeRole.CONTROLLER) throw new SvcError('forbidden', 'controllers do not register');
   if ((fleet.pinned.get(nodeId) ?? pem) !== pem)
     throw new SvcError('forbidden', 'another key is pinned to this node id');
   const nonce = randomBytes(32).toString('base64url');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { FleetPlacement, type OwnCard } from '../../cluster/placement/fleet-placement.ts';
+import { FleetPlacement, type OwnMemberInfo } from '../../cluster/placement/fleet-placement.ts';
 import type { ActorStore } from '../../runtime/actor-store.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
@@ -16,7 +16,7 @@ export interface FleetStores {
   close(): Promise<void>;
 }
 
-const card = (change: Partial<OwnCard> = {}): OwnCard => ({
+const card = (change: Partial<OwnMemberInfo> = {}): OwnMemberInfo => ({
   role: 'hybrid',
   tags: [],
   weight: 1,
@@ -45,13 +45,13 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
 
     /** Nodes take turns over the two ways. */
     let made = 0;
-    const nodeOf = (node: string, change: Partial<OwnCard> = {}, leaseTtlMs = 60_000): FleetPlacement => {
+    const nodeOf = (node: string, change: Partial<OwnMemberInfo> = {}, leaseTtlMs = 60_000): FleetPlacement => {
       const members = world.stores[made++ % 2 === 0 ? 0 : 1];
       const warn = (message: string, error: unknown): void => assert.fail(`${message} ${String(error)}`);
       return new FleetPlacement({
         members,
         node,
-        card: card(change),
+        info: card(change),
         leaseTtlMs,
         clock: systemClock,
         random: systemRandom,
@@ -319,7 +319,7 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
           { node_id: 'two', partitions: { default: 64 } },
         ],
       );
-      assert.equal(members[1]?.card?.version, '1.2.3');
+      assert.equal(members[1]?.info?.version, '1.2.3');
       const waiting = pools.find(({ pool }) => pool === '+gpu+zone:eu');
       assert.deepEqual(waiting?.waiting_for, {
         tags: ['gpu', 'zone:eu'],
@@ -338,7 +338,7 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
       assert.equal((await wanted(node)).length, 72);
       const { members } = await node.view();
       assert.deepEqual(
-        members.map(({ node_id, card: said }) => [node_id, said === null]),
+        members.map(({ node_id, info: said }) => [node_id, said === null]),
         [
           ['n', false],
           ['odd', true],

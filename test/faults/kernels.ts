@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { MemberCard } from '../../cluster/placement/fleet.ts';
+import type { MemberInfo } from '../../cluster/placement/fleet.ts';
 import { FleetPlacement } from '../../cluster/placement/fleet-placement.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { ActorDefinition } from '../../runtime/define-actor.ts';
@@ -16,7 +16,7 @@ import { type RedisServer, type RedisServerOptions, startRedis } from '../suppor
 export interface KernelParts {
   readonly definitions: readonly ActorDefinition[];
   readonly handlers?: readonly EffectHandler[];
-  readonly card?: Partial<MemberCard>;
+  readonly info?: Partial<MemberInfo>;
   /** Replaces ports that the kernel sees. */
   readonly bend?: (stores: OpenStores) => Partial<OpenStores>;
   /** With 1 every effect takes the way over a job: no place is kept for what the node itself asked. */
@@ -39,7 +39,7 @@ export interface Kernels extends AsyncDisposable {
 
 export const PARTITIONS = 8;
 
-const CARD: Omit<MemberCard, 'draining'> = {
+const CARD: Omit<MemberInfo, 'draining'> = {
   role: 'hybrid',
   tags: [],
   weight: 1,
@@ -57,7 +57,7 @@ export async function openKernels(redisOptions: RedisServerOptions = { appendfsy
   const running = new Set<Kernel>();
   return {
     redis,
-    async start(name, { definitions, handlers = [], card = {}, bend = () => ({}), effectConcurrency = 32 }) {
+    async start(name, { definitions, handlers = [], info = {}, bend = () => ({}), effectConcurrency = 32 }) {
       const warnings: string[] = [];
       const warn = (message: string, error: unknown): void => {
         warnings.push(`${message} ${error instanceof Error ? error.message : ''}`);
@@ -67,7 +67,7 @@ export async function openKernels(redisOptions: RedisServerOptions = { appendfsy
       const world = { node: name, clock: systemClock, random: systemRandom, warn };
       const ports = { ...stores, ...bend(stores) };
       const leaseTtlMs = 3_000;
-      const placement = new FleetPlacement({ ...world, members: ports.store, card: { ...CARD, ...card }, leaseTtlMs });
+      const placement = new FleetPlacement({ ...world, members: ports.store, info: { ...CARD, ...info }, leaseTtlMs });
       const settings = {
         partitions: PARTITIONS,
         systemPartitions: 2,

@@ -149,7 +149,7 @@ describe('versions that share a fleet', { skip, timeout: 120_000 }, () => {
       const view = await node.placement.view();
       return view.members.length === 2 && view;
     });
-    assert.equal(members.find((member) => member.node_id === 'stranger')?.card, null);
+    assert.equal(members.find((member) => member.node_id === 'stranger')?.info, null);
     assert.equal(node.placement.isLive('stranger'), true);
     assert.equal(node.runtime.held().length, PARTITIONS + 2, 'this node holds all partitions');
     assert.equal(await node.runtime.client.ask(addressOf('counter', 'acme', randomUUID()), 'Add', { by: 1 }), 1);

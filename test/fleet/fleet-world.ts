@@ -8,7 +8,7 @@ import {
   type ExecutionDocument,
 } from '../../actors/execution/api.ts';
 import { execution } from '../../actors/execution/definition.ts';
-import type { MemberCard } from '../../cluster/placement/fleet.ts';
+import type { MemberInfo } from '../../cluster/placement/fleet.ts';
 import { FleetPlacement } from '../../cluster/placement/fleet-placement.ts';
 import { createModelEffect } from '../../effects/models/model-effect.ts';
 import { systemClock } from '../../runtime/clock.ts';
@@ -37,7 +37,7 @@ export interface FleetNode {
 }
 
 export interface FleetWorld extends AsyncDisposable {
-  node(name: string, card?: Partial<MemberCard>, effects?: readonly EffectHandler[]): Promise<FleetNode>;
+  node(name: string, info?: Partial<MemberInfo>, effects?: readonly EffectHandler[]): Promise<FleetNode>;
 }
 
 /** Several kernels over one real Redis and one MongoDB-wire server. */
@@ -47,7 +47,7 @@ export async function openFleetWorld(): Promise<FleetWorld> {
   const nodes = new Set<FleetNode>();
   const settings = scriptedSettings(new URL('./script.yaml', import.meta.url));
   return {
-    async node(name, card = {}, effects = []) {
+    async node(name, info = {}, effects = []) {
       const warnings: string[] = [];
       const warn = (message: string, error: unknown): void => {
         warnings.push(`${message} ${error instanceof Error ? error.message : ''}`);
@@ -57,7 +57,7 @@ export async function openFleetWorld(): Promise<FleetWorld> {
       const placement = new FleetPlacement({
         members: stores.store,
         node: name,
-        card: { ...CARD, ...card },
+        info: { ...CARD, ...info },
         leaseTtlMs: 6_000,
         clock: systemClock,
         random: systemRandom,
@@ -103,7 +103,7 @@ export async function openFleetWorld(): Promise<FleetWorld> {
   };
 }
 
-const CARD: Omit<MemberCard, 'draining'> = {
+const CARD: Omit<MemberInfo, 'draining'> = {
   role: 'hybrid',
   tags: [],
   weight: 1,

@@ -31,7 +31,7 @@ async function delaysIn(size: number): Promise<number[]> {
   };
   const placement = new FleetPlacement({
     ...{ members, node: 'n0', leaseTtlMs: 6_000, warn: () => {} },
-    card: {
+    info: {
       role: 'hybrid',
       tags: [],
       weight: 1,

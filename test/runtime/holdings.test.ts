@@ -27,7 +27,7 @@ function toldBy(assign: Placement['assign']) {
     incarnation: randomUUID(),
     async join() {},
     assign,
-    lives: () => [],
+    incarnations: () => [],
     isLive: () => true,
     isGone: async () => false,
     hasEnded: async () => false,

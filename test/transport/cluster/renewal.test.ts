@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { connect } from 'node:tls';
 import type { ChannelCredentials } from '@grpc/grpc-js';
-import { clusterCredentials, openClusterCertificate } from '../../../cluster/enrolment/channel.ts';
-import { createOwnToken } from '../../../cluster/enrolment/enrolment.ts';
-import { type ClusterCalls, createClusterCalls } from '../../../cluster/enrolment/routing-client.ts';
+import { clusterCredentials, openClusterCertificate } from '../../../cluster/registration/channel.ts';
+import { createControllerToken } from '../../../cluster/registration/registration.ts';
+import { type ClusterCalls, createClusterCalls } from '../../../cluster/registration/routing-client.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import type { CertificateFiles } from '../../../security/certificate-files.ts';
 import { OPERATOR } from '../../actors/node-peer/rig.ts';
-import { EnrolledScene, newNodeKey } from '../../cluster/enrolment-scene.ts';
+import { newNodeKey, RegisteredScene } from '../../cluster/registration-scene.ts';
 import { type Certificate, certificateIn } from '../../support/certificates.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { type FleetNode, fleetNode } from './node.ts';
@@ -63,7 +63,7 @@ describe('what nodes show one another is renewed while they talk', { timeout: 12
     const { publicKeyPem } = key;
     calls = createClusterCalls({
       ...{ controllers: null, credentials, privateKey: key.privateKey },
-      nodeToken: createOwnToken({
+      nodeToken: createControllerToken({
         tokens: at.tokens,
         nodeId: 'ctl',
         role: 'CONTROLLER',
@@ -98,7 +98,7 @@ describe('what nodes show one another is renewed while they talk', { timeout: 12
       }
     };
     const { token } = await at.joinTokens.create(OPERATOR, { tags: ['gpu'], addresses: ['10.0.0.0/8'] });
-    await using worker = new EnrolledScene([at.address], {
+    await using worker = new RegisteredScene([at.address], {
       ...{
         nodeId: `w-${lines.length}-${Date.now()}`,
         credentials,
@@ -106,7 +106,7 @@ describe('what nodes show one another is renewed while they talk', { timeout: 12
         heartbeatIntervalMs: 5,
       },
     });
-    await waitUntil('a heartbeat', () => worker.enrolment.state().phase === 'enrolled');
+    await waitUntil('a heartbeat', () => worker.registration.state().phase === 'registered');
     const pushing = [push(), push()];
     await change();
     const during = made;

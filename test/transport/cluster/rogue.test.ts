@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { credentials } from '@grpc/grpc-js';
-import { createOwnToken } from '../../../cluster/enrolment/enrolment.ts';
-import { createClusterCalls } from '../../../cluster/enrolment/routing-client.ts';
+import { createControllerToken } from '../../../cluster/registration/registration.ts';
+import { createClusterCalls } from '../../../cluster/registration/routing-client.ts';
 import { SealNodeEnvelope } from '../../../proto/gen/svc/cluster/v1/cluster.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { OPERATOR } from '../../actors/node-peer/rig.ts';
-import { EnrolledScene, newNodeKey } from '../../cluster/enrolment-scene.ts';
+import { newNodeKey, RegisteredScene } from '../../cluster/registration-scene.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { type FleetNode, fleetNode } from './node.ts';
 import { eventsOf, PageClient } from './page.ts';
@@ -45,7 +45,7 @@ describe('a rogue worker that recorded what nodes said to one another', { timeou
   let aheadMs = 0;
   let at: FleetNode;
   let tap: WireTap;
-  let worker: EnrolledScene;
+  let worker: RegisteredScene;
   let another = '';
   let restarted = '';
   const clock = { ...systemClock, now: () => Date.now() + aheadMs };
@@ -57,10 +57,10 @@ describe('a rogue worker that recorded what nodes said to one another', { timeou
     [another, restarted] = await Promise.all([at.listenAs('node-2'), at.listenAs('node-1')]);
     tap = await new WireTap(at.address).listen();
     const key = newNodeKey();
-    worker = new EnrolledScene([tap.address], { nodeId: 'worker-1', key, heartbeatIntervalMs: 60_000 });
-    await waitUntil('a heartbeat', () => worker.enrolment.state().phase === 'enrolled');
+    worker = new RegisteredScene([tap.address], { nodeId: 'worker-1', key, heartbeatIntervalMs: 60_000 });
+    await waitUntil('a heartbeat', () => worker.registration.state().phase === 'registered');
     const controller = newNodeKey();
-    const nodeToken = createOwnToken({
+    const nodeToken = createControllerToken({
       ...{ tokens: at.tokens, nodeId: 'ctl', role: 'CONTROLLER' },
       ...{ publicKeyPem: controller.publicKeyPem, clock: systemClock },
     });
@@ -133,7 +133,7 @@ describe('a rogue worker that recorded what nodes said to one another', { timeou
   test('gets nothing by keeping a message back and sending it later, changed or to another method', async () => {
     tap.held.add('Heartbeat');
     const known = tap.recorded.length;
-    worker.enrolment.beatNow();
+    worker.registration.heartbeatNow();
     await waitUntil('the heartbeat that is kept back', () => tap.recorded.length > known);
     tap.held.clear();
     const kept = tap.last('Heartbeat');
@@ -163,7 +163,7 @@ describe('a rogue worker that recorded what nodes said to one another', { timeou
     const calling = createClusterCalls({
       controllers: null,
       credentials: credentials.createInsecure(),
-      nodeToken: createOwnToken({
+      nodeToken: createControllerToken({
         ...{ tokens: at.tokens, nodeId: 'ctl-9', role: 'CONTROLLER' },
         ...{ publicKeyPem: own.publicKeyPem, clock: systemClock },
       }),
@@ -184,10 +184,10 @@ describe('a fleet with old and new nodes', { timeout: 60_000 }, () => {
     await using at = await fleetNode();
     const client = new PageClient(at.address);
     const old = await new Stranger('old', client).join();
-    await using worker = new EnrolledScene([at.address], { nodeId: 'new', heartbeatIntervalMs: 50 });
+    await using worker = new RegisteredScene([at.address], { nodeId: 'new', heartbeatIntervalMs: 50 });
     await waitUntil(
       'both',
-      async () => (await at.peers.list()).length === 2 && worker.enrolment.state().phase === 'enrolled',
+      async () => (await at.peers.list()).length === 2 && worker.registration.state().phase === 'registered',
     );
     assert.equal((await old.heartbeat()).code, 'OK');
     const strict = new PageClient(await at.listenAs('node-1', true));
@@ -200,23 +200,23 @@ describe('a fleet with old and new nodes', { timeout: 60_000 }, () => {
   test('a controller whose clock is minutes off is spoken to by its own time', async () => {
     const off = { ...systemClock, now: () => Date.now() + 300_000 };
     await using at = await fleetNode({ clock: off, requireProof: true });
-    await using worker = new EnrolledScene([at.address], { nodeId: 'w' });
-    await waitUntil('a heartbeat', () => worker.enrolment.state().phase === 'enrolled');
-    assert.ok(!worker.said('warn', /not enrolled/), JSON.stringify(worker.lines));
+    await using worker = new RegisteredScene([at.address], { nodeId: 'w' });
+    await waitUntil('a heartbeat', () => worker.registration.state().phase === 'registered');
+    assert.ok(!worker.said('warn', /not registered/), JSON.stringify(worker.lines));
   });
 
   test('a controller that begins anew is told for its new life at once', async () => {
     await using at = await fleetNode({ requireProof: true });
     const tap = await new WireTap(at.address).listen();
-    await using worker = new EnrolledScene([tap.address], { nodeId: 'w', heartbeatIntervalMs: 60_000 });
-    await waitUntil('a heartbeat', () => worker.enrolment.state().phase === 'enrolled');
+    await using worker = new RegisteredScene([tap.address], { nodeId: 'w', heartbeatIntervalMs: 60_000 });
+    await waitUntil('a heartbeat', () => worker.registration.state().phase === 'registered');
     await waitUntil('its configuration', () => worker.configs.length > 0);
     const beats = tap.recorded.filter(({ method }) => method === 'Heartbeat').length;
     tap.moveTo(await at.listenAs('node-1'));
-    worker.enrolment.beatNow();
+    worker.registration.heartbeatNow();
     const count = () => tap.recorded.filter(({ method }) => method === 'Heartbeat').length;
     await waitUntil('a beat and its repetition', () => count() === beats + 2);
-    assert.ok(!worker.said('warn', /not enrolled/), JSON.stringify(worker.lines));
+    assert.ok(!worker.said('warn', /not registered/), JSON.stringify(worker.lines));
     tap.close();
   });
 });

@@ -8,7 +8,7 @@ import type { Identity } from '../../../runtime/identity.ts';
 export const memberOf = (node: string, tags: string[] = [], draining = false): MemberStatus => ({
   node_id: node,
   incarnation: `${node}-life`,
-  card: {
+  info: {
     role: 'worker',
     tags,
     weight: 1,

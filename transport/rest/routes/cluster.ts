@@ -54,18 +54,18 @@ function joinNodes(members: readonly MemberStatus[], peers: readonly NodePeer[])
 }
 
 function nodeOf(member: MemberStatus | undefined, peer: NodePeer | undefined): FleetNode {
-  const card = member?.card ?? null;
+  const info = member?.info ?? null;
   return {
     node_id: member?.node_id ?? peer?.node_id ?? '',
-    role: card === null ? (peer?.role ?? null) : ROLES[card.role],
+    role: info === null ? (peer?.role ?? null) : ROLES[info.role],
     // What the node itself says last wins; a queued drain is told by its record before the node knows.
-    status: card?.draining === true ? 'DRAINING' : (peer?.status ?? 'ACTIVE'),
-    tags: card?.tags ?? peer?.capabilities.tags ?? [],
+    status: info?.draining === true ? 'DRAINING' : (peer?.status ?? 'ACTIVE'),
+    tags: info?.tags ?? peer?.capabilities.tags ?? [],
     capabilities: peer?.capabilities ?? null,
-    version: card?.version ?? null,
-    started_at: card === null ? null : new Date(card.startedAt).toISOString(),
-    grpc_address: textOrNull(peer?.grpc_address) ?? card?.clusterAddress ?? null,
-    rest_url: card?.restUrl ?? null,
+    version: info?.version ?? null,
+    started_at: info === null ? null : new Date(info.startedAt).toISOString(),
+    grpc_address: textOrNull(peer?.grpc_address) ?? info?.clusterAddress ?? null,
+    rest_url: info?.restUrl ?? null,
     partitions: member?.partitions ?? {},
     last_heartbeat_at: textOrNull(peer?.last_heartbeat_at),
     member: member !== undefined,

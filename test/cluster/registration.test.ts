@@ -4,7 +4,7 @@ import { NodePeerStatus } from '../../proto/gen/svc/cluster/v1/cluster.ts';
 import { startLink } from '../support/cluster/link.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type ControllerStandIn, FleetState, startController } from './controller-stand-in.ts';
-import { EnrolledScene } from './enrolment-scene.ts';
+import { RegisteredScene } from './registration-scene.ts';
 
 const open: ControllerStandIn[] = [];
 async function controllerOf(fleet: FleetState, port = 0): Promise<ControllerStandIn> {
@@ -26,11 +26,11 @@ async function deadAddress(): Promise<{ readonly address: string; readonly port:
 const beats = (fleet: FleetState, count: number) =>
   waitUntil(`${count} heartbeats`, () => fleet.beats.length >= count && fleet.beats);
 
-describe('enrolment', () => {
+describe('registration', () => {
   test('a node proves its key, registers what it offers and heartbeats its load', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using scene = new EnrolledScene([address]);
+    await using scene = new RegisteredScene([address]);
     const [first] = await beats(fleet, 2);
     const peer = fleet.peers.get('worker-1');
     assert.equal(peer?.grpcAddress, '10.0.0.7:50056');
@@ -40,14 +40,14 @@ describe('enrolment', () => {
     assert.equal(first?.beat.status, NodePeerStatus.ACTIVE);
     const memory = first?.beat.memory_utilization_percent ?? 0;
     assert.ok(memory > 0 && memory <= 100, `memory ${memory} %`);
-    const state = scene.enrolment.state();
-    assert.deepEqual([state.phase, state.peerId, state.problem], ['enrolled', peer?.peerId, null]);
+    const state = scene.registration.state();
+    assert.deepEqual([state.phase, state.peerId, state.problem], ['registered', peer?.peerId, null]);
   });
 
   test('a hundred heartbeats are one connection, one attestation and one registration', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using _scene = new EnrolledScene([address], { heartbeatIntervalMs: 1 });
+    await using _scene = new RegisteredScene([address], { heartbeatIntervalMs: 1 });
     await beats(fleet, 100);
     assert.deepEqual(
       [fleet.connections.size, fleet.count('AttestNode'), fleet.count('RegisterNode')],
@@ -59,7 +59,7 @@ describe('enrolment', () => {
   test('a node that changes its tags registers again', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using scene = new EnrolledScene([address]);
+    await using scene = new RegisteredScene([address]);
     await beats(fleet, 1);
     scene.tags = ['gpu', 'zone:eu'];
     await waitUntil('the new tags', () => fleet.peers.get('worker-1')?.capabilities?.tags.includes('zone:eu'));
@@ -69,30 +69,30 @@ describe('enrolment', () => {
   test('a node that drains says so in its heartbeats', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using scene = new EnrolledScene([address]);
+    await using scene = new RegisteredScene([address]);
     await beats(fleet, 1);
     scene.draining = true;
     await waitUntil('DRAINING', () => fleet.beats.at(-1)?.beat.status === NodePeerStatus.DRAINING);
   });
 
-  test('beatNow heartbeats at once, long before the interval', async () => {
+  test('heartbeatNow heartbeats at once, long before the interval', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using scene = new EnrolledScene([address], { heartbeatIntervalMs: 600_000 });
+    await using scene = new RegisteredScene([address], { heartbeatIntervalMs: 600_000 });
     await beats(fleet, 1);
-    scene.enrolment.beatNow();
+    scene.registration.heartbeatNow();
     await beats(fleet, 2);
   });
 
   test('a node that stops deregisters with its reason, once', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    const scene = new EnrolledScene([address]);
+    const scene = new RegisteredScene([address]);
     await beats(fleet, 1);
-    await Promise.all([scene.enrolment.stop(), scene.enrolment.stop('again')]);
+    await Promise.all([scene.registration.stop(), scene.registration.stop('again')]);
     assert.deepEqual(fleet.deregistered, [{ nodeId: 'worker-1', reason: 'graceful_shutdown' }]);
     assert.equal(fleet.peers.size, 0);
-    assert.equal(scene.enrolment.state().phase, 'stopped');
+    assert.equal(scene.registration.state().phase, 'stopped');
   });
 
   test('no token, nonce, signature or join token reaches the log', async () => {
@@ -100,17 +100,17 @@ describe('enrolment', () => {
     fleet.joinToken = 'let-me-in-please';
     fleet.tokenLifetimeSecs = 2;
     const { address, port, stop } = await controllerOf(fleet);
-    const scene = new EnrolledScene([address], {
+    const scene = new RegisteredScene([address], {
       joinToken: async () => 'let-me-in-please',
       tokenRefreshMarginMs: 1_500,
     });
     await beats(fleet, 1);
     await stop();
-    await waitUntil('the trouble to be told', () => scene.said('warn', /not enrolled/));
+    await waitUntil('the trouble to be told', () => scene.said('warn', /not registered/));
     const again = await controllerOf(fleet, port);
     again.fault = (method) => (method === 'SyncConfig' ? 'INTERNAL' : undefined);
     await waitUntil('a renewal', () => fleet.count('ChallengeNode') >= 3);
-    await scene.enrolment.stop();
+    await scene.registration.stop();
     const log = scene.lines.map(({ text }) => text).join('\n');
     for (const secret of [...fleet.secrets, fleet.joinToken]) assert.ok(!log.includes(secret), 'a secret in the log');
   });
@@ -120,26 +120,26 @@ describe('controllers that fail', () => {
   test('a controller that is down at the start is waited for', async () => {
     const fleet = new FleetState();
     const { address, port } = await deadAddress();
-    await using scene = new EnrolledScene([address]);
-    await waitUntil('the first failure', () => scene.enrolment.state().phase === 'unreachable');
+    await using scene = new RegisteredScene([address]);
+    await waitUntil('the first failure', () => scene.registration.state().phase === 'unreachable');
     await controllerOf(fleet, port);
     await beats(fleet, 1);
-    await waitUntil('all well', () => scene.enrolment.state().phase === 'enrolled');
+    await waitUntil('all well', () => scene.registration.state().phase === 'registered');
   });
 
   test('an address that does not resolve and one where nobody listens do not keep a node from the third', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
     const dead = await deadAddress();
-    await using scene = new EnrolledScene(['no-such-host.invalid:50056', dead.address, address]);
+    await using scene = new RegisteredScene(['no-such-host.invalid:50056', dead.address, address]);
     await beats(fleet, 3);
-    assert.equal(scene.enrolment.state().controller, address);
+    assert.equal(scene.registration.state().controller, address);
   });
 
   test('when one of two controllers dies the other gets the heartbeats, without another registration', async () => {
     const fleet = new FleetState();
     const [one, two] = [await controllerOf(fleet), await controllerOf(fleet)];
-    await using _scene = new EnrolledScene([one.address, two.address]);
+    await using _scene = new RegisteredScene([one.address, two.address]);
     await beats(fleet, 2);
     assert.deepEqual(new Set(fleet.beats.map(({ port }) => port)), new Set([one.port]));
     await one.stop();
@@ -151,11 +151,11 @@ describe('controllers that fail', () => {
     for (const fault of ['UNAVAILABLE', 'hang'] as const) {
       const fleet = new FleetState();
       const [one, two] = [await controllerOf(fleet), await controllerOf(fleet)];
-      await using scene = new EnrolledScene([one.address, two.address], { callTimeoutMs: 100 });
+      await using scene = new RegisteredScene([one.address, two.address], { callTimeoutMs: 100 });
       await beats(fleet, 1);
       one.fault = () => fault;
       await waitUntil('heartbeats at the other', () => fleet.beats.filter(({ port }) => port === two.port).length >= 3);
-      assert.equal(scene.enrolment.state().controller, two.address, fault);
+      assert.equal(scene.registration.state().controller, two.address, fault);
     }
   });
 
@@ -163,20 +163,20 @@ describe('controllers that fail', () => {
     const fleet = new FleetState();
     const [mistake, right] = [await controllerOf(new FleetState()), await controllerOf(fleet)];
     mistake.fault = () => 'FAILED_PRECONDITION';
-    await using scene = new EnrolledScene([mistake.address, right.address]);
+    await using scene = new RegisteredScene([mistake.address, right.address]);
     await beats(fleet, 1);
     await right.stop();
-    await waitUntil('trouble', () => scene.enrolment.state().problem !== null);
+    await waitUntil('trouble', () => scene.registration.state().problem !== null);
     await controllerOf(fleet, right.port);
     const seen = fleet.beats.length;
     await beats(fleet, seen + 2);
-    assert.equal(scene.enrolment.state().controller, right.address);
+    assert.equal(scene.registration.state().controller, right.address);
   });
 
   test('a node goes on after a controller was restarted with lost state: it attests and registers again', async () => {
     const fleet = new FleetState();
     const { address, port, stop } = await controllerOf(fleet);
-    await using _scene = new EnrolledScene([address]);
+    await using _scene = new RegisteredScene([address]);
     await beats(fleet, 1);
     await stop();
     await fleet.loseEverything();
@@ -190,23 +190,23 @@ describe('controllers that fail', () => {
     const fleet = new FleetState();
     const { port } = await controllerOf(fleet);
     await using link = await startLink(port);
-    await using scene = new EnrolledScene([`127.0.0.1:${link.port}`], { callTimeoutMs: 100 });
+    await using scene = new RegisteredScene([`127.0.0.1:${link.port}`], { callTimeoutMs: 100 });
     await beats(fleet, 2);
     // A machine that is busy for longer than a call may take can cost one before there is a registration.
     const before = [fleet.count('AttestNode'), fleet.count('RegisterNode')];
     link.cut('both');
-    await waitUntil('the silence to be noticed', () => scene.enrolment.state().phase === 'unreachable');
+    await waitUntil('the silence to be noticed', () => scene.registration.state().phase === 'unreachable');
     link.heal();
     const seen = fleet.beats.length;
     await beats(fleet, seen + 3);
-    await waitUntil('all well', () => scene.enrolment.state().phase === 'enrolled');
+    await waitUntil('all well', () => scene.registration.state().phase === 'registered');
     assert.deepEqual([fleet.count('AttestNode'), fleet.count('RegisterNode')], before);
   });
 
   test('a registration that was lost alone is made again with the same token', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using _scene = new EnrolledScene([address]);
+    await using _scene = new RegisteredScene([address]);
     await beats(fleet, 1);
     fleet.peers.clear();
     await waitUntil('the second registration', () => fleet.peers.size === 1);
@@ -217,14 +217,14 @@ describe('controllers that fail', () => {
     const fleet = new FleetState();
     const controllers = await Promise.all(Array.from({ length: 6 }, () => controllerOf(fleet)));
     const addresses = controllers.map(({ address }) => address);
-    const scene = new EnrolledScene(addresses, { callTimeoutMs: 60_000 });
+    const scene = new RegisteredScene(addresses, { callTimeoutMs: 60_000 });
     // The second comes when the configuration has been asked for, so that what hangs is a heartbeat.
     await beats(fleet, 2);
     for (const controller of controllers) controller.fault = () => 'hang';
     const seen = fleet.count('Heartbeat');
     await waitUntil('a heartbeat that hangs', () => fleet.count('Heartbeat') > seen);
     const startedAt = performance.now();
-    await scene.enrolment.stop();
+    await scene.registration.stop();
     const tookMs = performance.now() - startedAt;
     assert.ok(tookMs < 4_000, `the stop took ${Math.round(tookMs)} ms`);
     assert.ok(scene.said('warn', /without having deregistered/));
@@ -236,13 +236,13 @@ describe('refusals', () => {
     const fleet = new FleetState();
     fleet.joinToken = 'right';
     const { address } = await controllerOf(fleet);
-    await using scene = new EnrolledScene([address], { joinToken: async () => 'wrong' });
-    await waitUntil('refused', () => scene.enrolment.state().phase === 'refused');
+    await using scene = new RegisteredScene([address], { joinToken: async () => 'wrong' });
+    await waitUntil('refused', () => scene.registration.state().phase === 'refused');
     assert.ok(scene.said('error', /join token is wrong/));
     assert.equal(fleet.count('AttestNode'), 1);
     // An operator put it right and says so.
     fleet.joinToken = 'wrong';
-    scene.enrolment.beatNow();
+    scene.registration.heartbeatNow();
     await beats(fleet, 1);
   });
 
@@ -250,7 +250,7 @@ describe('refusals', () => {
     const fleet = new FleetState();
     fleet.pinned.set('worker-1', 'the key of another');
     const { address } = await controllerOf(fleet);
-    await using scene = new EnrolledScene([address], { refusedPauseMs: 50 });
+    await using scene = new RegisteredScene([address], { refusedPauseMs: 50 });
     const startedAt = performance.now();
     await waitUntil('four attempts', () => fleet.count('AttestNode') >= 4);
     assert.ok(performance.now() - startedAt >= 145, 'three pauses between four attempts');
@@ -264,8 +264,8 @@ describe('refusals', () => {
   test('a join token that no metadata can hold is refused without showing it', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using scene = new EnrolledScene([address], { joinToken: async () => 'gehe\u00efm\u2603' });
-    await waitUntil('refused', () => scene.enrolment.state().phase === 'refused');
+    await using scene = new RegisteredScene([address], { joinToken: async () => 'gehe\u00efm\u2603' });
+    await waitUntil('refused', () => scene.registration.state().phase === 'refused');
     assert.ok(scene.said('error', /svc-join-token: expected/));
     assert.ok(!scene.lines.some(({ text }) => text.includes('gehe')));
   });
@@ -276,7 +276,7 @@ describe('the node token', () => {
     const fleet = new FleetState();
     fleet.tokenLifetimeSecs = 3;
     const { address } = await controllerOf(fleet);
-    await using _scene = new EnrolledScene([address], { tokenRefreshMarginMs: 2_000 });
+    await using _scene = new RegisteredScene([address], { tokenRefreshMarginMs: 2_000 });
     await waitUntil('a renewal', () => fleet.count('ChallengeNode') >= 2);
     const seen = fleet.beats.length;
     await beats(fleet, seen + 3);
@@ -286,7 +286,7 @@ describe('the node token', () => {
   test('that a controller takes no more is had again at once, and the registration stays', async () => {
     const fleet = new FleetState();
     const controller = await controllerOf(fleet);
-    await using _scene = new EnrolledScene([controller.address]);
+    await using _scene = new RegisteredScene([controller.address]);
     await beats(fleet, 1);
     let refusals = 1;
     controller.fault = (method) => (method === 'Heartbeat' && refusals-- > 0 ? 'UNAUTHENTICATED' : undefined);
@@ -300,7 +300,7 @@ describe('the node token', () => {
     const fleet = new FleetState();
     fleet.tokenLifetimeSecs = 4;
     const controller = await controllerOf(fleet);
-    await using scene = new EnrolledScene([controller.address], { tokenRefreshMarginMs: 3_900 });
+    await using scene = new RegisteredScene([controller.address], { tokenRefreshMarginMs: 3_900 });
     await beats(fleet, 1);
     controller.fault = (method) => (method === 'AttestNode' ? 'INTERNAL' : undefined);
     await waitUntil('the failed renewal to be told', () => scene.said('warn', /could not be renewed/));
@@ -317,7 +317,7 @@ describe('the node token', () => {
       fleet.clockOffsetSecs = clockOffsetSecs;
       fleet.tokenLifetimeSecs = 60;
       const { address } = await controllerOf(fleet);
-      await using _scene = new EnrolledScene([address], { tokenRefreshMarginMs: 10_000 });
+      await using _scene = new RegisteredScene([address], { tokenRefreshMarginMs: 10_000 });
       await beats(fleet, 20);
       assert.equal(fleet.count('AttestNode'), 1, `offset ${clockOffsetSecs} s`);
     }

@@ -15,7 +15,7 @@ import { OneAtATime } from '../../runtime/one-at-a-time.ts';
 type Log = (fields: Readonly<Record<string, unknown>>, message: string) => void;
 
 /** Where a node says what happened between it and its controllers. Never given tokens, nonces or signatures. */
-export interface EnrolmentLog {
+export interface RegistrationLog {
   readonly info: Log;
   readonly warn: Log;
   readonly error: Log;
@@ -79,7 +79,7 @@ export function createManagedConfig(parts: ManagedConfigParts): ManagedConfig {
     const refused = await switchTo(parts, spec, inForce);
     if (refused !== null) return { accepted: false, reason: refused.message };
     try {
-      if (keep) await keepText(parts.path, yaml);
+      if (keep) await writeCachedConfig(parts.path, yaml);
     } catch (thrown) {
       await takeBack(parts, inForce);
       throw thrown;
@@ -96,7 +96,7 @@ export function createManagedConfig(parts: ManagedConfigParts): ManagedConfig {
     },
     async restore() {
       try {
-        const yaml = await keptText(parts.path);
+        const yaml = await readCachedConfig(parts.path);
         const verdict: ConfigVerdict = yaml === null ? { accepted: true } : await putInForce(yaml, false);
         if (!verdict.accepted)
           parts.warn('the kept configuration of the controllers is left out', new Error(verdict.reason));
@@ -154,7 +154,7 @@ function reasonOf(problems: readonly Problem[]): string {
 }
 
 /** The text of the file, or null when there is none. */
-async function keptText(path: string): Promise<string | null> {
+async function readCachedConfig(path: string): Promise<string | null> {
   try {
     const bytes = await readFile(path);
     if (bytes.length > MANAGED_CONFIG_BYTES) throw new Error(`larger than ${MANAGED_CONFIG_BYTES} bytes`);
@@ -166,7 +166,7 @@ async function keptText(path: string): Promise<string | null> {
 }
 
 /** Replaces the file in one step: after a crash it holds the old text or the new one. Throws `unavailable`. */
-async function keepText(path: string, text: string): Promise<void> {
+async function writeCachedConfig(path: string, text: string): Promise<void> {
   const draft = `${path}.new`;
   try {
     await writeFile(draft, text, { mode: 0o600, flush: true });
@@ -215,7 +215,7 @@ function checkConfigHash(yaml: string, hash: string): void {
 export async function syncConfig(
   fetch: () => Promise<SyncConfigResponse>,
   apply: (yaml: string) => Promise<ConfigVerdict>,
-  log: EnrolmentLog,
+  log: RegistrationLog,
 ): Promise<void> {
   const { config_yaml: yaml, config_hash: hash } = await fetch();
   // Controllers that manage nothing may leave the hash empty as well.

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
-import { type PulseServer, startPulseServer } from '../../cluster/pulse/pulse-server.ts';
+import { type LivenessServer, startLivenessServer } from '../../cluster/failure-detector/liveness-server.ts';
 
 /** The pulse of a node in this process, seen through a door of its own that counts, cuts and can lead elsewhere. */
-export interface PulseFront {
+export interface LivenessFront {
   readonly port: number;
   /** Connections that are open now. */
   open(): number;
@@ -19,9 +19,9 @@ const warn = (message: string, error: unknown): never => {
   throw new Error(message, { cause: error });
 };
 
-export async function startPulseFront(node: string, incarnation: string): Promise<PulseFront> {
-  const begin = (life: string): Promise<PulseServer> =>
-    startPulseServer({ node, incarnation: life, host: '127.0.0.1', warn });
+export async function startLivenessFront(node: string, incarnation: string): Promise<LivenessFront> {
+  const begin = (life: string): Promise<LivenessServer> =>
+    startLivenessServer({ node, incarnation: life, host: '127.0.0.1', warn });
   const pulses = [await begin(incarnation)];
   const sockets = new Set<Socket>();
   let greeted = 0;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import os from 'node:os';
 import { test } from 'node:test';
-import { nodeCapabilities } from '../../cluster/enrolment/attestation.ts';
-import { backoffMs, createLoadGauge, nextStep } from '../../cluster/enrolment/enrolment.ts';
+import { nodeCapabilities } from '../../cluster/registration/attestation.ts';
+import { backoffMs, createLoadGauge, retryDecision } from '../../cluster/registration/registration.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { systemRandom } from '../../runtime/random.ts';
 
@@ -34,7 +34,7 @@ test('backoff is anything up to a bound that doubles, and never more than ten se
 
 test('no refusal is answered at once twice in a row', () => {
   for (const code of ['unauthenticated', 'failed_precondition', 'not_found', 'forbidden', 'unavailable'] as const) {
-    const again = nextStep(new SvcError(code), { attested: true, failures: 2 }).again;
+    const again = retryDecision(new SvcError(code), { attested: true, failures: 2 }).again;
     assert.notEqual(again, 'at once', code);
   }
 });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { NodePeer } from '../../actors/node-peer/api.ts';
-import type { EnrolmentOptions } from '../../cluster/enrolment/enrolment.ts';
+import type { RegistrationOptions } from '../../cluster/registration/registration.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { openNodeAdmission } from '../../security/join-tokens/node-admission.ts';
@@ -18,7 +18,7 @@ import { createNodeTokens } from '../../security/node-tokens.ts';
 import { createClusterServer } from '../../transport/grpc/cluster/server.ts';
 import { OPERATOR, startController } from '../actors/node-peer/rig.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { EnrolledScene, newNodeKey } from './enrolment-scene.ts';
+import { newNodeKey, RegisteredScene } from './registration-scene.ts';
 
 const JOIN_TOKEN = 'let-me-in-please';
 const MANAGED = 'apiVersion: svc.dev/v1\nkind: ManagedConfig\nspec: {runtime: {default_isolation: process}}\n';
@@ -76,19 +76,19 @@ async function realController(directory: string) {
   };
 }
 
-describe('enrolment at a real controller', () => {
+describe('registration at a real controller', () => {
   let directory = '';
   let controller: Awaited<ReturnType<typeof realController>>;
   before(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'svc-enrolment-'));
+    directory = await mkdtemp(join(tmpdir(), 'svc-registration-'));
     controller = await realController(join(directory, 'controller'));
   });
   after(async () => {
     await controller.stop();
     await rm(directory, { recursive: true });
   });
-  const enrol = (nodeId: string, given: Partial<EnrolmentOptions> = {}): EnrolledScene =>
-    new EnrolledScene([controller.address], { nodeId, joinToken: async () => JOIN_TOKEN, ...given });
+  const register = (nodeId: string, given: Partial<RegistrationOptions> = {}): RegisteredScene =>
+    new RegisteredScene([controller.address], { nodeId, joinToken: async () => JOIN_TOKEN, ...given });
   const beaten = (nodeId: string) =>
     waitUntil(`a heartbeat of ${nodeId}`, async () => {
       const peer = await controller.peer(nodeId);
@@ -97,20 +97,20 @@ describe('enrolment at a real controller', () => {
 
   test('a node with a key file registers what it offers, heartbeats, and is gone when it stops', async () => {
     const key = await loadOrMakeNodeKey(join(directory, 'worker', 'node-key.pem'));
-    const scene = enrol('worker-1', { key });
+    const scene = register('worker-1', { key });
     const peer = await beaten('worker-1');
     assert.deepEqual([peer.role, peer.status, peer.grpc_address], ['WORKER', 'ACTIVE', '10.0.0.7:50056']);
     assert.deepEqual([peer.capabilities.vram_gb, peer.capabilities.tags], [24, ['gpu']]);
-    assert.equal(peer.peer_id, scene.enrolment.state().peerId);
+    assert.equal(peer.peer_id, scene.registration.state().peerId);
     assert.equal((await controller.peers.route({ tags: ['gpu'] })).nodeId, 'worker-1');
     const first = peer.last_heartbeat_at;
     await waitUntil('a later heartbeat', async () => (await controller.peer('worker-1'))?.last_heartbeat_at !== first);
-    await scene.enrolment.stop();
+    await scene.registration.stop();
     assert.equal(await controller.peer('worker-1'), null);
   });
 
   test('an operator’s drain and shutdown reach the node once each', async () => {
-    await using scene = enrol('worker-2');
+    await using scene = register('worker-2');
     await beaten('worker-2');
     await controller.peers.drain('worker-2', OPERATOR);
     await waitUntil('the drain', () => scene.drains.length > 0);
@@ -122,7 +122,7 @@ describe('enrolment at a real controller', () => {
   });
 
   test('managed configuration arrives with the hash that controllers made of it', async () => {
-    await using scene = enrol('worker-3');
+    await using scene = register('worker-3');
     await beaten('worker-3');
     const { config_yaml } = await controller.peers.setConfig(MANAGED, OPERATOR);
     await waitUntil('the configuration', () => scene.configs.includes(config_yaml));
@@ -130,37 +130,37 @@ describe('enrolment at a real controller', () => {
   });
 
   test('without the join token, or with another key for a known id, a node is refused and says why', async () => {
-    await using stranger = enrol('worker-4', { joinToken: undefined });
-    await waitUntil('the refusal', () => stranger.enrolment.state().phase === 'refused');
+    await using stranger = register('worker-4', { joinToken: undefined });
+    await waitUntil('the refusal', () => stranger.registration.state().phase === 'refused');
     assert.ok(stranger.said('error', /svc-join-token/));
 
-    await using first = enrol('worker-5');
+    await using first = register('worker-5');
     await beaten('worker-5');
-    await using impostor = enrol('worker-5', { key: newNodeKey() });
-    await waitUntil('the refusal', () => impostor.enrolment.state().phase === 'refused');
-    assert.equal(first.enrolment.state().phase, 'enrolled');
+    await using impostor = register('worker-5', { key: newNodeKey() });
+    await waitUntil('the refusal', () => impostor.registration.state().phase === 'refused');
+    assert.equal(first.registration.state().phase, 'registered');
   });
 
   test('a rotation of the signing key costs a node nothing', async () => {
-    await using scene = enrol('worker-6');
+    await using scene = register('worker-6');
     await beaten('worker-6');
     await controller.keys.rotate();
-    const at = scene.enrolment.state().lastHeartbeatAt ?? 0;
-    await waitUntil('heartbeats after it', () => (scene.enrolment.state().lastHeartbeatAt ?? 0) > at + 100);
-    assert.ok(!scene.said('warn', /not enrolled/));
-    await using second = enrol('worker-7');
+    const at = scene.registration.state().lastHeartbeatAt ?? 0;
+    await waitUntil('heartbeats after it', () => (scene.registration.state().lastHeartbeatAt ?? 0) > at + 100);
+    assert.ok(!scene.said('warn', /not registered/));
+    await using second = register('worker-7');
     await beaten('worker-7');
-    assert.equal(second.enrolment.state().problem, null);
+    assert.equal(second.registration.state().problem, null);
   });
 
   test('a node is forgotten by an operator and comes back when it is still there', async () => {
-    await using scene = enrol('worker-8');
+    await using scene = register('worker-8');
     const before = await beaten('worker-8');
     await controller.peers.remove('worker-8', OPERATOR);
     const again = await waitUntil('the registration', async () => {
       const peer = await controller.peer('worker-8');
       return peer !== null && peer.peer_id !== before.peer_id && peer;
     });
-    await waitUntil('all well', () => scene.enrolment.state().peerId === again.peer_id);
+    await waitUntil('all well', () => scene.registration.state().peerId === again.peer_id);
   });
 });

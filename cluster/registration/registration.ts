@@ -4,14 +4,14 @@ import { type SvcError, toSvcError } from '../../runtime/errors.ts';
 import { type Random, systemRandom } from '../../runtime/random.ts';
 import type { NodeTokens } from '../../security/api.ts';
 import { memoryLimitBytes } from './attestation.ts';
-import { type CommandDesk, createCommandDesk } from './commands.ts';
+import { type CommandHandler, createCommandHandler } from './commands.ts';
 import { type Controllers, createControllers } from './controllers.ts';
-import type { Enrolment, EnrolmentOptions, EnrolmentState } from './enrolment-options.ts';
 import { syncConfig } from './managed-config.ts';
 import { PeerSession } from './peer-session.ts';
+import type { Registration, RegistrationOptions, RegistrationState } from './registration-options.ts';
 
-export type { Enrolment, EnrolmentOptions, EnrolmentState } from './enrolment-options.ts';
-export type { EnrolmentLog } from './managed-config.ts';
+export type { RegistrationLog } from './managed-config.ts';
+export type { Registration, RegistrationOptions, RegistrationState } from './registration-options.ts';
 
 const REFUSED_PAUSE_MS = 60_000;
 
@@ -22,16 +22,16 @@ const BEAT_JITTER = 0.1;
 const STOP_GRACE_MS = 1_000;
 
 /**
- * Enrols this node with its controllers and keeps it enrolled (G17): attests, registers,
+ * Registers this node with its controllers and keeps it registered (G17): attests, registers,
  * heartbeats, renews the token, acts upon commands. Returns at once; controllers that are down are waited for. Throws
  * `invalid_config` or `invalid_argument` for addresses that are none.
  */
-export function startEnrolment(options: EnrolmentOptions): Enrolment {
-  const loop = new EnrolmentLoop(options);
+export function startRegistration(options: RegistrationOptions): Registration {
+  const loop = new RegistrationLoop(options);
   let stopping: Promise<void> | undefined;
   return {
     state: () => loop.state(),
-    beatNow: () => loop.beatNow(),
+    heartbeatNow: () => loop.heartbeatNow(),
     async stop(reason = 'graceful_shutdown') {
       stopping ??= loop.stop(reason);
       await stopping;
@@ -39,28 +39,28 @@ export function startEnrolment(options: EnrolmentOptions): Enrolment {
   };
 }
 
-class EnrolmentLoop {
-  readonly #options: EnrolmentOptions;
+class RegistrationLoop {
+  readonly #options: RegistrationOptions;
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #ending = new AbortController();
   readonly #pause: Pause;
   readonly #controllers: Controllers;
-  readonly #commands: CommandDesk;
+  readonly #commands: CommandHandler;
   readonly #session: PeerSession;
   readonly #readLoad: () => MachineLoad = createLoadGauge();
   readonly #running: Promise<void>;
-  #phase: EnrolmentState['phase'] = 'joining';
+  #phase: RegistrationState['phase'] = 'joining';
   #problem: string | null = null;
   #lastHeartbeatAt: number | null = null;
 
-  constructor(options: EnrolmentOptions) {
+  constructor(options: RegistrationOptions) {
     const { clock = systemClock, random = systemRandom, callTimeoutMs, log } = options;
     this.#options = options;
     this.#clock = clock;
     this.#random = random;
     this.#pause = createPause(clock);
-    this.#commands = createCommandDesk(options);
+    this.#commands = createCommandHandler(options);
     this.#controllers = createControllers({
       addresses: options.controllers,
       credentials: options.credentials,
@@ -77,10 +77,10 @@ class EnrolmentLoop {
       beatUnanswered: this.#commands.wantConfig,
       renewalFailed: (error) => log.warn({ reason: error.message }, 'the node token could not be renewed yet'),
     });
-    this.#running = this.#keepEnrolled();
+    this.#running = this.#keepRegistered();
   }
 
-  state(): EnrolmentState {
+  state(): RegistrationState {
     return {
       phase: this.#phase,
       peerId: this.#session.peerId,
@@ -91,7 +91,7 @@ class EnrolmentLoop {
     };
   }
 
-  beatNow(): void {
+  heartbeatNow(): void {
     this.#pause.end();
   }
 
@@ -107,7 +107,7 @@ class EnrolmentLoop {
     this.#phase = 'stopped';
   }
 
-  async #keepEnrolled(): Promise<void> {
+  async #keepRegistered(): Promise<void> {
     let failures = 0;
     while (!this.#ending.signal.aborted) {
       let waitMs: number;
@@ -138,24 +138,24 @@ class EnrolmentLoop {
     const beat = { ...this.#readLoad(), activeExecutions: activeExecutions(), draining };
     this.#commands.take(await this.#session.beat(beat));
     this.#lastHeartbeatAt = this.#clock.now();
-    if (this.#problem !== null) log.info({ controller: this.#controllers.first() }, 'the node is enrolled again');
-    this.#phase = 'enrolled';
+    if (this.#problem !== null) log.info({ controller: this.#controllers.first() }, 'the node is registered again');
+    this.#phase = 'registered';
     this.#problem = null;
     // What a command changed is told at once.
-    if (this.#isDraining() !== draining) this.beatNow();
+    if (this.#isDraining() !== draining) this.heartbeatNow();
   }
 
   /** Draws the consequences; how long to wait until all is tried again. */
   #failed(error: SvcError, failures: number): number {
     const { log, refusedPauseMs = REFUSED_PAUSE_MS } = this.#options;
-    const step = nextStep(error, { attested: this.#session.hasToken, failures });
+    const step = retryDecision(error, { attested: this.#session.hasToken, failures });
     if (step.forgetToken) this.#session.forgetToken();
     if (step.forgetRegistration) this.#session.forgetRegistration();
     this.#phase = PHASES[step.again];
     // The same trouble again is one line, not one a second.
     if (this.#problem !== error.message) {
       if (step.again === 'slowly') log.error(lineOf(error), 'the controllers refuse this node; an operator must help');
-      else log.warn(lineOf(error), 'the node is not enrolled at the moment');
+      else log.warn(lineOf(error), 'the node is not registered at the moment');
     }
     this.#problem = error.message;
     if (step.again === 'at once') return 0;
@@ -231,7 +231,7 @@ function createPause(clock: Clock): Pause {
 }
 
 /** What a failure means for what a node does next. */
-interface NextStep {
+interface RetryDecision {
   readonly forgetToken: boolean;
   readonly forgetRegistration: boolean;
   /** `slowly`: nobody but an operator can help, so it is tried again once a minute. */
@@ -242,7 +242,10 @@ interface NextStep {
  * Reads a refusal. The first lost token or registration is had again at once; the second in a row waits, since then
  * having it again does not help.
  */
-export function nextStep(error: SvcError, at: { readonly attested: boolean; readonly failures: number }): NextStep {
+export function retryDecision(
+  error: SvcError,
+  at: { readonly attested: boolean; readonly failures: number },
+): RetryDecision {
   const once = at.failures <= 1 ? 'at once' : 'soon';
   switch (error.row.grpc) {
     case 'PERMISSION_DENIED':
@@ -302,7 +305,7 @@ const MARGIN_MS = 120_000;
  * The token of a controller, which signs itself one (G20): made when it is needed and again 120 s
  * before it ends. Throws what `NodeTokens.issue` throws.
  */
-export function createOwnToken(given: {
+export function createControllerToken(given: {
   readonly tokens: Pick<NodeTokens, 'issue'>;
   readonly nodeId: string;
   readonly role: 'CONTROLLER' | 'WORKER' | 'HYBRID';

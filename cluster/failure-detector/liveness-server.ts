@@ -2,14 +2,14 @@ import { once } from 'node:events';
 import { createServer, isIPv6, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
-interface PulseServerOptions extends Life {
+interface LivenessServerOptions extends NodeIncarnation {
   readonly host: string;
   /** Default 0: a free one that the system picks. */
   readonly port?: number;
   readonly warn: (message: string, error: unknown) => void;
 }
 
-export interface PulseServer {
+export interface LivenessServer {
   /** As bound; `advertisedHost` says what to tell others. */
   readonly host: string;
   readonly port: number;
@@ -25,9 +25,9 @@ const CONNECTIONS = 1_000;
 const KEEP_ALIVE_MS = 15_000;
 
 /** Says who this is to whoever connects, and then nothing: that the connection stays is all there is to know. */
-export async function startPulseServer(options: PulseServerOptions): Promise<PulseServer> {
+export async function startLivenessServer(options: LivenessServerOptions): Promise<LivenessServer> {
   const sockets = new Set<Socket>();
-  const hello = helloOf(options);
+  const handshake = handshakeOf(options);
   const server = createServer({ keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS, noDelay: true }, (socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
@@ -35,9 +35,9 @@ export async function startPulseServer(options: PulseServerOptions): Promise<Pul
     socket.on('error', () => socket.destroy());
     socket.on('data', () => {
       // Nobody has anything to say here.
-      if (socket.bytesRead > HELLO_LIMIT_BYTES) socket.destroy();
+      if (socket.bytesRead > HANDSHAKE_LIMIT_BYTES) socket.destroy();
     });
-    socket.write(hello);
+    socket.write(handshake);
   });
   server.maxConnections = CONNECTIONS;
   server.listen(options.port ?? 0, options.host);
@@ -58,22 +58,22 @@ export async function startPulseServer(options: PulseServerOptions): Promise<Pul
 }
 
 /** One life of a node, as its pulse names it. */
-export interface Life {
+export interface NodeIncarnation {
   readonly node: string;
   readonly incarnation: string;
 }
 
 /** Longest line anybody reads. */
-export const HELLO_LIMIT_BYTES = 400;
+export const HANDSHAKE_LIMIT_BYTES = 400;
 
-const HELLO = /^svc-pulse 1 ([^\s]{1,128}) ([^\s]{1,128})$/;
+const HANDSHAKE = /^svc-pulse 1 ([^\s]{1,128}) ([^\s]{1,128})$/;
 
 /** The only thing a pulse connection ever carries: who is at the other end. */
-export const helloOf = ({ node, incarnation }: Life): string => `svc-pulse 1 ${node} ${incarnation}\n`;
+export const handshakeOf = ({ node, incarnation }: NodeIncarnation): string => `svc-pulse 1 ${node} ${incarnation}\n`;
 
-/** Null for anything that is not the hello line of this version. */
-export function parseHello(line: string): Life | null {
-  const [, node, incarnation] = HELLO.exec(line) ?? [];
+/** Null for anything that is not the handshake line of this version. */
+export function parseHandshake(line: string): NodeIncarnation | null {
+  const [, node, incarnation] = HANDSHAKE.exec(line) ?? [];
   return node === undefined || incarnation === undefined ? null : { node, incarnation };
 }
 

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { ServerCredentials } from '@grpc/grpc-js';
-import { clusterCredentials, openClusterCertificate } from '../../cluster/enrolment/channel.ts';
+import { clusterCredentials, openClusterCertificate } from '../../cluster/registration/channel.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { type Certificate, certificateIn } from '../support/certificates.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type ControllerStandIn, FleetState, startController } from './controller-stand-in.ts';
-import { EnrolledScene } from './enrolment-scene.ts';
+import { RegisteredScene } from './registration-scene.ts';
 
 const quiet = { clock: systemClock, log: { info: () => {}, warn: () => {} } };
 
@@ -23,7 +23,7 @@ describe('mutual TLS between a node and its controllers', () => {
   let controller: ControllerStandIn;
   const fleet = new FleetState();
   before(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'svc-enrolment-tls-'));
+    directory = await mkdtemp(join(tmpdir(), 'svc-registration-tls-'));
     [ours, another] = await Promise.all([certificateIn(directory, 'ours'), certificateIn(directory, 'another')]);
     const pair = { cert_chain: await readFile(ours.cert_path), private_key: await readFile(ours.key_path) };
     const credentials = ServerCredentials.createSsl(await readFile(ours.ca_cert), [pair], true);
@@ -36,7 +36,7 @@ describe('mutual TLS between a node and its controllers', () => {
 
   test('a node with a certificate of the fleet enrols', async () => {
     const credentials = await credentialsOf(ours);
-    await using _scene = new EnrolledScene([controller.address], { credentials });
+    await using _scene = new RegisteredScene([controller.address], { credentials });
     await waitUntil('a heartbeat', () => fleet.beats.length > 0);
   });
 
@@ -48,11 +48,11 @@ describe('mutual TLS between a node and its controllers', () => {
     ];
     for (const mix of mixes) {
       const credentials = await credentialsOf(mix);
-      await using scene = new EnrolledScene([controller.address], { credentials });
-      await waitUntil('trouble', () => scene.enrolment.state().phase === 'unreachable');
+      await using scene = new RegisteredScene([controller.address], { credentials });
+      await waitUntil('trouble', () => scene.registration.state().phase === 'unreachable');
     }
-    await using plain = new EnrolledScene([controller.address]);
-    await waitUntil('trouble', () => plain.enrolment.state().phase === 'unreachable');
+    await using plain = new RegisteredScene([controller.address]);
+    await waitUntil('trouble', () => plain.registration.state().phase === 'unreachable');
     assert.equal(fleet.count('AttestNode'), seen);
   });
 

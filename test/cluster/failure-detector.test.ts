@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { afterEach, test } from 'node:test';
+import { type FailureDetector, startFailureDetector } from '../../cluster/failure-detector/failure-detector.ts';
+import { startLivenessServer } from '../../cluster/failure-detector/liveness-server.ts';
 import type { FleetMember } from '../../cluster/placement/fleet.ts';
-import { startPulseServer } from '../../cluster/pulse/pulse-server.ts';
-import { type PulseWatch, startPulseWatch } from '../../cluster/pulse/pulse-watch.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { systemRandom } from '../../runtime/random.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { type PulseFront, startPulseFront } from './pulse-front.ts';
-import { type PulseProcess, startPulseProcess } from './pulse-process.ts';
+import { type LivenessFront, startLivenessFront } from './liveness-front.ts';
+import { type LivenessProcess, startLivenessProcess } from './liveness-process.ts';
 
 const endings: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -19,7 +19,7 @@ afterEach(async () => {
 const member = (node: string, incarnation: string, port: number | null): FleetMember => ({
   node,
   incarnation,
-  card: {
+  info: {
     role: 'hybrid',
     tags: [],
     weight: 1,
@@ -32,7 +32,7 @@ const member = (node: string, incarnation: string, port: number | null): FleetMe
   },
 });
 
-interface Watching extends PulseWatch {
+interface Watching extends FailureDetector {
   readonly dead: string[];
   /** Timers that ran out: attempts and time-outs, so that "nothing follows" can be said after several of them. */
   fired(): number;
@@ -53,24 +53,24 @@ function watching({ node = 'me', pace = 1 } = {}): Watching {
       }),
   };
   const onDead = (who: string, incarnation: string): void => void dead.push(`${who}/${incarnation}`);
-  const watch = startPulseWatch({ node, clock, random: systemRandom, onDead });
+  const watch = startFailureDetector({ node, clock, random: systemRandom, onDead });
   endings.push(() => watch.close());
   return { ...watch, dead, fired: () => fired };
 }
 
-async function child(node: string, incarnation: string, port = 0): Promise<PulseProcess> {
-  const started = await startPulseProcess(node, incarnation, port);
+async function child(node: string, incarnation: string, port = 0): Promise<LivenessProcess> {
+  const started = await startLivenessProcess(node, incarnation, port);
   endings.push(() => started.kill());
   return started;
 }
 
-async function front(node: string, incarnation: string): Promise<PulseFront> {
-  const started = await startPulseFront(node, incarnation);
+async function front(node: string, incarnation: string): Promise<LivenessFront> {
+  const started = await startLivenessFront(node, incarnation);
   endings.push(() => started.close());
   return started;
 }
 
-async function meets(watch: PulseWatch, ...nodes: readonly string[]): Promise<void> {
+async function meets(watch: FailureDetector, ...nodes: readonly string[]): Promise<void> {
   await waitUntil(`connected to ${nodes.join()}`, () => nodes.every((node) => watch.connected().includes(node)));
 }
 
@@ -181,7 +181,7 @@ test('a probe that meets the same life becomes the connection', async () => {
 });
 
 test('a port that refuses from the start proves nothing: nobody was ever met there', async () => {
-  const gone = await startPulseServer({ node: 'b', incarnation: 'x', host: '127.0.0.1', warn: assert.fail });
+  const gone = await startLivenessServer({ node: 'b', incarnation: 'x', host: '127.0.0.1', warn: assert.fail });
   await gone.close();
   const watch = watching({ pace: 20 });
   watch.watch([member('b', 'life-1', gone.port)]);
@@ -190,7 +190,7 @@ test('a port that refuses from the start proves nothing: nobody was ever met the
 });
 
 test('each node watches the next three of the ring that have a pulse', async () => {
-  const pulses = new Map<string, PulseFront>();
+  const pulses = new Map<string, LivenessFront>();
   for (const node of ['a', 'b', 'd', 'e', 'f']) pulses.set(node, await front(node, `life-${node}`));
   const members = [...pulses].map(([node, { port }]) => member(node, `life-${node}`, port));
   const watch = watching({ node: 'c' });
@@ -198,7 +198,7 @@ test('each node watches the next three of the ring that have a pulse', async () 
     ...members,
     member('d1', 'x', null),
     member('d2', 'x', 70_000),
-    { ...member('d3', 'x', 1), card: null },
+    { ...member('d3', 'x', 1), info: null },
   ]);
   const open = (): string => [...pulses].flatMap(([node, pulse]) => (pulse.open() > 0 ? [node] : [])).join();
   await waitUntil('d, e and f are watched', () => open() === 'd,e,f');

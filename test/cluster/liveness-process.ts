@@ -2,17 +2,17 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-const PROGRAM = fileURLToPath(new URL('pulse-program.ts', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('liveness-program.ts', import.meta.url));
 
-export interface PulseProcess {
+export interface LivenessProcess {
   readonly port: number;
   signal(name: 'SIGSTOP' | 'SIGCONT'): void;
   /** kill -9. */
   kill(): Promise<void>;
 }
 
-/** Starts `pulse-program.ts`; port 0 is any. */
-export async function startPulseProcess(node: string, incarnation: string, port = 0): Promise<PulseProcess> {
+/** Starts `liveness-program.ts`; port 0 is any. */
+export async function startLivenessProcess(node: string, incarnation: string, port = 0): Promise<LivenessProcess> {
   const child = fork(PROGRAM, [node, incarnation, String(port)], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   const [told] = await Promise.race([once(child, 'message'), failedToStart(child)]);
   if (typeof told !== 'number') throw new Error(`the pulse process told ${String(told)} instead of its port`);

@@ -1,10 +1,10 @@
 import type { Clock } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { FleetMember } from '../placement/fleet.ts';
-import { PulsePeer } from './pulse-peer.ts';
-import { type HostPort, parseHostPort } from './pulse-server.ts';
+import { type HostPort, parseHostPort } from './liveness-server.ts';
+import { WatchedPeer } from './watched-peer.ts';
 
-export interface PulseWatchOptions {
+export interface FailureDetectorOptions {
   /** This node. */
   readonly node: string;
   readonly clock: Clock;
@@ -13,7 +13,7 @@ export interface PulseWatchOptions {
   readonly onDead: (node: string, incarnation: string) => void;
 }
 
-export interface PulseWatch {
+export interface FailureDetector {
   /** The live members as they are now: whom to watch follows from them. */
   watch(members: readonly FleetMember[]): void;
   /** Ids of the nodes that a connection is held to now. */
@@ -30,9 +30,9 @@ interface Watched {
 }
 
 /** Holds a connection to the next few members, in the ring of node ids, and tells at once when one of them has died. */
-export function startPulseWatch({ node, clock, random, onDead }: PulseWatchOptions): PulseWatch {
+export function startFailureDetector({ node, clock, random, onDead }: FailureDetectorOptions): FailureDetector {
   // Those that were told dead stay until the members no longer name them, so that they are told once.
-  const peers = new Map<string, { readonly node: string; readonly peer: PulsePeer }>();
+  const peers = new Map<string, { readonly node: string; readonly peer: WatchedPeer }>();
   let closed = false;
   return {
     watch(members) {
@@ -46,7 +46,7 @@ export function startPulseWatch({ node, clock, random, onDead }: PulseWatchOptio
       for (const [key, { member, address }] of wanted) {
         if (peers.has(key)) continue;
         const parts = { clock, random, onDead: () => onDead(member.node, member.incarnation) };
-        peers.set(key, { node: member.node, peer: new PulsePeer(member, address, parts) });
+        peers.set(key, { node: member.node, peer: new WatchedPeer(member, address, parts) });
       }
     },
     connected: () => [...peers.values()].flatMap(({ node: id, peer }) => (peer.connected ? [id] : [])),
@@ -61,7 +61,7 @@ export function startPulseWatch({ node, clock, random, onDead }: PulseWatchOptio
 /** The members behind this node in the ring that can be watched, nearest first. */
 function nextOf(node: string, members: readonly FleetMember[]): Watched[] {
   const watchable = members.flatMap((member): Watched[] => {
-    const address = member.card === null ? null : parseHostPort(member.card.pulse ?? '');
+    const address = member.info === null ? null : parseHostPort(member.info.pulse ?? '');
     return address === null || member.node === node ? [] : [{ member, address }];
   });
   watchable.sort((a, b) => (a.member.node < b.member.node ? -1 : 1));

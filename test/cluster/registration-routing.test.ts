@@ -11,9 +11,9 @@ import {
   status,
   type UntypedHandleCall,
 } from '@grpc/grpc-js';
-import { createControllers } from '../../cluster/enrolment/controllers.ts';
-import { createOwnToken } from '../../cluster/enrolment/enrolment.ts';
-import { type ClusterCallsParts, createClusterCalls } from '../../cluster/enrolment/routing-client.ts';
+import { createControllers } from '../../cluster/registration/controllers.ts';
+import { createControllerToken } from '../../cluster/registration/registration.ts';
+import { type ClusterCallsParts, createClusterCalls } from '../../cluster/registration/routing-client.ts';
 import {
   ForwardExecutionRequest,
   NodeClusterServiceService,
@@ -26,7 +26,7 @@ import {
 import type { ExecutionEvent } from '../../proto/gen/svc/runtime/v1/runtime.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { newNodeKey } from './enrolment-scene.ts';
+import { newNodeKey } from './registration-scene.ts';
 
 const key = newNodeKey();
 const servers: Server[] = [];
@@ -206,7 +206,7 @@ test('unused connections are closed: the longest unused for a new one, all after
 test('a controller signs itself a token once, and again before it ends', async () => {
   let nowMs = 0;
   let issued = 0;
-  const token = createOwnToken({
+  const token = createControllerToken({
     tokens: {
       issue: async () => {
         issued += 1;

@@ -4,22 +4,22 @@ import { connect, type Socket } from 'node:net';
 import { afterEach, test } from 'node:test';
 import {
   advertisedHost,
-  helloOf,
+  handshakeOf,
   hostPort,
-  type PulseServer,
-  parseHello,
+  type LivenessServer,
+  parseHandshake,
   parseHostPort,
-  startPulseServer,
-} from '../../cluster/pulse/pulse-server.ts';
+  startLivenessServer,
+} from '../../cluster/failure-detector/liveness-server.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const servers: PulseServer[] = [];
+const servers: LivenessServer[] = [];
 afterEach(async () => {
   for (const server of servers.splice(0)) await server.close();
 });
 
-async function started(): Promise<PulseServer> {
-  const server = await startPulseServer({
+async function started(): Promise<LivenessServer> {
+  const server = await startLivenessServer({
     node: 'node-a',
     incarnation: 'life-1',
     host: '127.0.0.1',
@@ -35,7 +35,7 @@ interface Caller {
   ended(): boolean;
 }
 
-function call(server: PulseServer): Caller {
+function call(server: LivenessServer): Caller {
   const socket = connect(server.port, server.host);
   let heard = '';
   let ended = false;
@@ -87,9 +87,9 @@ test('at most a thousand connections are held; those beyond end without a hello'
 
 test('a hello is read back, and nothing else is taken for one', () => {
   const life = { node: 'node-a', incarnation: '0b8c' };
-  assert.deepEqual(parseHello(helloOf(life).trimEnd()), life);
+  assert.deepEqual(parseHandshake(handshakeOf(life).trimEnd()), life);
   for (const line of ['', 'svc-pulse 2 a b', 'svc-pulse 1 a', 'svc-pulse 1 a b c', 'HTTP/1.1 400 Bad Request'])
-    assert.equal(parseHello(line), null, line);
+    assert.equal(parseHandshake(line), null, line);
 });
 
 test('what others are told: the setting, else the bound address, else the first outer one', () => {

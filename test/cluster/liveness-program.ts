@@ -1,8 +1,8 @@
 /** A process with nothing but a pulse, to be killed or frozen. Arguments: node id, incarnation, port. Tells its port. */
-import { startPulseServer } from '../../cluster/pulse/pulse-server.ts';
+import { startLivenessServer } from '../../cluster/failure-detector/liveness-server.ts';
 
 const [node = '', incarnation = '', port = '0'] = process.argv.slice(2);
-const server = await startPulseServer({
+const server = await startLivenessServer({
   node,
   incarnation,
   host: '127.0.0.1',

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
-import { createManagedConfig, type ManagedConfig } from '../../cluster/enrolment/managed-config.ts';
+import { createManagedConfig, type ManagedConfig } from '../../cluster/registration/managed-config.ts';
 import { withVersion } from '../../manifests/node/managed.ts';
 import { SvcError } from '../../runtime/errors.ts';
 

@@ -1,7 +1,11 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { credentials } from '@grpc/grpc-js';
-import { type Enrolment, type EnrolmentOptions, startEnrolment } from '../../cluster/enrolment/enrolment.ts';
-import type { ConfigVerdict } from '../../cluster/enrolment/managed-config.ts';
+import type { ConfigVerdict } from '../../cluster/registration/managed-config.ts';
+import {
+  type Registration,
+  type RegistrationOptions,
+  startRegistration,
+} from '../../cluster/registration/registration.ts';
 import type { NodeKey } from '../../security/node-key.ts';
 
 export function newNodeKey(): NodeKey {
@@ -10,7 +14,7 @@ export function newNodeKey(): NodeKey {
 }
 
 /** What a node under test did and said. */
-export class EnrolledScene implements AsyncDisposable {
+export class RegisteredScene implements AsyncDisposable {
   readonly drains: number[] = [];
   readonly shutdowns: string[] = [];
   readonly configs: string[] = [];
@@ -18,16 +22,16 @@ export class EnrolledScene implements AsyncDisposable {
   verdict: () => Promise<ConfigVerdict> = async () => ({ accepted: true });
   tags: string[] = ['gpu'];
   draining = false;
-  readonly enrolment: Enrolment;
+  readonly registration: Registration;
 
-  constructor(controllers: readonly string[], given: Partial<EnrolmentOptions> = {}) {
+  constructor(controllers: readonly string[], given: Partial<RegistrationOptions> = {}) {
     const say =
       (level: string) =>
       (fields: Readonly<Record<string, unknown>>, message: string): void => {
         const shown = Object.entries(fields).map(([name, value]) => `${name}=${String(value)}`);
         this.lines.push({ level, text: [message, ...shown].join(' ') });
       };
-    this.enrolment = startEnrolment({
+    this.registration = startRegistration({
       nodeId: 'worker-1',
       role: 'WORKER',
       controllers,
@@ -68,6 +72,6 @@ export class EnrolledScene implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.enrolment.stop();
+    await this.registration.stop();
   }
 }

@@ -5,7 +5,7 @@ import { type NodeCommand, NodePeerStatus } from '../../proto/gen/svc/cluster/v1
 import { SvcError } from '../../runtime/errors.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type ControllerStandIn, FleetState, startController } from './controller-stand-in.ts';
-import { EnrolledScene } from './enrolment-scene.ts';
+import { RegisteredScene } from './registration-scene.ts';
 
 const open: ControllerStandIn[] = [];
 async function controllerOf(fleet: FleetState): Promise<ControllerStandIn> {
@@ -34,16 +34,16 @@ describe('commands of heartbeats', () => {
   test('drain is acted upon once, however often it is sent, and the node says DRAINING at once', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using scene = new EnrolledScene([address], { heartbeatIntervalMs: 600_000 });
-    await waitUntil('enrolled', () => fleet.beats.length === 1);
+    await using scene = new RegisteredScene([address], { heartbeatIntervalMs: 600_000 });
+    await waitUntil('registered', () => fleet.beats.length === 1);
     fleet.queued.push(DRAIN, DRAIN);
-    scene.enrolment.beatNow();
+    scene.registration.heartbeatNow();
     await waitUntil('DRAINING', () => fleet.beats.at(-1)?.beat.status === NodePeerStatus.DRAINING);
     fleet.queued.push(DRAIN);
-    scene.enrolment.beatNow();
+    scene.registration.heartbeatNow();
     await beatsMore(fleet, 1);
     await waitUntil('the queue to be empty', () => fleet.queued.length === 0);
-    assert.deepEqual([scene.drains.length, scene.enrolment.state().draining], [1, true]);
+    assert.deepEqual([scene.drains.length, scene.registration.state().draining], [1, true]);
   });
 
   test('heartbeats go on while a drain takes its time, and one that fails is told', async () => {
@@ -53,7 +53,7 @@ describe('commands of heartbeats', () => {
     const drained = new Promise<void>((resolve) => {
       give = resolve;
     });
-    await using scene = new EnrolledScene([address], {
+    await using scene = new RegisteredScene([address], {
       onDrain: async () => {
         await drained;
         throw new SvcError('unavailable', 'nobody takes the partitions');
@@ -66,18 +66,18 @@ describe('commands of heartbeats', () => {
     await waitUntil('the failure', () => scene.said('error', /command of a controller failed.*nobody takes/));
   });
 
-  test('shutdown brings its reason, once, and may stop the enrolment itself', async () => {
+  test('shutdown brings its reason, once, and may stop the registration itself', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
     const reasons: string[] = [];
-    const scene = new EnrolledScene([address], {
+    const scene = new RegisteredScene([address], {
       onShutdown: async (reason) => {
         reasons.push(reason);
-        await scene.enrolment.stop();
+        await scene.registration.stop();
       },
     });
     fleet.queued.push(SHUTDOWN, SHUTDOWN);
-    await waitUntil('stopped', () => scene.enrolment.state().phase === 'stopped');
+    await waitUntil('stopped', () => scene.registration.state().phase === 'stopped');
     assert.deepEqual(reasons, ['maintenance']);
     assert.equal(fleet.deregistered.length, 1);
   });
@@ -85,14 +85,14 @@ describe('commands of heartbeats', () => {
   test('a command of a later version, and a drain that says no, harm nothing', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using scene = new EnrolledScene([address]);
+    await using scene = new RegisteredScene([address]);
     fleet.queued.push({ command: undefined }, { command: { $case: 'drain', value: { drain: false } } });
     await waitUntil(
       'both to be told',
       () => scene.said('warn', /does not know/) && scene.said('warn', /asks for nothing/),
     );
     await beatsMore(fleet, 2);
-    assert.deepEqual([scene.drains, scene.enrolment.state().draining], [[], false]);
+    assert.deepEqual([scene.drains, scene.registration.state().draining], [[], false]);
   });
 });
 
@@ -101,7 +101,7 @@ describe('configuration of the controllers', () => {
     const fleet = new FleetState();
     fleet.setConfig('one: 1\n');
     const { address } = await controllerOf(fleet);
-    await using scene = new EnrolledScene([address]);
+    await using scene = new RegisteredScene([address]);
     await waitUntil('the first', () => scene.configs.length === 1);
     fleet.setConfig('two: 2\n');
     fleet.queued.push(syncTo('two: 2\n'));
@@ -115,7 +115,7 @@ describe('configuration of the controllers', () => {
     const fleet = new FleetState();
     fleet.setConfig('one: 1\n', createHash('sha256').update('another').digest('hex'));
     const { address } = await controllerOf(fleet);
-    await using scene = new EnrolledScene([address]);
+    await using scene = new RegisteredScene([address]);
     await waitUntil('two attempts', () => fleet.count('SyncConfig') >= 2);
     assert.deepEqual(scene.configs, []);
     assert.ok(scene.said('warn', /could not be fetched.*config_hash: expected the SHA-256/));
@@ -128,7 +128,7 @@ describe('configuration of the controllers', () => {
     fleet.setConfig('one: 1\n');
     const controller = await controllerOf(fleet);
     controller.fault = (method) => (method === 'SyncConfig' ? 'UNAVAILABLE' : undefined);
-    await using scene = new EnrolledScene([controller.address]);
+    await using scene = new RegisteredScene([controller.address]);
     await beatsMore(fleet, 3);
     let full = true;
     scene.verdict = async () => {
@@ -145,7 +145,7 @@ describe('configuration of the controllers', () => {
     const fleet = new FleetState();
     fleet.setConfig('one: 1\n');
     const { address } = await controllerOf(fleet);
-    await using scene = new EnrolledScene([address], {
+    await using scene = new RegisteredScene([address], {
       applyConfig: async () => ({ accepted: false, reason: 'spec.nodes: unknown key "gpus"' }),
     });
     await waitUntil('the reason', () => scene.said('error', /rejected.*unknown key "gpus"/));
@@ -157,7 +157,7 @@ describe('configuration of the controllers', () => {
     const fleet = new FleetState();
     fleet.setConfig('one: 1\n');
     const controller = await controllerOf(fleet);
-    await using scene = new EnrolledScene([controller.address]);
+    await using scene = new RegisteredScene([controller.address]);
     await waitUntil('the first', () => scene.configs.length === 1);
     fleet.setConfig('two: 2\n');
     fleet.queued.push(syncTo('two: 2\n'));

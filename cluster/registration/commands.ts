@@ -1,5 +1,5 @@
 import type { NodeCommand } from '../../proto/gen/svc/cluster/v1/cluster.ts';
-import type { EnrolmentLog } from './managed-config.ts';
+import type { RegistrationLog } from './managed-config.ts';
 
 /** What an operator's words lead to on this node. */
 export interface CommandActions {
@@ -7,11 +7,11 @@ export interface CommandActions {
   readonly onDrain: () => void | Promise<void>;
   /** Ends the process in good order. */
   readonly onShutdown: (reason: string) => void | Promise<void>;
-  readonly log: EnrolmentLog;
+  readonly log: RegistrationLog;
 }
 
 /** Acts upon the commands that heartbeats bring; a command that is sent again is not acted upon again. */
-export interface CommandDesk {
+export interface CommandHandler {
   take(commands: readonly NodeCommand[]): void;
   /** Whether a drain was commanded. */
   readonly draining: boolean;
@@ -23,7 +23,7 @@ export interface CommandDesk {
 
 const MAX_REASON_CHARS = 200;
 
-export function createCommandDesk({ onDrain, onShutdown, log }: CommandActions): CommandDesk {
+export function createCommandHandler({ onDrain, onShutdown, log }: CommandActions): CommandHandler {
   let draining = false;
   let ending = false;
   let configWanted = false;

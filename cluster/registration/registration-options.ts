@@ -5,11 +5,11 @@ import type { SvcError } from '../../runtime/errors.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { NodeKey } from '../../security/node-key.ts';
 import type { Receiver } from '../../security/node-proofs/proof.ts';
-import type { ConfigVerdict, EnrolmentLog } from './managed-config.ts';
+import type { ConfigVerdict, RegistrationLog } from './managed-config.ts';
 
-export interface EnrolmentOptions {
+export interface RegistrationOptions {
   readonly nodeId: string;
-  /** Controllers do not enrol. */
+  /** Controllers do not register. */
   readonly role: 'WORKER' | 'HYBRID';
   /** `host:port` of the controllers, in the order in which they are asked. */
   readonly controllers: readonly string[];
@@ -32,7 +32,7 @@ export interface EnrolmentOptions {
   readonly onShutdown: (reason: string) => void | Promise<void>;
   /** Throws when the text could not be kept, which is tried again. */
   readonly applyConfig: (yaml: string) => Promise<ConfigVerdict>;
-  readonly log: EnrolmentLog;
+  readonly log: RegistrationLog;
 
   readonly clock?: Clock;
   readonly random?: Random;
@@ -43,9 +43,9 @@ export interface EnrolmentOptions {
 }
 
 /** How a node stands with its controllers, for operators. */
-export interface EnrolmentState {
+export interface RegistrationState {
   /** `refused`: an operator must help; `unreachable`: no controller answers, or none can at the moment. */
-  readonly phase: 'joining' | 'enrolled' | 'refused' | 'unreachable' | 'stopped';
+  readonly phase: 'joining' | 'registered' | 'refused' | 'unreachable' | 'stopped';
   readonly peerId: string | null;
   /** `host:port` of the controller that is asked first. */
   readonly controller: string;
@@ -57,10 +57,10 @@ export interface EnrolmentState {
 }
 
 /** A node's membership in a fleet, kept up in the background. */
-export interface Enrolment {
-  state(): EnrolmentState;
+export interface Registration {
+  state(): RegistrationState;
   /** Heartbeats at once: something changed, or an operator's word is known to wait. */
-  beatNow(): void;
+  heartbeatNow(): void;
   /** Deregisters, which a controller that is gone does not hold up for more than 2 s, and ends the connections. */
   stop(reason?: string): Promise<void>;
 }

@@ -4,7 +4,7 @@ import type { LiveMember, Members } from '../../runtime/members.ts';
 import type { Random } from '../../runtime/random.ts';
 import { Fleet, keyOf } from './fleet.ts';
 
-interface FleetLooksParts {
+interface MembershipPollerParts {
   readonly members: Pick<Members, 'lookAtMembers' | 'pools'>;
   readonly node: string;
   readonly clock: Clock;
@@ -23,8 +23,8 @@ const SETTLED_MS = 10;
 const AT_ONCE = 32;
 
 /** Looks at who is there and which pools there are. */
-export class FleetLooks {
-  readonly #parts: FleetLooksParts;
+export class MembershipPoller {
+  readonly #parts: MembershipPollerParts;
   #fleet: Fleet | null = null;
   #known: { readonly version: string; readonly members: readonly LiveMember[] } = { version: '', members: [] };
   /** Looks are numbered, so that a slow one does not hide what a later one saw. */
@@ -36,7 +36,7 @@ export class FleetLooks {
   #cancel = (): void => {};
   #stopped = false;
 
-  constructor(parts: FleetLooksParts) {
+  constructor(parts: MembershipPollerParts) {
     this.#parts = parts;
   }
 
@@ -119,17 +119,17 @@ export class FleetLooks {
  * What members tell each other through the store's signals. A word may be lost and proves nothing: it only makes the
  * others look earlier than they would.
  */
-export const FleetWord = z.object({
+export const FleetHint = z.object({
   /** `joined`, `changed` (tags, draining), `left` and `retired` speak of a member, `freed` of partitions given back, `pooled` of a new pool. */
   fleet: z.enum(['joined', 'changed', 'left', 'retired', 'freed', 'pooled']),
   /** The life that tells it. */
   by: z.string().max(128),
 });
 
-export type FleetWord = z.output<typeof FleetWord>;
+export type FleetHint = z.output<typeof FleetHint>;
 
 /** Null for words of others, and of later versions. */
-export function parseFleetWord(text: string): FleetWord | null {
+export function parseFleetHint(text: string): FleetHint | null {
   let word: unknown;
   try {
     word = JSON.parse(text);
@@ -137,5 +137,5 @@ export function parseFleetWord(text: string): FleetWord | null {
     // Signals are shared; what is not JSON is somebody else's.
     return null;
   }
-  return FleetWord.safeParse(word).data ?? null;
+  return FleetHint.safeParse(word).data ?? null;
 }

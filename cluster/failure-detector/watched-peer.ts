@@ -1,20 +1,20 @@
 import { connect, type Socket } from 'node:net';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
-import { HELLO_LIMIT_BYTES, type HostPort, type Life, parseHello } from './pulse-server.ts';
+import { HANDSHAKE_LIMIT_BYTES, type HostPort, type NodeIncarnation, parseHandshake } from './liveness-server.ts';
 
-export interface PulsePeerParts {
+export interface WatchedPeerParts {
   readonly clock: Clock;
   readonly random: Random;
   /** Called once at most. */
-  readonly onDead: (life: Life) => void;
+  readonly onDead: (life: NodeIncarnation) => void;
 }
 
-/** How an attempt to connect ended, when not with the hello that was expected. */
+/** How an attempt to connect ended, when not with the handshake that was expected. */
 type Failure = 'refused' | 'silent' | 'other life';
 
 /** A frozen process is silent as well; nothing follows from it. */
-const HELLO_WITHIN_MS = 1_000;
+const HANDSHAKE_WITHIN_MS = 1_000;
 /** A listener that restarts refuses for an instant. */
 const REFUSED_AGAIN_MS = 20;
 const REFUSALS = 2;
@@ -27,10 +27,10 @@ const KEEP_ALIVE_MS = 15_000;
  * One connection to one life of another node. That it ends proves nothing. Dead is who was there once and whose port
  * then refuses twice or answers as somebody else; all else is left to the lease.
  */
-export class PulsePeer {
-  readonly #life: Life;
+export class WatchedPeer {
+  readonly #life: NodeIncarnation;
   readonly #address: HostPort;
-  readonly #parts: PulsePeerParts;
+  readonly #parts: WatchedPeerParts;
   #socket: Socket | null = null;
   #connected = false;
   #cancel: () => void = () => {};
@@ -40,7 +40,7 @@ export class PulsePeer {
   #failures = 0;
   #ended = false;
 
-  constructor(life: Life, address: HostPort, parts: PulsePeerParts) {
+  constructor(life: NodeIncarnation, address: HostPort, parts: WatchedPeerParts) {
     this.#life = life;
     this.#address = address;
     this.#parts = parts;
@@ -69,20 +69,20 @@ export class PulsePeer {
     let failure: Failure = 'silent';
     let heard = '';
     let greetedAt: number | null = null;
-    this.#cancel = clock.after(HELLO_WITHIN_MS, () => socket.destroy());
+    this.#cancel = clock.after(HANDSHAKE_WITHIN_MS, () => socket.destroy());
     socket.on('error', (error) => {
       if (isRefusal(error)) failure = 'refused';
       socket.destroy();
     });
     socket.on('data', (bytes) => {
       if (greetedAt !== null) {
-        if (socket.bytesRead > 2 * HELLO_LIMIT_BYTES) socket.destroy();
+        if (socket.bytesRead > 2 * HANDSHAKE_LIMIT_BYTES) socket.destroy();
         return;
       }
-      heard += bytes.toString('latin1', 0, HELLO_LIMIT_BYTES);
+      heard += bytes.toString('latin1', 0, HANDSHAKE_LIMIT_BYTES);
       const end = heard.indexOf('\n');
-      if (end === -1 && heard.length < HELLO_LIMIT_BYTES) return;
-      const who = parseHello(heard.slice(0, Math.max(0, end)));
+      if (end === -1 && heard.length < HANDSHAKE_LIMIT_BYTES) return;
+      const who = parseHandshake(heard.slice(0, Math.max(0, end)));
       if (who !== null && this.#isExpected(who)) {
         this.#cancel();
         greetedAt = clock.monotonic();
@@ -104,7 +104,7 @@ export class PulsePeer {
     });
   }
 
-  #isExpected({ node, incarnation }: Life): boolean {
+  #isExpected({ node, incarnation }: NodeIncarnation): boolean {
     return node === this.#life.node && incarnation === this.#life.incarnation;
   }
 
