@@ -11,6 +11,7 @@ import { fencesOf, pages } from './pages.ts';
 /** Commands that are shown and not run here, each with the reason. */
 const NOT_RUN: Readonly<Record<string, string>> = {
   'npm ci && npm run demo': 'installs; the demo is run by test/examples/demo.test.ts',
+  'npm ci': 'installs',
   'npm ci && npm test': 'this is that',
   '.ci/run': 'runs all checks, these tests among them',
   'svc audit export SESSION -o chain.json --jwks keys.json': 'needs a session; test/cli/audit.test.ts runs it',

@@ -17,7 +17,7 @@ const NOT_KEPT = new Set([
 ]);
 /** Paths inside a workspace or document, and packages, that look like paths of the project. */
 const NOT_OURS =
-  /^(tenant\/|fs|text|application|(agent|workflow)\/manifest|google|kind\/|redis\/|execution\/|node-peer\/|tool-session\/|tools\/(call|list)|seal\/v1|svc\.)/;
+  /^(tenant\/|first\/|svc-runtime\/|fs|text|application|(agent|workflow)\/manifest|google|kind\/|redis\/|execution\/|node-peer\/|tool-session\/|tools\/(call|list)|seal\/v1|svc\.)/;
 
 test('every link leads to a file of the project, and to a heading when it names one', () => {
   const broken: string[] = [];
