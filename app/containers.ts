@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { sweepBoxes } from '../effects/agents/box.ts';
 import { createAgentContainerEffect } from '../effects/agents/container-effect.ts';
+import { sweepExchanges } from '../effects/agents/exchange-directory.ts';
 import { createContainerEffect } from '../effects/containers/container-effect.ts';
 import type { ContainerEngine } from '../effects/containers/engine.ts';
 import { type EngineLocation, findEngine } from '../effects/containers/engine-error.ts';
@@ -85,8 +85,7 @@ async function agentContainers(
 ) {
   const { runtime } = settings;
   const directory = join(dataDir, 'agents');
-  // Mailboxes of containers that nobody adopted.
-  await sweepBoxes(directory, clock);
+  await sweepExchanges(directory, clock);
   return createAgentContainerEffect({
     ...{ containers, directory },
     script: runtime.bootstrap_script === undefined ? null : await ownScript(runtime.bootstrap_script),

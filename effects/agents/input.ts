@@ -13,7 +13,7 @@ const Mount = z.object({
     'the node itself is at /svc and /run/svc',
   ),
   read_only: z.boolean().default(false),
-  /** Made by the first that needs it. */
+  /** Creates the volume if it does not exist. */
   create: z.boolean().default(false),
 });
 
@@ -23,10 +23,10 @@ export const AgentContainerInput = z.object({
   language: z.string().min(1).max(50).nullish(),
   version: z.string().min(1).max(50).nullish(),
   image_pull_policy: z.enum(['Always', 'IfNotPresent', 'Never']).default('IfNotPresent'),
-  /** Inside the image; null is the node's own bootstrap. */
+  /** Path in the image; null: the bootstrap of the node. */
   bootstrap_path: AbsolutePath.nullish(),
   network: z.enum(['none', 'open']).default('none'),
-  /** Nothing but /tmp and what the node reads from it can be written. */
+  /** Only /tmp and the exchange can be written. */
   read_only: z.boolean().default(false),
   prompt: z
     .string()
@@ -45,7 +45,7 @@ export const AgentContainerInput = z.object({
       const paths = mounts.map(({ mount_path }) => mount_path.replace(/\/+/g, '/').replace(/\/$/, ''));
       return new Set(paths).size === paths.length;
     }, 'two volumes at one path'),
-  /** Standard output is wanted as progress `{text}` while it comes. */
+  /** Reports standard output as progress `{text}` while it comes. */
   stream: z.boolean().default(false),
   limits: z.object({
     /** From the start of the container. */
@@ -60,7 +60,7 @@ export const AgentContainerInput = z.object({
       .min(6 * MiB)
       .nullish(),
     cpu_millicores: z.number().int().min(1).nullish(),
-    /** At most of /tmp; the root file system is the engine's matter (docs/guides/containers.md). */
+    /** Size of /tmp; the engine limits the root file system (docs/guides/containers.md). */
     disk_bytes: z.number().int().min(1).nullish(),
     /** Kept of each of stdout and stderr. */
     output_bytes: z.number().int().min(1).max(MiB).default(MiB),
@@ -72,7 +72,7 @@ export type AgentContainerInput = z.output<typeof AgentContainerInput>;
 /** The shape of `program.run`'s result. */
 export interface AgentContainerResult {
   readonly exit_code: number;
-  /** Where a limit ended it. */
+  /** Set if a limit ended the container. */
   readonly signal?: 'SIGKILL';
   readonly stdout: string;
   readonly stderr: string;
@@ -83,7 +83,7 @@ export interface AgentContainerResult {
   readonly stopped_by?: 'timeout' | 'memory' | 'output';
 }
 
-/** One `NAME=value` holds at most 128 KiB with its closing NUL. */
+/** Linux limits one `NAME=value` to 128 KiB with its closing NUL. */
 const VALUE_LIMIT_BYTES = 131_071;
 
 interface ResolvedEnvironment {
@@ -93,8 +93,8 @@ interface ResolvedEnvironment {
 }
 
 /**
- * Looks up `secret:NAME` and `config:NAME` for the tenant; `env:NAME` is plain text, since it would name a variable of the
- * node. Throws `failed_precondition` naming the reference.
+ * Resolves `secret:NAME` and `config:NAME` for the tenant. `env:NAME` stays plain text, since it would name a variable of
+ * the node. Throws `failed_precondition` naming the variable.
  */
 export async function resolveEnvironment(
   secrets: Secrets,
@@ -117,15 +117,15 @@ export async function resolveEnvironment(
   return { variables, secrets: found };
 }
 
-/** How an agent reaches the node over the network, where it has one (W26). */
+/** How an agent with a network reaches the node (W26). */
 interface GatewayAddress {
-  /** `http://HOST:PORT` of the internal listener; null: it is not served. */
+  /** `http://HOST:PORT` of the internal listener; null: none. */
   readonly url: string | null;
   /** Capability token of the execution (S5). */
   readonly token: string;
 }
 
-/** What only the node knows, and nobody else may say. */
+/** Variables that the node sets; those of a manifest never override them. */
 export function nodeVariables({ url, token }: GatewayAddress): Record<string, string> {
   if (url === null) return { SVC_SEAL_ENABLED: 'false' };
   const base = url.replace(/\/+$/, '');

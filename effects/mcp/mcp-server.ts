@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
+import { pause } from '../../runtime/one-at-a-time.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Secrets } from '../../security/api.ts';
 import type { GroupWatch } from '../programs/group-watch.ts';
@@ -60,9 +61,9 @@ export class McpServer {
   /** Waits a while for a first start and for a list that is being read again. */
   async tools(): Promise<readonly McpTool[]> {
     const { clock, limits } = this.#parts;
-    await Promise.race([this.#first.promise, waiting(clock, limits.firstToolsMs, this.#closing.signal)]);
+    await Promise.race([this.#first.promise, pause(clock, limits.firstToolsMs, this.#closing.signal)]);
     if (this.#refreshing !== null) {
-      await Promise.race([this.#refreshing, waiting(clock, limits.firstToolsMs, this.#closing.signal)]);
+      await Promise.race([this.#refreshing, pause(clock, limits.firstToolsMs, this.#closing.signal)]);
     }
     return this.#status === 'ready' ? this.#tools : [];
   }
@@ -114,7 +115,7 @@ export class McpServer {
       this.#status = 'restarting';
       this.#error = why;
       log.warn({ server: settings.name, reason: why, again_in_ms: Math.round(pauseMs) }, 'MCP server is down');
-      await waiting(clock, pauseMs, this.#closing.signal);
+      await pause(clock, pauseMs, this.#closing.signal);
       this.#restarts += 1;
     }
   }
@@ -171,7 +172,7 @@ export class McpServer {
       await this.#readTools(this.#connection).catch((error: unknown) =>
         log.warn({ server: settings.name, reason: toSvcError(error).message }, 'MCP server: its tools cannot be read'),
       );
-      if (this.#stale) await waiting(clock, limits.refreshMs, this.#closing.signal);
+      if (this.#stale) await pause(clock, limits.refreshMs, this.#closing.signal);
     }
   }
 
@@ -195,7 +196,7 @@ export class McpServer {
     let failingSince: number | null = null;
     for (;;) {
       const soonS = failingSince === null ? interval_seconds : Math.min(interval_seconds, timeout_seconds);
-      await waiting(clock, soonS * 1_000, ended);
+      await pause(clock, soonS * 1_000, ended);
       if (ended.aborted) return '';
       const failure = await this.#check(connection);
       if (failure === null) {
@@ -225,20 +226,4 @@ export class McpServer {
       return error instanceof Error ? error.message : 'the check failed';
     }
   }
-}
-
-/** Resolves after `ms`, or when `signal` aborts; never rejects. */
-function waiting(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((done) => {
-    if (signal.aborted) return done();
-    const cancel = clock.after(ms, () => {
-      signal.removeEventListener('abort', stop);
-      done();
-    });
-    const stop = (): void => {
-      cancel();
-      done();
-    };
-    signal.addEventListener('abort', stop, { once: true });
-  });
 }

@@ -62,7 +62,7 @@ describe('an agent survives its node', NEEDS_PODMAN, () => {
     await documents.close();
   });
 
-  test('a node that stops leaves agent and mailbox for the next one', async () => {
+  test('a node that stops leaves agent and exchange for the next one', async () => {
     const effectId = randomUUID();
     const stop = new AbortController();
     const first = loop([

@@ -58,7 +58,7 @@ describe('an agent in a container', NEEDS_PODMAN, () => {
     assert.equal(progress.length, 1, 'its chunks are the loop’s, not its own');
     assert.match(containerOf(progress), /^[0-9a-f]{64}$/);
     assert.equal(await readFile(join(at.bench.volume(EXECUTION), 'file'), 'utf8'), 'kept\n');
-    assert.deepEqual(await readdir(at.boxes), [], 'its mailbox is gone');
+    assert.deepEqual(await readdir(at.boxes), [], 'its exchange is gone');
   });
 
   test('who it is is durable before its bootstrap begins', async () => {
@@ -133,7 +133,7 @@ describe('an agent in a container', NEEDS_PODMAN, () => {
     assert.equal(textOf(progress).length, 1_000);
   });
 
-  test('a cancel takes the container and its mailbox away', async () => {
+  test('a cancel takes the container and its exchange away', async () => {
     const stop = new AbortController();
     const effectId = randomUUID();
     const made = loop([

@@ -80,7 +80,7 @@ describe('a hostile agent', NEEDS_PODMAN, () => {
     assert.match(result.stdout, /"content":"still here"/);
   });
 
-  test('thousands of files in its mailbox do not keep the node from answering', async () => {
+  test('thousands of files in its exchange do not keep the node from answering', async () => {
     const { result } = await attack(
       `cd /run/svc/out; i=0; while [ $i -lt 3000 ]; do : > f$i; i=$((i+1)); done; ${GOOD} 1`,
       [final('still here')],
@@ -126,7 +126,7 @@ describe('an input that would harm the node', () => {
   const wrong: readonly (readonly [string, object])[] = [
     ['a mount over the node’s files', mount('/svc')],
     ['a mount below them', mount('/svc/x')],
-    ['a mount over the mailbox', mount('/run//svc/in')],
+    ['a mount over the exchange', mount('/run//svc/in')],
     ['a mount over the root', mount('/')],
     ['a mount over /proc', mount('/proc/sys')],
     ['two volumes at one path', { mounts: [...mount('/workspace').mounts, ...mount('/workspace/').mounts] }],

@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { GatewayAnswer } from '../../../actors/execution/dispatch-api.ts';
 import { pack } from '../../../cli/pack.ts';
-import { answerGateway, bootstrapFiles } from '../../../effects/agents/bootstrap/api.ts';
-import { prepareMailbox, startMailbox } from '../../../effects/agents/mailbox.ts';
+import { answerGateway } from '../../../effects/agents/bootstrap/api.ts';
+import { bootstrapScript, prepareExchange } from '../../../effects/agents/exchange-directory.ts';
+import { startExchange } from '../../../effects/agents/file-exchange.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import {
   AGENT,
@@ -75,9 +76,9 @@ describe('the bootstrap in POSIX shell', NEEDS_SHELLS, () => {
   async function throughFiles(place: Place, loop: ScriptedLoop, prompt: string) {
     await using box = await privateDirectory();
     const ending = new AbortController();
-    await prepareMailbox(box.path);
+    await prepareExchange(box.path);
     const caller = { tenant: 'acme', executionId: EXECUTION };
-    const relay = startMailbox({
+    const relay = startExchange({
       directory: box.path,
       signal: ending.signal,
       handle: (request, signal) => answerGateway(loop, caller, request, { signal }),
@@ -228,8 +229,6 @@ test('the bootstrap is among the files of the package', async () => {
   await using place = await privateDirectory();
   await mkdir(join(place.path, 'dist'));
   pack(join(place.path, 'dist'));
-  const [file] = await bootstrapFiles();
-  assert.equal(file?.name, 'bootstrap.sh');
   const shipped = await readFile(join(place.path, 'dist/effects/agents/bootstrap/bootstrap.sh'));
-  assert.ok(file !== undefined && shipped.equals(file.content));
+  assert.ok(shipped.equals(await bootstrapScript()));
 });

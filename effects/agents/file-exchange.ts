@@ -3,56 +3,48 @@ import { lstat, opendir } from 'node:fs/promises';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { pause } from '../../runtime/one-at-a-time.ts';
-import {
-  type GatewayAnswer,
-  type GatewayHandler,
-  gatewayProblem,
-  gatewayRequestOf,
-  readShellRequest,
-  shellAnswer,
-  shellProblem,
-} from './bootstrap/api.ts';
-import { type Found, MailboxDirectory } from './mailbox-directory.ts';
+import { type GatewayAnswer, type GatewayHandler, gatewayProblem, gatewayRequestOf } from './bootstrap/api.ts';
+import { readShellRequest, shellAnswer, shellProblem } from './bootstrap/shell-api.ts';
+import { ExchangeDirectory, type Found } from './exchange-directory.ts';
 
-export { type MailboxMount, prepareMailbox } from './mailbox-directory.ts';
+/** Poll interval for file systems without change notices. */
+const POLL_MS = 100;
 
-/** How soon a request is seen when no notice of it comes, and how often notices are taken at most. */
-const LOOK_MS = 100;
-
+/** Minimum time between two notices. */
 const NOTICE_MS = 5;
 
-/** One request: the gateway's largest (K7), with room for its frame. */
+/** The largest payload of the gateway (K7) plus its frame. */
 const MAX_REQUEST_BYTES = 16 * 1024 * 1024 + 64 * 1024;
 
-/** Exchanges of one iteration: 50 rounds of the loop, each with many calls. */
+/** Requests of one iteration: 50 rounds of the loop, each with many calls. */
 const MAX_REQUESTS = 10_000;
 
-export interface MailboxParts {
-  /** Prepared by `prepareMailbox`. */
+export interface ExchangeParts {
+  /** Prepared by `prepareExchange`. */
   readonly directory: string;
   readonly handle: GatewayHandler;
-  /** Ends the relay: an exchange that is under way is answered by the next one on the same directory. */
+  /** Ends the relay. The next relay on the same directory answers the request under way. */
   readonly signal: AbortSignal;
   readonly clock?: Clock;
   readonly maxRequestBytes?: number;
   readonly maxRequests?: number;
-  readonly room?: MailboxRoom;
+  readonly quota?: ExchangeQuota;
 }
 
 /**
  * Relays between a container without a network and the gateway, over files (docs/guides/dispatch-gateway.md). Requests are
- * numbered 1, 2, 3 …, one at a time; an answered one is never handled again, an unanswered one is, also by a relay that
- * starts later on the same directory. What the container does in its directory it does to itself alone.
- * Resolves when `signal` is aborted. Throws `failed_precondition` for a directory that is none or too many requests,
- * `quota_exceeded` for one that is filled up.
+ * numbered 1, 2, 3 … and handled one at a time. An answered request is never handled again; an unanswered one is, also by
+ * a relay that starts later on the same directory. Whatever the container does in its directory affects only itself.
+ * Resolves when `signal` is aborted. Throws `failed_precondition` without a directory or after too many requests, and
+ * `quota_exceeded`.
  */
-export async function startMailbox(parts: MailboxParts): Promise<void> {
-  await using directory = await MailboxDirectory.open(parts.directory);
+export async function startExchange(parts: ExchangeParts): Promise<void> {
+  await using directory = await ExchangeDirectory.open(parts.directory);
   const ended = new AbortController();
   const signal = AbortSignal.any([parts.signal, ended.signal]);
   const both = [
     relay(directory, { ...parts, signal }),
-    watchRoom(directory.outPath, parts.room ?? MAILBOX_ROOM, { signal, clock: parts.clock }),
+    watchQuota(directory.outPath, parts.quota ?? QUOTA, { signal, clock: parts.clock }),
   ];
   try {
     await Promise.race(both);
@@ -62,7 +54,7 @@ export async function startMailbox(parts: MailboxParts): Promise<void> {
   }
 }
 
-async function relay(directory: MailboxDirectory, parts: MailboxParts): Promise<void> {
+async function relay(directory: ExchangeDirectory, parts: ExchangeParts): Promise<void> {
   const { maxRequests = MAX_REQUESTS, maxRequestBytes = MAX_REQUEST_BYTES } = parts;
   let number = (await directory.answered()) + 1;
   for (;;) {
@@ -72,7 +64,7 @@ async function relay(directory: MailboxDirectory, parts: MailboxParts): Promise<
       throw new SvcError('failed_precondition', `the agent sent more than ${maxRequests} requests`);
     }
     const answer = found.kind === 'request' ? await answerTo(found.bytes, parts) : refusal(found.why);
-    // Cut off: the next relay asks again.
+    // Aborted: the next relay handles the request again.
     if (answer === null) return;
     await directory.answer(number, answer);
     number += 1;
@@ -80,13 +72,13 @@ async function relay(directory: MailboxDirectory, parts: MailboxParts): Promise<
 }
 
 /**
- * Looks until there is something; null when the relay ends before. A watch lasts for one notice, and notices are taken only
- * every few milliseconds: a container that floods its directory with files does not keep the node busy.
+ * Waits for a request; null when the relay ends first. A watch lasts for one notice, with a pause before the next: a
+ * container that floods its directory with files does not keep the node busy.
  */
 async function arrival(
   look: () => Promise<Found>,
   path: string,
-  { signal, clock = systemClock }: MailboxParts,
+  { signal, clock = systemClock }: ExchangeParts,
 ): Promise<Exclude<Found, { kind: 'none' }> | null> {
   while (!signal.aborted) {
     const over = new AbortController();
@@ -94,9 +86,9 @@ async function arrival(
       over.signal.addEventListener('abort', () => resolve(), { once: true }),
     );
     const end = (): void => over.abort();
-    // Watched before it is looked at, so that nothing comes unseen in between.
+    // The watch starts before the look, so that no change is missed between them.
     const watcher = watched(path, end);
-    const cancel = clock.after(LOOK_MS, end);
+    const cancel = clock.after(POLL_MS, end);
     signal.addEventListener('abort', end, { once: true });
     try {
       const found = await look();
@@ -112,8 +104,8 @@ async function arrival(
   return null;
 }
 
-/** The answer in the form of its request; null when the relay ended before there was one. */
-async function answerTo(bytes: Buffer, { handle, signal }: MailboxParts): Promise<Buffer | null> {
+/** The answer in the format of its request; null when the relay was aborted first. */
+async function answerTo(bytes: Buffer, { handle, signal }: ExchangeParts): Promise<Buffer | null> {
   const isJson = bytes.subarray(0, 64).toString('latin1').trimStart().startsWith('{');
   try {
     const request = gatewayRequestOf(isJson ? parseJsonRequest(bytes) : readShellRequest(bytes));
@@ -128,7 +120,7 @@ async function answerTo(bytes: Buffer, { handle, signal }: MailboxParts): Promis
 const jsonOf = (answer: GatewayAnswer | ReturnType<typeof gatewayProblem>): Buffer =>
   Buffer.from(`${JSON.stringify(answer)}\n`);
 
-/** Of a request that could not be read, so its form is unknown: a script that is valid for a shell alone. */
+/** The answer to a request that could not be read. Its format is unknown, so the answer is a script. */
 const refusal = (why: string): Buffer => shellProblem(gatewayProblem(new SvcError('invalid_argument', why)));
 
 function parseJsonRequest(bytes: Buffer): unknown {
@@ -139,7 +131,7 @@ function parseJsonRequest(bytes: Buffer): unknown {
   }
 }
 
-/** Watches are few on some systems: without one the look every `LOOK_MS` finds the request. */
+/** Null where the system allows no further watch: then the poll finds the request. */
 function watched(path: string, call: () => void): { close(): void } | null {
   try {
     const watcher = watch(path, { persistent: false }, call);
@@ -151,32 +143,32 @@ function watched(path: string, call: () => void): { close(): void } | null {
   }
 }
 
-/** What a container may leave in the directory that it writes its requests to: on the node's disk, under no quota. */
-interface MailboxRoom {
-  /** As they take up space: a sparse file counts by what is in it. */
+/** Bounds for the container's directory: it is on the node's disk, and no other quota covers it. */
+interface ExchangeQuota {
+  /** Allocated space: a sparse file counts by its blocks. */
   readonly bytes: number;
   readonly entries: number;
-  readonly lookMs: number;
+  readonly everyMs: number;
 }
 
-const MAILBOX_ROOM: MailboxRoom = { bytes: 128 * 1024 * 1024, entries: 20_000, lookMs: 3_000 };
+const QUOTA: ExchangeQuota = { bytes: 128 * 1024 * 1024, entries: 20_000, everyMs: 3_000 };
 
-/** Looks now and then until `signal` is aborted. Throws `quota_exceeded` when the directory holds more than it may. */
-async function watchRoom(
+/** Checks the quota until `signal` is aborted. Throws `quota_exceeded`. */
+async function watchQuota(
   path: string,
-  room: MailboxRoom,
+  quota: ExchangeQuota,
   { signal, clock = systemClock }: { readonly signal: AbortSignal; readonly clock?: Clock | undefined },
 ): Promise<void> {
   while (!signal.aborted) {
-    await pause(clock, room.lookMs, signal);
-    if (!signal.aborted && (await isOver(path, room))) {
-      const text = `the agent left more than ${room.bytes} bytes or ${room.entries} files in its mailbox`;
+    await pause(clock, quota.everyMs, signal);
+    if (!signal.aborted && (await isOver(path, quota))) {
+      const text = `the agent left more than ${quota.bytes} bytes or ${quota.entries} files in its exchange directory`;
       throw new SvcError('quota_exceeded', text);
     }
   }
 }
 
-async function isOver(path: string, room: MailboxRoom): Promise<boolean> {
+async function isOver(path: string, quota: ExchangeQuota): Promise<boolean> {
   const waiting = [path];
   let bytes = 0;
   let entries = 0;
@@ -185,13 +177,13 @@ async function isOver(path: string, room: MailboxRoom): Promise<boolean> {
       entries += 1;
       if (entry.isDirectory()) waiting.push(`${below}/${entry.name}`);
       else bytes += await spaceOf(`${below}/${entry.name}`);
-      if (entries > room.entries || bytes > room.bytes) return true;
+      if (entries > quota.entries || bytes > quota.bytes) return true;
     }
   }
   return false;
 }
 
-/** What the container takes away or shuts meanwhile does not count. */
+/** Directories that the container removes or closes meanwhile do not count. */
 async function* entriesOf(path: string) {
   try {
     for await (const entry of await opendir(path)) yield entry;

@@ -5,7 +5,8 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import type { GatewayAnswer, GatewayHandler, GatewayRequest } from '../../../effects/agents/bootstrap/api.ts';
-import { type MailboxParts, prepareMailbox, startMailbox } from '../../../effects/agents/mailbox.ts';
+import { prepareExchange } from '../../../effects/agents/exchange-directory.ts';
+import { type ExchangeParts, startExchange } from '../../../effects/agents/file-exchange.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { AGENT, dispatch, EXECUTION, final, privateDirectory } from './bootstrap-bench.ts';
@@ -18,20 +19,20 @@ const generate = (prompt: string): Record<string, unknown> => ({
   prompt,
 });
 
-/** A mailbox and, when asked for, its relay; the test plays the container. */
+/** An exchange and, on request, its relay; the test plays the container. */
 async function scene(answer: (request: GatewayRequest) => GatewayAnswer | Promise<GatewayAnswer>) {
-  const box = await privateDirectory();
-  await prepareMailbox(box.path);
+  const exchange = await privateDirectory();
+  await prepareExchange(exchange.path);
   const handled: GatewayRequest[] = [];
-  const out = join(box.path, 'out');
+  const out = join(exchange.path, 'out');
   const handle: GatewayHandler = async (request) => {
     handled.push(request);
     return answer(request);
   };
   /** Ends with `stop`; what it ended with is its outcome. */
-  const relay = (more: Partial<MailboxParts> = {}) => {
+  const relay = (more: Partial<ExchangeParts> = {}) => {
     const ending = new AbortController();
-    const outcome = startMailbox({ directory: box.path, handle, signal: ending.signal, ...more }).then(
+    const outcome = startExchange({ directory: exchange.path, handle, signal: ending.signal, ...more }).then(
       () => 'ended',
       (thrown: unknown) => thrown,
     );
@@ -49,58 +50,58 @@ async function scene(answer: (request: GatewayRequest) => GatewayAnswer | Promis
   };
   const answerOf = (number: number): Promise<string> =>
     waitUntil(`answer ${number} is there`, () =>
-      readFile(join(box.path, 'in', `${number}.answer`), 'utf8').catch(() => null),
+      readFile(join(exchange.path, 'in', `${number}.answer`), 'utf8').catch(() => null),
     );
   return {
-    ...{ path: box.path, out, handled, relay, send, answerOf },
+    ...{ path: exchange.path, out, handled, relay, send, answerOf },
     json: async (number: number) => JSON.parse(await answerOf(number)),
-    [Symbol.asyncDispose]: () => box[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => exchange[Symbol.asyncDispose](),
   };
 }
 
-describe('the mailbox of a container', () => {
+describe('the file exchange of a container', () => {
   test('answers requests one after the other, in the form each came in', async () => {
-    await using box = await scene((request) =>
+    await using exchange = await scene((request) =>
       request.type === 'generate' ? dispatch('git', ['status']) : final(`${request.stdout}!`),
     );
-    const relay = box.relay();
-    await box.send(1, JSON.stringify(generate('hello')));
-    assert.deepEqual(await box.json(1), dispatch('git', ['status']));
+    const relay = exchange.relay();
+    await exchange.send(1, JSON.stringify(generate('hello')));
+    assert.deepEqual(await exchange.json(1), dispatch('git', ['status']));
     const head = `execution_id ${EXECUTION}\ndispatch_id d-git\nexit_code 0\nduration_ms 1\ntruncated false`;
-    await box.send(2, `dispatch_result\n${head}\nstdout_bytes 4\nstderr_bytes 0\n\ngo\n\n`);
-    assert.match(await box.answerOf(2), /^svc_type='final'\n[\s\S]*\nreturn 0\ngo\n\n!$/);
+    await exchange.send(2, `dispatch_result\n${head}\nstdout_bytes 4\nstderr_bytes 0\n\ngo\n\n`);
+    assert.match(await exchange.answerOf(2), /^svc_type='final'\n[\s\S]*\nreturn 0\ngo\n\n!$/);
     assert.equal(await relay.stop(), 'ended');
     assert.deepEqual(
-      box.handled.map(({ type }) => type),
+      exchange.handled.map(({ type }) => type),
       ['generate', 'dispatch_result'],
     );
   });
 
   test('answers an error as one, says nothing of a bug, and goes on', async () => {
-    await using box = await scene((request) => {
+    await using exchange = await scene((request) => {
       if (request.type === 'generate' && request.prompt === 'bug') throw new Error('password is swordfish');
       throw new SvcError('unavailable', 'moving', { retryAfterMs: 2_500 });
     });
-    const relay = box.relay();
-    await box.send(1, JSON.stringify(generate('x')));
-    assert.deepEqual(await box.json(1), { error: 'unavailable', message: 'moving', retry_secs: 3 });
-    await box.send(2, JSON.stringify(generate('bug')));
-    const bug = await box.json(2);
+    const relay = exchange.relay();
+    await exchange.send(1, JSON.stringify(generate('x')));
+    assert.deepEqual(await exchange.json(1), { error: 'unavailable', message: 'moving', retry_secs: 3 });
+    await exchange.send(2, JSON.stringify(generate('bug')));
+    const bug = await exchange.json(2);
     assert.deepEqual([bug.error, bug.retry_secs], ['internal', 0]);
     assert.ok(!bug.message.includes('swordfish'));
-    await box.send(3, JSON.stringify({ ...generate('x'), colour: 'red' }));
-    assert.match((await box.json(3)).message, /colour/);
-    await box.send(4, '{"type":');
-    assert.equal((await box.json(4)).error, 'invalid_argument');
-    await box.send(5, Buffer.from([0xff, 0xfe, 0]));
-    assert.match(await box.answerOf(5), /^svc_type='error'/);
+    await exchange.send(3, JSON.stringify({ ...generate('x'), colour: 'red' }));
+    assert.match((await exchange.json(3)).message, /colour/);
+    await exchange.send(4, '{"type":');
+    assert.equal((await exchange.json(4)).error, 'invalid_argument');
+    await exchange.send(5, Buffer.from([0xff, 0xfe, 0]));
+    assert.match(await exchange.answerOf(5), /^svc_type='error'/);
     assert.equal(await relay.stop(), 'ended');
   });
 
   test('a relay that starts later answers what has no answer, and nothing twice', async () => {
     const never = new Promise<GatewayAnswer>(() => {});
     let isFirst = true;
-    await using box = await scene((request) => {
+    await using exchange = await scene((request) => {
       if (request.type !== 'generate') throw new Error('not sent');
       if (request.prompt === 'two' && isFirst) {
         isFirst = false;
@@ -108,48 +109,48 @@ describe('the mailbox of a container', () => {
       }
       return final(request.prompt);
     });
-    const first = box.relay();
-    await box.send(1, JSON.stringify(generate('one')));
-    assert.equal((await box.json(1)).content, 'one');
-    await box.send(2, JSON.stringify(generate('two')));
-    await waitUntil('the second request is being handled', () => box.handled.length === 2);
+    const first = exchange.relay();
+    await exchange.send(1, JSON.stringify(generate('one')));
+    assert.equal((await exchange.json(1)).content, 'one');
+    await exchange.send(2, JSON.stringify(generate('two')));
+    await waitUntil('the second request is being handled', () => exchange.handled.length === 2);
     // The first relay is as good as dead: it never comes back from there.
-    const second = box.relay();
-    assert.equal((await box.json(2)).content, 'two');
-    await box.send(3, JSON.stringify(generate('three')));
-    assert.equal((await box.json(3)).content, 'three');
+    const second = exchange.relay();
+    assert.equal((await exchange.json(2)).content, 'two');
+    await exchange.send(3, JSON.stringify(generate('three')));
+    assert.equal((await exchange.json(3)).content, 'three');
     assert.equal(await second.stop(), 'ended');
     void first;
-    const prompts = box.handled.map((request) => (request.type === 'generate' ? request.prompt : ''));
+    const prompts = exchange.handled.map((request) => (request.type === 'generate' ? request.prompt : ''));
     assert.deepEqual(prompts, ['one', 'two', 'two', 'three']);
   });
 
   test('a relay that is told to end leaves its request to the next one', async () => {
-    await using box = await scene(() => final('answered'));
+    await using exchange = await scene(() => final('answered'));
     const waiting: GatewayHandler = (_request, signal) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
     const ending = new AbortController();
-    const ended = startMailbox({ directory: box.path, handle: waiting, signal: ending.signal });
-    await box.send(1, JSON.stringify(generate('x')));
+    const ended = startExchange({ directory: exchange.path, handle: waiting, signal: ending.signal });
+    await exchange.send(1, JSON.stringify(generate('x')));
     await new Promise((resolve) => setTimeout(resolve, 50));
     ending.abort();
     await ended;
-    assert.deepEqual(await readdir(join(box.path, 'in')), []);
-    const relay = box.relay();
-    assert.equal((await box.json(1)).content, 'answered');
+    assert.deepEqual(await readdir(join(exchange.path, 'in')), []);
+    const relay = exchange.relay();
+    assert.equal((await exchange.json(1)).content, 'answered');
     await relay.stop();
   });
 
   test('keeps one exchange at most, however long the agent talks', async () => {
-    await using box = await scene(() => final('y'));
-    const relay = box.relay({ maxRequests: 20 });
+    await using exchange = await scene(() => final('y'));
+    const relay = exchange.relay({ maxRequests: 20 });
     for (let number = 1; number <= 20; number += 1) {
-      await box.send(number, JSON.stringify(generate(String(number))));
-      await box.answerOf(number);
+      await exchange.send(number, JSON.stringify(generate(String(number))));
+      await exchange.answerOf(number);
     }
-    await waitUntil('older answers are gone', async () => (await readdir(join(box.path, 'in'))).length === 1);
-    assert.deepEqual(await readdir(box.out), []);
-    await box.send(21, JSON.stringify(generate('too much')));
+    await waitUntil('older answers are gone', async () => (await readdir(join(exchange.path, 'in'))).length === 1);
+    assert.deepEqual(await readdir(exchange.out), []);
+    await exchange.send(21, JSON.stringify(generate('too much')));
     const outcome = await relay.outcome;
     assert.ok(outcome instanceof SvcError && /more than 20 requests/.test(outcome.message));
   });
@@ -160,10 +161,10 @@ describe('a hostile container', { skip: process.platform !== 'linux' && 'NOT TES
 
   test('gets nothing by links, pipes, sockets, devices, directories and huge files', async () => {
     await using elsewhere = await privateDirectory();
-    await using box = await scene(() => final('taken'));
+    await using exchange = await scene(() => final('taken'));
     const secret = join(elsewhere.path, 'secret');
     await writeFile(secret, JSON.stringify(generate(SECRET)));
-    const at = (number: number): string => join(box.out, `${number}.request`);
+    const at = (number: number): string => join(exchange.out, `${number}.request`);
     const tricks: readonly ((path: string) => Promise<unknown> | unknown)[] = [
       (path) => symlink(secret, path),
       (path) => symlink('../../../../../../../../etc/passwd', path),
@@ -193,71 +194,71 @@ describe('a hostile container', { skip: process.platform !== 'linux' && 'NOT TES
         const server = createServer();
         await new Promise<void>((resolve) => server.listen(path, resolve));
         // Closing removes the file: it must be met first.
-        await box.answerOf(19);
+        await exchange.answerOf(19);
         await new Promise((resolve) => server.close(resolve));
       },
     ];
-    const relay = box.relay({ maxRequestBytes: 64 * 1024 });
+    const relay = exchange.relay({ maxRequestBytes: 64 * 1024 });
     for (const [index, trick] of tricks.entries()) {
       await trick(at(index + 1));
-      const answer = await box.answerOf(index + 1);
+      const answer = await exchange.answerOf(index + 1);
       assert.match(answer, /invalid_argument|internal/, `trick ${index + 1}`);
       assert.ok(!answer.includes(SECRET) && !answer.includes('root:'));
     }
     if (process.getuid?.() === 0) {
       execFileSync('mknod', [at(20), 'c', '1', '5']);
-      assert.match(await box.answerOf(20), /not a regular file/);
-    } else await box.send(20, 'x');
-    await box.send(21, JSON.stringify(generate('still here')));
-    assert.equal((await box.json(21)).content, 'taken');
+      assert.match(await exchange.answerOf(20), /not a regular file/);
+    } else await exchange.send(20, 'x');
+    await exchange.send(21, JSON.stringify(generate('still here')));
+    assert.equal((await exchange.json(21)).content, 'taken');
     assert.equal(await relay.stop(), 'ended');
-    assert.equal(box.handled.length, 1);
+    assert.equal(exchange.handled.length, 1);
     assert.equal(await readFile(secret, 'utf8'), JSON.stringify(generate(SECRET)));
   });
 
-  test('cannot make the node write elsewhere, even where it may change the whole mailbox', async () => {
+  test('cannot make the node write elsewhere, even where it may change the whole exchange', async () => {
     await using elsewhere = await privateDirectory();
-    await using box = await scene(() => final('mine'));
-    const relay = box.relay();
-    await box.send(1, JSON.stringify(generate('x')));
-    await box.answerOf(1);
+    await using exchange = await scene(() => final('mine'));
+    const relay = exchange.relay();
+    await exchange.send(1, JSON.stringify(generate('x')));
+    await exchange.answerOf(1);
     // The answers' directory is swapped for a link while the relay runs.
-    await rename(join(box.path, 'in'), join(box.path, 'in.old'));
-    await symlink(elsewhere.path, join(box.path, 'in'));
-    await box.send(2, JSON.stringify(generate('x')));
+    await rename(join(exchange.path, 'in'), join(exchange.path, 'in.old'));
+    await symlink(elsewhere.path, join(exchange.path, 'in'));
+    await exchange.send(2, JSON.stringify(generate('x')));
     await waitUntil('the answer is in the directory that it was', async () =>
-      (await readdir(join(box.path, 'in.old'))).includes('2.answer'),
+      (await readdir(join(exchange.path, 'in.old'))).includes('2.answer'),
     );
     // And an answer's name is taken by a link beforehand.
     const victim = join(elsewhere.path, 'victim');
     await writeFile(victim, 'untouched');
-    await symlink(victim, join(box.path, 'in.old', '3.answer'));
-    await box.send(3, JSON.stringify(generate('x')));
+    await symlink(victim, join(exchange.path, 'in.old', '3.answer'));
+    await exchange.send(3, JSON.stringify(generate('x')));
     await waitUntil('the link is replaced', async () =>
-      (await readFile(join(box.path, 'in.old', '3.answer'), 'utf8')).includes('mine'),
+      (await readFile(join(exchange.path, 'in.old', '3.answer'), 'utf8')).includes('mine'),
     );
     assert.equal(await relay.stop(), 'ended');
     assert.deepEqual(await readdir(elsewhere.path), ['victim']);
     assert.equal(await readFile(victim, 'utf8'), 'untouched');
-    // A relay that starts on a mailbox like that refuses it.
-    const outcome = await box.relay().outcome;
+    // A relay that starts on an exchange like that refuses it.
+    const outcome = await exchange.relay().outcome;
     assert.ok(outcome instanceof SvcError && outcome.code === 'failed_precondition');
   });
 
   test('swapping a request for a link while it is read gets nothing', async () => {
     await using elsewhere = await privateDirectory();
-    await using box = await scene((request) => final(request.type === 'generate' ? request.prompt : ''));
+    await using exchange = await scene((request) => final(request.type === 'generate' ? request.prompt : ''));
     const secret = join(elsewhere.path, 'secret');
     await writeFile(secret, JSON.stringify(generate(SECRET)));
-    await writeFile(join(box.out, 'good'), JSON.stringify(generate('fine')));
-    await symlink(secret, join(box.out, 'bad'));
-    const relay = box.relay();
+    await writeFile(join(exchange.out, 'good'), JSON.stringify(generate('fine')));
+    await symlink(secret, join(exchange.out, 'bad'));
+    const relay = exchange.relay();
     for (let number = 1; number <= 60; number += 1) {
-      const name = join(box.out, `${number}.request`);
-      await link(join(box.out, 'good'), name);
-      await link(join(box.out, 'bad'), `${name}.tmp`);
+      const name = join(exchange.out, `${number}.request`);
+      await link(join(exchange.out, 'good'), name);
+      await link(join(exchange.out, 'bad'), `${name}.tmp`);
       await rename(`${name}.tmp`, name).catch(() => {});
-      const answer = await box.answerOf(number);
+      const answer = await exchange.answerOf(number);
       assert.ok(!answer.includes(SECRET));
       await rm(`${name}.tmp`, { force: true });
     }
@@ -265,35 +266,35 @@ describe('a hostile container', { skip: process.platform !== 'linux' && 'NOT TES
   });
 
   test('that floods its directory with files is still served, and the node stays awake', async () => {
-    await using box = await scene(() => final('served'));
+    await using exchange = await scene(() => final('served'));
     const flood = 'i=0; while [ $i -lt 4000 ]; do : >"f$i"; i=$((i + 1)); done';
-    execFileSync('sh', ['-c', flood], { cwd: box.out });
-    const relay = box.relay();
+    execFileSync('sh', ['-c', flood], { cwd: exchange.out });
+    const relay = exchange.relay();
     const before = process.cpuUsage();
-    execFileSync('sh', ['-c', flood.replaceAll('f$i', 'g$i')], { cwd: box.out });
-    await box.send(1, JSON.stringify(generate('x')));
-    assert.equal((await box.json(1)).content, 'served');
+    execFileSync('sh', ['-c', flood.replaceAll('f$i', 'g$i')], { cwd: exchange.out });
+    await exchange.send(1, JSON.stringify(generate('x')));
+    assert.equal((await exchange.json(1)).content, 'served');
     const { user, system } = process.cpuUsage(before);
     assert.ok(user + system < 2_000_000, `${(user + system) / 1_000} ms of processor time`);
     await relay.stop();
   });
 
   test('that fills the disk of its node, with bytes or with files, is ended', async () => {
-    const room = { bytes: 1024 * 1024, entries: 50, lookMs: 20 };
+    const quota = { bytes: 1024 * 1024, entries: 50, everyMs: 20 };
     const fill = 'mkdir -p a/b; head -c 2097152 /dev/zero > a/b/big';
     for (const mess of [fill, 'mkdir d; i=0; while [ $i -lt 60 ]; do : >"d/$i"; i=$((i + 1)); done']) {
-      await using box = await scene(() => final('never'));
+      await using exchange = await scene(() => final('never'));
       const taken = Promise.withResolvers<void>();
       const handle: GatewayHandler = (_request, signal) => {
         taken.resolve();
         return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
       };
-      await writeFile(join(box.out, 'sparse'), '');
-      await truncate(join(box.out, 'sparse'), 1024 ** 3);
-      const relay = box.relay({ room, handle });
-      await box.send(1, JSON.stringify(generate('a long wait')));
+      await writeFile(join(exchange.out, 'sparse'), '');
+      await truncate(join(exchange.out, 'sparse'), 1024 ** 3);
+      const relay = exchange.relay({ quota, handle });
+      await exchange.send(1, JSON.stringify(generate('a long wait')));
       await taken.promise;
-      execFileSync('sh', ['-c', mess], { cwd: box.out });
+      execFileSync('sh', ['-c', mess], { cwd: exchange.out });
       const outcome = await relay.outcome;
       assert.ok(outcome instanceof SvcError && outcome.code === 'quota_exceeded', String(outcome));
     }
