@@ -22,7 +22,7 @@ const ConversationMessage = z
   .describe('role, content, tool_call_id, tool_calls[] {id, name, arguments}.');
 
 /** First message of a bootstrap (H9). */
-export const GenerateMessage = z.strictObject({
+const GenerateMessage = z.strictObject({
   type: z.literal('generate'),
   agent_id: id,
   execution_id: id,
@@ -34,7 +34,7 @@ export const GenerateMessage = z.strictObject({
 });
 
 /** The outcome of a dispatched command. */
-export const DispatchResultMessage = z.strictObject({
+const DispatchResultMessage = z.strictObject({
   type: z.literal('dispatch_result'),
   execution_id: id,
   dispatch_id: id,
