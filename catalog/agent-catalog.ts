@@ -23,14 +23,14 @@ import {
 } from './api.ts';
 import { type BuiltIns, NO_BUILT_INS } from './built-in/api.ts';
 import { checkPage, invalidManifest } from './changes.ts';
-import type { ShelfEntry, Whole } from './shelf/entry.ts';
-import { readLog } from './shelf/log-reading.ts';
-import { type ShelfKind, type ShelfRecord, STATUSES } from './shelf/record.ts';
-import { notFound } from './shelf/rules.ts';
-import { openShelf, type Shelf } from './shelf/shelf.ts';
-import { ShelfCatalog } from './shelf/shelf-catalog.ts';
+import type { CatalogEntry, EntryWithManifest } from './store/entry.ts';
+import { readLog } from './store/log-reading.ts';
+import { type ManifestStore, openManifestStore } from './store/manifest-store.ts';
+import { type CatalogKind, type CatalogRecord, STATUSES } from './store/record.ts';
+import { notFound } from './store/rules.ts';
+import { VersionedCatalog } from './store/versioned-catalog.ts';
 
-const AGENT: ShelfKind<AgentManifest> = {
+const AGENT: CatalogKind<AgentManifest> = {
   noun: 'agent',
   idField: 'agent_id',
   events: {
@@ -54,34 +54,34 @@ export async function createAgentCatalog(parts: {
   readonly quota?: AgentQuota;
 }): Promise<AgentCatalog> {
   const { documents, builtIns = NO_BUILT_INS, inUse = NOT_IN_USE, quota, clock, random } = parts;
-  const shelf = await openShelf(documents, AGENT, {
+  const store = await openManifestStore(documents, AGENT, {
     ...{ records: AGENTS, manifests: AGENT_MANIFESTS, events: AGENT_EVENTS },
   });
   const old = await AgentsWithoutScopes.open(documents);
   await old.copy();
-  const catalog = new ShelfCatalog({
-    ...{ shelf, clock, random },
+  const catalog = new VersionedCatalog({
+    ...{ store, clock, random },
     shipped: () => builtIns.agents.map(shippedOf),
     inUse: (tenant, id) => inUse.agent(tenant, id),
-    insert: quotaInsert(shelf.records, quota),
+    insert: quotaInsert(store.records, quota),
   });
-  return new DocumentAgentCatalog(catalog, shelf, old, (identity) => hasRoom(shelf.records, quota, identity));
+  return new DocumentAgentCatalog(catalog, store, old, (identity) => hasRoom(store.records, quota, identity));
 }
 
 class DocumentAgentCatalog implements AgentCatalog {
-  readonly #catalog: ShelfCatalog<AgentManifest>;
-  readonly #shelf: Shelf<AgentManifest>;
+  readonly #catalog: VersionedCatalog<AgentManifest>;
+  readonly #store: ManifestStore<AgentManifest>;
   readonly #old: AgentsWithoutScopes;
   readonly hasRoom: AgentCatalog['hasRoom'];
 
   constructor(
-    catalog: ShelfCatalog<AgentManifest>,
-    shelf: Shelf<AgentManifest>,
+    catalog: VersionedCatalog<AgentManifest>,
+    store: ManifestStore<AgentManifest>,
     old: AgentsWithoutScopes,
     hasRoomFor: AgentCatalog['hasRoom'],
   ) {
     this.#catalog = catalog;
-    this.#shelf = shelf;
+    this.#store = store;
     this.#old = old;
     this.hasRoom = hasRoomFor;
   }
@@ -145,7 +145,7 @@ class DocumentAgentCatalog implements AgentCatalog {
     agentId: string,
     page: { readonly limit: number; readonly offset: number },
   ): Promise<{ events: CatalogLogEvent[]; total: number }> {
-    return readLog(this.#shelf, reader, agentId, checkPage(page.limit, page.offset, 'offset'));
+    return readLog(this.#store, reader, agentId, checkPage(page.limit, page.offset, 'offset'));
   }
 }
 
@@ -156,7 +156,7 @@ function readManifest(manifestYaml: string): AgentManifest {
   throw invalidManifest(parsed.problems);
 }
 
-function summaryOf(entry: ShelfEntry): AgentSummary {
+function summaryOf(entry: CatalogEntry): AgentSummary {
   return {
     agent_id: entry.id,
     name: entry.name,
@@ -171,7 +171,7 @@ function summaryOf(entry: ShelfEntry): AgentSummary {
   };
 }
 
-const shippedOf = ({ agent_id, tenant_id, ...agent }: DeployedAgent): Whole<AgentManifest> => ({
+const shippedOf = ({ agent_id, tenant_id, ...agent }: DeployedAgent): EntryWithManifest<AgentManifest> => ({
   ...agent,
   id: agent_id,
   tenant: tenant_id,
@@ -184,7 +184,7 @@ export interface AgentQuota {
 
 /** Whether somebody may have one more agent. */
 async function hasRoom(
-  agents: Collection<ShelfRecord>,
+  agents: Collection<CatalogRecord>,
   quota: AgentQuota | undefined,
   identity: Identity,
 ): Promise<boolean> {
@@ -197,9 +197,9 @@ async function hasRoom(
  * there still. On one node this user's creates go one by one, so races on several exceed it by one for each other node.
  */
 function quotaInsert(
-  agents: Collection<ShelfRecord>,
+  agents: Collection<CatalogRecord>,
   quota: AgentQuota | undefined,
-): (identity: Identity, record: ShelfRecord) => Promise<boolean | SvcError> {
+): (identity: Identity, record: CatalogRecord) => Promise<boolean | SvcError> {
   const queues = new OneAtATimePerKey();
   return async (identity, record) => {
     const most = (await quota?.most(identity)) ?? null;
@@ -213,5 +213,5 @@ function quotaInsert(
   };
 }
 
-const countOf = (agents: Collection<ShelfRecord>, { tenant, subject }: Identity): Promise<number> =>
+const countOf = (agents: Collection<CatalogRecord>, { tenant, subject }: Identity): Promise<number> =>
   agents.count({ tenant, where: { created_by: subject, status: { in: STATUSES } } });

@@ -1,5 +1,5 @@
 import type { CollectionSpec } from '../runtime/documents.ts';
-import type { StoredEvent } from './shelf/event-log.ts';
+import type { StoredEvent } from './store/event-log.ts';
 
 export interface AgentEventRecord extends StoredEvent {
   readonly agent_id: string;
@@ -9,7 +9,7 @@ export const AGENTS: CollectionSpec = {
   name: 'deployed_agents',
   unique: [['scope', 'owner', 'name']],
   indexes: [['name'], ['created_by']],
-  // A list reads these alone, and whole records only when it does not know them (shelf/kept-entries.ts).
+  // A list reads these alone, and whole records only when it does not know them (store/manifest-store.ts).
   beside: ['owner', 'scope', 'status', 'version'],
 };
 export const AGENT_MANIFESTS: CollectionSpec = { name: 'agent_manifests', unique: [], indexes: [] };

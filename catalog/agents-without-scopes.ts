@@ -1,9 +1,9 @@
 import { positionOf } from '../runtime/documents/document-query.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../runtime/documents.ts';
 import { AGENT_MANIFESTS, AGENTS } from './agent-record.ts';
-import type { RecordedEvent } from './shelf/event-log.ts';
-import type { ShelfRecord, VersionEntry } from './shelf/record.ts';
-import type { ManifestRecord } from './shelf/stored-manifests.ts';
+import type { RecordedEvent } from './store/event-log.ts';
+import type { CatalogRecord, VersionEntry } from './store/record.ts';
+import type { ManifestRecord } from './store/stored-manifests.ts';
 
 /** An agent as it was stored before agents had scopes: one of a name in a tenant. */
 export interface AgentWithoutScope extends StoredDocument {
@@ -19,7 +19,7 @@ export interface AgentWithoutScope extends StoredDocument {
 export const AGENTS_WITHOUT_SCOPES: CollectionSpec = { name: 'agents', unique: [['name']], indexes: [] };
 
 /** Of the collection of agents as they are stored today. */
-type AgentsOfToday = Pick<Collection<ShelfRecord>, 'get' | 'insert' | 'delete' | 'count'>;
+type AgentsOfToday = Pick<Collection<CatalogRecord>, 'get' | 'insert' | 'delete' | 'count'>;
 
 const PAGE = 100;
 
@@ -35,7 +35,7 @@ export class AgentsWithoutScopes {
   static async open(documents: Documents, agents?: AgentsOfToday): Promise<AgentsWithoutScopes> {
     return new AgentsWithoutScopes(
       await documents.collection<AgentWithoutScope>(AGENTS_WITHOUT_SCOPES),
-      agents ?? (await documents.collection<ShelfRecord>(AGENTS)),
+      agents ?? (await documents.collection<CatalogRecord>(AGENTS)),
       await documents.collection<ManifestRecord>(AGENT_MANIFESTS),
     );
   }

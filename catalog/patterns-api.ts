@@ -21,7 +21,7 @@ export interface PatternQuery {
   /** 0 to 1; default 0. */
   readonly minSuccessScore?: number;
   /** How alike a signature must be, 0 to 1; default 0.3. */
-  readonly minLikeness?: number;
+  readonly minSimilarity?: number;
 }
 
 export interface NewPattern {
@@ -49,7 +49,7 @@ export interface PatternPage extends PageAsked {
  * switched off, `invalid_argument` naming the field.
  */
 export interface Patterns {
-  /** Best first: likeness of the signature, then success. */
+  /** Best first: similarity of the signature, then success. */
   query(tenant: string, query: PatternQuery): Promise<readonly LearnedPattern[]>;
   /** `once`: a repeat under the same key (an execution's iteration) is counted once. */
   store(tenant: string, pattern: NewPattern, options?: { readonly once?: string }): Promise<StoredPattern>;

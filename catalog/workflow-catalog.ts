@@ -24,11 +24,11 @@ import {
 } from './api.ts';
 import { type BuiltIns, NO_BUILT_INS } from './built-in/api.ts';
 import { invalidManifest } from './changes.ts';
-import type { ShelfEntry, Whole } from './shelf/entry.ts';
-import type { StoredEvent } from './shelf/event-log.ts';
-import type { ShelfKind } from './shelf/record.ts';
-import { openShelf } from './shelf/shelf.ts';
-import { ShelfCatalog } from './shelf/shelf-catalog.ts';
+import type { CatalogEntry, EntryWithManifest } from './store/entry.ts';
+import type { StoredEvent } from './store/event-log.ts';
+import { openManifestStore } from './store/manifest-store.ts';
+import type { CatalogKind } from './store/record.ts';
+import { VersionedCatalog } from './store/versioned-catalog.ts';
 
 /** Looking further down than children may go finds nothing more; wider than this the checker says nothing of the rest. */
 const MAX_CHILDREN = 200;
@@ -110,7 +110,7 @@ function readWorkflowManifest(manifestYaml: string): WorkflowManifest {
   throw invalidManifest(parsed.problems);
 }
 
-const WORKFLOW: ShelfKind<WorkflowManifest> = {
+const WORKFLOW: CatalogKind<WorkflowManifest> = {
   noun: 'workflow',
   idField: 'workflow_id',
   events: {
@@ -134,23 +134,23 @@ export async function createWorkflowCatalog(parts: {
   readonly inUse?: Pick<InUse, 'workflow'>;
 }): Promise<WorkflowCatalog> {
   const { documents, clock, random, agents, builtIns = NO_BUILT_INS, inUse = NOT_IN_USE } = parts;
-  const shelf = await openShelf(documents, WORKFLOW, {
+  const store = await openManifestStore(documents, WORKFLOW, {
     ...{ records: WORKFLOWS, manifests: WORKFLOW_MANIFESTS, events: WORKFLOW_EVENTS },
   });
-  const catalog = new ShelfCatalog({
-    ...{ shelf, clock, random },
+  const catalog = new VersionedCatalog({
+    ...{ store, clock, random },
     shipped: () => builtIns.workflows.map(shippedOf),
     inUse: (tenant, id) => inUse.workflow(tenant, id),
-    insert: (_identity, record) => shelf.records.insert(record),
+    insert: (_identity, record) => store.records.insert(record),
   });
   return new DocumentWorkflowCatalog(catalog, agents);
 }
 
 class DocumentWorkflowCatalog implements WorkflowCatalog {
-  readonly #catalog: ShelfCatalog<WorkflowManifest>;
+  readonly #catalog: VersionedCatalog<WorkflowManifest>;
   readonly #checks: WorkflowChecks;
 
-  constructor(catalog: ShelfCatalog<WorkflowManifest>, agents: Pick<AgentCatalog, 'get'>) {
+  constructor(catalog: VersionedCatalog<WorkflowManifest>, agents: Pick<AgentCatalog, 'get'>) {
     this.#catalog = catalog;
     const find = (reader: CatalogReader, name: string) =>
       catalog.get(reader, name).then(({ manifest }) => manifest, nullIfNone);
@@ -217,12 +217,15 @@ class DocumentWorkflowCatalog implements WorkflowCatalog {
   }
 }
 
-function entryOf(entry: ShelfEntry): WorkflowEntry {
+function entryOf(entry: CatalogEntry): WorkflowEntry {
   const { id, name, version, initial_state = '', scope, owner, status, description, labels, deployed_at } = entry;
   return { id, name, version, initial_state, scope, owner, status, description, labels, deployed_at };
 }
 
-const shippedOf = (workflow: DeployedWorkflow): Whole<WorkflowManifest> => ({ ...workflow, tenant: SYSTEM_TENANT });
+const shippedOf = (workflow: DeployedWorkflow): EntryWithManifest<WorkflowManifest> => ({
+  ...workflow,
+  tenant: SYSTEM_TENANT,
+});
 
 function nullIfNone(thrown: unknown): null {
   if (thrown instanceof SvcError && thrown.code === 'not_found') return null;
@@ -237,7 +240,7 @@ export const WORKFLOWS: CollectionSpec = {
   name: 'workflows',
   unique: [['scope', 'owner', 'name']],
   indexes: [['name']],
-  // A list reads these alone, and whole records only when it does not know them (shelf/kept-entries.ts).
+  // A list reads these alone, and whole records only when it does not know them (store/manifest-store.ts).
   beside: ['owner', 'scope', 'status', 'version'],
 };
 

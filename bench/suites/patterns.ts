@@ -1,7 +1,7 @@
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { errorWords } from '../../catalog/patterns/normal-form.ts';
+import { errorWords } from '../../catalog/patterns/normalisation.ts';
 import {
   createTermIndex,
   halfLife,

@@ -81,7 +81,7 @@ const MOST_AT_ONCE = 100;
  * Keeps a tenant within its bound: beyond it the weakest go, a hundredth (at most 100) at a time, since finding them may
  * read all. A node counts anew after as many inserts, so nodes together go over the bound by as many each.
  */
-export class PatternRoom {
+export class PatternEviction {
   readonly #patterns: Collection<PatternRecord>;
   readonly #index: Pick<PatternIndex, 'remove'>;
   readonly #most: number;

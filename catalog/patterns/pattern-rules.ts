@@ -6,12 +6,12 @@ import type { LearnedPattern, NewPattern, PatternPage, PatternQuery } from '../p
 import {
   type ComparedError,
   type ComparedSolution,
-  errorLikeness,
+  errorSimilarity,
   errorWords,
-  solutionLikeness,
+  solutionSimilarity,
   solutionWords,
   typeKey,
-} from './normal-form.ts';
+} from './normalisation.ts';
 import type { Decay, PatternRecord } from './pattern-record.ts';
 
 /** Keys of `once` that a pattern remembers. */
@@ -47,15 +47,15 @@ const idOf = ({ type, signature, message, approach, code }: NormalForm): string 
   derivedUuid('svc-pattern', JSON.stringify([type, signature, message, approach, code]));
 
 /**
- * How alike a stored pattern is, 0 to 1: the smaller of error and solution. 0 of another type, and where the signatures
+ * How similar a stored pattern is, 0 to 1: the smaller of error and solution. 0 of another type, and where the signatures
  * alone rule `threshold` out, which spares the longer texts.
  */
-export function alike({ form }: Given, record: PatternRecord, threshold: number): number {
+export function similarityOfStored({ form }: Given, record: PatternRecord, threshold: number): number {
   if (record.error_type_key !== form.type) return 0;
-  if (errorLikeness(form, { signature: record.words, message: form.message }) < threshold) return 0;
-  const error = errorLikeness(form, { signature: record.words, message: errorWords(record.error_message) });
+  if (errorSimilarity(form, { signature: record.words, message: form.message }) < threshold) return 0;
+  const error = errorSimilarity(form, { signature: record.words, message: errorWords(record.error_message) });
   const approach = solutionWords(record.solution_approach);
-  return Math.min(error, solutionLikeness(form, { approach, code: solutionWords(record.solution_code ?? '') }));
+  return Math.min(error, solutionSimilarity(form, { approach, code: solutionWords(record.solution_code ?? '') }));
 }
 
 interface Use {
@@ -138,7 +138,7 @@ const PATTERN_LIMITS = {
 const DEFAULT_FOUND = 10;
 
 /** Below it two signatures share a word or two by chance. */
-const MIN_LIKENESS = 0.3;
+const MIN_SIMILARITY = 0.3;
 
 /** Throws `invalid_argument` naming the field as the wire does. */
 export function checkPattern(pattern: NewPattern, once: string | undefined): void {
@@ -164,7 +164,7 @@ export function checkQuery(query: PatternQuery): Required<Omit<PatternQuery, 'er
     errorSignature,
     limit,
     minSuccessScore: share('min_success_score', query.minSuccessScore ?? 0),
-    minLikeness: share('min_likeness', query.minLikeness ?? MIN_LIKENESS),
+    minSimilarity: share('min_likeness', query.minSimilarity ?? MIN_SIMILARITY),
   };
 }
 

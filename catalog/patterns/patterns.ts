@@ -12,20 +12,19 @@ import type {
   Patterns,
   StoredPattern,
 } from '../patterns-api.ts';
-import { errorWords, likenessTo, typeKey } from './normal-form.ts';
+import { errorWords, similarityTo, typeKey } from './normalisation.ts';
 import {
   createTermIndex,
   type Decay,
   halfLife,
   PATTERN_TERMS,
   PATTERNS,
+  PatternEviction,
   type PatternIndex,
   type PatternRecord,
-  PatternRoom,
   type TermRecord,
 } from './pattern-record.ts';
 import {
-  alike,
   checkPattern,
   checkPatternPage,
   checkQuery,
@@ -35,11 +34,12 @@ import {
   learned,
   newRecord,
   reinforced,
+  similarityOfStored,
 } from './pattern-rules.ts';
 
 /** Patterns that are compared: the likest are among the first candidates. A query compares twice what it answers. */
 const COMPARED = { store: 64, query: 32 } as const;
-/** Patterns that are read for it, those of other types and those that made room among them. */
+/** Patterns that are read for it, including those of other types and those evicted meanwhile. */
 const MOST_READ = 512;
 /** A race lost this often in a row is reported, not waited for. */
 const MAX_ATTEMPTS = 100;
@@ -59,7 +59,7 @@ export async function createPatterns({ documents, clock, settings }: PatternPart
   return new StoredPatterns({
     patterns,
     index,
-    room: new PatternRoom(patterns, index, settings.patterns.max_per_tenant),
+    eviction: new PatternEviction(patterns, index, settings.patterns.max_per_tenant),
     decay: halfLife(settings.patterns.half_life_days),
     threshold: settings.patterns.dedup_threshold,
     clock,
@@ -74,7 +74,7 @@ const SWITCHED_OFF: Patterns = { query: off, store: off, list: off };
 interface Parts {
   readonly patterns: Collection<PatternRecord>;
   readonly index: PatternIndex;
-  readonly room: PatternRoom;
+  readonly eviction: PatternEviction;
   readonly decay: Decay;
   readonly threshold: number;
   readonly clock: Clock;
@@ -95,17 +95,17 @@ class StoredPatterns implements Patterns {
   }
 
   async query(tenant: string, query: PatternQuery): Promise<readonly LearnedPattern[]> {
-    const { limit, minLikeness, minSuccessScore, errorSignature } = checkQuery(query);
+    const { limit, minSimilarity, minSuccessScore, errorSignature } = checkQuery(query);
     const { decay, clock } = this.#parts;
     const nowMs = clock.now();
     const words = errorWords(errorSignature);
-    const likenessOf = likenessTo(words);
+    const similarityOf = similarityTo(words);
     return (
       await this.#candidates(tenant, words, { errorType: query.errorType, most: Math.max(2 * limit, COMPARED.query) })
     )
-      .map((record) => ({ likeness: likenessOf(record.words), success: decay.success(record, nowMs), record }))
-      .filter(({ likeness, success }) => likeness >= minLikeness && success >= minSuccessScore)
-      .sort((some, other) => other.likeness - some.likeness || other.success - some.success)
+      .map((record) => ({ similarity: similarityOf(record.words), success: decay.success(record, nowMs), record }))
+      .filter(({ similarity, success }) => similarity >= minSimilarity && success >= minSuccessScore)
+      .sort((some, other) => other.similarity - some.similarity || other.success - some.success)
       .slice(0, limit)
       .map(({ record }) => learned(record, decay, nowMs));
   }
@@ -129,17 +129,17 @@ class StoredPatterns implements Patterns {
   }
 
   async #store(tenant: string, fresh: Given, once: string | undefined): Promise<StoredPattern> {
-    const { patterns, index, room, decay, clock } = this.#parts;
+    const { patterns, index, eviction, decay, clock } = this.#parts;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-      const known = (await patterns.get(tenant, fresh.id)) ?? (await this.#alike(tenant, fresh, once));
+      const known = (await patterns.get(tenant, fresh.id)) ?? (await this.#mostSimilar(tenant, fresh, once));
       const use = { nowMs: clock.now(), decay, once };
       if (known === null) {
         const record = newRecord(tenant, fresh, use);
-        await room.make(tenant);
+        await eviction.make(tenant);
         // Findable first: a crash in between leaves terms that lead nowhere, never a pattern that nobody finds.
         await index.add(record);
         if (!(await patterns.insert(record))) continue;
-        room.inserted(tenant);
+        eviction.inserted(tenant);
         return { pattern_id: record.id, deduplicated: false, new_frequency: 1 };
       }
       const before = countedBefore(known, once);
@@ -154,13 +154,13 @@ class StoredPatterns implements Patterns {
   }
 
   /** The pattern that means the same, if there is one; that of an earlier attempt of the same store before all others. */
-  async #alike(tenant: string, fresh: Given, once: string | undefined): Promise<PatternRecord | null> {
+  async #mostSimilar(tenant: string, fresh: Given, once: string | undefined): Promise<PatternRecord | null> {
     const { signature, type } = fresh.form;
-    let best: { likeness: number; record: PatternRecord } | null = null;
+    let best: { similarity: number; record: PatternRecord } | null = null;
     for (const record of await this.#candidates(tenant, signature, { errorType: type, most: COMPARED.store })) {
       if (countedBefore(record, once) !== undefined) return record;
-      const likeness = alike(fresh, record, this.#parts.threshold);
-      if (likeness >= this.#parts.threshold && likeness > (best?.likeness ?? -1)) best = { likeness, record };
+      const similarity = similarityOfStored(fresh, record, this.#parts.threshold);
+      if (similarity >= this.#parts.threshold && similarity > (best?.similarity ?? -1)) best = { similarity, record };
     }
     return best?.record ?? null;
   }

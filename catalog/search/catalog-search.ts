@@ -17,9 +17,9 @@ import {
   type Sources,
   tellingText,
 } from './entry.ts';
-import { CalmEmbeddings, EntryVectors, SEARCH_VECTORS, type Vector, type VectorRecord } from './entry-vectors.ts';
+import { EmbeddingsBreaker, EntryVectors, SEARCH_VECTORS, type Vector, type VectorRecord } from './entry-vectors.ts';
 import { LexicalIndex } from './lexical-index.ts';
-import { type Meaning, type Ranked, rank, type Shelf } from './ranking.ts';
+import { type Meaning, type Ranked, rank, type SearchedIndex } from './ranking.ts';
 import { TenantIndex, TenantIndexes } from './tenant-index.ts';
 
 export interface CatalogSearchParts {
@@ -59,38 +59,38 @@ interface Stored extends Readonly<Record<SearchedKind, Sources>> {
 class DocumentCatalogSearch {
   readonly #parts: CatalogSearchParts;
   readonly #stored: Stored;
-  readonly #embeddings: CalmEmbeddings | null;
+  readonly #embeddings: EmbeddingsBreaker | null;
   readonly #queries: QueryVectors | null;
   readonly #indexes: TenantIndexes;
-  readonly #builtIns: BuiltInShelf;
+  readonly #builtIns: BuiltInIndex;
 
   constructor(parts: CatalogSearchParts, stored: Stored) {
     this.#parts = parts;
     this.#stored = stored;
     const { embeddings, clock, settings, warn, builtIns } = parts;
-    this.#embeddings = embeddings === undefined ? null : new CalmEmbeddings(embeddings, clock, warn);
+    this.#embeddings = embeddings === undefined ? null : new EmbeddingsBreaker(embeddings, clock, warn);
     this.#queries = this.#embeddings === null ? null : new QueryVectors(this.#embeddings, settings.embeddings);
     this.#indexes = new TenantIndexes(settings.search.max_entries_in_memory);
-    this.#builtIns = new BuiltInShelf(builtIns, () => this.#vectorsOf(SYSTEM_TENANT));
+    this.#builtIns = new BuiltInIndex(builtIns, () => this.#vectorsOf(SYSTEM_TENANT));
   }
 
   async find(kind: SearchedKind, reader: CatalogReader, request: SearchRequest): Promise<readonly SearchHit[]> {
     const wanted = checked(request);
-    const [meaning, shelves] = await Promise.all([
+    const [meaning, indexes] = await Promise.all([
       this.#queries?.of(wanted.query),
-      this.#shelves(kind, reader, wanted),
+      this.#searched(kind, reader, wanted),
     ]);
     const near = meaning ?? null;
     const accept = (entry: SearchEntry): boolean => isSeenBy(reader, entry) && isWanted(wanted, entry);
     for (let limit = wanted.limit; ; limit *= 2) {
-      const ranked = rank(shelves, wanted.query, near, { minScore: wanted.minScore, limit, accept });
+      const ranked = rank(indexes, wanted.query, near, { minScore: wanted.minScore, limit, accept });
       const hits = (await this.#asTheyAre(kind, ranked)).filter(({ entry }) => accept(entry));
       if (hits.length >= wanted.limit || ranked.length < limit) return hits.slice(0, wanted.limit).map(hitOf);
     }
   }
 
   /** What the reader may see something of, in step with the catalog. */
-  async #shelves(kind: SearchedKind, reader: CatalogReader, wanted: CheckedRequest): Promise<Shelf[]> {
+  async #searched(kind: SearchedKind, reader: CatalogReader, wanted: CheckedRequest): Promise<SearchedIndex[]> {
     const ofTenant = this.#indexes.get(`${kind}/${reader.tenant}`, () =>
       this.#openIndex(kind, reader.tenant, () => true),
     );
@@ -104,7 +104,7 @@ class DocumentCatalogSearch {
     await Promise.all([ofTenant.refresh(), ofAll?.refresh(), builtIn?.vectors?.load()]);
     await builtIn?.vectors?.fill();
     this.#indexes.trim();
-    return [ofTenant, ofAll, builtIn].filter((shelf) => shelf !== null);
+    return [ofTenant, ofAll, builtIn].filter((index) => index !== null);
   }
 
   #openIndex(kind: SearchedKind, tenant: string, holds: (entry: SearchEntry) => boolean): TenantIndex {
@@ -154,11 +154,11 @@ const DEFAULTS = { weight: 0.7, cosine_floor: 0.2, cosine_ceiling: 0.8 };
 
 /** The meaning of queries; those asked lately are known. */
 class QueryVectors {
-  readonly #embeddings: CalmEmbeddings;
+  readonly #embeddings: EmbeddingsBreaker;
   readonly #settings: typeof DEFAULTS;
   readonly #known = new Map<string, Vector>();
 
-  constructor(embeddings: CalmEmbeddings, settings: NodeCortex['embeddings']) {
+  constructor(embeddings: EmbeddingsBreaker, settings: NodeCortex['embeddings']) {
     this.#embeddings = embeddings;
     this.#settings = settings ?? DEFAULTS;
   }
@@ -177,26 +177,26 @@ class QueryVectors {
 }
 
 /** What ships with the product, read at the first search. It never changes. */
-class BuiltInShelf {
+class BuiltInIndex {
   readonly #builtIns: BuiltIns;
   readonly #openVectors: () => EntryVectors | null;
-  readonly #shelves = new Map<SearchedKind, Shelf>();
+  readonly #byKind = new Map<SearchedKind, SearchedIndex>();
 
   constructor(builtIns: BuiltIns, openVectors: () => EntryVectors | null) {
     this.#builtIns = builtIns;
     this.#openVectors = openVectors;
   }
 
-  open(kind: SearchedKind): Shelf {
-    const known = this.#shelves.get(kind);
+  open(kind: SearchedKind): SearchedIndex {
+    const known = this.#byKind.get(kind);
     if (known !== undefined) return known;
-    const shelf = { words: new LexicalIndex(), vectors: this.#openVectors() };
+    const index = { words: new LexicalIndex(), vectors: this.#openVectors() };
     for (const { entry, instruction } of this.#read(kind)) {
-      shelf.words.put(entry, instruction);
-      shelf.vectors?.want(entry, instruction);
+      index.words.put(entry, instruction);
+      index.vectors?.want(entry, instruction);
     }
-    this.#shelves.set(kind, shelf);
-    return shelf;
+    this.#byKind.set(kind, index);
+    return index;
   }
 
   has(kind: SearchedKind, id: string): boolean {
@@ -204,7 +204,7 @@ class BuiltInShelf {
   }
 
   get(kind: SearchedKind, id: string): SearchEntry | undefined {
-    const words = this.#shelves.get(kind)?.words;
+    const words = this.#byKind.get(kind)?.words;
     const slot = words?.slotOf(id);
     return slot === undefined ? undefined : words?.at(slot);
   }

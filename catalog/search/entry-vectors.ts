@@ -22,7 +22,7 @@ const PAGE = 1_000;
 export class EntryVectors {
   readonly #tenant: string;
   readonly #stored: Collection<VectorRecord>;
-  readonly #embeddings: CalmEmbeddings;
+  readonly #embeddings: EmbeddingsBreaker;
   readonly #warn: (message: string, error: unknown) => void;
   readonly #hashes = new Map<string, string>();
   readonly #uses = new Map<string, number>();
@@ -36,7 +36,7 @@ export class EntryVectors {
   constructor(parts: {
     readonly tenant: string;
     readonly stored: Collection<VectorRecord>;
-    readonly embeddings: CalmEmbeddings;
+    readonly embeddings: EmbeddingsBreaker;
     readonly warn: (message: string, error: unknown) => void;
   }) {
     this.#tenant = parts.tenant;
@@ -174,7 +174,7 @@ const PAUSE_MS = 10_000;
 const QUIET_MS = 60_000;
 
 /** Embeddings that nobody waits for twice when they fail: searches then go by words alone, and the log says so. */
-export class CalmEmbeddings {
+export class EmbeddingsBreaker {
   readonly model: string;
   readonly #embeddings: Embeddings;
   readonly #clock: Clock;

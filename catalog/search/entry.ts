@@ -4,8 +4,8 @@ import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { AGENT_MANIFESTS, AGENTS } from '../agent-record.ts';
 import type { CatalogReader, CatalogScope, CatalogStatus, SearchHit } from '../api.ts';
 import { type CatalogChanges, openChanges } from '../changes.ts';
-import { isSeen, type ShelfRecord } from '../shelf/record.ts';
-import type { ManifestRecord } from '../shelf/stored-manifests.ts';
+import { type CatalogRecord, isVisible } from '../store/record.ts';
+import type { ManifestRecord } from '../store/stored-manifests.ts';
 import { WORKFLOW_MANIFESTS, WORKFLOWS } from '../workflow-catalog.ts';
 
 /** An agent or workflow as a search sees it. */
@@ -22,9 +22,9 @@ export interface SearchEntry extends Omit<SearchHit, 'score'> {
 }
 
 /** Null for what nobody sees: on its way in, or out. */
-export function entryOf(record: ShelfRecord): SearchEntry | null {
+export function entryOf(record: CatalogRecord): SearchEntry | null {
   const [newest] = record.versions;
-  if (!isSeen(record) || newest === undefined) return null;
+  if (!isVisible(record) || newest === undefined) return null;
   const { tenant, id, name, description, labels, status, scope, owner, version: recordVersion } = record;
   const placed = { tenant, scope, owner, leavingTo: record.leaving_to, recordVersion };
   return { ...placed, ...{ id, name, version: newest.version, description, labels, status } };
@@ -131,7 +131,7 @@ export type SearchedKind = 'agents' | 'workflows';
 
 /** Where the catalog keeps one kind: read here, written by the catalog alone. */
 export interface Sources {
-  readonly records: Pick<Collection<ShelfRecord>, 'get' | 'find'>;
+  readonly records: Pick<Collection<CatalogRecord>, 'get' | 'find'>;
   readonly manifests: Pick<Collection<ManifestRecord>, 'get'>;
   readonly changes: Pick<CatalogChanges, 'since'>;
 }
@@ -144,7 +144,7 @@ const SEARCHED = {
 export async function openSources(documents: Documents, kind: SearchedKind): Promise<Sources> {
   const { noun, records, manifests } = SEARCHED[kind];
   return {
-    records: await documents.collection<ShelfRecord>(records),
+    records: await documents.collection<CatalogRecord>(records),
     manifests: await documents.collection<ManifestRecord>(manifests),
     changes: await openChanges(documents, noun),
   };

@@ -4,7 +4,7 @@ import { stemOf, tellingWordsOf } from './words.ts';
 export interface Wording {
   readonly stem: string;
   /** 0 to 1. */
-  readonly likeness: number;
+  readonly similarity: number;
 }
 
 /** The part of an index that knows words. */
@@ -12,7 +12,7 @@ export interface Wordbook {
   /** In how many entries the stem is. */
   frequency(stem: string): number;
   /** Stems written nearly like it. */
-  like(stem: string): readonly { readonly word: string; readonly likeness: number }[];
+  like(stem: string): readonly { readonly word: string; readonly similarity: number }[];
 }
 
 /** How much a word says about an entry where it stands. */
@@ -101,7 +101,7 @@ export class LexicalIndex implements Wordbook {
     return this.#postings.frequency(stem);
   }
 
-  like(stem: string): readonly { readonly word: string; readonly likeness: number }[] {
+  like(stem: string): readonly { readonly word: string; readonly similarity: number }[] {
     return this.#vocabulary.like(stem);
   }
 
@@ -130,9 +130,9 @@ export class LexicalIndex implements Wordbook {
   #answer(wordings: readonly Wording[], weight: number, sums: Float32Array, named: Uint8Array): void {
     const best = new Float32Array(wordings.length > 1 ? sums.length : 0);
     const isFirst = new Set<number>();
-    for (const { stem, likeness } of wordings) {
+    for (const { stem, similarity } of wordings) {
       this.#postings.each(stem, (slot, mask) => {
-        const answer = likeness * (STRENGTHS[mask] ?? 0);
+        const answer = similarity * (STRENGTHS[mask] ?? 0);
         const had = best[slot] ?? 0;
         if (answer > had) {
           sums[slot] = (sums[slot] ?? 0) + weight * (answer - had);
@@ -170,7 +170,7 @@ function grown(words: Uint8Array<ArrayBuffer>, atLeast: number): Uint8Array<Arra
 }
 
 /** Below it two words are not taken for one another. */
-const MIN_LIKENESS = 0.55;
+const MIN_SIMILARITY = 0.55;
 
 const MIN_CHARS = 4;
 
@@ -181,12 +181,12 @@ const MIN_SHARED = 3;
 
 const HAS_DIGIT = /\d/;
 
-const CHARS_PER_SLIP = 4;
+const CHARS_PER_TYPO = 4;
 
-interface LikeWord {
+interface SimilarWord {
   readonly word: string;
   /** 0 to 1: the best of shared trigrams (Dice's coefficient), letters to change, and how much of it a beginning is. */
-  readonly likeness: number;
+  readonly similarity: number;
 }
 
 /**
@@ -210,23 +210,23 @@ class Vocabulary {
   }
 
   /** The likest words, best first. */
-  like(word: string): LikeWord[] {
+  like(word: string): SimilarWord[] {
     if (word.length < MIN_CHARS || HAS_DIGIT.test(word)) return [];
     const grams = gramsOf(word);
     const shared = new Uint8Array(this.#words.length);
     for (const gram of grams) {
       for (const at of this.#byGram.get(gram) ?? []) shared[at] = (shared[at] ?? 0) + 1;
     }
-    const found: LikeWord[] = [];
+    const found: SimilarWord[] = [];
     for (let at = 0; at < shared.length; at += 1) {
       const count = shared[at] ?? 0;
       if (count < MIN_SHARED) continue;
       const other = this.#words[at] ?? '';
       const dice = (2 * count) / (grams.size + other.length + 1);
-      const likeness = Math.max(dice, beginning(word, other), slip(word, other));
-      if (likeness >= MIN_LIKENESS) found.push({ word: other, likeness: Math.min(1, likeness) });
+      const similarity = Math.max(dice, beginning(word, other), typo(word, other));
+      if (similarity >= MIN_SIMILARITY) found.push({ word: other, similarity: Math.min(1, similarity) });
     }
-    return found.sort((a, b) => b.likeness - a.likeness || (a.word < b.word ? -1 : 1)).slice(0, MAX_FOUND);
+    return found.sort((a, b) => b.similarity - a.similarity || (a.word < b.word ? -1 : 1)).slice(0, MAX_FOUND);
   }
 }
 
@@ -243,16 +243,16 @@ function gramsOf(word: string): Set<string> {
 }
 
 /** 0 when more than a letter in four has to be changed, left out, put in, or swapped with the next. */
-function slip(word: string, other: string): number {
+function typo(word: string, other: string): number {
   const length = Math.max(word.length, other.length);
-  const most = Math.floor(length / CHARS_PER_SLIP);
+  const most = Math.floor(length / CHARS_PER_TYPO);
   if (Math.abs(word.length - other.length) > most) return 0;
-  const slips = slipsBetween(word, other);
+  const slips = editsBetween(word, other);
   return slips > most ? 0 : 1 - slips / length;
 }
 
 /** Optimal string alignment distance. */
-function slipsBetween(word: string, other: string): number {
+function editsBetween(word: string, other: string): number {
   let before: number[] = [];
   let above = Array.from({ length: other.length + 1 }, (_, at) => at);
   for (let row = 1; row <= word.length; row += 1) {

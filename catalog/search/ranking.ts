@@ -1,15 +1,15 @@
 import type { SearchEntry } from './entry.ts';
 import { cosine, type EntryVectors, type Vector } from './entry-vectors.ts';
 import type { LexicalIndex, Wordbook, Wording } from './lexical-index.ts';
-import { alikeTo, isTelling, stemOf, wordsOf } from './words.ts';
+import { isTelling, stemOf, synonymsOf, wordsOf } from './words.ts';
 
 /** What is searched together: scores of all of them are one scale. */
-export interface Shelf {
+export interface SearchedIndex {
   readonly words: LexicalIndex;
   readonly vectors: EntryVectors | null;
 }
 
-/** How the likeness of meanings counts; null without a model, or while it does not answer. */
+/** How the similarity of meanings counts; null without a model, or while it does not answer. */
 export interface Meaning {
   readonly vector: Vector;
   readonly weight: number;
@@ -27,23 +27,23 @@ export interface Ranked {
 const SCALE = 10_000;
 
 /**
- * The best entries of all shelves with at least the score, best first; equal ones by name. `accept` says which may be
+ * The best entries of all indexes with at least the score, best first; equal ones by name. `accept` says which may be
  * there at all.
  */
 export function rank(
-  shelves: readonly Shelf[],
+  indexes: readonly SearchedIndex[],
   query: string,
   meaning: Meaning | null,
   bounds: { readonly minScore: number; readonly limit: number; readonly accept: (entry: SearchEntry) => boolean },
 ): Ranked[] {
-  const books = shelves.map(({ words }) => words);
+  const books = indexes.map(({ words }) => words);
   const entries = books.reduce((sum, { size }) => sum + size, 0);
   const asked = conceptsOf(query).map((concept) => {
     const wordings = wordingsOf(concept, books);
     return { wordings, weight: weightOf(wordings, books, entries) };
   });
   const best = new Best(bounds.limit);
-  for (const { words, vectors } of shelves) {
+  for (const { words, vectors } of indexes) {
     const scores = words.scores(asked);
     for (let slot = 0; slot < scores.length; slot += 1) {
       const lexical = scores[slot] ?? 0;
@@ -109,7 +109,7 @@ const isBefore = (a: Ranked, b: Ranked): boolean =>
 const MAX_CONCEPTS = 32;
 
 /** How sure an entry means what was asked when it holds another word. */
-const LIKENESS = { same: 1, joined: 0.95, alike: 0.9, misspelt: 0.85 } as const;
+const SIMILARITY = { same: 1, joined: 0.95, synonyms: 0.9, misspelt: 0.85 } as const;
 
 /** Of a word that every entry holds, and what no word reaches, however large the catalog is. */
 const LEAST_WEIGHT = 1;
@@ -124,7 +124,7 @@ interface Concept {
   readonly stem: string;
   /** Written together with the word before or after it: `codereview`. */
   readonly joined: readonly string[];
-  readonly alike: readonly string[];
+  readonly synonyms: readonly string[];
 }
 
 /** The concepts of a query, each once. */
@@ -142,7 +142,7 @@ function conceptsOf(query: string): Concept[] {
       ...(after === undefined ? [] : [stemOf(word + after)]),
       ...(concepts.get(stem)?.joined ?? []),
     ];
-    concepts.set(stem, { stem, joined, alike: alikeTo(stem) });
+    concepts.set(stem, { stem, joined, synonyms: synonymsOf(stem) });
     if (concepts.size === MAX_CONCEPTS) break;
   }
   return [...concepts.values()];
@@ -152,13 +152,13 @@ function conceptsOf(query: string): Concept[] {
 function wordingsOf(concept: Concept, books: readonly Wordbook[]): Wording[] {
   const known = (stem: string): boolean => books.some((book) => book.frequency(stem) > 0);
   const wordings: Wording[] = [
-    { stem: concept.stem, likeness: LIKENESS.same },
-    ...concept.joined.map((stem) => ({ stem, likeness: LIKENESS.joined })),
-    ...concept.alike.map((stem) => ({ stem, likeness: LIKENESS.alike })),
+    { stem: concept.stem, similarity: SIMILARITY.same },
+    ...concept.joined.map((stem) => ({ stem, similarity: SIMILARITY.joined })),
+    ...concept.synonyms.map((stem) => ({ stem, similarity: SIMILARITY.synonyms })),
   ].filter(({ stem }) => known(stem));
   if (wordings.length > 0) return wordings;
   const near = books.flatMap((book) => book.like(concept.stem));
-  return near.map(({ word, likeness }) => ({ stem: word, likeness: likeness * LIKENESS.misspelt }));
+  return near.map(({ word, similarity }) => ({ stem: word, similarity: similarity * SIMILARITY.misspelt }));
 }
 
 /**

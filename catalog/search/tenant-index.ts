@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../../runtime/clock.ts';
 import { OneAtATime } from '../../runtime/one-at-a-time.ts';
-import type { ShelfRecord } from '../shelf/record.ts';
+import type { CatalogRecord } from '../store/record.ts';
 import { byIds, entryOf, type SearchEntry, type Sources, tellingText } from './entry.ts';
 import type { EntryVectors } from './entry-vectors.ts';
 import { LexicalIndex } from './lexical-index.ts';
@@ -88,7 +88,7 @@ export class TenantIndex {
     return slot === undefined ? undefined : this.words.at(slot)?.recordVersion;
   }
 
-  async #readAll(take: (page: readonly ShelfRecord[]) => Promise<void>): Promise<void> {
+  async #readAll(take: (page: readonly CatalogRecord[]) => Promise<void>): Promise<void> {
     const { sources, tenant } = this.#parts;
     for (let after = ''; ; ) {
       const page = await sources.records.find({
@@ -114,7 +114,7 @@ export class TenantIndex {
     await this.#take(found);
   }
 
-  async #take(records: readonly ShelfRecord[]): Promise<void> {
+  async #take(records: readonly CatalogRecord[]): Promise<void> {
     const { holds } = this.#parts;
     const wanted: { entry: SearchEntry; manifestId: string }[] = [];
     for (const record of records) {

@@ -58,7 +58,7 @@ convert transform migrate
 speech voice audio
 vacation holiday travel trip`;
 
-const ALIKE: readonly (readonly string[])[] = GROUPS.trim()
+const SYNONYMS: readonly (readonly string[])[] = GROUPS.trim()
   .split('\n')
   .map((line) => line.split(' '));
 
@@ -118,18 +118,18 @@ export function tellingWordsOf(text: string): string[] {
 
 export const isTelling = (word: string): boolean => !STOP_WORDS.has(word);
 
-const alike = new Map<string, readonly string[]>();
+const synonyms = new Map<string, readonly string[]>();
 
-for (const group of ALIKE) {
+for (const group of SYNONYMS) {
   const all = group.map((word) => stemOf(word));
   for (const stem of all) {
-    const known = alike.get(stem) ?? [];
-    alike.set(stem, [...known, ...all.filter((other) => other !== stem && !known.includes(other))]);
+    const known = synonyms.get(stem) ?? [];
+    synonyms.set(stem, [...known, ...all.filter((other) => other !== stem && !known.includes(other))]);
   }
 }
 
 /** Stems of words with the same meaning. */
-export const alikeTo = (stem: string): readonly string[] => alike.get(stem) ?? [];
+export const synonymsOf = (stem: string): readonly string[] => synonyms.get(stem) ?? [];
 
 /**
  * Words that say nothing about what an agent or workflow does: small words of English, words with which people wrap a

@@ -6,7 +6,7 @@ export interface PatternMemory {
       readonly errorSignature: string;
       readonly errorType?: string;
       readonly limit?: number;
-      readonly minLikeness?: number;
+      readonly minSimilarity?: number;
     },
   ): Promise<
     readonly {

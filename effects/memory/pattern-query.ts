@@ -24,7 +24,7 @@ export function createPatternQuery(memory: Pick<PatternMemory, 'query'>): Effect
         errorSignature: input.error_signature,
         errorType: input.error_type,
         limit: input.limit,
-        minLikeness: input.min_likeness,
+        minSimilarity: input.min_likeness,
       });
       return {
         patterns: found.map(({ pattern_id, solution_approach, solution_code, success_score }) => ({

@@ -6,7 +6,7 @@ import { after, beforeEach, describe, it } from 'node:test';
 import { createAgentCatalog } from '../../catalog/agent-catalog.ts';
 import { AGENT_EVENTS, AGENTS, type AgentEventRecord } from '../../catalog/agent-record.ts';
 import type { AgentCatalog } from '../../catalog/api.ts';
-import type { ShelfRecord } from '../../catalog/shelf/record.ts';
+import type { CatalogRecord } from '../../catalog/store/record.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
@@ -239,7 +239,7 @@ describe('after a crash', () => {
 
   it('finishes a deletion that had been decided, and nobody sees the agent meanwhile', async () => {
     const { agent_id } = await catalog.deploy(anna, yaml(name, '1.0.0'), { force: false });
-    const agents = await documents.collection<ShelfRecord>(AGENTS);
+    const agents = await documents.collection<CatalogRecord>(AGENTS);
     const record = await agents.get('anna-corp', agent_id);
     assert.ok(record);
     await agents.replace({ ...record, version: 2, status: 'deleted' }, 1);

@@ -8,9 +8,9 @@ import {
   type AgentWithoutScope,
 } from '../../catalog/agents-without-scopes.ts';
 import { type AgentCatalog, type CatalogReader, requireStartable } from '../../catalog/api.ts';
-import type { StoredEvent } from '../../catalog/shelf/event-log.ts';
-import type { ShelfRecord } from '../../catalog/shelf/record.ts';
-import type { ManifestRecord } from '../../catalog/shelf/stored-manifests.ts';
+import type { StoredEvent } from '../../catalog/store/event-log.ts';
+import type { CatalogRecord } from '../../catalog/store/record.ts';
+import type { ManifestRecord } from '../../catalog/store/stored-manifests.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { CollectionSpec, Documents, Query, StoredDocument } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
@@ -314,7 +314,7 @@ for (const store of DOCUMENT_STORES)
 
     it('moves an agent once, whatever another node does between its insertion and the removal of the old record', async () => {
       const old = await documents.collection<AgentWithoutScope>(AGENTS_WITHOUT_SCOPES);
-      const agents = await documents.collection<ShelfRecord>(AGENTS);
+      const agents = await documents.collection<CatalogRecord>(AGENTS);
       const texts = await documents.collection<ManifestRecord>(AGENT_MANIFESTS);
       const tenant = `between-${store.name.toLowerCase()}`;
       const admin = person(tenant, 'ada', ['svc:admin']);
@@ -335,7 +335,7 @@ for (const store of DOCUMENT_STORES)
         get: (of: string, id: string) => agents.get(of, id),
         delete: (of: string, id: string) => agents.delete(of, id),
         count: (query: Query) => agents.count(query),
-        insert: async (record: ShelfRecord) => {
+        insert: async (record: CatalogRecord) => {
           if (record.tenant === tenant) await step.before?.();
           const inserted = await agents.insert(record);
           if (record.tenant === tenant) await step.after?.();

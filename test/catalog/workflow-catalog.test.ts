@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setImmediate as turnOfOthers } from 'node:timers/promises';
 import type { CatalogReader, WorkflowCatalog } from '../../catalog/api.ts';
-import type { ShelfRecord } from '../../catalog/shelf/record.ts';
+import type { CatalogRecord } from '../../catalog/store/record.ts';
 import {
   createWorkflowCatalog,
   WORKFLOW_EVENTS,
@@ -346,7 +346,7 @@ for (const store of DOCUMENT_STORES)
           await one.deploy(ada, yaml(name, '5.0.1'), { force: false });
           await one.delete(ada, name);
           await one.delete(operator, name);
-          const records = await documents.collection<ShelfRecord>(WORKFLOWS);
+          const records = await documents.collection<CatalogRecord>(WORKFLOWS);
           assert.equal(await records.count({ tenant: null, where: { name } }), 0, at);
         }
       const texts = await documents.collection(WORKFLOW_MANIFESTS);

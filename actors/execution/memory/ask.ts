@@ -18,7 +18,7 @@ export const learns = ({ plan, attempts }: { plan: ExecutionPlan; attempts: Idle
 export function askForHints(execution: IdleExecution, code_diff: string, turn: ExecutionTurn): RunningExecution {
   const last = execution.attempts.at(-1);
   const error = last === undefined ? {} : errorOf(last);
-  const input = { ...error, limit: MEMORY.hints, min_likeness: MEMORY.minLikeness };
+  const input = { ...error, limit: MEMORY.hints, min_likeness: MEMORY.minSimilarity };
   const effect_id = ask('pattern.query', input, execution, turn);
   return waiting(execution, { for: 'hints', effect_id, code_diff }, turn);
 }

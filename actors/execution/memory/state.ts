@@ -25,7 +25,7 @@ export const MEMORY = {
   /** Patterns that go into one prompt. */
   hints: 3,
   /** How alike an error must be for its solution to be told, 0 to 1. */
-  minLikeness: 0.5,
+  minSimilarity: 0.5,
   hintApproachChars: 2 * 1024,
   hintCodeChars: 2 * 1024,
   /** Section of hints in a prompt. */

@@ -111,7 +111,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       assert.equal(found?.frequency, 2);
     });
 
-    it('finds the likest first, of those alike the one that succeeded more often', async () => {
+    it('finds the likest first, of those similarityTo_ the one that succeeded more often', async () => {
       await fresh();
       const texts = ['disk is full while the archive is written', 'disk is full', 'the archive cannot be opened'];
       for (const text of texts) await patterns.store(tenant, pattern(text, { solutionApproach: `about ${text}` }));
@@ -140,7 +140,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       assert.equal(back?.success_score, 3 / 4);
     });
 
-    it('makes room for a new pattern with the weakest: lowest weight after decay', async () => {
+    it('makes eviction for a new pattern with the weakest: lowest weight after decay', async () => {
       await fresh({ max_per_tenant: 3, half_life_days: 1 });
       const errors = ['alpha broke', 'beta broke loudly', 'gamma fell over', 'delta timed out'];
       const [alpha = '', beta = '', gamma = '', delta = ''] = errors;
@@ -158,7 +158,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
         left.map(({ error_signature }) => error_signature),
         [delta, alpha, gamma],
       );
-      assert.deepEqual(await patterns.query(tenant, { errorSignature: beta, minLikeness: 1 }), []);
+      assert.deepEqual(await patterns.query(tenant, { errorSignature: beta, minSimilarity: 1 }), []);
     });
 
     it('is whole after a crash at any write: the same store again finds or makes the one pattern', async () => {

@@ -40,7 +40,7 @@ test('no pattern of another tenant is ever found, listed or counted, in any orde
           assert.ok(stored.new_frequency <= mine.stores);
         }
         const found = [
-          ...(await patterns.query(tenant, { errorSignature: text, minLikeness: 0, limit: 100 })),
+          ...(await patterns.query(tenant, { errorSignature: text, minSimilarity: 0, limit: 100 })),
           ...(await patterns.list(tenant, { limit: 100, skip: 0 })).items,
         ];
         for (const { pattern_id, solution_approach } of found) {

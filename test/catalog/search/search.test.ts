@@ -5,7 +5,7 @@ import { AGENTS } from '../../../catalog/agent-record.ts';
 import type { CatalogReader } from '../../../catalog/api.ts';
 import { PLATFORM_LABEL } from '../../../catalog/built-in/api.ts';
 import { createBuiltIns } from '../../../catalog/built-in/built-ins.ts';
-import type { ShelfRecord } from '../../../catalog/shelf/record.ts';
+import type { CatalogRecord } from '../../../catalog/store/record.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import type { Documents } from '../../../runtime/documents.ts';
 import { SvcError } from '../../../runtime/errors.ts';
@@ -127,7 +127,7 @@ for (const { name: storeName, skip, open } of DOCUMENT_STORES) {
       assert.deepEqual(await find(node, ada, 'tanzanite'), []);
       // As a node leaves it that was killed between its write of the record and its note of the change.
       const id = await deploy(agentYaml('pumice', 'x'));
-      const records = await documents.collection<ShelfRecord>(AGENTS);
+      const records = await documents.collection<CatalogRecord>(AGENTS);
       const record = await records.get('acme', id);
       assert.ok(record);
       await records.insert({ ...record, id: randomUUID(), name: 'late-one', description: 'Finds tanzanite' });

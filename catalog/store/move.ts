@@ -1,12 +1,12 @@
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Random } from '../../runtime/random.ts';
-import { isSeen, type ManifestHead, type Place, type SeenRecord, type ShelfRecord } from './record.ts';
+import { MAX_ATTEMPTS, type ManifestStore } from './manifest-store.ts';
+import { type CatalogRecord, isVisible, type ManifestHead, type Place, type VisibleRecord } from './record.ts';
 import { busy, type Change, deployedRecord, refusalOf, scopeChanged } from './rules.ts';
-import { MAX_ATTEMPTS, type Shelf } from './shelf.ts';
 
 interface Mover {
-  readonly shelf: Shelf;
+  readonly store: ManifestStore;
   readonly clock: Clock;
   readonly random: Random;
   readonly by: string;
@@ -19,54 +19,58 @@ interface Mover {
  * Null when it was moved or deleted meanwhile; throws
  * `conflict` when the name is taken there.
  */
-export async function moveRecord(mover: Mover, known: SeenRecord, to: Place): Promise<SeenRecord | null> {
-  const { shelf } = mover;
-  let source: ShelfRecord | null = known;
+export async function moveRecord(mover: Mover, known: VisibleRecord, to: Place): Promise<VisibleRecord | null> {
+  const { store } = mover;
+  let source: CatalogRecord | null = known;
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-    if (source === null || !isSeen(source) || !sameScope(source, known)) return null;
-    if (await shelf.isSettled(source)) {
-      const taken = await shelf.at(to, source.name);
+    if (source === null || !isVisible(source) || !sameScope(source, known)) return null;
+    if (await store.isSettled(source)) {
+      const taken = await store.at(to, source.name);
       if (taken === null) {
         const moved = await (to.tenant === source.tenant
           ? moveInside(mover, source, to)
           : moveAcross(mover, source, to));
         if (moved !== null) return moved;
-      } else if (await shelf.isSettled(taken)) {
+      } else if (await store.isSettled(taken)) {
         // Deleted meanwhile, it is unknown, whoever has its name by now.
-        const still: ShelfRecord | null = await shelf.records.get(source.tenant, source.id);
+        const still: CatalogRecord | null = await store.records.get(source.tenant, source.id);
         if (still?.version === source.version) throw nameTaken(mover, source.name, to);
       }
     }
-    source = await shelf.records.get(source.tenant, source.id);
+    source = await store.records.get(source.tenant, source.id);
   }
-  throw busy(shelf.kind);
+  throw busy(store.kind);
 }
 
-const sameScope = (a: ShelfRecord, b: ShelfRecord): boolean => a.scope === b.scope && a.owner === b.owner;
+const sameScope = (a: CatalogRecord, b: CatalogRecord): boolean => a.scope === b.scope && a.owner === b.owner;
 
 /** Null when somebody else was faster. */
-async function moveInside({ shelf, clock, by }: Mover, source: SeenRecord, to: Place): Promise<SeenRecord | null> {
-  const last_event = scopeChanged(shelf.kind, source, to, { by, at: isoTime(clock) });
-  const moved: SeenRecord = { ...source, ...to, version: source.version + 1, last_event };
+async function moveInside(
+  { store, clock, by }: Mover,
+  source: VisibleRecord,
+  to: Place,
+): Promise<VisibleRecord | null> {
+  const last_event = scopeChanged(store.kind, source, to, { by, at: isoTime(clock) });
+  const moved: VisibleRecord = { ...source, ...to, version: source.version + 1, last_event };
   try {
-    if (!(await shelf.records.replace(moved, source.version))) return null;
+    if (!(await store.records.replace(moved, source.version))) return null;
   } catch (thrown) {
     // The name was taken there meanwhile.
     if (thrown instanceof SvcError && thrown.code === 'conflict') return null;
     throw thrown;
   }
-  await shelf.log.record(moved);
+  await store.log.record(moved);
   return moved;
 }
 
 /** Null when somebody else was faster. */
-async function moveAcross(mover: Mover, source: SeenRecord, to: Place): Promise<SeenRecord | null> {
-  const { shelf, clock, random, by } = mover;
-  const { records } = shelf;
+async function moveAcross(mover: Mover, source: VisibleRecord, to: Place): Promise<VisibleRecord | null> {
+  const { store, clock, random, by } = mover;
+  const { records } = store;
   // Texts under ids of their own: those of the source go with it, whenever that may be.
   const versions = source.versions.map((entry) => ({ ...entry, manifest_id: random.uuid() }));
-  await shelf.manifests.copy(source.tenant, source.versions, to.tenant, versions);
-  const copy: ShelfRecord = {
+  await store.manifests.copy(source.tenant, source.versions, to.tenant, versions);
+  const copy: CatalogRecord = {
     ...source,
     ...to,
     version: source.version + 2,
@@ -75,20 +79,20 @@ async function moveAcross(mover: Mover, source: SeenRecord, to: Place): Promise<
     arriving_from: { tenant: source.tenant, version: source.version },
   };
   if (!(await records.insert(copy))) {
-    await shelf.manifests.remove(to.tenant, versions);
+    await store.manifests.remove(to.tenant, versions);
     return null;
   }
-  const leaving: SeenRecord = {
+  const leaving: VisibleRecord = {
     ...source,
     version: source.version + 1,
     leaving_to: to.tenant,
-    last_event: scopeChanged(shelf.kind, source, to, { by, at: isoTime(clock) }),
+    last_event: scopeChanged(store.kind, source, to, { by, at: isoTime(clock) }),
   };
   if (!(await records.replace(leaving, source.version))) {
-    await shelf.drop(copy);
+    await store.drop(copy);
     return null;
   }
-  await shelf.finishMove(leaving);
+  await store.finishMove(leaving);
   return {
     ...copy,
     version: copy.version + 1,
@@ -98,8 +102,8 @@ async function moveAcross(mover: Mover, source: SeenRecord, to: Place): Promise<
   };
 }
 
-function nameTaken({ shelf }: Mover, name: string, { scope }: Place): SvcError {
-  const { noun } = shelf.kind;
+function nameTaken({ store }: Mover, name: string, { scope }: Place): SvcError {
+  const { noun } = store.kind;
   return new SvcError('conflict', `${noun === 'agent' ? 'an' : 'a'} ${noun} ${name} exists in scope ${scope} already`, {
     field: 'name',
   });
@@ -114,16 +118,16 @@ interface Registration<Manifest> {
   readonly force: boolean;
   readonly change: Change;
   /** Puts a new record in; false when another was faster, an error when it may not be. */
-  insert(record: ShelfRecord): Promise<boolean | SvcError>;
+  insert(record: CatalogRecord): Promise<boolean | SvcError>;
 }
 
 /** Puts the version into its record, whoever else writes it meanwhile. Answers the UUID of the agent or workflow. */
 export async function register<Manifest extends ManifestHead>(
-  shelf: Shelf<Manifest>,
+  store: ManifestStore<Manifest>,
   random: Random,
   { manifest, manifestYaml, place, force, change, insert }: Registration<Manifest>,
 ): Promise<string> {
-  const { kind, records, log, manifests } = shelf;
+  const { kind, records, log, manifests } = store;
   const { name, version } = manifest.metadata;
   const manifestId = random.uuid();
   // The text goes in first: a record never points to a text that is not there.
@@ -133,8 +137,8 @@ export async function register<Manifest extends ManifestHead>(
     throw error;
   };
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-    const known = await shelf.at(place, name);
-    if (known !== null && !(await shelf.isSettled(known))) continue;
+    const known = await store.at(place, name);
+    if (known !== null && !(await store.isSettled(known))) continue;
     const refusal = refusalOf(kind, manifest, known, force);
     if (refusal !== null) return refuse(refusal);
     const id = known?.id ?? random.uuid();

@@ -5,11 +5,12 @@ import type { Identity } from '../../runtime/identity.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { CatalogReader, CatalogScope, CatalogStatus } from '../api.ts';
 import { checkPage, MAX_PAGE } from '../changes.ts';
-import { entryOf, newestEntry, type ShelfEntry, type Whole } from './entry.ts';
+import { type CatalogEntry, type EntryWithManifest, entryOf, newestEntry } from './entry.ts';
 import { listEntries } from './list.ts';
 import { findStanding, findToChange, findVisible } from './lookup.ts';
+import { EntryCache, MAX_ATTEMPTS, type ManifestStore } from './manifest-store.ts';
 import { moveRecord, register } from './move.ts';
-import type { ManifestHead, Place, SeenRecord, ShelfRecord } from './record.ts';
+import type { CatalogRecord, ManifestHead, Place, VisibleRecord } from './record.ts';
 import {
   busy,
   type Change,
@@ -21,16 +22,15 @@ import {
   requireScopeChange,
   statusRecord,
 } from './rules.ts';
-import { KeptEntries, MAX_ATTEMPTS, type Shelf } from './shelf.ts';
 
-export interface ShelfCatalogParts<Manifest extends ManifestHead> {
-  readonly shelf: Shelf<Manifest>;
+export interface VersionedCatalogParts<Manifest extends ManifestHead> {
+  readonly store: ManifestStore<Manifest>;
   /** What ships with the product; read at the first use. */
-  readonly shipped: () => readonly Whole<Manifest>[];
+  readonly shipped: () => readonly EntryWithManifest<Manifest>[];
   /** Executions of it that have not ended; of all tenants when null. */
   readonly inUse: (tenant: string | null, id: string) => Promise<number>;
   /** Puts a new record in; an error when the caller may have no more. */
-  readonly insert: (identity: Identity, record: ShelfRecord) => Promise<boolean | SvcError>;
+  readonly insert: (identity: Identity, record: CatalogRecord) => Promise<boolean | SvcError>;
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -44,20 +44,20 @@ export interface ListOptions {
 }
 
 /** What agents and workflows have in common: versions, scopes, status, owners, a log. Rules of api.ts. */
-export class ShelfCatalog<Manifest extends ManifestHead> {
-  readonly #parts: ShelfCatalogParts<Manifest>;
-  readonly #shelf: Shelf<Manifest>;
-  readonly #kept: KeptEntries;
+export class VersionedCatalog<Manifest extends ManifestHead> {
+  readonly #parts: VersionedCatalogParts<Manifest>;
+  readonly #store: ManifestStore<Manifest>;
+  readonly #cache: EntryCache;
 
-  constructor(parts: ShelfCatalogParts<Manifest>) {
+  constructor(parts: VersionedCatalogParts<Manifest>) {
     this.#parts = parts;
-    this.#shelf = parts.shelf;
-    this.#kept = new KeptEntries(parts.shelf);
+    this.#store = parts.store;
+    this.#cache = new EntryCache(parts.store);
   }
 
   /** Throws `forbidden` before anything is read or checked. */
   requireDeploy(identity: Identity, scope: CatalogScope): void {
-    requireDeploy(this.#shelf.kind, identity, scope);
+    requireDeploy(this.#store.kind, identity, scope);
   }
 
   deploy(
@@ -66,7 +66,7 @@ export class ShelfCatalog<Manifest extends ManifestHead> {
     scope: CatalogScope,
   ): Promise<string> {
     this.requireDeploy(identity, scope);
-    return register(this.#shelf, this.#parts.random, {
+    return register(this.#store, this.#parts.random, {
       ...deploy,
       place: placeOf(identity, scope),
       change: this.#change(identity),
@@ -75,8 +75,8 @@ export class ShelfCatalog<Manifest extends ManifestHead> {
   }
 
   /** The nearest that has the version. */
-  async get(reader: CatalogReader, idOrName: string, version?: string): Promise<Whole<Manifest>> {
-    const { kind, manifests } = this.#shelf;
+  async get(reader: CatalogReader, idOrName: string, version?: string): Promise<EntryWithManifest<Manifest>> {
+    const { kind, manifests } = this.#store;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
       const seen = await this.#visible(reader, idOrName);
       const [found] = seen.flatMap((record) => {
@@ -92,15 +92,15 @@ export class ShelfCatalog<Manifest extends ManifestHead> {
     throw busy(kind);
   }
 
-  async newest(reader: CatalogReader, idOrName: string): Promise<ShelfEntry> {
+  async newest(reader: CatalogReader, idOrName: string): Promise<CatalogEntry> {
     const [record] = await this.#visible(reader, idOrName);
-    return record === undefined ? this.#shippedVersion(idOrName) : newestEntry(this.#shelf.kind, record);
+    return record === undefined ? this.#shippedVersion(idOrName) : newestEntry(this.#store.kind, record);
   }
 
-  async list(reader: CatalogReader, options: ListOptions): Promise<Page<ShelfEntry>> {
+  async list(reader: CatalogReader, options: ListOptions): Promise<Page<CatalogEntry>> {
     const { scope, status, limit = MAX_PAGE, skip = 0, pageToken } = options;
     const shipped = scope === undefined ? [] : this.#parts.shipped();
-    return listEntries(this.#shelf, this.#kept, shipped, reader, {
+    return listEntries(this.#store, this.#cache, shipped, reader, {
       scope,
       status,
       pageToken,
@@ -108,11 +108,11 @@ export class ShelfCatalog<Manifest extends ManifestHead> {
     });
   }
 
-  async versions(reader: CatalogReader, idOrName: string): Promise<ShelfEntry[]> {
-    const { kind, manifests } = this.#shelf;
+  async versions(reader: CatalogReader, idOrName: string): Promise<CatalogEntry[]> {
+    const { kind, manifests } = this.#store;
     const [record] = await this.#visible(reader, idOrName);
     if (record === undefined) return [this.#shippedVersion(idOrName)];
-    const entries: ShelfEntry[] = [];
+    const entries: CatalogEntry[] = [];
     for (const entry of record.versions) {
       const parsed = await manifests.get(record.tenant, entry.manifest_id);
       if (parsed !== null) entries.push(entryOf(record, entry, kind.shown(parsed.manifest)));
@@ -122,56 +122,56 @@ export class ShelfCatalog<Manifest extends ManifestHead> {
 
   /** Answers the UUID. */
   async delete(identity: Identity, idOrName: string, { force = false } = {}): Promise<string> {
-    const { kind } = this.#shelf;
+    const { kind } = this.#store;
     const { record } = await this.#write(identity, idOrName, async (known, change) => {
       const count = force ? 0 : await this.#parts.inUse(known.scope === 'global' ? null : known.tenant, known.id);
       if (count > 0) throw inUse(kind.noun, known.name, count);
       return deletedRecord(kind, known, change);
     });
     // It is gone for everyone; what follows only cleans up.
-    await this.#shelf.purge(record);
+    await this.#store.purge(record);
     return record.id;
   }
 
-  async setStatus(identity: Identity, idOrName: string, status: CatalogStatus): Promise<ShelfEntry> {
-    const { kind } = this.#shelf;
+  async setStatus(identity: Identity, idOrName: string, status: CatalogStatus): Promise<CatalogEntry> {
+    const { kind } = this.#store;
     const { known } = await this.#write(identity, idOrName, async (found, change) =>
       found.status === status ? found : statusRecord(kind, found, status, change),
     );
     return newestEntry(kind, { ...known, status });
   }
 
-  promote(identity: Identity, idOrName: string, target: 'tenant' | 'global'): Promise<ShelfEntry> {
+  promote(identity: Identity, idOrName: string, target: 'tenant' | 'global'): Promise<CatalogEntry> {
     return this.#move(identity, idOrName, target === 'tenant' ? 'user' : 'tenant', placeOf(identity, target));
   }
 
-  demote(identity: Identity, idOrName: string, target: 'tenant' | 'user', userId?: string): Promise<ShelfEntry> {
+  demote(identity: Identity, idOrName: string, target: 'tenant' | 'user', userId?: string): Promise<CatalogEntry> {
     const to = placeOf(identity, target, userId);
     return this.#move(identity, idOrName, target === 'tenant' ? 'global' : 'tenant', to);
   }
 
-  async #move(identity: Identity, idOrName: string, from: CatalogScope, to: Place): Promise<ShelfEntry> {
-    requireScopeChange(this.#shelf.kind, identity, from, to.scope);
-    const { shelf, clock, random } = this.#parts;
+  async #move(identity: Identity, idOrName: string, from: CatalogScope, to: Place): Promise<CatalogEntry> {
+    requireScopeChange(this.#store.kind, identity, from, to.scope);
+    const { store, clock, random } = this.#parts;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-      const known = await this.#changeable(idOrName, () => findStanding(shelf, identity, idOrName, from));
-      const moved = await moveRecord({ shelf, clock, random, by: identity.subject }, known, to);
-      if (moved !== null) return newestEntry(shelf.kind, moved);
+      const known = await this.#changeable(idOrName, () => findStanding(store, identity, idOrName, from));
+      const moved = await moveRecord({ store, clock, random, by: identity.subject }, known, to);
+      if (moved !== null) return newestEntry(store.kind, moved);
     }
-    throw busy(shelf.kind);
+    throw busy(store.kind);
   }
 
   /** Finds it, asks who may, and writes what `next` makes of it, until nobody was faster. */
   async #write(
     identity: Identity,
     idOrName: string,
-    next: (known: SeenRecord, change: Change) => Promise<ShelfRecord>,
-  ): Promise<{ readonly known: SeenRecord; readonly record: ShelfRecord }> {
-    const { kind, records, log } = this.#shelf;
+    next: (known: VisibleRecord, change: Change) => Promise<CatalogRecord>,
+  ): Promise<{ readonly known: VisibleRecord; readonly record: CatalogRecord }> {
+    const { kind, records, log } = this.#store;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-      const known = await this.#changeable(idOrName, () => findToChange(this.#shelf, identity, idOrName));
+      const known = await this.#changeable(idOrName, () => findToChange(this.#store, identity, idOrName));
       requireChange(kind, identity, known);
-      if (!(await this.#shelf.isSettled(known))) continue;
+      if (!(await this.#store.isSettled(known))) continue;
       const record = await next(known, this.#change(identity));
       if (record === known) return { known, record };
       if (!(await records.replace(record, known.version))) continue;
@@ -182,34 +182,34 @@ export class ShelfCatalog<Manifest extends ManifestHead> {
   }
 
   /** What ships with the product is found by readers only. */
-  async #changeable(idOrName: string, find: () => Promise<SeenRecord>): Promise<SeenRecord> {
+  async #changeable(idOrName: string, find: () => Promise<VisibleRecord>): Promise<VisibleRecord> {
     try {
       return await find();
     } catch (thrown) {
       const shipped = isNotFound(thrown) ? this.#findShipped(idOrName) : undefined;
       if (shipped === undefined) throw thrown;
-      const { noun } = this.#shelf.kind;
+      const { noun } = this.#store.kind;
       throw new SvcError('failed_precondition', `${noun} ${shipped.name} ships with the product: it stays as it is`);
     }
   }
 
   /** Empty when there is nothing but what ships with the product. Throws `not_found`. */
-  async #visible(reader: CatalogReader, idOrName: string): Promise<SeenRecord[]> {
+  async #visible(reader: CatalogReader, idOrName: string): Promise<VisibleRecord[]> {
     try {
-      return await findVisible(this.#shelf, reader, idOrName);
+      return await findVisible(this.#store, reader, idOrName);
     } catch (thrown) {
       if (isNotFound(thrown) && this.#findShipped(idOrName) !== undefined) return [];
       throw thrown;
     }
   }
 
-  #findShipped(idOrName: string): Whole<Manifest> | undefined {
+  #findShipped(idOrName: string): EntryWithManifest<Manifest> | undefined {
     const id = idOrName.toLowerCase();
     return this.#parts.shipped().find((one) => one.name === idOrName || one.id === id);
   }
 
-  #shippedVersion(idOrName: string, version?: string, othersSeen = false): Whole<Manifest> {
-    const { kind } = this.#shelf;
+  #shippedVersion(idOrName: string, version?: string, othersSeen = false): EntryWithManifest<Manifest> {
+    const { kind } = this.#store;
     const found = this.#findShipped(idOrName);
     if (found !== undefined && (version === undefined || found.version === version)) return found;
     if (found === undefined && !othersSeen) return notFound(kind);

@@ -103,13 +103,13 @@ function segments(word: string): string[] {
 /** A pair of neighbouring words counts half of a word: order matters less than what is spoken of. */
 const PAIR_WEIGHT = 0.5;
 
-/** Of the likeness of two errors: the signature names the error, the message tells of one occurrence. */
+/** Of the similarity of two errors: the signature names the error, the message tells of one occurrence. */
 const SIGNATURE_SHARE = 0.85;
 
-/** Of the likeness of two solutions that both have code. */
+/** Of the similarity of two solutions that both have code. */
 const APPROACH_SHARE = 0.7;
 
-/** What two patterns are compared by (normal-form.ts). */
+/** What two patterns are compared by (normalisation.ts). */
 export interface ComparedError {
   readonly signature: readonly string[];
   readonly message: readonly string[];
@@ -141,15 +141,15 @@ function vectorOf(words: readonly string[]): Vector {
 const lengthOf = (vector: Vector): number => Math.sqrt([...vector.values()].reduce((sum, one) => sum + one * one, 0));
 
 /**
- * How alike two texts are: the cosine between their vectors, from 0 (no word in common) to 1 (the same words in the same
+ * How similar two texts are: the cosine between their vectors, from 0 (no word in common) to 1 (the same words in the same
  * order). It depends on these two texts alone, so it stays the same as more are stored.
  */
-export function likeness(some: readonly string[], others: readonly string[]): number {
-  return likenessTo(some)(others);
+export function similarity(some: readonly string[], others: readonly string[]): number {
+  return similarityTo(some)(others);
 }
 
 /** The same for one text against many. */
-export function likenessTo(some: readonly string[]): (others: readonly string[]) => number {
+export function similarityTo(some: readonly string[]): (others: readonly string[]) => number {
   const one = vectorOf(some);
   const length = lengthOf(one);
   return (others) => {
@@ -157,21 +157,21 @@ export function likenessTo(some: readonly string[]): (others: readonly string[])
     const other = vectorOf(others);
     let product = 0;
     for (const [part, weight] of other) product += weight * (one.get(part) ?? 0);
-    // Rounded, so that equal texts are alike by exactly 1.
+    // Rounded, so that equal texts are similar by exactly 1.
     return Math.round((product / (length * lengthOf(other))) * 1e6) / 1e6;
   };
 }
 
 /** Signature, and message where both have one. */
-export function errorLikeness(some: ComparedError, other: ComparedError): number {
-  const signature = likeness(some.signature, other.signature);
+export function errorSimilarity(some: ComparedError, other: ComparedError): number {
+  const signature = similarity(some.signature, other.signature);
   if (some.message.length === 0 || other.message.length === 0) return signature;
-  return SIGNATURE_SHARE * signature + (1 - SIGNATURE_SHARE) * likeness(some.message, other.message);
+  return SIGNATURE_SHARE * signature + (1 - SIGNATURE_SHARE) * similarity(some.message, other.message);
 }
 
 /** Approach, and code where both have some. */
-export function solutionLikeness(some: ComparedSolution, other: ComparedSolution): number {
-  const approach = likeness(some.approach, other.approach);
+export function solutionSimilarity(some: ComparedSolution, other: ComparedSolution): number {
+  const approach = similarity(some.approach, other.approach);
   if (some.code.length === 0 || other.code.length === 0) return approach;
-  return APPROACH_SHARE * approach + (1 - APPROACH_SHARE) * likeness(some.code, other.code);
+  return APPROACH_SHARE * approach + (1 - APPROACH_SHARE) * similarity(some.code, other.code);
 }

@@ -4,19 +4,19 @@ import { ADMIN_ROLE, OPERATOR_ROLE } from '../../security/tenant.ts';
 import type { CatalogScope, CatalogStatus } from '../api.ts';
 import type { RecordedEvent } from './event-log.ts';
 import {
-  isSeen,
+  type CatalogKind,
+  type CatalogRecord,
+  isVisible,
   MAX_VERSIONS,
   type ManifestHead,
   type Place,
-  type ShelfKind,
-  type ShelfRecord,
   type Shown,
   withVersion,
 } from './record.ts';
 
 /** What a change makes of a record; pure. */
 
-type Kind = Omit<ShelfKind<never>, 'read' | 'shown'>;
+type Kind = Omit<CatalogKind<never>, 'read' | 'shown'>;
 
 /** Who changes something, and when (ISO time). */
 export interface Change {
@@ -37,7 +37,7 @@ export function placeOf(identity: Identity, scope: CatalogScope, userId: string 
 export function refusalOf(
   { noun }: Kind,
   { metadata: { name, version } }: ManifestHead,
-  known: ShelfRecord | null,
+  known: CatalogRecord | null,
   force: boolean,
 ): SvcError | null {
   if (known === null) return null;
@@ -63,9 +63,9 @@ interface Deploy extends Change {
 export function deployedRecord(
   kind: Kind,
   { metadata: { name, version } }: ManifestHead,
-  known: ShelfRecord | null,
+  known: CatalogRecord | null,
   { place, id, manifestId, shown, by, at }: Deploy,
-): ShelfRecord {
+): CatalogRecord {
   const versions = withVersion(known?.versions ?? [], { version, manifest_id: manifestId, deployed_at: at });
   const payload = { ...subject(kind, { ...place, id, name }), version, deployed_at: at, by };
   return {
@@ -76,33 +76,38 @@ export function deployedRecord(
     name,
     versions,
     ...(known === null || versions[0]?.version === version ? shown : shownOf(known)),
-    status: known !== null && isSeen(known) ? known.status : 'deployed',
+    status: known !== null && isVisible(known) ? known.status : 'deployed',
     arriving_from: null,
     leaving_to: null,
     last_event: eventAfter(known, kind.events.deployed, payload, at),
   };
 }
 
-const shownOf = ({ description, labels, initial_state }: ShelfRecord): Shown => ({
+const shownOf = ({ description, labels, initial_state }: CatalogRecord): Shown => ({
   description,
   labels,
   ...(initial_state === undefined ? {} : { initial_state }),
 });
 
-export function deletedRecord(kind: Kind, known: ShelfRecord, { by, at }: Change): ShelfRecord {
+export function deletedRecord(kind: Kind, known: CatalogRecord, { by, at }: Change): CatalogRecord {
   const payload = { ...subject(kind, known), deleted_at: at, by };
   const last_event = eventAfter(known, kind.events.removed, payload, at);
   return { ...known, version: known.version + 1, status: 'deleted', last_event };
 }
 
-export function statusRecord(kind: Kind, known: ShelfRecord, status: CatalogStatus, { by, at }: Change): ShelfRecord {
+export function statusRecord(
+  kind: Kind,
+  known: CatalogRecord,
+  status: CatalogStatus,
+  { by, at }: Change,
+): CatalogRecord {
   const payload = { ...subject(kind, known), previous_status: known.status, status, changed_at: at, by };
   const last_event = eventAfter(known, kind.events.status[status], payload, at);
   return { ...known, version: known.version + 1, status, last_event };
 }
 
 /** The event that it stands somewhere else. */
-export function scopeChanged(kind: Kind, known: ShelfRecord, to: Place, { by, at }: Change): RecordedEvent {
+export function scopeChanged(kind: Kind, known: CatalogRecord, to: Place, { by, at }: Change): RecordedEvent {
   const payload = {
     [kind.idField]: known.id,
     name: known.name,
@@ -125,7 +130,7 @@ const subject = ({ idField }: Kind, known: Place & { readonly id: string; readon
 const ownerOf = ({ scope, owner }: Place) => (scope === 'user' ? { owner } : {});
 
 function eventAfter(
-  known: ShelfRecord | null,
+  known: CatalogRecord | null,
   event_type: string,
   payload: RecordedEvent['payload'],
   at: string,
@@ -141,7 +146,7 @@ export function notFound({ noun }: Kind): never {
 export const busy = ({ noun }: Kind): SvcError =>
   new SvcError('unavailable', `the ${noun} is being changed by others; try again`, { retryAfterMs: 1_000 });
 
-type PermissionsKind = Pick<ShelfKind<never>, 'noun'>;
+type PermissionsKind = Pick<CatalogKind<never>, 'noun'>;
 
 /** The operator role: the local operator, or a person of the system realm with the role (H7). */
 const isOperator = ({ kind, roles }: Identity): boolean =>

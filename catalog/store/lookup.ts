@@ -2,9 +2,9 @@ import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
 import type { CatalogReader, CatalogScope } from '../api.ts';
 import { MAX_PAGE } from '../changes.ts';
-import { isSeen, type SeenRecord, STATUSES } from './record.ts';
+import { MAX_ATTEMPTS, type ManifestStore } from './manifest-store.ts';
+import { isVisible, STATUSES, type VisibleRecord } from './record.ts';
 import { busy, isTenantAdmin, notFound } from './rules.ts';
-import { MAX_ATTEMPTS, type Shelf } from './shelf.ts';
 
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const ORDER = { user: 0, tenant: 1, global: 2 } as const;
@@ -12,30 +12,34 @@ const ORDER = { user: 0, tenant: 1, global: 2 } as const;
 const LOOKS = 2;
 
 /** What the reader sees by this UUID or name, the nearest scope first: its own, its tenant's, global ones. */
-async function findSeen(shelf: Shelf, reader: CatalogReader, idOrName: string): Promise<SeenRecord[]> {
+async function findSeen(store: ManifestStore, reader: CatalogReader, idOrName: string): Promise<VisibleRecord[]> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-    const found = await look(shelf, reader, idOrName);
+    const found = await look(store, reader, idOrName);
     const leaving = found.find((record) => record.leaving_to !== null);
     if (leaving === undefined) return found;
-    await shelf.isSettled(leaving);
+    await store.isSettled(leaving);
   }
-  throw busy(shelf.kind);
+  throw busy(store.kind);
 }
 
 /** The same; throws `not_found` when there is none. */
-export async function findVisible(shelf: Shelf, reader: CatalogReader, idOrName: string): Promise<SeenRecord[]> {
-  const found = await findSeen(shelf, reader, idOrName);
-  return found.length === 0 ? notFound(shelf.kind) : found;
+export async function findVisible(
+  store: ManifestStore,
+  reader: CatalogReader,
+  idOrName: string,
+): Promise<VisibleRecord[]> {
+  const found = await findSeen(store, reader, idOrName);
+  return found.length === 0 ? notFound(store.kind) : found;
 }
 
 /** The same for somebody who wants to change it: an administrator also finds other users' by UUID. */
-export async function findToChange(shelf: Shelf, identity: Identity, idOrName: string): Promise<SeenRecord> {
+export async function findToChange(store: ManifestStore, identity: Identity, idOrName: string): Promise<VisibleRecord> {
   if (UUID.test(idOrName) && isTenantAdmin(identity)) {
-    const record = await shelf.records.get(identity.tenant, idOrName.toLowerCase());
-    if (record !== null && isSeen(record) && record.leaving_to === null) return record;
+    const record = await store.records.get(identity.tenant, idOrName.toLowerCase());
+    if (record !== null && isVisible(record) && record.leaving_to === null) return record;
   }
-  const [first] = await findVisible(shelf, identity, idOrName);
-  return first ?? notFound(shelf.kind);
+  const [first] = await findVisible(store, identity, idOrName);
+  return first ?? notFound(store.kind);
 }
 
 /**
@@ -43,30 +47,30 @@ export async function findToChange(shelf: Shelf, identity: Identity, idOrName: s
  * `not_found`, and `failed_precondition` when it stands in another.
  */
 export async function findStanding(
-  shelf: Shelf,
+  store: ManifestStore,
   identity: Identity,
   idOrName: string,
   scope: CatalogScope,
-): Promise<SeenRecord> {
-  const known = await findToChange(shelf, identity, idOrName);
+): Promise<VisibleRecord> {
+  const known = await findToChange(store, identity, idOrName);
   if (known.scope === scope) return known;
-  const seen = await findSeen(shelf, identity, idOrName);
+  const seen = await findSeen(store, identity, idOrName);
   const standing = seen.find((record) => record.scope === scope);
   if (standing !== undefined) return standing;
-  throw new SvcError('failed_precondition', `the ${shelf.kind.noun} is in scope ${known.scope}, not ${scope}`, {
+  throw new SvcError('failed_precondition', `the ${store.kind.noun} is in scope ${known.scope}, not ${scope}`, {
     field: 'target_scope',
   });
 }
 
-async function look(shelf: Shelf, reader: CatalogReader, idOrName: string): Promise<SeenRecord[]> {
+async function look(store: ManifestStore, reader: CatalogReader, idOrName: string): Promise<VisibleRecord[]> {
   if (UUID.test(idOrName)) {
-    const found = await lookWith(byId(shelf, idOrName.toLowerCase()), reader);
+    const found = await lookWith(byId(store, idOrName.toLowerCase()), reader);
     if (found.length > 0) return found;
   }
-  return lookWith(byName(shelf, idOrName), reader);
+  return lookWith(byName(store, idOrName), reader);
 }
 
-async function lookWith(find: FindIn, reader: CatalogReader): Promise<SeenRecord[]> {
+async function lookWith(find: FindIn, reader: CatalogReader): Promise<VisibleRecord[]> {
   for (let round = 0; round < LOOKS; round += 1) {
     const near = await find.in(reader.tenant, ownersFor(reader));
     // An id is in one place; a name may be in several.
@@ -80,22 +84,22 @@ async function lookWith(find: FindIn, reader: CatalogReader): Promise<SeenRecord
 
 interface FindIn {
   readonly isUnique: boolean;
-  in(tenant: string, owners: readonly string[]): Promise<SeenRecord[]>;
+  in(tenant: string, owners: readonly string[]): Promise<VisibleRecord[]>;
 }
 
-const byName = ({ records }: Shelf, name: string): FindIn => ({
+const byName = ({ records }: ManifestStore, name: string): FindIn => ({
   isUnique: false,
   async in(tenant, owners) {
     const where = { name, owner: { in: owners }, status: { in: STATUSES } };
-    return (await records.find({ tenant, where, limit: MAX_PAGE })).filter(isSeen);
+    return (await records.find({ tenant, where, limit: MAX_PAGE })).filter(isVisible);
   },
 });
 
-const byId = ({ records }: Shelf, id: string): FindIn => ({
+const byId = ({ records }: ManifestStore, id: string): FindIn => ({
   isUnique: true,
   async in(tenant, owners) {
     const record = await records.get(tenant, id);
-    return record !== null && isSeen(record) && owners.includes(record.owner) ? [record] : [];
+    return record !== null && isVisible(record) && owners.includes(record.owner) ? [record] : [];
   },
 });
 

@@ -16,7 +16,7 @@ export interface Place {
  * deploys of a version, a deploy against a delete, two firsts of a name (unique index). `id` is its UUID, which it keeps
  * in whatever scope; `version` counts the writes.
  */
-export interface ShelfRecord extends StoredDocument, Place {
+export interface CatalogRecord extends StoredDocument, Place {
   readonly name: string;
   /** Newest first. */
   readonly versions: readonly VersionEntry[];
@@ -44,9 +44,9 @@ export interface ShelfRecord extends StoredDocument, Place {
 export const STATUSES = ['deployed', 'paused', 'archived'] as const satisfies readonly CatalogStatus[];
 
 /** A record as readers see it. */
-export type SeenRecord = ShelfRecord & { readonly status: CatalogStatus };
+export type VisibleRecord = CatalogRecord & { readonly status: CatalogStatus };
 
-export const isSeen = (record: ShelfRecord): record is SeenRecord =>
+export const isVisible = (record: CatalogRecord): record is VisibleRecord =>
   record.status !== 'arriving' && record.status !== 'deleted';
 
 /** One deployed version of an agent or workflow. */
@@ -77,7 +77,7 @@ export interface ManifestHead {
 }
 
 /** What tells agents from workflows: words, event types, and what a list shows of a manifest. */
-export interface ShelfKind<Manifest extends ManifestHead> {
+export interface CatalogKind<Manifest extends ManifestHead> {
   readonly noun: 'agent' | 'workflow';
   /** Names whose event it is, in the payload and in the row. */
   readonly idField: 'agent_id' | 'workflow_id';

@@ -1,9 +1,9 @@
 import type { CatalogScope, CatalogStatus } from '../api.ts';
-import type { SeenRecord, ShelfKind, Shown, VersionEntry } from './record.ts';
+import type { CatalogKind, Shown, VersionEntry, VisibleRecord } from './record.ts';
 import { notFound } from './rules.ts';
 
 /** One version of an agent or workflow, as both kinds' surfaces make theirs of it. */
-export interface ShelfEntry extends Shown {
+export interface CatalogEntry extends Shown {
   readonly id: string;
   readonly tenant: string;
   readonly name: string;
@@ -16,17 +16,20 @@ export interface ShelfEntry extends Shown {
 }
 
 /** With its manifest. */
-export type Whole<Manifest> = ShelfEntry & { readonly manifest: Manifest; readonly manifest_yaml: string };
+export type EntryWithManifest<Manifest> = CatalogEntry & {
+  readonly manifest: Manifest;
+  readonly manifest_yaml: string;
+};
 
 export function newestEntry(
-  kind: Pick<ShelfKind<never>, 'noun' | 'idField' | 'events'>,
-  record: SeenRecord,
-): ShelfEntry {
+  kind: Pick<CatalogKind<never>, 'noun' | 'idField' | 'events'>,
+  record: VisibleRecord,
+): CatalogEntry {
   const [newest] = record.versions;
   return newest === undefined ? notFound(kind) : entryOf(record, newest, record);
 }
 
-export function entryOf(record: SeenRecord, entry: VersionEntry, of: Shown): ShelfEntry {
+export function entryOf(record: VisibleRecord, entry: VersionEntry, of: Shown): CatalogEntry {
   return {
     id: record.id,
     tenant: record.tenant,

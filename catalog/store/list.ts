@@ -3,9 +3,9 @@ import type { Condition } from '../../runtime/documents.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import type { CatalogReader, CatalogStatus } from '../api.ts';
 import { MAX_PAGE } from '../changes.ts';
-import type { ShelfEntry } from './entry.ts';
+import type { CatalogEntry } from './entry.ts';
 import { ownersFor } from './lookup.ts';
-import type { KeptEntries, Shelf } from './shelf.ts';
+import type { EntryCache, ManifestStore } from './manifest-store.ts';
 
 interface ListFilter {
   readonly scope: 'global' | 'visible' | undefined;
@@ -17,28 +17,28 @@ interface ListFilter {
 }
 
 /** Where a page begins: behind this name and id. */
-type Behind = Pick<ShelfEntry, 'name' | 'id'> | undefined;
+type Behind = Pick<CatalogEntry, 'name' | 'id'> | undefined;
 
 /**
  * Newest versions by name: global ones, all the reader sees, or (undefined) those of its tenant and its own. What ships
  * with the product counts as global. One that is moving is listed once.
  */
 export async function listEntries(
-  shelf: Shelf,
-  kept: KeptEntries,
-  shipped: readonly ShelfEntry[],
+  store: ManifestStore,
+  cache: EntryCache,
+  shipped: readonly CatalogEntry[],
   reader: CatalogReader,
   filter: ListFilter,
-): Promise<Page<ShelfEntry>> {
-  const what = [shelf.kind.noun, reader.tenant, ownersFor(reader), filter.scope ?? null, filter.status ?? null];
+): Promise<Page<CatalogEntry>> {
+  const what = [store.kind.noun, reader.tenant, ownersFor(reader), filter.scope ?? null, filter.status ?? null];
   const behind = behindOf(readToken(what, filter));
   const status: Condition = filter.status ?? { in: ['deployed', 'paused'] };
   const size = Math.min(MAX_PAGE, filter.skip + filter.limit);
   // In one query, so that one that moves between a user and the tenant meanwhile is not missed.
   const near = { owner: { in: ownersFor(reader) }, scope: { in: ['user', 'tenant'] }, status };
-  const ofTenant = pages(kept, { tenant: reader.tenant, where: near, size, behind });
-  const ofAll = pages(kept, { tenant: SYSTEM_TENANT, where: { scope: 'global', status }, size, behind });
-  const isListed = (entry: ShelfEntry): boolean =>
+  const ofTenant = pages(cache, { tenant: reader.tenant, where: near, size, behind });
+  const ofAll = pages(cache, { tenant: SYSTEM_TENANT, where: { scope: 'global', status }, size, behind });
+  const isListed = (entry: CatalogEntry): boolean =>
     (filter.status === undefined || entry.status === filter.status) &&
     (behind === undefined || isBefore(behind, entry));
   const ofProduct = sorted(shipped.filter(isListed));
@@ -48,9 +48,9 @@ export async function listEntries(
       : filter.scope === 'visible'
         ? [ofTenant, ofAll, ofProduct]
         : [ofTenant];
-  const items: ShelfEntry[] = [];
+  const items: CatalogEntry[] = [];
   let passed = 0;
-  let last: ShelfEntry | undefined;
+  let last: CatalogEntry | undefined;
   for await (const run of merged(sources, isBefore))
     for (const entry of run) {
       // The second of one that is moving stands right behind the first.
@@ -73,19 +73,19 @@ function behindOf(position: readonly unknown[] | undefined): Behind {
 }
 
 function pages(
-  kept: KeptEntries,
+  cache: EntryCache,
   of: {
     readonly tenant: string;
     readonly where: Readonly<Record<string, Condition>>;
     readonly size: number;
     readonly behind: Behind;
   },
-): Sorted<ShelfEntry> {
+): Sorted<CatalogEntry> {
   const { tenant, where, size } = of;
   const find = { tenant, where, sort: BY_NAME, limit: size };
-  return pagesOf(size, (last: ShelfEntry | undefined) => {
+  return pagesOf(size, (last: CatalogEntry | undefined) => {
     const from = last ?? of.behind;
-    return kept.read(from === undefined ? find : { ...find, after: [from.name, from.id] });
+    return cache.read(from === undefined ? find : { ...find, after: [from.name, from.id] });
   });
 }
 
@@ -94,7 +94,7 @@ const BY_NAME = [
   ['id', 'asc'],
 ] as const;
 
-async function* sorted(entries: readonly ShelfEntry[]): Sorted<ShelfEntry> {
+async function* sorted(entries: readonly CatalogEntry[]): Sorted<CatalogEntry> {
   yield entries.toSorted((a, b) => (isBefore(a, b) ? -1 : 1));
 }
 

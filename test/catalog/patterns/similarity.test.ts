@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { errorWords, likeness, solutionWords } from '../../../catalog/patterns/normal-form.ts';
+import { errorWords, similarity, solutionWords } from '../../../catalog/patterns/normalisation.ts';
 
-const of = (some: string, other: string): number => likeness(errorWords(some), errorWords(other));
+const of = (some: string, other: string): number => similarity(errorWords(some), errorWords(other));
 
 /** From the threshold of 0.85 two errors count as one; below 0.3 neither finds the other. */
 const ROWS: readonly (readonly [what: string, some: string, other: string, least: number, most: number])[] = [
@@ -27,7 +27,7 @@ const ROWS: readonly (readonly [what: string, some: string, other: string, least
 ];
 
 for (const [what, some, other, least, most] of ROWS) {
-  test(`${what}: "${some}" and "${other}" are alike by ${least} to ${most}`, () => {
+  test(`${what}: "${some}" and "${other}" are similarityTo_ by ${least} to ${most}`, () => {
     const found = of(some, other);
     assert.ok(found >= least && found <= most, `${found}`);
     assert.equal(of(other, some), found);
@@ -47,7 +47,7 @@ test('what is quoted is left out of an error and kept in a solution', () => {
   assert.deepEqual(solutionWords("install 'lodash'"), ['instal', 'lodash']);
 });
 
-test('any two texts are alike by 0 to 1, in both directions, and each is like itself', () => {
+test('any two texts are similarityTo_ by 0 to 1, in both directions, and each is like itself', () => {
   const text = fc.string({ unit: 'grapheme', maxLength: 200 });
   fc.assert(
     fc.property(text, text, (some, other) => {

@@ -4,9 +4,9 @@ import { MAX_PAGE } from '../changes.ts';
 import type { RecordedEvent } from './event-log.ts';
 import { merged, pagesOf } from './list.ts';
 import { ownersFor, UUID } from './lookup.ts';
-import { isSeen } from './record.ts';
+import type { ManifestStore } from './manifest-store.ts';
+import { isVisible } from './record.ts';
 import { notFound } from './rules.ts';
-import type { Shelf } from './shelf.ts';
 
 interface Page {
   readonly limit: number;
@@ -18,30 +18,30 @@ interface Page {
  * the system tenant's log, the rest in its own tenant's. Throws `not_found`.
  */
 export async function readLog(
-  shelf: Shelf,
+  store: ManifestStore,
   reader: CatalogReader,
   uuid: string,
   page: Page,
 ): Promise<{ events: CatalogLogEvent[]; total: number }> {
   const id = uuid.toLowerCase();
-  if (!UUID.test(id)) return notFound(shelf.kind);
-  const places = await visibleParts(shelf, reader, id);
-  const counts = await Promise.all(places.map((tenant) => shelf.log.count({ tenant, id })));
+  if (!UUID.test(id)) return notFound(store.kind);
+  const places = await visibleParts(store, reader, id);
+  const counts = await Promise.all(places.map((tenant) => store.log.count({ tenant, id })));
   const parts = places.filter((_, index) => counts[index] !== 0);
   const [first, second] = parts;
-  if (first === undefined) return notFound(shelf.kind);
+  if (first === undefined) return notFound(store.kind);
   if (second === undefined) {
-    const events = await shelf.log.read({ tenant: first, id }, page);
+    const events = await store.log.read({ tenant: first, id }, page);
     return { events, total: Math.max(...counts) };
   }
-  return mergedLog(shelf, id, parts, page);
+  return mergedLog(store, id, parts, page);
 }
 
 /** Tenants whose part of the log the reader may see. */
-async function visibleParts(shelf: Shelf, reader: CatalogReader, id: string): Promise<string[]> {
-  const near = await standingIn(shelf, reader.tenant, id);
+async function visibleParts(store: ManifestStore, reader: CatalogReader, id: string): Promise<string[]> {
+  const near = await standingIn(store, reader.tenant, id);
   if (near !== null) return ownersFor(reader).includes(near.owner) ? withSystem(reader) : [];
-  const far = await standingIn(shelf, SYSTEM_TENANT, id);
+  const far = await standingIn(store, SYSTEM_TENANT, id);
   return far?.scope === 'global' ? withSystem(reader) : [];
 }
 
@@ -49,14 +49,14 @@ const withSystem = ({ tenant }: CatalogReader): string[] => [...new Set([tenant,
 
 /** Where it stands in a tenant; of a deleted one where it stood last. Null when it is elsewhere now, or never was here. */
 async function standingIn(
-  shelf: Shelf,
+  store: ManifestStore,
   tenant: string,
   id: string,
 ): Promise<{ readonly scope: unknown; readonly owner: string } | null> {
-  const record = await shelf.records.get(tenant, id);
-  if (record !== null) await shelf.isSettled(record);
-  if (record !== null && isSeen(record)) return record;
-  const last = await shelf.log.newest({ tenant, id });
+  const record = await store.records.get(tenant, id);
+  if (record !== null) await store.isSettled(record);
+  if (record !== null && isVisible(record)) return record;
+  const last = await store.log.newest({ tenant, id });
   if (last === null) return null;
   const { scope = last.payload.new_scope, owner = '' } = last.payload;
   return { scope, owner: typeof owner === 'string' ? owner : '' };
@@ -64,14 +64,14 @@ async function standingIn(
 
 /** A move between tenants is in both logs, under one number. */
 async function mergedLog(
-  shelf: Shelf,
+  store: ManifestStore,
   id: string,
   tenants: readonly string[],
   { limit, skip }: Page,
 ): Promise<{ events: CatalogLogEvent[]; total: number }> {
   const sources = tenants.map((tenant) =>
     pagesOf(MAX_PAGE, (last: RecordedEvent | undefined) =>
-      shelf.log.read({ tenant, id }, { limit: MAX_PAGE, behind: last?.sequence ?? 0 }),
+      store.log.read({ tenant, id }, { limit: MAX_PAGE, behind: last?.sequence ?? 0 }),
     ),
   );
   const events: RecordedEvent[] = [];
