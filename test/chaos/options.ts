@@ -1,4 +1,5 @@
 import type { StoreKind } from '../kill/stores.ts';
+import { sample } from '../support/size.ts';
 import type { ChurnOptions } from './scenarios/churn.ts';
 import type { ProgramsOptions } from './scenarios/programs-under-kills.ts';
 import type { RegisterOptions } from './scenarios/register-under-faults.ts';
@@ -8,7 +9,7 @@ import type { ScaleOptions } from './scenarios/scale.ts';
 import type { StepsOptions } from './scenarios/steps-under-kills.ts';
 import type { Death, TakeoverOptions } from './scenarios/takeover.ts';
 
-/** How large each scenario is: whole for `npm run chaos`, small for the tests (10 to 40 s each). */
+/** How large each scenario is: whole for `npm run chaos`, small for the tests (10 to 40 s each), smaller in a normal run than in a long one. */
 
 const BY_LEASE = { p50Ms: 6_000, p99Ms: 8_000 };
 const BY_SIGHT = { p50Ms: 1_000, p99Ms: 2_000 };
@@ -26,7 +27,7 @@ export const smallTakeover = (death: Death, watched: boolean, seed: number): Tak
   const whole = wholeTakeover(death, watched, seed);
   // Bars are for a machine of one's own: a test only shows that it happens, soon.
   const bars = { p50Ms: whole.bars.p50Ms + 4_000, p99Ms: whole.bars.p99Ms + 6_000 };
-  return { ...whole, rounds: death === 'kill' ? 3 : 1, actors: 8, bars };
+  return { ...whole, rounds: death === 'kill' ? sample({ normal: 2, long: 3 }) : 1, actors: 8, bars };
 };
 
 export const wholeSteps = (seed: number): StepsOptions => ({
@@ -46,7 +47,7 @@ export const wholeStepsOneKill = (seed: number): StepsOptions => ({
 });
 export const smallSteps = (mode: StepsOptions['mode'], seed: number): StepsOptions => ({
   ...wholeSteps(seed),
-  runs: 20,
+  runs: sample({ normal: 10, long: 20 }),
   steps: 40,
   kill: { everyMs: 500 },
   mode,
@@ -63,10 +64,20 @@ export const wholePrograms = (seed: number): ProgramsOptions => ({
 });
 export const smallPrograms = (seed: number): ProgramsOptions => ({
   ...wholePrograms(seed),
-  programs: 300,
-  actors: 300,
-  forMs: 15_000,
-  everyMs: { killNode: 4_000, killAdapter: 6_000, restartStore: 8_000 },
+  ...sample({
+    normal: {
+      programs: 200,
+      actors: 200,
+      forMs: 9_000,
+      everyMs: { killNode: 2_500, killAdapter: 4_000, restartStore: 5_000 },
+    },
+    long: {
+      programs: 300,
+      actors: 300,
+      forMs: 15_000,
+      everyMs: { killNode: 4_000, killAdapter: 6_000, restartStore: 8_000 },
+    },
+  }),
 });
 
 export const wholeRegister = (seed: number): RegisterOptions => ({
@@ -78,7 +89,12 @@ export const wholeRegister = (seed: number): RegisterOptions => ({
   leaseTtlMs: 2_000,
   seed,
 });
-export const smallRegister = (seed: number): RegisterOptions => ({ ...wholeRegister(seed), forMs: 15_000 });
+export const smallRegister = (seed: number): RegisterOptions => ({
+  ...wholeRegister(seed),
+  forMs: sample({ normal: 10_000, long: 15_000 }),
+});
+/** Seeds of the register that the tests run. */
+export const REGISTER_SEEDS = sample({ normal: 1, long: 3 });
 
 export const wholeChurn = (seed: number): ChurnOptions => ({
   most: 8,
@@ -87,7 +103,12 @@ export const wholeChurn = (seed: number): ChurnOptions => ({
   perBatch: 100,
   seed,
 });
-export const smallChurn = (seed: number): ChurnOptions => ({ ...wholeChurn(seed), most: 4, changes: 5, perBatch: 50 });
+export const smallChurn = (seed: number): ChurnOptions => ({
+  ...wholeChurn(seed),
+  most: 4,
+  changes: sample({ normal: 3, long: 5 }),
+  perBatch: 50,
+});
 
 export const wholeRolling = (seed: number): RollingOptions => ({
   nodes: 5,

@@ -1,4 +1,5 @@
 import type { StoreKind } from '../kill/stores.ts';
+import { sample } from '../support/size.ts';
 import { killToolAgents, type ToolKillOptions } from '../support/tool-kill-chaos.ts';
 import { brokenToolRuns } from '../support/tool-kill-checks.ts';
 import { toolKillLines } from '../support/tool-kill-report.ts';
@@ -20,7 +21,12 @@ export const wholeTools = (seed: number, where: Where): ToolsUnderKills => ({
   ...{ ...where, seed, atATime: 6 },
   kills: Number(process.env.SVC_KILLS ?? 200),
 });
-export const smallTools = (seed: number, where: Where): ToolsUnderKills => ({ ...where, seed, atATime: 4, kills: 12 });
+export const smallTools = (seed: number, where: Where): ToolsUnderKills => ({
+  ...where,
+  seed,
+  atATime: 4,
+  kills: sample({ normal: 5, long: 12 }),
+});
 
 /** One node with a scripted model: kill -9 at random moments of agents that make ten tool calls each. */
 export async function toolsUnderKills(options: ToolsUnderKills): Promise<ScenarioReport> {

@@ -1,3 +1,4 @@
+import { sample } from '../support/size.ts';
 import { SMALL_CASES } from '../support/workflow-kill-cases.ts';
 import { killWorkflows, type WorkflowKillOptions } from '../support/workflow-kill-chaos.ts';
 import { brokenIn } from '../support/workflow-kill-checks.ts';
@@ -10,7 +11,11 @@ export const wholeWorkflows = (seed: number): WorkflowKillOptions => ({
   seed,
   atATime: 4,
 });
-export const smallWorkflows = (seed: number): WorkflowKillOptions => ({ kills: 12, seed, atATime: 4 });
+export const smallWorkflows = (seed: number): WorkflowKillOptions => ({
+  kills: sample({ normal: 5, long: 12 }),
+  seed,
+  atATime: 4,
+});
 
 /**
  * One node on Redis with containers and a scripted model: kill -9 at random moments of all examples, and of small

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import type { Lease } from '../../runtime/actor-store.ts';
 import type { Address, Partition } from '../../runtime/address.ts';
+import { sample } from '../support/size.ts';
 import { at, type MakeStore, type Rig, section } from './actor-store-rig.ts';
 
 const BOUND = 4;
@@ -273,7 +274,7 @@ export function modelContract(make: MakeStore): void {
           for (const each of steps) await model.run(each);
           await model.check();
         }),
-        { numRuns: 40, endOnFailure: false },
+        { numRuns: sample({ quick: 10, normal: 20, long: 40 }), endOnFailure: false },
       );
     });
   });

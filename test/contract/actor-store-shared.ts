@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { CommitOutcome } from '../../runtime/actor-store.ts';
 import type { AdoptOutcome } from '../../runtime/leases.ts';
+import { sample } from '../support/size.ts';
 import { at, commitOf, eventually, type MakeStore, section } from './actor-store-rig.ts';
 import { sharedLogHistory } from './shared-log-histories.ts';
 import { BOUND, fresh, logsOf, NO_CHANGES, nameOf, SharedLogScene, TTL_MS } from './shared-log-scene.ts';
@@ -13,7 +14,7 @@ function granted(outcome: AdoptOutcome): Extract<AdoptOutcome, { kind: 'granted'
 }
 
 /** `SVC_SHARED_HISTORIES` for more. */
-const HISTORIES = Number(process.env.SVC_SHARED_HISTORIES ?? 20);
+const HISTORIES = Number(process.env.SVC_SHARED_HISTORIES ?? sample({ quick: 4, normal: 8, long: 20 }));
 
 /** Logs that the partitions of a node share; for adapters that have them. */
 export function sharedLogs(make: MakeStore): void {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Collection, Documents, Find, StoredDocument } from '../../runtime/documents.ts';
 import { type ErrorCode, SvcError } from '../../runtime/errors.ts';
+import { sample } from '../support/size.ts';
 import { documentPages } from './documents-pages.ts';
 import { documentProperties } from './documents-properties.ts';
 
@@ -46,7 +47,11 @@ export function documentsContract(
   make: () => Promise<DocumentsRig>,
   options: DocumentsContractOptions = {},
 ): void {
-  const { skip = false, many = 10_000, runs = 40 } = options;
+  const {
+    skip = false,
+    many = sample({ quick: 1_000, normal: 10_000, long: 10_000 }),
+    runs = sample({ normal: 15, long: 40 }),
+  } = options;
   describe(`documents on ${name}`, { skip, timeout: 300_000 }, () => {
     let rig: DocumentsRig | undefined;
     let collections = 0;

@@ -9,6 +9,7 @@ import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
 import { redisMissing } from '../support/redis.ts';
 import { startRedisCluster } from '../support/redis-cluster.ts';
 import { startRedisWire, type WireRates } from '../support/redis-wire.ts';
+import { sample } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { storeHistories } from './store-histories.ts';
 
@@ -68,6 +69,6 @@ describe('histories over a bad network', { skip: redisMissing() ?? false }, () =
         },
       };
     },
-    2,
+    sample({ normal: 1, long: 2 }),
   );
 });

@@ -8,6 +8,7 @@ import { FileBlobs } from '../../runtime/sqlite/blobs.ts';
 import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
 import { redisMissing, startRedis } from '../support/redis.ts';
 import { startRedisWire } from '../support/redis-wire.ts';
+import { sample } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { storeHistories } from './store-histories.ts';
 
@@ -56,6 +57,6 @@ describe('histories over a bad network', { skip: redisMissing() ?? false }, () =
         },
       };
     },
-    6,
+    sample({ normal: 2, long: 6 }),
   );
 });

@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { SqliteActorStore } from '../../runtime/sqlite/actor-store.ts';
 import { FileBlobs } from '../../runtime/sqlite/blobs.ts';
 import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
+import { sample } from '../support/size.ts';
 import { storeHistories } from './store-histories.ts';
 
 /** How often a COMMIT fails while faults are on: its group is run again, each call alone. */
@@ -52,7 +53,7 @@ storeHistories(
       },
     };
   },
-  6,
+  sample({ normal: 2, long: 6 }),
 );
 
 /** Below the adapter: the statement that makes a group durable fails as on a full disk. */

@@ -7,6 +7,7 @@ import { setTimeout as nap } from 'node:timers/promises';
 import type { EffectContext } from '../../runtime/effect.ts';
 import type { RunnerStore } from '../../runtime/effects/effect-runner-claim.ts';
 import { AwaitPoints } from '../support/await-points.ts';
+import { sample } from '../support/size.ts';
 
 // Before the modules under test: what imports them is imported behind it.
 const points = AwaitPoints.install(['effects', 'runtime/effects']);
@@ -39,8 +40,8 @@ interface Case {
   readonly step?: number;
 }
 
-/** Where a run takes a process of Node.js each, the tests of every day try one await in so many. */
-const SAMPLE = process.env.SVC_LONG === '1' ? 1 : 5;
+/** Where a run takes a process of Node.js each, one await in so many is tried. */
+const SAMPLE = sample({ normal: 10, long: 1 });
 
 /**
  * Aborts a run at its first await, the next one at its second, and so on until one ends without having been aborted. What

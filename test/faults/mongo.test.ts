@@ -7,12 +7,15 @@ import { agentYaml, ProductNode } from '../product/product-node.ts';
 import { type Link, startLink } from '../support/cluster/link.ts';
 import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
 import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
+import { sample } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const skip =
   (redisMissing() ?? (await mongoMissing())) || (process.env.MONGODB_URI !== undefined && 'not ours to break');
 /** How long MongoDB is away. */
-const AWAY_MS = process.env.SVC_LONG === '1' ? 300_000 : 20_000;
+const AWAY_MS = sample({ normal: 15_000, long: 300_000 });
+/** Bulk writes that are broken. */
+const BROKEN_WRITES = sample({ normal: 3, long: 10 });
 const YAML = { 'content-type': 'application/yaml' };
 /** What the driver takes to give up, and some for a busy machine. */
 const CALL_LIMIT_MS = 20_000;
@@ -120,7 +123,7 @@ describe('a node whose MongoDB is in trouble', { skip, timeout: AWAY_MS + 120_00
     const notes = await documents.collection({ name: 'notes', unique: [], indexes: [] });
     const many = Array.from({ length: 50 }, (_, at) => ({ tenant: 'acme', id: String(at), version: 1 }));
     await notes.putMany(many);
-    for (let round = 2; round < 12; round += 1) {
+    for (let round = 2; round < 2 + BROKEN_WRITES; round += 1) {
       // Nothing is answered any more, and then the connections end.
       between.cut('from-store');
       const { toStore } = between.passed;
@@ -144,7 +147,7 @@ describe('a node whose MongoDB is in trouble', { skip, timeout: AWAY_MS + 120_00
         RECOVERY_LIMIT_MS,
       );
     }
-    assert.equal((await notes.get('acme', '7'))?.version, 11);
+    assert.equal((await notes.get('acme', '7'))?.version, 1 + BROKEN_WRITES);
   });
 
   test('MongoDB cut without a word: calls end in time all the same, and work when it is back', async () => {

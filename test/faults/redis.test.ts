@@ -4,6 +4,7 @@ import { Redis } from 'ioredis';
 import { agentYaml, ProductNode } from '../product/product-node.ts';
 import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
 import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
+import { sample } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const skip = (redisMissing() ?? (await mongoMissing())) || false;
@@ -91,7 +92,7 @@ describe('a node whose Redis is in trouble', { skip, timeout: 180_000 }, () => {
     const begun = performance.now();
     const waiting = start('during-oom');
     // Longer than a lease: renewing it needs no room. The long run waits until the start is given up.
-    const enoughMs = process.env.SVC_LONG === '1' ? 35_000 : 5_000;
+    const enoughMs = sample({ normal: 5_000, long: 35_000 });
     await waitUntil(
       'a lease would have run out',
       async () => {

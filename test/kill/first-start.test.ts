@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { NodeProcess } from '../support/node-process.ts';
+import { sample } from '../support/size.ts';
 import { deploy, start } from './calls.ts';
 import { followExecution } from './follower.ts';
 import { SeededRandom, seedOf } from './random.ts';
@@ -18,8 +19,8 @@ spec:
 
 /** Kills of the very first start, each on fresh stores: files, schemas and functions are half there. */
 const STARTS: readonly (readonly [kind: StoreKind, count: number])[] = [
-  ['sqlite', 8],
-  ['redis', 3],
+  ['sqlite', sample({ normal: 3, long: 8 })],
+  ['redis', sample({ normal: 1, long: 3 })],
 ];
 const EARLIEST_MS = 100;
 const LATEST_MS = 600;

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { parse, stringify } from 'yaml';
 import { parseAgentManifest } from '../../manifests/agent/parse.ts';
 import { parseYaml, YAML_LIMITS } from '../../manifests/yaml.ts';
+import { sample } from '../support/size.ts';
 
 function refusal(text: string): string {
   const parsed = parseYaml(text);
@@ -131,7 +132,7 @@ describe('YAML is read', () => {
         if (parsed.ok) assert.deepEqual(parsed.yaml.value, parse(text));
         else assert.match(parsed.problems[0]?.message ?? '', /__proto__|whole number|NUL|surrogates|plain text key/);
       }),
-      { numRuns: 300 },
+      { numRuns: sample({ quick: 30, normal: 100, long: 300 }) },
     );
   });
 });
@@ -142,7 +143,7 @@ describe('no text makes the parser throw', () => {
       fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
         parseAgentManifest(text);
       }),
-      { numRuns: 500 },
+      { numRuns: sample({ quick: 50, normal: 160, long: 500 }) },
     );
   });
 
@@ -172,7 +173,7 @@ describe('no text makes the parser throw', () => {
       fc.property(fc.array(piece, { maxLength: 60 }), (pieces) => {
         parseAgentManifest(pieces.join(''));
       }),
-      { numRuns: 2_000 },
+      { numRuns: sample({ quick: 200, normal: 660, long: 2_000 }) },
     );
   });
 
@@ -211,7 +212,7 @@ describe('no text makes the parser throw', () => {
           assert.doesNotMatch(message, /undefined|\[object|Invalid input/);
         }
       }),
-      { numRuns: 500 },
+      { numRuns: sample({ quick: 50, normal: 160, long: 500 }) },
     );
   });
 });

@@ -5,6 +5,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
+import { sample } from '../support/size.ts';
 import { settle } from './belongings.ts';
 import { agentYaml, ProductNode } from './product-node.ts';
 import { Realms } from './realms.ts';
@@ -13,7 +14,7 @@ const run = promisify(execFile);
 const VERSION = '4.32.5';
 const HOME = join(import.meta.dirname, '..', '..', '.cache', `schemathesis-${VERSION}`);
 const PROGRAM = join(HOME, 'bin', 'schemathesis');
-const BUDGET_SECONDS = 32;
+const BUDGET_SECONDS = sample({ normal: 20, long: 32 });
 
 /** False when the program is there; else why not. In CI that is an error. */
 async function missing(): Promise<string | false> {

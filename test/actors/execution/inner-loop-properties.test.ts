@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import type { OpenEffect } from '../../../runtime/testing/actor-driver.ts';
+import { sample } from '../../support/size.ts';
 import { AGENT_ID } from './rig.ts';
 import { type Ask, outcomeOf, read, run, ToolingExecution, tooled, write } from './tooled.ts';
 
@@ -178,7 +179,7 @@ test('whatever comes in whatever order: the stream keeps its grammar, and every 
       }
       assert.equal(driven.timers.size, driven.view.status === 'running' ? 2 : 0);
     }),
-    { numRuns: 400 },
+    { numRuns: sample({ quick: 40, normal: 130, long: 400 }) },
   );
 });
 
@@ -197,7 +198,7 @@ test('whatever comes: no call runs twice, what is allowed is recorded before it 
         ended.add(call);
       }
     }),
-    { numRuns: 300 },
+    { numRuns: sample({ quick: 30, normal: 100, long: 300 }) },
   );
 });
 
@@ -214,7 +215,7 @@ test('whatever comes: a running execution waits for something that was asked for
       assert.ok(waits || open.length > 0 || judging !== undefined);
       assert.ok((loop?.calls ?? []).filter(({ status }) => status === 'dispatched').length <= 1);
     }),
-    { numRuns: 200 },
+    { numRuns: sample({ quick: 20, normal: 60, long: 200 }) },
   );
 });
 

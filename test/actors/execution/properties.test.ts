@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { AgentManifest } from '../../../manifests/agent/schema.ts';
 import type { Json } from '../../../runtime/json.ts';
+import { sample } from '../../support/size.ts';
 import { DrivenExecution, manifestOf, programOf } from './rig.ts';
 
 /** One message of a random mailbox. Numbers pick among the effects ever asked for, so most are stale. */
@@ -125,7 +126,7 @@ test('any mailbox gives events in the order of the grammar, and nothing after th
       assert.equal(ended, status === 'completed' || status === 'failed' || status === 'cancelled');
       assert.equal(driven.timers.size, status === 'running' ? 2 : 0);
     }),
-    { numRuns: 500 },
+    { numRuns: sample({ quick: 50, normal: 160, long: 500 }) },
   );
 });
 
@@ -179,6 +180,6 @@ test('a result, timer or start delivered twice changes nothing the second time',
       assert.equal(JSON.stringify(driven.state), state);
       assert.equal(driven.names.length, count);
     }),
-    { numRuns: 300 },
+    { numRuns: sample({ quick: 30, normal: 100, long: 300 }) },
   );
 });

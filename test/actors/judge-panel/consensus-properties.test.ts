@@ -3,10 +3,11 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { isDecided, reachConsensus, type Verdict } from '../../../actors/judge-panel/consensus/consensus.ts';
 import type { ConsensusRule } from '../../../actors/judge-panel/messages.ts';
+import { sample } from '../../support/size.ts';
 import { rule, ruleOf, verdict, verdictsOf } from './rules.ts';
 
 const verdicts = fc.array(verdict, { minLength: 1, maxLength: 8 });
-const RUNS = { numRuns: 3_000 };
+const RUNS = { numRuns: sample({ quick: 300, normal: 1_000, long: 3_000 }) };
 
 test('score and confidence stay between 0 and 1', () => {
   fc.assert(
@@ -81,7 +82,7 @@ test('a panel that is decided early ends as it would have with any verdicts of t
       const answered = others.filter(({ answers }) => answers).map(({ said }) => said);
       assert.deepEqual(side([...given, ...answered], by), side(given, by));
     }),
-    { numRuns: 30_000 },
+    { numRuns: sample({ quick: 3_000, normal: 10_000, long: 30_000 }) },
   );
   assert.ok(decided > 1_000, `only ${decided} panels were decided early`);
 });
@@ -100,7 +101,7 @@ test('the same with missing judges who say the extremes, in all combinations', (
         assert.deepEqual(side([...given, ...answered], by), side(given, by));
       }
     }),
-    { numRuns: 3_000 },
+    { numRuns: sample({ quick: 300, normal: 1_000, long: 3_000 }) },
   );
 });
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { readJudge } from '../../../actors/judge-panel/judge-output.ts';
+import { sample } from '../../support/size.ts';
 
 const good = { score: 0.8, confidence: 0.9, reasoning: 'ten chars.' };
 const json = (more: object = {}): string => JSON.stringify({ ...good, ...more });
@@ -86,7 +87,7 @@ describe("a judge's output", () => {
         const read = readJudge(text);
         assert.ok(read.ok || read.reason.length > 0);
       }),
-      { numRuns: 2_000 },
+      { numRuns: sample({ quick: 200, normal: 660, long: 2_000 }) },
     );
   });
 });

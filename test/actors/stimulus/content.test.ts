@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { workflowInput } from '../../../actors/stimulus/stimuli.ts';
+import { sample } from '../../support/size.ts';
 
 /** JSON text; every third name is that of a prototype. */
 const { value: jsonText } = fc.letrec<{ value: string; object: string }>((tie) => ({
@@ -23,7 +24,7 @@ test('the input of a workflow is the content without members that pose as protot
       const expected: unknown = JSON.parse(content, (name, value) => (name === '__proto__' ? undefined : value));
       assert.deepEqual(workflowInput({ content }), expected);
     }),
-    { numRuns: 2_000 },
+    { numRuns: sample({ quick: 200, normal: 660, long: 2_000 }) },
   );
 });
 

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import type { CatalogReader, CatalogScope, CatalogStatus } from '../../../catalog/api.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../../runtime/identity.ts';
+import { sample } from '../../support/size.ts';
 import { DOCUMENT_STORES } from '../document-stores.ts';
 import { admin, agentYaml, operator, type SearchNode, searchNode } from './world.ts';
 
@@ -144,7 +145,7 @@ class World {
 /** An administrator who finds agents of all users by id. */
 const chief = (tenant: string): Identity => admin(tenant, 'chief');
 
-const RUNS = { SQLite: 25, FerretDB: 3 } as const;
+const RUNS = { SQLite: sample({ normal: 10, long: 25 }), FerretDB: sample({ normal: 1, long: 3 }) } as const;
 
 for (const { name, skip, open } of DOCUMENT_STORES) {
   const numRuns = RUNS[name];

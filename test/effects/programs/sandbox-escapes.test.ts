@@ -77,7 +77,12 @@ describe('out of the sandbox', { timeout: 240_000 }, () => {
       const [program = '', ...args] = [...become, ...command];
       const stdio = ['ignore', 'pipe', 'inherit', ...Array<'ignore'>(6).fill('ignore'), secret] as const;
       const child = spawn(program, args, {
-        env: { PATH: process.env.PATH, SVC_ATTACK: process.env.SVC_ATTACK, ...env },
+        env: {
+          PATH: process.env.PATH,
+          SVC_ATTACK: process.env.SVC_ATTACK,
+          SVC_TEST_SIZE: process.env.SVC_TEST_SIZE,
+          ...env,
+        },
         stdio: [...stdio],
         cwd: join(directory, 'data'),
       });

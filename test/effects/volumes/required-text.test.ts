@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { requiredText, textFinder } from '../../../effects/volumes/search/grep.ts';
 import { linearRegex } from '../../../manifests/re2.ts';
+import { sample } from '../../support/size.ts';
 
 test('text that every match holds is found, and none is claimed where it is not sure', () => {
   const expected: [string, string | null][] = [
@@ -40,7 +41,7 @@ test('whatever matches holds the required text', () => {
       if (required === null || !linearRegex(source).test(text)) return;
       assert.ok(textFinder(required)(Buffer.from(text)), `${source} needs ${required} in ${text}`);
     }),
-    { numRuns: 20_000 },
+    { numRuns: sample({ quick: 2_000, normal: 6_660, long: 20_000 }) },
   );
 });
 
@@ -51,6 +52,6 @@ test('the finder agrees with a plain search', () => {
     .map((chars) => chars.join(''));
   fc.assert(
     fc.property(needle, text, (what, where) => textFinder(what)(Buffer.from(where)) === where.includes(what)),
-    { numRuns: 5_000 },
+    { numRuns: sample({ quick: 500, normal: 1_660, long: 5_000 }) },
   );
 });

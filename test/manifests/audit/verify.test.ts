@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { AuditExport, AuditRecord } from '../../../manifests/audit/record.ts';
 import { type FaultKind, verifyAudit } from '../../../manifests/audit/verify.ts';
+import { sample } from '../../support/size.ts';
 import { chainOf, exportOf, headOf, rechain, signer } from './scene.ts';
 
 const node = signer('node');
@@ -10,7 +11,7 @@ const stranger = signer('stranger');
 const jwks = { keys: [node.jwk] };
 const good = exportOf(chainOf(5), node);
 const other = exportOf(chainOf(5, 'session-2'), node, 'session-2');
-const RUNS = 1_000;
+const RUNS = sample({ quick: 100, normal: 300, long: 1_000 });
 
 const kindsOf = async (exported: unknown): Promise<FaultKind[]> =>
   (await verifyAudit(exported, jwks)).faults.map(({ kind }) => kind);

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { evaluateExpression } from '../../../manifests/expression/evaluate.ts';
 import { checkExpression } from '../../../manifests/expression/parse.ts';
 import { TemplateError } from '../../../manifests/template/tree.ts';
+import { sample } from '../../support/size.ts';
 
 type Plain = null | boolean | number | string;
 
@@ -105,7 +106,7 @@ test('an expression is worth what its parts are worth', () => {
       assert.equal(checkExpression(text), null);
       assert.equal(evaluateExpression(text, SCOPE, { state: 'S' }), truthy(value));
     }),
-    { numRuns: 3_000 },
+    { numRuns: sample({ quick: 300, normal: 1_000, long: 3_000 }) },
   );
 });
 
@@ -173,6 +174,6 @@ test('any text is an expression or is reported, and never throws anything else',
         else assert.throws(() => evaluateExpression(text, SCOPE, { state: 'S' }), TemplateError);
       },
     ),
-    { numRuns: 3_000 },
+    { numRuns: sample({ quick: 300, normal: 1_000, long: 3_000 }) },
   );
 });

@@ -5,6 +5,7 @@ import Handlebars from 'handlebars';
 import { checkTemplate } from '../../../manifests/template/references.ts';
 import { mustachesOf } from '../../../manifests/template/source.ts';
 import { TemplateError } from '../../../manifests/template/tree.ts';
+import { sample } from '../../support/size.ts';
 
 class CallDepth extends Handlebars.Visitor {
   deepest = 0;
@@ -59,7 +60,7 @@ test('brackets that the parser sees are never hidden from the count before it', 
         if (!(thrown instanceof TemplateError)) throw thrown;
       }
     }),
-    { numRuns: 20_000 },
+    { numRuns: sample({ quick: 2_000, normal: 6_660, long: 20_000 }) },
   );
   assert.ok(parsed > 500, `only ${parsed} of the texts were templates`);
 });

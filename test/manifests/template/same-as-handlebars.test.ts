@@ -5,6 +5,7 @@ import Handlebars from 'handlebars';
 import { checkTemplate, templateReferences } from '../../../manifests/template/references.ts';
 import { renderTemplate } from '../../../manifests/template/rendering.ts';
 import { TemplateError } from '../../../manifests/template/tree.ts';
+import { sample } from '../../support/size.ts';
 
 const SCOPE = {
   a: { b: { c: 'deep' }, list: ['x', 'y'] },
@@ -78,7 +79,7 @@ test('templates over data without gaps render what Handlebars renders', () => {
       const expected = other.compile(source)(SCOPE);
       assert.equal(renderTemplate(source, SCOPE, { state: 'S', maxChars: 1_000_000 }), expected);
     }),
-    { numRuns: 400 },
+    { numRuns: sample({ quick: 40, normal: 130, long: 400 }) },
   );
 });
 
@@ -139,6 +140,6 @@ test('any text is a template or is reported, and never throws anything else', ()
         }
       },
     ),
-    { numRuns: 2_000 },
+    { numRuns: sample({ quick: 200, normal: 660, long: 2_000 }) },
   );
 });

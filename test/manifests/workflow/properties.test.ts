@@ -5,6 +5,7 @@ import { stringify } from 'yaml';
 import { validateWorkflow } from '../../../catalog/workflow-catalog.ts';
 import { componentsOf, flowOf } from '../../../manifests/workflow/check/flow.ts';
 import { CONDITIONS } from '../../../manifests/workflow/transition.ts';
+import { sample } from '../../support/size.ts';
 import { type Doc, STATES, withValue, workflowDoc } from './document.ts';
 import { known } from './known.ts';
 import { PLANTED } from './planted.ts';
@@ -54,13 +55,15 @@ const values = fc.oneof(
 
 describe('validateWorkflow never throws', () => {
   it('for any text', () => {
-    fc.assert(fc.property(fc.string({ maxLength: 300, unit: 'binary' }), check), { numRuns: 300 });
+    fc.assert(fc.property(fc.string({ maxLength: 300, unit: 'binary' }), check), {
+      numRuns: sample({ quick: 30, normal: 100, long: 300 }),
+    });
   });
 
   it('for any JSON document', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => check(JSON.stringify(value))),
-      { numRuns: 300 },
+      { numRuns: sample({ quick: 30, normal: 100, long: 300 }) },
     );
   });
 
@@ -74,7 +77,7 @@ describe('validateWorkflow never throws', () => {
         for (const [{ path }, value] of changes) doc = withValue(doc, path, value);
         check(stringify(doc));
       }),
-      { numRuns: 600 },
+      { numRuns: sample({ quick: 60, normal: 200, long: 600 }) },
     );
   });
 
@@ -93,7 +96,7 @@ describe('validateWorkflow never throws', () => {
         }
         check(text);
       }),
-      { numRuns: 400 },
+      { numRuns: sample({ quick: 40, normal: 130, long: 400 }) },
     );
   });
 
@@ -117,7 +120,7 @@ describe('validateWorkflow never throws', () => {
         const all = states.map(([step, transitions], index) => [`s${index}`, { ...step, transitions }]);
         check(stringify(workflowDoc(Object.fromEntries(all)), { aliasDuplicateObjects: false }));
       }),
-      { numRuns: 300 },
+      { numRuns: sample({ quick: 30, normal: 100, long: 300 }) },
     );
   });
 });
@@ -141,7 +144,7 @@ describe('the graph of a workflow', () => {
             if (!mutual && reach.get(a)?.has(b) === true) assert.ok((place.get(a) ?? 0) > (place.get(b) ?? 0));
           }
       }),
-      { numRuns: 200 },
+      { numRuns: sample({ quick: 20, normal: 60, long: 200 }) },
     );
   });
 

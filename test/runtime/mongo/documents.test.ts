@@ -1,6 +1,7 @@
 import { MongoDocuments } from '../../../runtime/mongo/documents.ts';
 import { documentsContract } from '../../contract/documents.ts';
 import { mongoMissing } from '../../support/ferretdb.ts';
+import { sample } from '../../support/size.ts';
 import { mongoRig } from './rig.ts';
 
 const skip = await mongoMissing();
@@ -20,7 +21,7 @@ documentsContract(
       },
     };
   },
-  { skip, runs: 15 },
+  { skip, runs: sample({ normal: 5, long: 15 }) },
 );
 
 // What real MongoDB gets: conditional updates. FerretDB does them one after another on a single connection, as a scan.
@@ -40,5 +41,5 @@ documentsContract(
       },
     };
   },
-  { skip, runs: 15, many: 200 },
+  { skip, runs: sample({ normal: 5, long: 15 }), many: 200 },
 );

@@ -14,8 +14,8 @@ import { createPayloads } from '../../../runtime/turns/payload.ts';
 import { type LedgerLine, readLedger, replayActor } from '../../../runtime/turns/replay.ts';
 import { seeded } from '../../support/faulty-store.ts';
 import { type RedisServer, redisMissing, startRedis } from '../../support/redis.ts';
+import { sample } from '../../support/size.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-
 import { heap, LARGE, PARTITIONS, RETRY, slowActorsScene } from './slow-actors-scene.ts';
 
 /** They take longer than storing a large result. */
@@ -333,7 +333,7 @@ describe('actors that are slow to come', { skip: redisMissing() ?? false }, () =
     await at.close();
   });
 
-  for (const seed of seedsOf(3))
+  for (const seed of seedsOf(sample({ normal: 1, long: 3 })))
     test(`slow reads and writes, lost leases and adopted logs: each message once, in order (SVC_SEED=${seed})`, async () => {
       const random = seeded(seed);
       const pick = (below: number): number => Math.floor(random() * below);
