@@ -3,19 +3,14 @@ import { defineActor } from '../../runtime/define-actor.ts';
 import type { Json, JsonObject } from '../../runtime/json.ts';
 import { executionEvents } from './events.ts';
 import { Attest } from './handlers/attest.ts';
-import { Cancel, ExecutionTimedOut, IterationTimedOut } from './handlers/cancel.ts';
-import {
-  MemoryAnswered,
-  MemoryTimedOut,
-  ModelChunk,
-  ModelJudged,
-  modelAnswered,
-  PanelWord,
-  ProgramChunk,
-  ProgramEnded,
-} from './handlers/results.ts';
+import { ModelJudged, PanelEnded } from './handlers/judges.ts';
+import { MemoryAnswered, MemoryTimedOut } from './handlers/memory.ts';
+import { ModelChunk, modelAnswered } from './handlers/model.ts';
+import { ProgramChunk, ProgramEnded } from './handlers/program.ts';
 import { Start } from './handlers/start.ts';
-import { DispatchEnded, Generate, ToolEnded, ToolsGranted } from './inner-loop/handlers.ts';
+import { Cancel, ExecutionTimedOut, IterationTimedOut } from './handlers/stop.ts';
+import { DispatchEnded, ToolEnded } from './inner-loop/call-ended.ts';
+import { Generate, ToolsGranted } from './inner-loop/generate.ts';
 import { executionMessages, parentOf } from './messages.ts';
 import { ExecutionState } from './state.ts';
 import { EXECUTIONS, projectExecution } from './view.ts';
@@ -43,7 +38,7 @@ export const executionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
       ModelChunk,
       ProgramEnded,
       ProgramChunk,
-      PanelWord,
+      PanelWord: PanelEnded,
       ModelJudged,
       ToolsGranted,
       ToolEnded,

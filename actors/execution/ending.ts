@@ -4,6 +4,7 @@ import { closeSessions } from './inner-loop/audit.ts';
 import { breakOffCalls } from './inner-loop/settle-call.ts';
 import { LIMITS } from './limits.ts';
 import { type ExecutionTurn, tellParent } from './messages.ts';
+import { phaseOf, type Wait, waitsOf, waitsOfLoop } from './phase.ts';
 import type { EndedExecution, IdleExecution, RunningExecution } from './state.ts';
 
 /** Names of the two timers an execution may have. */
@@ -68,37 +69,31 @@ function end(
   };
 }
 
-/** Stops what the running iteration waits for: its effect, its loop, or the judges of its result. */
+/** Stops all that the running execution waits for. Calls that had begun are recorded as `breakOffCalls` says. */
 export function stopWork(running: RunningExecution, reason: string, turn: ExecutionTurn): RunningExecution {
-  const { judging, effect_id, memory } = running.current;
-  if (memory !== undefined) turn.cancelEffect(memory.effect_id);
-  const by = judging?.by;
-  if (by?.kind === 'model') turn.cancelEffect(by.effect_id);
-  else if (by?.kind === 'panel') cancelPanel(by.panel_id, reason, turn);
-  else {
-    if (effect_id !== '') turn.cancelEffect(effect_id);
-    return stopCalls(running, reason, turn);
-  }
-  return running;
-}
-
-/**
- * Stops what the inner loop waits for: the grant or the model, running calls, and judges of proposed ones. Calls that had
- * begun are on record as ended, those that must not be repeated as in doubt.
- */
-export function stopCalls(running: RunningExecution, reason: string, turn: ExecutionTurn): RunningExecution {
-  const { loop } = running.current;
-  if (loop === undefined) return running;
-  if (loop.effect_id !== null) turn.cancelEffect(loop.effect_id);
-  for (const { status, effect_id, panel_id } of loop.calls) {
-    if (status === 'running' && effect_id !== undefined) turn.cancelEffect(effect_id);
-    if (status === 'judging' && panel_id !== undefined) cancelPanel(panel_id, reason, turn);
-  }
+  for (const wait of waitsOf(phaseOf(running))) stopWait(wait, reason, turn);
   return breakOffCalls(running, reason, turn);
 }
 
-function cancelPanel(panelId: string, reason: string, turn: ExecutionTurn): void {
-  turn.tell(addressOf('judge-panel', turn.tenant, panelId), 'Cancel', { reason });
+/** Stops what the inner loop alone waits for: its program has ended, or goes on without it. */
+export function stopCalls(running: RunningExecution, reason: string, turn: ExecutionTurn): RunningExecution {
+  const { loop } = running.current;
+  for (const wait of loop === undefined ? [] : waitsOfLoop(loop)) stopWait(wait, reason, turn);
+  return breakOffCalls(running, reason, turn);
+}
+
+function stopWait({ kind, id }: Wait, reason: string, turn: ExecutionTurn): void {
+  switch (kind) {
+    case 'panel':
+    case 'call judges':
+      turn.tell(addressOf('judge-panel', turn.tenant, id), 'Cancel', { reason });
+      return;
+    // The bootstrap has the command, and learns with its next call that nobody waits for it.
+    case 'dispatch':
+      return;
+    default:
+      turn.cancelEffect(id);
+  }
 }
 
 /** When the running iteration times out, or the execution if that comes first; Unix ms. `updated_at` began the iteration. */

@@ -4,8 +4,9 @@ import { iterationEffect } from './effects.ts';
 import { completeExecution, failExecution, TIMERS } from './ending.ts';
 import { beginLoop, userMessage } from './inner-loop/ask.ts';
 import { LIMITS } from './limits.ts';
-import { askForHints, askToStore, learns } from './memory/ask.ts';
+import { askForHints, askToStore } from './memory/ask.ts';
 import type { ExecutionTurn } from './messages.ts';
+import { phaseOf } from './phase.ts';
 import { hasOwnBootstrap, runsInNode, wantsTools } from './plan.ts';
 import { renderPrompt } from './prompt.ts';
 import { outputDiff } from './refinement.ts';
@@ -16,7 +17,7 @@ import { nothingStreamed } from './streamed.ts';
 export interface IterationFailure {
   readonly error_type: string;
   readonly message: string;
-  readonly stacktrace?: string;
+  readonly stacktrace?: string | undefined;
   /** Null or absent: there was none. */
   readonly output?: string | null;
   readonly exit_code?: number | null;
@@ -63,7 +64,8 @@ export function acceptIteration(
   });
   const score = Math.min(1, ...verdicts.map((verdict) => verdict.score));
   const idle = { ...idleOf(running), last_error: null };
-  if (learns(idle)) return askToStore(idle, { output, score }, turn);
+  const storing = askToStore(idle, { output, score }, turn);
+  if (storing !== null) return storing;
   return completeExecution({ ...idle, last_output: keepHead(output, LIMITS.keptOutputChars) }, output, score, turn);
 }
 
@@ -78,7 +80,14 @@ export function rejectIteration(
     return failExecution(closed, 'failed', 'max_iterations_exceeded', turn);
   }
   const codeDiff = outputDiff(running.last_output, closed.last_output);
-  return learns(closed) ? askForHints(closed, codeDiff, turn) : refineIteration(closed, codeDiff, turn);
+  return askForHints(closed, codeDiff, turn) ?? refineIteration(closed, codeDiff, turn);
+}
+
+/** The iteration took too long: its timer fired, or its runner stopped the program at the same limit. */
+export function timeIterationOut(running: RunningExecution, turn: ExecutionTurn): ExecutionState {
+  const judged = phaseOf(running).kind === 'judging' ? ', its judges included, which had not answered' : '';
+  const message = `the iteration took longer than ${running.plan.iteration_timeout_ms} ms${judged}`;
+  return rejectIteration(running, { error_type: 'iteration_timed_out', message }, turn);
 }
 
 /** Behind a failed iteration: refinement_applied, and the next one. */
@@ -108,20 +117,16 @@ export function abandonIteration(
   end: { readonly status: 'failed' | 'cancelled'; readonly reason: string },
   turn: ExecutionTurn,
 ): ExecutionState {
-  const { memory } = running.current;
-  if (memory?.for === 'stored') {
-    const last_output = keepHead(memory.output, LIMITS.keptOutputChars);
-    return completeExecution({ ...idleOf(running), last_output }, memory.output, memory.score, turn);
+  const phase = phaseOf(running);
+  if (phase.kind !== 'memory')
+    return failExecution(closeIteration(running, failure, turn), end.status, end.reason, turn);
+  const idle = idleOf(running);
+  if (phase.memory.for === 'stored') {
+    const { output, score } = phase.memory;
+    return completeExecution({ ...idle, last_output: keepHead(output, LIMITS.keptOutputChars) }, output, score, turn);
   }
-  // No iteration is open between two.
-  const closed =
-    memory === undefined
-      ? closeIteration(running, failure, turn)
-      : {
-          ...idleOf(running),
-          last_error: keepHead(`${failure.error_type}: ${failure.message}`, LIMITS.keptErrorChars),
-        };
-  return failExecution(closed, end.status, end.reason, turn);
+  const last_error = keepHead(`${failure.error_type}: ${failure.message}`, LIMITS.keptErrorChars);
+  return failExecution({ ...idle, last_error }, end.status, end.reason, turn);
 }
 
 function closeIteration(running: RunningExecution, failure: IterationFailure, turn: ExecutionTurn): IdleExecution {
@@ -129,11 +134,7 @@ function closeIteration(running: RunningExecution, failure: IterationFailure, tu
   turn.emit('iteration_failed', {
     execution_id: running.execution_id,
     iteration_number: running.iteration_count,
-    error: {
-      error_type: failure.error_type,
-      message,
-      ...(failure.stacktrace === undefined ? {} : { stacktrace: failure.stacktrace }),
-    },
+    error: { error_type: failure.error_type, message, stacktrace: failure.stacktrace },
     failed_at: new Date(turn.now).toISOString(),
   });
   // One that ends while it is judged has a result all the same.
@@ -157,7 +158,7 @@ function closeIteration(running: RunningExecution, failure: IterationFailure, tu
   };
 }
 
-function idleOf(running: RunningExecution): IdleExecution {
+export function idleOf(running: RunningExecution): IdleExecution {
   const { current: _current, ...idle } = running;
   return idle;
 }

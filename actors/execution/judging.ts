@@ -9,7 +9,7 @@ import { judgeTimeoutMs } from './ending.ts';
 import { acceptIteration, rejectIteration } from './iteration.ts';
 import { LIMITS } from './limits.ts';
 import type { ExecutionTurn } from './messages.ts';
-import { type ModelCheck, needsJudge, type PanelCheck, type ResultValidator } from './plan.ts';
+import { type ModelCheck, needsJudge, type PanelCheck } from './plan.ts';
 import { renderTask } from './prompt.ts';
 import { renderTemplate } from './prompt-template.ts';
 import { type ExecutionState, type Judging, principalPart, type RunningExecution, type Verdict } from './state.ts';
@@ -23,10 +23,10 @@ interface Judged {
 }
 
 /**
- * Takes a result through the validators that are left, in order: cheap ones here and now; one with a judge is asked, and
- * its word takes the result on. A judge is asked once an iteration (W27).
+ * Runs the validators that are left, in order: cheap ones here and now; the first with a judge is asked, and its verdict
+ * continues here. A judge is asked once an iteration (W27).
  */
-export function takeThrough(running: RunningExecution, judged: Judged, turn: ExecutionTurn): ExecutionState {
+export function validateFrom(running: RunningExecution, judged: Judged, turn: ExecutionTurn): ExecutionState {
   const { validators } = running.plan;
   const { result, verdicts: before } = judged;
   const isRejected = before.at(-1)?.passed === false;
@@ -42,26 +42,14 @@ export function takeThrough(running: RunningExecution, judged: Judged, turn: Exe
   return ask(running, judge, { result, verdicts }, turn);
 }
 
-/** The validator that is being asked, when `isAsked` says that the message comes from it; else the message is late. */
-export function askedJudge(
-  state: ExecutionState,
-  isAsked: (by: Judging['by']) => boolean,
-): { readonly running: RunningExecution; readonly judging: Judging; readonly check: ResultValidator } | null {
-  if (state.status !== 'running') return null;
-  const { judging } = state.current;
-  if (judging === undefined || !isAsked(judging.by)) return null;
-  const check = state.plan.validators[judging.verdicts.length];
-  return check === undefined ? null : { running: state, judging, check };
-}
-
-/** What the judge said, or why it said nothing; the validators after it go on. */
-export function settle(
+/** The verdict of a judge, or why there is none; the validators after it go on. */
+export function takeVerdict(
   running: RunningExecution,
   judged: Judged,
   verdict: Verdict,
   turn: ExecutionTurn,
 ): ExecutionState {
-  return takeThrough(running, { result: judged.result, verdicts: [...judged.verdicts, verdict] }, turn);
+  return validateFrom(running, { result: judged.result, verdicts: [...judged.verdicts, verdict] }, turn);
 }
 
 function ask(
@@ -77,7 +65,7 @@ function ask(
   } catch (thrown) {
     if (!(thrown instanceof SvcError) || thrown.code === 'internal') throw thrown;
     const verdict: Verdict = { validator: nameOf(check), passed: false, score: 0, reason: thrown.message };
-    return settle(running, judged, verdict, turn);
+    return takeVerdict(running, judged, verdict, turn);
   }
   const judging: Judging = { by, result: judged.result, verdicts: [...judged.verdicts] };
   return { ...running, current: { ...running.current, judging } };

@@ -1,11 +1,14 @@
 import type { EffectResult } from '../../runtime/effect.ts';
 import { iterationEffect } from './effects.ts';
-import { stopCalls } from './ending.ts';
+import { stopCalls, stopWork } from './ending.ts';
+import { finalMessage } from './inner-loop/ask.ts';
 import { doubtDispatch } from './inner-loop/settle-call.ts';
 import { abandonIteration, type IterationFailure, rejectIteration } from './iteration.ts';
-import { takeThrough } from './judging.ts';
+import { validateFrom } from './judging.ts';
 import { LIMITS } from './limits.ts';
 import type { ExecutionTurn } from './messages.ts';
+import { withLoop } from './phase.ts';
+import { hasOwnBootstrap } from './plan.ts';
 import { renderPrompt } from './prompt.ts';
 import { deathsInARow, type ExecutionState, progressOf, type RunningExecution } from './state.ts';
 import { expectRepeat, takeChunk } from './streamed.ts';
@@ -28,19 +31,13 @@ const HOPELESS: ReadonlySet<string> = new Set([
 
 export const isHopeless = (code: string): boolean => HOPELESS.has(code);
 
-/** The execution when it waits for this effect, else null: the message is late, repeated, or of another life. */
-export function awaiting(state: ExecutionState, effectId: string): RunningExecution | null {
-  if (state.status !== 'running' || state.current.judging !== undefined) return null;
-  return state.current.effect_id === effectId ? state : null;
-}
-
 /** Validators in order decide. Without any, only a program that exits with 0 is accepted (W23). */
-export function judge(running: RunningExecution, result: IterationResult, turn: ExecutionTurn): ExecutionState {
+export function judgeResult(running: RunningExecution, result: IterationResult, turn: ExecutionTurn): ExecutionState {
   if (Buffer.byteLength(result.stdout) > LIMITS.outputBytes) {
     const message = `the output has more than ${LIMITS.outputBytes} bytes`;
     return rejectIteration(running, { error_type: 'output_too_large', message, exit_code: result.exit_code }, turn);
   }
-  return takeThrough(running, { result: { ...result, ...toolsOf(running) }, verdicts: [] }, turn);
+  return validateFrom(running, { result: { ...result, ...toolsOf(running) }, verdicts: [] }, turn);
 }
 
 /** For validators that look at what was done; without one of them nothing is carried along. */
@@ -49,16 +46,16 @@ function toolsOf({ plan, tool_history }: RunningExecution): Pick<IterationResult
   return { tools: tool_history.filter(({ status }) => status === 'succeeded').map(({ tool }) => tool) };
 }
 
-type Undone = Exclude<EffectResult['outcome'], { kind: 'done' }>;
+type NotDone = Exclude<EffectResult['outcome'], { kind: 'done' }>;
 
-/** Of an effect that may be repeated, in words. */
-export const plainFailure = (outcome: Undone): IterationFailure =>
+/** A repeatable effect that ended without a value, as the failure of what waited for it. */
+export const failureOf = (outcome: NotDone): IterationFailure =>
   outcome.kind === 'failed'
     ? { error_type: outcome.code, message: outcome.message }
     : { error_type: 'in_doubt', message: 'its node died while it was asked' };
 
-/** An effect that ended without a value. */
-export function undone(running: RunningExecution, outcome: Undone, turn: ExecutionTurn): ExecutionState {
+/** The effect of the iteration, its program or its model, ended without a value. */
+export function effectFailed(running: RunningExecution, outcome: NotDone, turn: ExecutionTurn): ExecutionState {
   if (outcome.kind === 'in_doubt') return inDoubt(running, turn);
   const failure: IterationFailure = { error_type: outcome.code, message: outcome.message };
   const stopped = stopCalls(running, failure.message, turn);
@@ -118,4 +115,30 @@ function givenUp({ in_doubt }: RunningExecution['current'], inARow: number): str
   }
   if (in_doubt < LIMITS.inDoubtRepeatsInAll) return null;
   return `its node died ${in_doubt + 1} times while the program ran; it was not repeated again`;
+}
+
+/** The model has answered without asking for tools: the result of the iteration, or of what a bootstrap asked. */
+export function finishLoop(running: RunningExecution, content: string, turn: ExecutionTurn): ExecutionState {
+  const { loop, ...current } = running.current;
+  if (loop?.by !== 'gateway') {
+    return judgeResult({ ...running, current }, { stdout: content, stderr: '', exit_code: 0 }, turn);
+  }
+  if (Buffer.byteLength(content) > LIMITS.outputBytes) {
+    const message = `the output has more than ${LIMITS.outputBytes} bytes`;
+    return failLoop(running, { error_type: 'output_too_large', message }, turn);
+  }
+  const messages = [...loop.messages, finalMessage(content)];
+  return withLoop(running, { phase: 'final', effect_id: null, calls: [], messages });
+}
+
+/** The loop cannot go on, so the iteration has failed. A bootstrap of the agent's own gets the error and decides itself. */
+export function failLoop(running: RunningExecution, failure: IterationFailure, turn: ExecutionTurn): ExecutionState {
+  if (hasOwnBootstrap(running.plan)) {
+    const stopped = stopCalls(running, failure.message, turn);
+    const { error_type: code, message } = failure;
+    return withLoop(stopped, { phase: 'failed', effect_id: null, calls: [], failure: { code, message } });
+  }
+  const stopped = stopWork(running, failure.message, turn);
+  if (!isHopeless(failure.error_type)) return rejectIteration(stopped, failure, turn);
+  return abandonIteration(stopped, failure, { status: 'failed', reason: failure.error_type }, turn);
 }

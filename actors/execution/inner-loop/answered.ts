@@ -6,11 +6,11 @@ import type { ToolGrant } from '../../../manifests/tool/scope.ts';
 import { type JsonObject, jsonObjectField } from '../../../runtime/json.ts';
 import type { ExecutionTurn } from '../messages.ts';
 import { type ModelAnswer, noAnswer } from '../model-answer.ts';
+import { failLoop, finishLoop } from '../outcome.ts';
+import { loopOf, withCall, withLoop } from '../phase.ts';
 import { type ExecutionState, progressed, type RunningExecution } from '../state.ts';
 import { askingMessage, plain, withAside } from './ask.ts';
-import { goOn } from './calls.ts';
-import { failLoop, finishLoop } from './finish.ts';
-import { withCall, withLoop } from './loop-of.ts';
+import { continueLoop } from './calls.ts';
 import { denyCall } from './settle-call.ts';
 import { LOOP, type LoopCall } from './state.ts';
 
@@ -21,8 +21,7 @@ export function takeAnswer(
   policy: ToolPolicy,
   turn: ExecutionTurn,
 ): ExecutionState {
-  const { loop } = running.current;
-  if (loop === undefined) return running;
+  const loop = loopOf(running);
   const { grant } = running;
   const none = noAnswer(grant !== undefined ? { ...answer, tool_calls: [] } : answer);
   if (none !== null) return failLoop(running, { ...none, output: answer.text }, turn);
@@ -49,7 +48,7 @@ export function takeAnswer(
     const args = proposed[at]?.arguments ?? {};
     state = decide(state, { call, args, problem: problem ?? tooMany(at) }, { grant, policy, turn });
   }
-  return goOn(state, turn);
+  return continueLoop(state, turn);
 }
 
 interface Deciding {

@@ -4,10 +4,10 @@ import { MODEL_RETRY } from '../effects.ts';
 import { endOfIteration } from '../ending.ts';
 import type { ExecutionTurn } from '../messages.ts';
 import type { ModelAnswer } from '../model-answer.ts';
+import { loopOf, withLoop } from '../phase.ts';
 import { hasOwnBootstrap, wantsTools } from '../plan.ts';
 import { principalPart, type RunningExecution } from '../state.ts';
 import { nextRound } from '../streamed.ts';
-import { withLoop } from './loop-of.ts';
 import { LOOP, type Loop, type LoopCall } from './state.ts';
 
 const GRANT = { timeoutMs: 60_000, retry: { maxAttempts: 4, initialDelayMs: 500, maxDelayMs: 5_000 } } as const;
@@ -43,8 +43,8 @@ export function beginLoop(running: RunningExecution, beginning: Beginning, turn:
 
 /** The next round. */
 export function askModel(running: RunningExecution, turn: ExecutionTurn): RunningExecution {
-  const { loop, streamed } = running.current;
-  if (loop === undefined) return running;
+  const { streamed } = running.current;
+  const loop = loopOf(running);
   const leftMs = Math.max(1, endOfIteration(running) - turn.now);
   const effect_id = turn.effect({
     kind: 'model.generate',

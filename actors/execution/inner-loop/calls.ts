@@ -1,34 +1,34 @@
 import type { ToolRun } from '../../../manifests/tool/call.ts';
 import { mayRunAhead } from '../../../manifests/tool/scope.ts';
 import { SvcError } from '../../../runtime/errors.ts';
-import type { PanelConcluded } from '../../judge-panel/messages.ts';
 import { keepHead } from '../bounded-text.ts';
 import { endOfIteration } from '../ending.ts';
 import { mountsOf } from '../environment.ts';
-import { conveneJudges, panelVerdict } from '../judging.ts';
+import { conveneJudges } from '../judging.ts';
 import { LIMITS } from '../limits.ts';
 import type { ExecutionTurn } from '../messages.ts';
+import { failLoop } from '../outcome.ts';
+import { loopOf, withCall, withLoop } from '../phase.ts';
 import type { PanelCheck } from '../plan.ts';
 import { renderTask } from '../prompt.ts';
 import type { ExecutionState, RunningExecution } from '../state.ts';
 import { askModel, bounded, plain, toolMessages } from './ask.ts';
 import { recordDecision, subjectOf } from './audit.ts';
-import { failLoop } from './finish.ts';
-import { withCall, withLoop } from './loop-of.ts';
 import { type AllowedCall, LOOP, type Loop, type LoopCall } from './state.ts';
 
 /**
  * Begins every call that may begin now. Calls that only read go side by side; any other begins when all before it have
  * ended and ends before any after it begins. When all are answered the model is asked again.
  */
-export function goOn(running: RunningExecution, turn: ExecutionTurn): ExecutionState {
+export function continueLoop(running: RunningExecution, turn: ExecutionTurn): ExecutionState {
   const { loop } = running.current;
   if (loop?.phase !== 'calls') return running;
   if (loop.calls.every(({ status }) => status === 'answered')) return nextTurn(running, loop, turn);
   let begun = running;
   for (const { key } of loop.calls) {
-    const call = (begun.current.loop?.calls ?? []).find((one) => one.key === key);
-    if (call === undefined || !mayBegin(begun.current.loop?.calls ?? [], call)) continue;
+    const { calls } = loopOf(begun);
+    const call = calls.find((one) => one.key === key);
+    if (call === undefined || !mayBegin(calls, call)) continue;
     try {
       begun = begin(begun, call, turn);
     } catch (thrown) {
@@ -117,17 +117,6 @@ function judgeCall(
 ): RunningExecution {
   const panel_id = conveneJudges(running, check, callInput(running, call, check), turn);
   return withCall(running, call.key, { status: 'judging', panel_id });
-}
-
-/** `unheard`: too few judges gave a verdict, so nobody knows whether the call may run. */
-export function heardOf(
-  check: PanelCheck,
-  word: PanelConcluded,
-): { readonly kind: 'passed' } | { readonly kind: 'rejected' | 'unheard'; readonly reason: string } {
-  const verdict = panelVerdict(check, word);
-  if (verdict.passed) return { kind: 'passed' };
-  const concluded = word.status === 'concluded' && word.consensus !== null;
-  return { kind: concluded ? 'rejected' : 'unheard', reason: `${verdict.validator}: ${verdict.reason}` };
 }
 
 /** What a judge of a proposed call gets (W27, W32). */

@@ -1,9 +1,9 @@
 import type { ToolOutcome } from '../../../manifests/tool/call.ts';
 import { keepHead } from '../bounded-text.ts';
 import type { ExecutionTurn } from '../messages.ts';
+import { loopOf, withCall, withLoop } from '../phase.ts';
 import { progressed, type RunningExecution } from '../state.ts';
 import { recordDecision, recordEnd } from './audit.ts';
-import { withCall, withLoop } from './loop-of.ts';
 import { type CallAnswer, LOOP, type LoopCall, type ToolHistory } from './state.ts';
 
 /** A call that is not run; the model is told why. */
@@ -40,7 +40,7 @@ export function doubtCall(running: RunningExecution, call: LoopCall, turn: Execu
     tool: keepHead(call.name, 200),
     call: call.key,
     iteration: running.iteration_count,
-    round: running.current.loop?.round ?? 0,
+    round: loopOf(running).round,
   };
   const calls_in_doubt = [...running.calls_in_doubt, doubt].slice(-LOOP.inDoubt);
   const answer = { content: IN_DOUBT, is_error: true };
@@ -69,7 +69,7 @@ export function breakOffCalls(running: RunningExecution, reason: string, turn: E
 }
 
 function counted(running: RunningExecution): RunningExecution {
-  const executed = (running.current.loop?.executed ?? 0) + 1;
+  const executed = loopOf(running).executed + 1;
   return withLoop({ ...running, tool_calls_executed: running.tool_calls_executed + 1 }, { executed });
 }
 

@@ -11,11 +11,12 @@ import { nothingStreamed } from '../streamed.ts';
 import { type Hint, MEMORY, type MemoryWait } from './state.ts';
 
 /** The agent wants to learn, and has something to learn from (W25). */
-export const learns = ({ plan, attempts }: { plan: ExecutionPlan; attempts: IdleExecution['attempts'] }): boolean =>
+const learns = ({ plan, attempts }: { plan: ExecutionPlan; attempts: IdleExecution['attempts'] }): boolean =>
   plan.memory === true && attempts.length > 0;
 
-/** Asks for what solved errors like the last one, before the next prompt. */
-export function askForHints(execution: IdleExecution, code_diff: string, turn: ExecutionTurn): RunningExecution {
+/** Queries what solved errors like the last one, before the next prompt. Null where the agent does not learn. */
+export function askForHints(execution: IdleExecution, code_diff: string, turn: ExecutionTurn): RunningExecution | null {
+  if (!learns(execution)) return null;
   const last = execution.attempts.at(-1);
   const error = last === undefined ? {} : errorOf(last);
   const input = { ...error, limit: MEMORY.hints, min_likeness: MEMORY.minSimilarity };
@@ -23,12 +24,16 @@ export function askForHints(execution: IdleExecution, code_diff: string, turn: E
   return waiting(execution, { for: 'hints', effect_id, code_diff }, turn);
 }
 
-/** Stores what the accepted output did about the last failure; once an execution. `execution` still holds what was rejected. */
+/**
+ * Stores how the accepted output solved the last failure, once an execution. `execution` still holds the rejected output.
+ * Null where the agent does not learn.
+ */
 export function askToStore(
   execution: IdleExecution,
   accepted: { readonly output: string; readonly score: number },
   turn: ExecutionTurn,
-): RunningExecution {
+): RunningExecution | null {
+  if (!learns(execution)) return null;
   const { attempts, execution_id, agent_name } = execution;
   const last = attempts.at(-1);
   const { approach, code } = solutionOf(execution, accepted.output);

@@ -141,7 +141,8 @@ test('a running execution always waits for an effect that was asked for, not can
         const after = driven.view;
         if (after.status !== 'running') continue;
         assert.ok(driven.effects.has(after.current.effect_id));
-        const answered = each.kind === 'result' && each.pick === 0 && before.status === 'running';
+        const type = agent.spec.advanced.bootstrap_path === undefined ? 'ModelAnswered' : 'ProgramEnded';
+        const answered = each.kind === 'result' && each.type === type && each.pick === 0 && before.status === 'running';
         if (answered) assert.notEqual(after.current.effect_id, before.current.effect_id);
       }
     }),
