@@ -2,6 +2,7 @@ import { toSvcError } from '../../runtime/errors.ts';
 import { keepHead } from './bounded-text.ts';
 import { iterationEffect } from './effects.ts';
 import { completeExecution, failExecution, TIMERS } from './ending.ts';
+import { outputDiff } from './history.ts';
 import { beginLoop, userMessage } from './inner-loop/ask.ts';
 import { LIMITS } from './limits.ts';
 import { askForHints, askToStore } from './memory/ask.ts';
@@ -9,7 +10,6 @@ import type { ExecutionTurn } from './messages.ts';
 import { phaseOf } from './phase.ts';
 import { hasOwnBootstrap, runsInNode, wantsTools } from './plan.ts';
 import { renderPrompt } from './prompt.ts';
-import { outputDiff } from './refinement.ts';
 import type { ExecutionState, IdleExecution, RunningExecution, Verdict } from './state.ts';
 import { nothingStreamed } from './streamed.ts';
 
