@@ -4,7 +4,7 @@ import { APPROVALS, projectApproval } from './api.ts';
 import {
   type Answer as AnswerMessage,
   ApprovalState,
-  type ApprovalWord,
+  type ApprovalUpdate,
   type Ask as AskMessage,
   approvalEvents,
   approvalMessages,
@@ -13,14 +13,14 @@ import {
 
 type ApprovalTurn = Turn<typeof approvalEvents, typeof approvalMessages>;
 
-type Word = Pick<ApprovalWord, 'kind' | 'payload' | 'feedback'>;
+type Update = Pick<ApprovalUpdate, 'kind' | 'payload' | 'feedback'>;
 
 const EXPIRY = 'expiry';
 
 const timeOf = (turn: ApprovalTurn): string => new Date(turn.now).toISOString();
 
-function tellAsker({ approval_id, notify }: PendingApproval, word: Word, turn: ApprovalTurn): void {
-  const told: ApprovalWord = { approval_id, context: notify.context, ...word };
+function notifyAsker({ approval_id, notify }: PendingApproval, update: Update, turn: ApprovalTurn): void {
+  const told: ApprovalUpdate = { approval_id, context: notify.context, ...update };
   turn.tell(notify.to, notify.as, told);
 }
 
@@ -54,7 +54,7 @@ function Ask(state: ApprovalState, ask: AskMessage, turn: ApprovalTurn): Approva
   const { prompt, timeout_ms, created_at } = pending;
   turn.emit('ApprovalRequested', { ...subjectOf(pending), prompt, timeout_ms, requested_at: created_at });
   if (timeout_ms !== null) turn.after(EXPIRY, timeout_ms, 'Expired', {});
-  tellAsker(pending, { kind: 'opened', payload: null, feedback: null }, turn);
+  notifyAsker(pending, { kind: 'opened', payload: null, feedback: null }, turn);
   return pending;
 }
 
@@ -81,7 +81,7 @@ function Answer(state: ApprovalState, answer: AnswerMessage, turn: ApprovalTurn)
     answered_by: identity?.subject ?? null,
     answered_at: resolvedAt,
   });
-  tellAsker(state, { kind: 'answered', payload, feedback }, turn);
+  notifyAsker(state, { kind: 'answered', payload, feedback }, turn);
   turn.reply({ approval_id: state.approval_id });
   return { ...closed(state), status: 'answered', payload, feedback, by, identity, resolved_at: resolvedAt };
 }
@@ -92,7 +92,7 @@ function Expired(state: ApprovalState, _message: object, turn: ApprovalTurn): Ap
   const { default_response: payload } = state;
   const resolvedAt = timeOf(turn);
   turn.emit('ApprovalExpired', { ...subjectOf(state), default_response: payload, expired_at: resolvedAt });
-  tellAsker(state, { kind: 'expired', payload, feedback: null }, turn);
+  notifyAsker(state, { kind: 'expired', payload, feedback: null }, turn);
   return { ...closed(state), status: 'expired', payload, resolved_at: resolvedAt };
 }
 

@@ -41,7 +41,7 @@ export const approvalMessages = {
 } as const;
 
 /** What the asker hears. `opened` comes once the approval is committed as pending. */
-export const ApprovalWord = z.object({
+export const ApprovalUpdate = z.object({
   approval_id: z.string(),
   kind: z.enum(['opened', 'answered', 'expired']),
   /** Null for `opened`, and for `expired` without a default response. */
@@ -50,7 +50,7 @@ export const ApprovalWord = z.object({
   context: jsonField,
 });
 
-export type ApprovalWord = z.output<typeof ApprovalWord>;
+export type ApprovalUpdate = z.output<typeof ApprovalUpdate>;
 
 /** What every approval knows from its first message on. Times are ISO 8601. */
 const asked = {

@@ -3,7 +3,7 @@ import { keepHead } from './bounded-text.ts';
 import { closeSessions } from './inner-loop/audit.ts';
 import { breakOffCalls } from './inner-loop/settle-call.ts';
 import { LIMITS } from './limits.ts';
-import { type ExecutionTurn, tellParent } from './messages.ts';
+import { type ExecutionTurn, notifyParent } from './messages.ts';
 import { phaseOf, type Wait, waitsOf, waitsOfLoop } from './phase.ts';
 import type { EndedExecution, IdleExecution, RunningExecution } from './state.ts';
 
@@ -24,7 +24,7 @@ export function completeExecution(
     total_iterations: execution.iteration_count,
     completed_at: endedAt,
   });
-  tellParent(execution, { status: 'completed', output, reason: null, score }, turn);
+  notifyParent(execution, { status: 'completed', output, reason: null, score }, turn);
   return end(execution, 'completed', null, endedAt, turn);
 }
 
@@ -42,7 +42,7 @@ export function failExecution(
     total_iterations: execution.iteration_count,
     failed_at: endedAt,
   });
-  tellParent(execution, { status, output: null, reason, score: 0 }, turn);
+  notifyParent(execution, { status, output: null, reason, score: 0 }, turn);
   return end(execution, status, reason, endedAt, turn);
 }
 

@@ -157,8 +157,8 @@ function judgePrompt({ plan }: RunningExecution, { prompt }: ModelCheck, result:
 }
 
 /** Passed: score and confidence reach what the manifest asks for. Else the next prompt is told what the judges said. */
-export function panelVerdict(check: PanelCheck, word: PanelConcluded): Verdict {
-  const { consensus, status, error, individual_results: results, agents } = word;
+export function panelVerdict(check: PanelCheck, panel: PanelConcluded): Verdict {
+  const { consensus, status, error, individual_results: results, agents } = panel;
   const validator = nameOf(check);
   if (status !== 'concluded' || consensus === null) {
     return { validator, passed: false, score: 0, reason: bounded(`no verdict: ${error ?? `the panel ${status}`}`) };

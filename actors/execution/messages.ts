@@ -11,7 +11,7 @@ import type { executionEvents } from './events.ts';
 import { Said } from './inner-loop/state.ts';
 import { type Mount, Mounts, SecurityPolicy } from './plan.ts';
 import type { ExecutionState, IdleExecution } from './state.ts';
-import type { ExecutionWord } from './word.ts';
+import type { ExecutionUpdate } from './update.ts';
 
 /** The parts a plan is made of; the catalog checked the manifest itself when it was deployed. */
 const manifestShape = z.looseObject({
@@ -44,7 +44,7 @@ export const Start = z.object({
   security_policy: SecurityPolicy.optional(),
   workflow_execution_id: id.optional(),
   mounts: Mounts.optional(),
-  /** Who is told, by an `ExecutionWord`, that it has started and that it has ended. */
+  /** Actor that is sent an `ExecutionUpdate` when it has started and when it has ended. */
   notify: Notify.optional(),
   /** How many executions are above it: 0 unless it is a judge's (W27). */
   depth: z.number().int().min(0).max(100).optional(),
@@ -159,21 +159,21 @@ function plain(manifest: StartExecution['manifest']): Json {
   return json;
 }
 
-type Word = Pick<ExecutionWord, 'status' | 'output' | 'reason' | 'score'>;
+type Change = Pick<ExecutionUpdate, 'status' | 'output' | 'reason' | 'score'>;
 
-/** Tells whom the start named; nobody otherwise. */
-export function tellParent(execution: IdleExecution, word: Word, turn: ExecutionTurn): void {
+/** Sends an update to the actor that the start named in `notify`, if it named one. */
+export function notifyParent(execution: IdleExecution, change: Change, turn: ExecutionTurn): void {
   const { notify } = execution;
   if (notify === undefined) return;
-  const told: ExecutionWord = {
+  const update: ExecutionUpdate = {
     execution_id: execution.execution_id,
     agent_id: execution.agent_id,
     iterations: execution.iteration_count,
-    error: word.status === 'completed' ? null : execution.last_error,
+    error: change.status === 'completed' ? null : execution.last_error,
     context: notify.context,
-    ...word,
+    ...change,
   };
-  turn.tell(notify.to, notify.as, told);
+  turn.tell(notify.to, notify.as, update);
 }
 
 /** The actor that started it and is told its end, or the run that it was started for; null for a run of its own. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineActor } from '../../runtime/define-actor.ts';
 import type { ErrorDetail } from '../../runtime/errors.ts';
 import { peerAddress, Requirement } from '../node-peer/state.ts';
-import { type FleetState, MOST_NODES, nodeIds, type RosterEntry, RosterWord, FleetState as State } from './roster.ts';
+import { type FleetState, MOST_NODES, nodeIds, type RosterEntry, RosterUpdate, FleetState as State } from './roster.ts';
 
 /**
  * Who is in the fleet and who gets the next execution (P4). It changes when a node joins, leaves or changes its
@@ -16,7 +16,7 @@ export const fleet = defineActor({
   initial: () => ({ rows: {}, config_hash: '' }),
   messages: {
     /** From a node peer, and from the api once more before it answers: idempotent. */
-    Hear: RosterWord,
+    Hear: RosterUpdate,
     /** A node left long ago and its count of words begins anew. */
     Forget: z.object({ node_id: z.string(), revision: z.number().int() }),
     Route: z.object({ required: Requirement, number: z.number().int().min(0) }),

@@ -18,13 +18,13 @@ export const RosterEntry = z.object({
 export type RosterEntry = z.output<typeof RosterEntry>;
 
 /** What a node peer tells the fleet; `entry` null: it has left. Of two words on a node the higher revision is newer. */
-export const RosterWord = z.object({
+export const RosterUpdate = z.object({
   node_id: NodeId,
   revision: z.number().int().min(1),
   entry: RosterEntry.nullable(),
 });
 
-export type RosterWord = z.output<typeof RosterWord>;
+export type RosterUpdate = z.output<typeof RosterUpdate>;
 
 export const FleetState = z.object({
   /** By node id. A node that left stays as its revision until its own actor is forgotten. */

@@ -3,7 +3,7 @@ import { defineActor } from '../../runtime/define-actor.ts';
 import type { EffectResult } from '../../runtime/effect.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
-import type { ExecutionWord } from '../execution/word.ts';
+import type { ExecutionUpdate } from '../execution/update.ts';
 import { cancelPanel, concludeIfDone } from './concluding.ts';
 import { readJudge } from './judge-output.ts';
 import { type Convene as ConveneMessage, type Judge, judgePanelEvents, judgePanelMessages } from './messages.ts';
@@ -97,7 +97,7 @@ function ask(judge: Judge, index: number, { convene, identity, executionId }: As
 
 const Started = z.object({ agent_id: z.string() });
 
-/** The judge's execution exists, or cannot be had. Its first word may have come before. */
+/** The judge's execution exists, or cannot be had. Its first update may have come before. */
 function JudgeStarted(state: JudgePanelState, result: EffectResult, turn: JudgePanelTurn): JudgePanelState {
   if (state.status !== 'judging') return state;
   const judge = state.seats.findIndex(({ effect_id }) => effect_id === result.effectId);
@@ -116,36 +116,38 @@ function JudgeStarted(state: JudgePanelState, result: EffectResult, turn: JudgeP
 }
 
 /** A judge's execution started or ended. One that nobody awaits any more is cancelled when it starts. */
-function JudgeWord(state: JudgePanelState, word: ExecutionWord, turn: JudgePanelTurn): JudgePanelState {
+function JudgeUpdated(state: JudgePanelState, update: ExecutionUpdate, turn: JudgePanelTurn): JudgePanelState {
   if (state.status === 'idle') return state;
-  const judge = state.seats.findIndex(({ execution_id }) => execution_id === word.execution_id);
+  const judge = state.seats.findIndex(({ execution_id }) => execution_id === update.execution_id);
   const seat = state.seats[judge];
   if (seat === undefined) return state;
   if (state.status === 'ended' || !isOpen(seat)) {
-    if (word.status === 'running' && seat.status !== 'answered') {
+    if (update.status === 'running' && seat.status !== 'answered') {
       turn.tell(executionOf(seat.execution_id, turn), 'Cancel', { reason: 'its panel does not await it any more' });
     }
     return state;
   }
-  const { agent_id } = word;
+  const { agent_id } = update;
   if (seat.status === 'asked') turn.emit('JudgeAsked', { judge, agent_id, execution_id: seat.execution_id });
   const panel = reseat(state, judge, { status: 'judging', agent_id });
-  return word.status === 'running' ? panel : concludeIfDone(heard(panel, judge, word, turn), turn);
+  return update.status === 'running' ? panel : concludeIfDone(heard(panel, judge, update, turn), turn);
 }
 
-function heard(panel: JudgingPanel, judge: number, word: ExecutionWord, turn: JudgePanelTurn): JudgingPanel {
-  if (word.status !== 'completed' || word.output === null) {
-    const said = [word.reason ?? word.status, word.error].filter((part) => part !== null && part !== '').join(': ');
+function heard(panel: JudgingPanel, judge: number, update: ExecutionUpdate, turn: JudgePanelTurn): JudgingPanel {
+  if (update.status !== 'completed' || update.output === null) {
+    const said = [update.reason ?? update.status, update.error]
+      .filter((part) => part !== null && part !== '')
+      .join(': ');
     return failSeat(panel, judge, { reason: `its execution ended without an output: ${said}` }, turn);
   }
-  const read = readJudge(word.output);
+  const read = readJudge(update.output);
   if (!read.ok) return failSeat(panel, judge, { reason: read.reason, output: read.output }, turn);
   const { score, confidence, reasoning, output } = read;
   turn.clear(timerOf(judge));
   turn.emit('JudgeAnswered', {
     judge,
-    agent_id: word.agent_id,
-    execution_id: word.execution_id,
+    agent_id: update.agent_id,
+    execution_id: update.execution_id,
     score,
     confidence,
   });
@@ -187,7 +189,7 @@ export const judgePanel = defineActor({
   initial: () => ({ status: 'idle' as const }),
   messages: judgePanelMessages,
   events: judgePanelEvents,
-  on: { Convene, Cancel, JudgeStarted, JudgeWord, JudgeTimedOut },
+  on: { Convene, Cancel, JudgeStarted, JudgeWord: JudgeUpdated, JudgeTimedOut },
   creates: ['Convene'],
   finalEvents: ['JudgePanelConcluded', 'JudgePanelCancelled'],
   done: (state) => state.status === 'ended',

@@ -3,7 +3,7 @@ import { EffectResult } from '../../runtime/effect.ts';
 import { Identity } from '../../runtime/identity.ts';
 import { jsonField, jsonObjectField } from '../../runtime/json.ts';
 import { Notify } from '../../runtime/one-at-a-time.ts';
-import { ExecutionWord } from '../execution/word.ts';
+import { ExecutionUpdate } from '../execution/update.ts';
 
 const fraction = z.number().min(0).max(1);
 
@@ -55,7 +55,7 @@ export const judgePanelMessages = {
   /** Answer of the effect `agent.start`; its context is `{judge}`, the index. */
   JudgeStarted: EffectResult,
   /** A judge's execution started or ended; context `{judge}`. */
-  JudgeWord: ExecutionWord,
+  JudgeWord: ExecutionUpdate,
   JudgeTimedOut: z.object({ judge: z.number().int() }),
 } as const;
 

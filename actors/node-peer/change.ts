@@ -1,4 +1,4 @@
-import { FLEET, type RosterEntry, type RosterWord } from '../fleet/roster.ts';
+import { FLEET, type RosterEntry, type RosterUpdate } from '../fleet/roster.ts';
 import type { NodePeerTurn } from './messages.ts';
 import { type NodePeerState, nodeIdOf, type Peer } from './state.ts';
 
@@ -7,7 +7,7 @@ type StatusReason = 'registered' | 'heartbeat' | 'heartbeats_missed' | 'drained_
 interface Changed {
   readonly state: NodePeerState;
   /** What the fleet was told, null when nothing it keeps has changed. The api repeats it before it answers. */
-  readonly word: RosterWord | null;
+  readonly word: RosterUpdate | null;
 }
 
 /** The state with `peer` in it; tells the fleet and the event stream what is new for them. */
@@ -19,7 +19,7 @@ export function changed(state: NodePeerState, peer: Peer | null, reason: StatusR
   const entry = entryOf(peer);
   if (JSON.stringify(entry) === JSON.stringify(entryOf(before))) return { state: { ...state, peer }, word: null };
   const revision = state.revision + 1;
-  const word: RosterWord = { node_id: nodeIdOf(turn.self), revision, entry };
+  const word: RosterUpdate = { node_id: nodeIdOf(turn.self), revision, entry };
   turn.tell(FLEET, 'Hear', word);
   return { state: { ...state, peer, revision }, word };
 }

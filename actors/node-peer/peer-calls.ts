@@ -14,7 +14,7 @@ import {
   hashOf,
   NO_CONFIG,
   nodeIds,
-  RosterWord,
+  RosterUpdate,
 } from '../fleet/roster.ts';
 import type { NodePeer, NodePeerApi } from './api.ts';
 import { Shutdown } from './messages.ts';
@@ -22,7 +22,7 @@ import { checked, NodeId, NodePeerState, type Peer, PeerStatus, peerAddress, Req
 
 export type NodePeerClient = Pick<ActorClient, 'ask' | 'read'>;
 
-const Told = z.looseObject({ word: RosterWord.nullable() });
+const Told = z.looseObject({ word: RosterUpdate.nullable() });
 
 /** What all parts of the api do with peers. */
 export interface PeerCalls {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { addressOf } from '../../runtime/address.ts';
 import type { EffectResult } from '../../runtime/effect.ts';
-import type { ExecutionWord } from '../execution/word.ts';
+import type { ExecutionUpdate } from '../execution/update.ts';
 import type { Classifying, Known, Receive, Routing, StimulusState, StimulusTurn } from './messages.ts';
 import { CLASSIFICATION_TIMER, startWorkflow, stimulusOf, unclassified } from './starting.ts';
 
@@ -59,20 +59,20 @@ export function RouterStarted(state: StimulusState, result: EffectResult, turn: 
 }
 
 /** classifying → starting, or settled when the answer does not say where to. */
-export function RouterSaid(state: StimulusState, word: ExecutionWord, turn: StimulusTurn): StimulusState {
-  const wanted = isAbout(state, stimulusOf(word.context)) && state.router_execution_id === word.execution_id;
+export function RouterSaid(state: StimulusState, update: ExecutionUpdate, turn: StimulusTurn): StimulusState {
+  const wanted = isAbout(state, stimulusOf(update.context)) && state.router_execution_id === update.execution_id;
   if (!wanted) {
     // It came too late: nobody reads its answer.
-    if (word.status === 'running') cancelRouter(word.execution_id, turn);
+    if (update.status === 'running') cancelRouter(update.execution_id, turn);
     return state;
   }
-  if (word.status === 'running') return state;
+  if (update.status === 'running') return state;
   turn.clear(CLASSIFICATION_TIMER);
-  if (word.status !== 'completed') {
-    const why = word.reason ?? word.status;
+  if (update.status !== 'completed') {
+    const why = update.reason ?? update.status;
     return unclassified(state, 'workflow_error', `the router agent failed: ${why}`, turn);
   }
-  const read = readRouterAnswer(word.output ?? '');
+  const read = readRouterAnswer(update.output ?? '');
   if (!read.ok) {
     return unclassified(
       state,

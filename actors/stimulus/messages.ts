@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Turn } from '../../runtime/define-actor.ts';
 import { EffectResult } from '../../runtime/effect.ts';
 import { Identity } from '../../runtime/identity.ts';
-import { ExecutionWord } from '../execution/word.ts';
+import { ExecutionUpdate } from '../execution/update.ts';
 
 const ContentEncoding = z.literal('base64');
 
@@ -49,7 +49,7 @@ export const Received = z.object({
 export const stimulusMessages = {
   Receive,
   RouterStarted: EffectResult,
-  RouterSaid: ExecutionWord,
+  RouterSaid: ExecutionUpdate,
   ClassificationTimedOut: z.object({ stimulus_id: z.string() }),
   WorkflowStarted: EffectResult,
   /** A repeat is no duplicate any more. */

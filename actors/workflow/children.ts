@@ -37,22 +37,22 @@ export function release(awaiting: Awaiting, why: string, turn: WorkflowTurn): vo
   }
 }
 
-/** Cancels the start of a child whose word was faster than its start's answer. */
+/** Cancels the start of a child whose update was faster than its start's answer. */
 export function settle(effectId: string | null, turn: WorkflowTurn): void {
   if (effectId !== null) turn.cancelEffect(effectId);
 }
 
 /**
- * Answers the first word of a child that nobody wants any more: its start was under way when the state was given up
- * (actors/execution/word.ts).
+ * Answers the first update of a child that nobody wants any more: its start was under way when the state was given up
+ * (actors/execution/update.ts).
  */
 export function cancelUnwanted(
   kind: 'execution' | 'workflow',
-  word: { readonly status: string; readonly execution_id: string },
+  update: { readonly status: string; readonly execution_id: string },
   turn: WorkflowTurn,
 ): void {
-  if (word.status !== 'running') return;
-  const child = addressOrNull(kind, turn.tenant, word.execution_id);
+  if (update.status !== 'running') return;
+  const child = addressOrNull(kind, turn.tenant, update.execution_id);
   if (child !== null) turn.tell(child, 'Cancel', { reason: 'its parent no longer waits for it' });
 }
 

@@ -5,11 +5,11 @@ import { cancelRun, TIMERS } from './ending.ts';
 import { workflowEvents } from './events.ts';
 import {
   AgentStarted,
-  AgentWord,
-  ApprovalWord,
+  AgentUpdated,
+  ApprovalUpdated,
   ChildStarted,
-  ChildWord,
-  PanelWord,
+  ChildUpdated,
+  PanelEnded,
   tellChildFailed,
 } from './handlers/children.ts';
 import { CommandEnded, ContainerEnded, Continue, RetryContainer, VolumesPrepared } from './handlers/effects-ended.ts';
@@ -48,10 +48,10 @@ export const workflowActor = ({ maxTransitions = LIMITS.transitions }: { readonl
       ContainerEnded,
       AgentStarted,
       ChildStarted,
-      AgentWord,
-      ChildWord,
-      PanelWord,
-      ApprovalWord,
+      AgentWord: AgentUpdated,
+      ChildWord: ChildUpdated,
+      PanelWord: PanelEnded,
+      ApprovalWord: ApprovalUpdated,
     },
     creates: ['Start'],
     finalEvents: ['WorkflowExecutionCompleted', 'WorkflowExecutionFailed', 'WorkflowExecutionCancelled'],

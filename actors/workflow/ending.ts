@@ -4,7 +4,7 @@ import { keepHead } from '../execution/bounded-text.ts';
 import { tellPipelineEnded } from './intent-pipeline.ts';
 import { isJsonObject, own } from './json-values.ts';
 import { LIMITS } from './limits.ts';
-import type { WorkflowTurn, WorkflowWord } from './messages.ts';
+import type { WorkflowTurn, WorkflowUpdate } from './messages.ts';
 import type { EndedWorkflow, IdleWorkflow } from './state.ts';
 
 /** Names of the timers a run may have, one of each. */
@@ -59,22 +59,22 @@ export function outputOf(blackboard: JsonObject, lastState: string | null): Json
 }
 
 /** Tells whom the start named; nobody otherwise. */
-export function tellParent(
+export function notifyParent(
   run: IdleWorkflow,
-  word: Pick<WorkflowWord, 'status' | 'reason' | 'error' | 'output' | 'blackboard'>,
+  update: Pick<WorkflowUpdate, 'status' | 'reason' | 'error' | 'output' | 'blackboard'>,
   turn: WorkflowTurn,
 ): void {
   const { notify, execution_id, workflow_id } = run;
   if (notify === undefined) return;
-  const told: WorkflowWord = { execution_id, workflow_id, context: notify.context, ...word };
+  const told: WorkflowUpdate = { execution_id, workflow_id, context: notify.context, ...update };
   turn.tell(notify.to, notify.as, told);
 }
 
-type Outcome = Pick<WorkflowWord, 'reason' | 'error' | 'output'> & { readonly status: EndedWorkflow['status'] };
+type Outcome = Pick<WorkflowUpdate, 'reason' | 'error' | 'output'> & { readonly status: EndedWorkflow['status'] };
 
 function end(run: IdleWorkflow, outcome: Outcome, turn: WorkflowTurn): EndedWorkflow {
   const { output, ...ended } = outcome;
-  tellParent(run, { ...ended, output, blackboard: run.blackboard }, turn);
+  notifyParent(run, { ...ended, output, blackboard: run.blackboard }, turn);
   const { execution_id, workflow_id, workflow_name, workflow_version, intent, input, blackboard, visits } = run;
   const { current_state, in_doubt, started_at, last_transition_at, notify, owner } = run;
   return {

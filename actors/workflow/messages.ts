@@ -4,8 +4,8 @@ import type { Turn } from '../../runtime/define-actor.ts';
 import { EffectResult } from '../../runtime/effect.ts';
 import { jsonField, jsonObjectField } from '../../runtime/json.ts';
 import { Notify } from '../../runtime/one-at-a-time.ts';
-import { ApprovalWord } from '../approval/messages.ts';
-import { ExecutionWord } from '../execution/word.ts';
+import { ApprovalUpdate } from '../approval/messages.ts';
+import { ExecutionUpdate } from '../execution/update.ts';
 import { PanelConcluded } from '../judge-panel/messages.ts';
 import type { workflowEvents } from './events.ts';
 import { IntentPipeline } from './start-request.ts';
@@ -14,7 +14,7 @@ import { IntentPipeline } from './start-request.ts';
  * Payload of the message a workflow sends to whom its start named (`notify`): once when it has started, once when it
  * has ended. A parent that no longer wants it answers the first with Cancel.
  */
-export const WorkflowWord = z.object({
+export const WorkflowUpdate = z.object({
   execution_id: z.string(),
   workflow_id: z.string(),
   status: z.enum(['running', 'completed', 'failed', 'cancelled']),
@@ -29,7 +29,7 @@ export const WorkflowWord = z.object({
   context: jsonField,
 });
 
-export type WorkflowWord = z.output<typeof WorkflowWord>;
+export type WorkflowUpdate = z.output<typeof WorkflowUpdate>;
 
 /** The parts a run is made of; the catalog checked the manifest itself when it was deployed. */
 const manifestShape = z.looseObject({
@@ -70,7 +70,7 @@ export type Start = z.output<typeof Start>;
 /** Of the state that is entered as number `entry` of the run: a timer of an earlier one is recognised. */
 const entry = z.object({ entry: z.number().int() });
 
-/** Messages of a run. Late, repeated and unknown ones are harmless: a word counts only while it is awaited. */
+/** Messages of a run. Late, repeated and unknown ones are harmless: an update counts only while it is awaited. */
 export const workflowMessages = {
   Start,
   Cancel: z.object({ reason: z.string().max(1_000).optional() }),
@@ -85,11 +85,11 @@ export const workflowMessages = {
   ContainerEnded: EffectResult,
   AgentStarted: EffectResult,
   ChildStarted: EffectResult,
-  /** Words of other actors. */
-  AgentWord: ExecutionWord,
-  ChildWord: WorkflowWord,
+  /** What other actors notify. The names are stored with their requests (`notify.as`), so they stay. */
+  AgentWord: ExecutionUpdate,
+  ChildWord: WorkflowUpdate,
   PanelWord: PanelConcluded,
-  ApprovalWord,
+  ApprovalWord: ApprovalUpdate,
 } as const;
 
 export type WorkflowTurn = Turn<typeof workflowEvents, typeof workflowMessages>;

@@ -99,7 +99,7 @@ export const AgentStartInput = z.object({
   workflow_execution_id: z.string().min(1).max(128).optional(),
   /** How many executions are above it: a judge's is one more than of whom it judges (W27). Default 0. */
   depth: z.number().int().min(0).max(100).optional(),
-  /** Who is told, by an `ExecutionWord`, that it has started and that it has ended. */
+  /** Who is told, by an `ExecutionUpdate`, that it has started and that it has ended. */
   notify: Notify,
 });
 
@@ -152,7 +152,7 @@ export const WorkflowStartInput = z.object({
     .array(z.object({ workflow_id: z.string(), name: z.string(), execution_id: z.string() }))
     .max(64)
     .default([]),
-  /** Who is told, by a `WorkflowWord`; nobody for fire_and_forget. */
+  /** Who is told, by a `WorkflowUpdate`; nobody for fire_and_forget. */
   notify: Notify.optional(),
 });
 

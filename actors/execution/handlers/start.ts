@@ -3,7 +3,7 @@ import { type Identity, ownerPart } from '../../../runtime/identity.ts';
 import { TIMERS } from '../ending.ts';
 import { beginIteration } from '../iteration.ts';
 import { LIMITS } from '../limits.ts';
-import { type ExecutionTurn, type Start as StartMessage, tellParent } from '../messages.ts';
+import { type ExecutionTurn, notifyParent, type Start as StartMessage } from '../messages.ts';
 import { type ExecutionPlan, needsPanel, wantsTools } from '../plan.ts';
 import { planExecution } from '../plan-execution.ts';
 import { callerVariables } from '../prompt.ts';
@@ -77,7 +77,7 @@ function begin(start: StartMessage, turn: ExecutionTurn): RunningExecution {
     agent_id: start.agent_id,
     started_at: startedAt,
   });
-  tellParent(execution, { status: 'running', output: null, reason: null, score: 0 }, turn);
+  notifyParent(execution, { status: 'running', output: null, reason: null, score: 0 }, turn);
   turn.after(TIMERS.execution, plan.execution_timeout_ms, 'ExecutionTimedOut', {});
   return beginIteration(execution, turn);
 }

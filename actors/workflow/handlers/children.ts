@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import type { EffectResult } from '../../../runtime/effect.ts';
-import type { ApprovalWord as Word } from '../../approval/messages.ts';
-import type { ExecutionWord } from '../../execution/word.ts';
+import type { ApprovalUpdate } from '../../approval/messages.ts';
+import type { ExecutionUpdate } from '../../execution/update.ts';
 import type { PanelConcluded } from '../../judge-panel/messages.ts';
 import { writeBlackboard } from '../blackboard.ts';
 import { cancelUnwanted, release, settle } from '../children.ts';
 import { isYes } from '../conditions.ts';
 import { isoTime } from '../ending.ts';
-import type { WorkflowTurn, WorkflowWord } from '../messages.ts';
+import type { WorkflowTurn, WorkflowUpdate } from '../messages.ts';
 import { currentStep, finish } from '../run.ts';
 import { ancestryReason } from '../start-request.ts';
 import { type AwaitingOf, type IdleWorkflow, isRunning, type RunningWorkflow, type WorkflowState } from '../state.ts';
@@ -17,23 +17,23 @@ import { childProblem, childResult, resultEntries } from '../steps/subworkflow.t
 import { repeatCommand } from './effects-ended.ts';
 
 /** A child workflow started or ended. One that is no longer wanted is cancelled when it says it started. */
-export function ChildWord(state: WorkflowState, word: WorkflowWord, turn: WorkflowTurn): WorkflowState {
+export function ChildUpdated(state: WorkflowState, update: WorkflowUpdate, turn: WorkflowTurn): WorkflowState {
   const awaited = isRunning(state) && state.awaiting.kind === 'child' ? state.awaiting : null;
-  if (!isRunning(state) || awaited?.execution_id !== word.execution_id) {
-    cancelUnwanted('workflow', word, turn);
+  if (!isRunning(state) || awaited?.execution_id !== update.execution_id) {
+    cancelUnwanted('workflow', update, turn);
     return state;
   }
-  const known = meetChild(state, word.workflow_id, turn);
+  const known = meetChild(state, update.workflow_id, turn);
   // Refused as a cycle.
-  if (!isRunning(known) || known.awaiting.kind !== 'child' || known.awaiting.execution_id !== word.execution_id)
+  if (!isRunning(known) || known.awaiting.kind !== 'child' || known.awaiting.execution_id !== update.execution_id)
     return known;
   const { awaiting, ...run } = known;
   const step = currentStep(run);
   if (step.kind !== 'Subworkflow') return known;
   if (step.mode === 'fire_and_forget') return leaveChild({ ...run, awaiting: { ...awaiting, runs: true } }, turn);
-  if (word.status === 'running') return { ...run, awaiting: { ...awaiting, runs: true } };
+  if (update.status === 'running') return { ...run, awaiting: { ...awaiting, runs: true } };
   settle(awaiting.effect_id, turn);
-  return finishChild(run, word, turn);
+  return finishChild(run, update, turn);
 }
 
 /**
@@ -46,26 +46,26 @@ function leaveChild(state: RunningWorkflow, turn: WorkflowTurn): WorkflowState {
   return finish(run, succeeded({ child_execution_id: awaiting.execution_id }), turn);
 }
 
-function finishChild(run: IdleWorkflow, word: WorkflowWord, turn: WorkflowTurn): WorkflowState {
+function finishChild(run: IdleWorkflow, update: WorkflowUpdate, turn: WorkflowTurn): WorkflowState {
   const step = currentStep(run);
-  if (step.kind !== 'Subworkflow') return finish(run, childResult(word), turn);
-  if (word.status !== 'completed') {
-    tellChildFailed(run, word.execution_id, word.reason ?? word.status, turn);
-    return finish(run, childResult(word), turn);
+  if (step.kind !== 'Subworkflow') return finish(run, childResult(update), turn);
+  if (update.status !== 'completed') {
+    tellChildFailed(run, update.execution_id, update.reason ?? update.status, turn);
+    return finish(run, childResult(update), turn);
   }
   turn.emit('SubworkflowCompleted', {
-    ...ids(run, word.execution_id),
+    ...ids(run, update.execution_id),
     result_key: step.result_key ?? null,
     completed_at: isoTime(turn),
   });
   let written: IdleWorkflow;
   try {
-    written = writeBlackboard(run, resultEntries(step, word), turn);
+    written = writeBlackboard(run, resultEntries(step, update), turn);
   } catch (thrown) {
-    const record = { result: null, child_execution_id: word.execution_id };
+    const record = { result: null, child_execution_id: update.execution_id };
     return finish(run, { ...failureOf(thrown), record }, turn);
   }
-  return finish(written, childResult(word), turn);
+  return finish(written, childResult(update), turn);
 }
 
 /** The child's workflow is known now: told once, and refused when it is among its own ancestors. */
@@ -111,7 +111,7 @@ export function ChildStarted(state: WorkflowState, result: EffectResult, turn: W
   const step = currentStep(run);
   const detached = step.kind === 'Subworkflow' && step.mode === 'fire_and_forget';
   const answered = { ...run, awaiting: { ...awaiting, effect_id: null } };
-  // Its own word counts for more than that of its start.
+  // Its own update counts for more than that of its start.
   if (detached && awaiting.runs) return leaveChild(answered, turn);
   if (outcome.kind === 'done') {
     const started = Started.safeParse(outcome.value);
@@ -141,45 +141,45 @@ export function AgentStarted(state: WorkflowState, result: EffectResult, turn: W
 }
 
 /** An agent's execution started or ended. One that is no longer wanted is cancelled when it says it started. */
-export function AgentWord(state: WorkflowState, word: ExecutionWord, turn: WorkflowTurn): WorkflowState {
+export function AgentUpdated(state: WorkflowState, update: ExecutionUpdate, turn: WorkflowTurn): WorkflowState {
   const awaiting = isRunning(state) && state.awaiting.kind === 'agent' ? state.awaiting : null;
-  if (!isRunning(state) || awaiting?.execution_id !== word.execution_id) {
-    cancelUnwanted('execution', word, turn);
+  if (!isRunning(state) || awaiting?.execution_id !== update.execution_id) {
+    cancelUnwanted('execution', update, turn);
     return state;
   }
-  if (word.status === 'running') return state;
+  if (update.status === 'running') return state;
   const { awaiting: _awaiting, ...run } = state;
   settle(awaiting.effect_id, turn);
-  return finish(run, agentResult(word), turn);
+  return finish(run, agentResult(update), turn);
 }
 
 /** The judge panel has its verdict, or too few judges gave one. */
-export function PanelWord(state: WorkflowState, word: PanelConcluded, turn: WorkflowTurn): WorkflowState {
+export function PanelEnded(state: WorkflowState, panel: PanelConcluded, turn: WorkflowTurn): WorkflowState {
   if (!isRunning(state) || state.awaiting.kind !== 'panel') return state;
   const { awaiting, ...run } = state;
-  return awaiting.panel_id === word.panel_id ? finish(run, panelResult(word), turn) : state;
+  return awaiting.panel_id === panel.panel_id ? finish(run, panelResult(panel), turn) : state;
 }
 
 /** An approval was opened, answered or ran out of time. */
-export function ApprovalWord(state: WorkflowState, word: Word, turn: WorkflowTurn): WorkflowState {
+export function ApprovalUpdated(state: WorkflowState, update: ApprovalUpdate, turn: WorkflowTurn): WorkflowState {
   if (!isRunning(state) || state.awaiting.kind !== 'approval') return state;
   const { awaiting, ...run } = state;
-  if (awaiting.approval_id !== word.approval_id) return state;
-  if (word.kind === 'opened') return awaiting.opened ? state : opened(run, awaiting, turn);
+  if (awaiting.approval_id !== update.approval_id) return state;
+  if (update.kind === 'opened') return awaiting.opened ? state : opened(run, awaiting, turn);
   const answered: IdleWorkflow = { ...run, status: 'running' };
-  if (word.payload === null) {
+  if (update.payload === null) {
     const code = awaiting.about.kind === 'input' ? 'human_input_timeout' : 'in_doubt';
     return finish(answered, failed(code, 'nobody answered in time'), turn);
   }
   turn.emit('WorkflowHumanInputReceived', {
     ...approvalIds(run, awaiting),
-    how: word.kind,
-    payload: word.payload,
+    how: update.kind,
+    payload: update.payload,
     received_at: isoTime(turn),
   });
-  if (awaiting.about.kind === 'repeat') return repeatOrFail(answered, awaiting.about.repeats, word.payload, turn);
-  const feedback = word.feedback === null || word.feedback === '' ? word.payload : word.feedback;
-  const result = succeeded({ output: word.payload, feedback });
+  if (awaiting.about.kind === 'repeat') return repeatOrFail(answered, awaiting.about.repeats, update.payload, turn);
+  const feedback = update.feedback === null || update.feedback === '' ? update.payload : update.feedback;
+  const result = succeeded({ output: update.payload, feedback });
   return finish({ ...answered, human_feedback: feedback }, result, turn);
 }
 

@@ -3,7 +3,7 @@ import { type Identity, ownerPart } from '../../../runtime/identity.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
 import { askEffect } from '../ask-effect.ts';
 import { blackboardBytes } from '../blackboard.ts';
-import { badDoubtPolicy, isoTime, tellParent } from '../ending.ts';
+import { badDoubtPolicy, isoTime, notifyParent } from '../ending.ts';
 import { tellPipelineStarted } from '../intent-pipeline.ts';
 import { jsonBytes } from '../json-values.ts';
 import { LIMITS } from '../limits.ts';
@@ -35,7 +35,7 @@ function begin(message: StartMessage, maxTransitions: number, turn: WorkflowTurn
   const started = { execution_id, workflow_id, workflow_name, workflow_version, started_at };
   turn.emit('WorkflowExecutionStarted', started);
   tellPipelineStarted(run, turn);
-  tellParent(run, { status: 'running', reason: null, error: null, output: null, blackboard: {} }, turn);
+  notifyParent(run, { status: 'running', reason: null, error: null, output: null, blackboard: {} }, turn);
   const { storage, initial_state } = run.manifest.spec;
   if (storage.workspace === undefined && storage.shared_volumes.length === 0) return advance(run, initial_state, turn);
   const input = {

@@ -1,7 +1,7 @@
 import type { StateOf } from '../../../manifests/workflow/schema.ts';
 import { addressOf } from '../../../runtime/address.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
-import type { ExecutionWord } from '../../execution/word.ts';
+import type { ExecutionUpdate } from '../../execution/update.ts';
 import type { Convene, PanelConcluded } from '../../judge-panel/messages.ts';
 import { askEffect, bounded } from '../ask-effect.ts';
 import { isJsonObject, own } from '../json-values.ts';
@@ -11,7 +11,7 @@ import type { IdleWorkflow } from '../state.ts';
 import { type Begun, failed, StepFailure, type StepResult, succeeded } from './step.ts';
 import { volumeIdOf } from './volumes.ts';
 
-/** Kind Agent (W7): the run starts an execution under an id of its own making and waits for its word. */
+/** Kind Agent (W7): the run starts an execution under an id of its own making and waits for its update. */
 export function beginAgent(run: IdleWorkflow, step: StateOf<'Agent'>, turn: WorkflowTurn): Begun {
   const render = renderer(run);
   const executionId = turn.newId();
@@ -45,18 +45,18 @@ export function agentName(text: string): string {
 }
 
 /** Output of kind Agent (W7): status, output, score, iterations; `confidence` is for its condition. */
-export function agentResult(word: ExecutionWord): StepResult {
-  const { output, iterations } = word;
-  if (word.status !== 'completed') {
-    const record = { output, score: 0, confidence: 0, iterations, execution_id: word.execution_id };
-    const code = word.status === 'cancelled' ? 'cancelled' : (word.reason ?? 'failed');
-    return failed(code, word.error ?? `the agent's execution ${word.status}`, record);
+export function agentResult(update: ExecutionUpdate): StepResult {
+  const { output, iterations } = update;
+  if (update.status !== 'completed') {
+    const record = { output, score: 0, confidence: 0, iterations, execution_id: update.execution_id };
+    const code = update.status === 'cancelled' ? 'cancelled' : (update.reason ?? 'failed');
+    return failed(code, update.error ?? `the agent's execution ${update.status}`, record);
   }
   const said = jsonOf(output ?? '');
   // Validators that found something to say win over what the agent says of itself.
-  const score = word.score < 1 ? word.score : (fraction(said, 'score') ?? word.score);
+  const score = update.score < 1 ? update.score : (fraction(said, 'score') ?? update.score);
   const confidence = fraction(said, 'confidence') ?? 1;
-  return succeeded({ output, score, confidence, iterations, execution_id: word.execution_id });
+  return succeeded({ output, score, confidence, iterations, execution_id: update.execution_id });
 }
 
 function fraction(said: JsonObject | null, key: string): number | undefined {
@@ -107,10 +107,10 @@ function plain(convene: Convene): Json {
 }
 
 /** Output of kind ParallelAgents (W10): consensus, individual_results, agents. */
-export function panelResult(word: PanelConcluded): StepResult {
-  const { consensus, individual_results, agents } = word;
+export function panelResult(panel: PanelConcluded): StepResult {
+  const { consensus, individual_results, agents } = panel;
   const record = { individual_results, agents };
-  if (word.status === 'concluded' && consensus !== null) return succeeded({ consensus: { ...consensus }, ...record });
-  const code = word.status === 'cancelled' ? 'cancelled' : 'too_few_judges';
-  return failed(code, word.error ?? `the judge panel ${word.status}`, record);
+  if (panel.status === 'concluded' && consensus !== null) return succeeded({ consensus: { ...consensus }, ...record });
+  const code = panel.status === 'cancelled' ? 'cancelled' : 'too_few_judges';
+  return failed(code, panel.error ?? `the judge panel ${panel.status}`, record);
 }

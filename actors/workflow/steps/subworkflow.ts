@@ -5,7 +5,7 @@ import type { Ask } from '../../approval/messages.ts';
 import { askEffect, bounded } from '../ask-effect.ts';
 import { isJsonObject } from '../json-values.ts';
 import { LIMITS } from '../limits.ts';
-import type { WorkflowTurn, WorkflowWord } from '../messages.ts';
+import type { WorkflowTurn, WorkflowUpdate } from '../messages.ts';
 import { renderer } from '../scope.ts';
 import { type Ancestor, type AncestryProblem, ancestryProblem } from '../start-request.ts';
 import type { AwaitingOf, IdleWorkflow } from '../state.ts';
@@ -64,17 +64,17 @@ export const childProblem = (run: IdleWorkflow, workflowId: string): AncestryPro
   ancestryProblem(withSelf(run), workflowId);
 
 /** Output of kind Subworkflow (W14): status, result, child_execution_id. */
-export function childResult(word: WorkflowWord): StepResult {
-  const child = { child_execution_id: word.execution_id };
-  if (word.status === 'completed') return succeeded({ result: word.output, ...child });
-  const code = word.status === 'cancelled' ? 'cancelled' : (word.reason ?? 'failed');
-  return failed(code, word.error ?? `the child workflow ${word.status}`, { result: null, ...child });
+export function childResult(update: WorkflowUpdate): StepResult {
+  const child = { child_execution_id: update.execution_id };
+  if (update.status === 'completed') return succeeded({ result: update.output, ...child });
+  const code = update.status === 'cancelled' ? 'cancelled' : (update.reason ?? 'failed');
+  return failed(code, update.error ?? `the child workflow ${update.status}`, { result: null, ...child });
 }
 
 /** The child's final blackboard under `result_key`, when the state names one and waited for it. */
-export const resultEntries = (step: Step, word: WorkflowWord): JsonObject =>
-  step.result_key !== undefined && step.mode === 'blocking' && isJsonObject(word.blackboard)
-    ? { [step.result_key]: word.blackboard }
+export const resultEntries = (step: Step, update: WorkflowUpdate): JsonObject =>
+  step.result_key !== undefined && step.mode === 'blocking' && isJsonObject(update.blackboard)
+    ? { [step.result_key]: update.blackboard }
     : {};
 
 type Approval = AwaitingOf<'approval'>;

@@ -1,4 +1,4 @@
-import type { ExecutionWord } from '../../../actors/execution/word.ts';
+import type { ExecutionUpdate } from '../../../actors/execution/update.ts';
 import { STIMULI, type StimulusDocument } from '../../../actors/stimulus/api.ts';
 import { stimulusActor } from '../../../actors/stimulus/definition.ts';
 import { createStimulusApi, type StimulusSettings } from '../../../actors/stimulus/stimuli.ts';
@@ -21,7 +21,7 @@ import { SvcError } from '../../../runtime/errors.ts';
 import type { AreaKernel, AreaParts } from '../../transport/rest/area-kernel.ts';
 
 /** What the router agent does: says a text, ends in another way, or stays silent. */
-export type RouterScript = string | Pick<ExecutionWord, 'status' | 'reason'> | 'silent' | 'unknown';
+export type RouterScript = string | Pick<ExecutionUpdate, 'status' | 'reason'> | 'silent' | 'unknown';
 
 export interface StimulusNodeOptions {
   readonly start: (parts: AreaParts) => Promise<AreaKernel>;
@@ -71,7 +71,7 @@ export async function stimulusNode({ start, configured = [], settings = {} }: St
   const { client } = kernel.runtime;
 
   async function say({ execution_id, notify }: AgentStartInput, script: Exclude<RouterScript, 'silent' | 'unknown'>) {
-    const word: ExecutionWord = {
+    const word: ExecutionUpdate = {
       execution_id,
       agent_id: 'router-id',
       ...(typeof script === 'string'

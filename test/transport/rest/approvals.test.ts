@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
 import { APPROVALS, type ApprovalDocument, createApprovalApi } from '../../../actors/approval/api.ts';
 import { approvalActor } from '../../../actors/approval/definition.ts';
-import { ApprovalWord } from '../../../actors/approval/messages.ts';
+import { ApprovalUpdate } from '../../../actors/approval/messages.ts';
 import { addressOf } from '../../../runtime/address.ts';
 import { defineActor } from '../../../runtime/define-actor.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -15,9 +15,9 @@ import { namedUsers, scene } from './scene.ts';
 const listener = defineActor({
   kind: 'listener',
   version: 1,
-  state: z.object({ words: z.array(ApprovalWord) }),
+  state: z.object({ words: z.array(ApprovalUpdate) }),
   initial: () => ({ words: [] }),
-  messages: { Heard: ApprovalWord },
+  messages: { Heard: ApprovalUpdate },
   events: {},
   on: { Heard: ({ words }, word) => ({ words: [...words, word] }) },
 });
@@ -52,7 +52,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
     }
     const words = async (id: string, tenant = 'alice') => {
       const snapshot = await kernel.runtime.client.read(addressOf('listener', tenant, id));
-      return snapshot === null ? [] : z.object({ words: z.array(ApprovalWord) }).parse(snapshot.state).words;
+      return snapshot === null ? [] : z.object({ words: z.array(ApprovalUpdate) }).parse(snapshot.state).words;
     };
     const answered = (id: string) =>
       waitUntil('the asker hears the answer', async () => (await words(id)).find(({ kind }) => kind === 'answered'));

@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { jsonField } from '../../runtime/json.ts';
 
 /**
- * Payload of the message an execution sends to whom its start named (`notify`): once when it has started, once when it
- * has ended. A parent that no longer wants it answers the first with Cancel, so that no start outlives its cancel.
+ * Payload of the message that an execution sends to the actor its start named (`notify`): one when it has started, one when
+ * it has ended. A parent that no longer wants it answers the first with Cancel, so that no start outlives its cancel.
  */
-export const ExecutionWord = z.object({
+export const ExecutionUpdate = z.object({
   execution_id: z.string(),
   agent_id: z.string(),
   status: z.enum(['running', 'completed', 'failed', 'cancelled']),
@@ -19,4 +19,4 @@ export const ExecutionWord = z.object({
   score: z.number(),
   context: jsonField,
 });
-export type ExecutionWord = z.output<typeof ExecutionWord>;
+export type ExecutionUpdate = z.output<typeof ExecutionUpdate>;
