@@ -11,7 +11,7 @@ import { createEmbeddings } from '../effects/models/embeddings.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Documents } from '../runtime/documents.ts';
-import { FirstUse } from '../runtime/one-at-a-time.ts';
+import { Lazy } from '../runtime/kit/lazy.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Secrets } from '../security/api.ts';
 import { countBound, type OverridesOf } from '../security/rate-bounds.ts';
@@ -69,7 +69,7 @@ interface SearchParts {
 export function openSearch(parts: SearchParts): CatalogSearch {
   const { documents, clock, settings, builtIns, warn } = parts;
   const embeddings = embeddingsOf(parts);
-  const search = new FirstUse(async () => {
+  const search = new Lazy(async () => {
     const { createCatalogSearch } = await import('../catalog/search/catalog-search.ts');
     return createCatalogSearch({ documents, clock, builtIns, warn, settings: settings.cortex, ...embeddings });
   });
@@ -87,7 +87,7 @@ function embeddingsOf({ settings, secrets }: SearchParts): { readonly embeddings
 
 /** Learned patterns, made when they are first asked for: an idle node does not carry them. */
 export function openPatterns(parts: PatternParts): Patterns {
-  const patterns = new FirstUse(async () => {
+  const patterns = new Lazy(async () => {
     const { createPatterns } = await import('../catalog/patterns/patterns.ts');
     return createPatterns(parts);
   });

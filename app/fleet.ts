@@ -6,7 +6,7 @@ import { type ClusterNode, type ClusterNodeParts, openClusterNode } from '../clu
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Documents } from '../runtime/documents.ts';
-import { FirstUse } from '../runtime/one-at-a-time.ts';
+import { Lazy } from '../runtime/kit/lazy.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { JoinTokens, SigningKeys } from '../security/api.ts';
@@ -84,7 +84,7 @@ export function openSigning({ settings, dataDir, documents, resolve, clock, warn
 
 function openedAtFirstUse(keys: SigningKeys): SigningKeys {
   // A store of keys that was away may be back at the next use.
-  const opened = new FirstUse(async () => {
+  const opened = new Lazy(async () => {
     await keys.open();
     return keys;
   });

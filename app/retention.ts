@@ -5,7 +5,7 @@ import { TOOL_SESSIONS } from '../actors/tool-session/api.ts';
 import type { NodeRetention } from '../manifests/node/rate-limits.ts';
 import { type Address, parseAddress } from '../runtime/address.ts';
 import type { Collection, CollectionSpec, Condition, Documents, StoredDocument } from '../runtime/documents.ts';
-import { FirstUse } from '../runtime/one-at-a-time.ts';
+import { Lazy } from '../runtime/kit/lazy.ts';
 import { type RetentionRule, type RetentionRules, retentionPolicy } from '../runtime/retention/retention.ts';
 import type { RetentionSettings } from '../runtime/runtime.ts';
 import { START_KEYS } from '../transport/idempotency.ts';
@@ -50,7 +50,7 @@ export function retentionOf(parts: {
 
 /** The Idempotency-Keys of runs that were removed are free. */
 function keysOf(documents: Documents): (tenant: string, addresses: readonly Address[]) => Promise<void> {
-  const keys = new FirstUse(() => documents.collection<StoredDocument>(START_KEYS));
+  const keys = new Lazy(() => documents.collection<StoredDocument>(START_KEYS));
   return async (tenant, addresses) => {
     const ids = addresses.map((address) => parseAddress(address).id);
     await (await keys.get()).deleteMany({ tenant, where: { execution_id: { in: ids } } });
@@ -61,12 +61,12 @@ type Dependents = (tenant: string, addresses: readonly Address[]) => Promise<Rea
 
 /** Ended runs to which something belongs that still runs: a child, a question to a human, a session of tools. */
 function dependents(documents: Documents): Dependents {
-  const opened = (spec: CollectionSpec) => new FirstUse(() => documents.collection<StoredDocument>(spec));
+  const opened = (spec: CollectionSpec) => new Lazy(() => documents.collection<StoredDocument>(spec));
   const [executions, approvals, sessions] = [opened(EXECUTIONS), opened(APPROVALS), opened(TOOL_SESSIONS)];
   return async (tenant, addresses) => {
     const needed = new Set<Address>();
     /** Adds those of a kind that a document with `status` names in `field`. */
-    const add = async (kind: string, all: FirstUse<Collection<StoredDocument>>, field: string, status: Condition) => {
+    const add = async (kind: string, all: Lazy<Collection<StoredDocument>>, field: string, status: Condition) => {
       const runs = new Map(
         addresses.flatMap((address) => (kindOf(address) === kind ? [[idOf(address), address]] : [])),
       );

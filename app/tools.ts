@@ -13,7 +13,7 @@ import type { Blobs } from '../runtime/blobs.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { TargetGates } from '../runtime/effects/target-gates.ts';
 import { SYSTEM_TENANT } from '../runtime/identity.ts';
-import { FirstUse } from '../runtime/one-at-a-time.ts';
+import { Lazy } from '../runtime/kit/lazy.ts';
 import type { Random } from '../runtime/random.ts';
 import type { RateLimits } from '../runtime/rate-limits.ts';
 import type { Secrets, TierLimits } from '../security/api.ts';
@@ -90,7 +90,7 @@ export function openTools(world: ToolsWorld) {
 
 /** Its libraries are loaded when a page is first asked for: an idle node does not carry them. */
 function webAtFirstUse(parts: WebParts): Web & { close(): Promise<void> } {
-  const web = new FirstUse(async () => {
+  const web = new Lazy(async () => {
     const { createWeb } = await import('../effects/web/web.ts');
     return createWeb(parts);
   });

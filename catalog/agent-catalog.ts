@@ -5,7 +5,7 @@ import { type Page, shownPage } from '../runtime/documents/pages.ts';
 import type { Collection, Documents } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
-import { OneAtATimePerKey } from '../runtime/one-at-a-time.ts';
+import { OneAtATimePerKey } from '../runtime/kit/queues.ts';
 import type { Random } from '../runtime/random.ts';
 import { AGENT_EVENTS, AGENT_MANIFESTS, AGENTS } from './agent-record.ts';
 import { AgentsWithoutScopes } from './agents-without-scopes.ts';

@@ -1,7 +1,7 @@
 import type { Problem } from '../manifests/schema-problems.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
-import { OneAtATimePerKey } from '../runtime/one-at-a-time.ts';
+import { OneAtATimePerKey } from '../runtime/kit/queues.ts';
 
 /** Changes of one kind in one tenant: `version` counts them. */
 interface ChangeRecord extends StoredDocument {

@@ -1,6 +1,7 @@
-import type { Address, Partition } from './address.ts';
+import { z } from 'zod';
+import { type Address, type Partition, parseAddress } from './address.ts';
 import type { Identity } from './identity.ts';
-import type { Json } from './json.ts';
+import { type Json, jsonField } from './json.ts';
 
 /** A message on its way into a mailbox. */
 export interface Delivery {
@@ -65,3 +66,21 @@ export interface Message {
 export type Reply =
   | { readonly ok: true; readonly value: Json }
   | { readonly ok: false; readonly code: string; readonly message: string; readonly details?: Json };
+
+/** Asks an actor to send a message when it has ended: the receiver, the type of the message, and a context it returns unchanged. */
+export const Notify = z.object({
+  to: z.custom<Address>((value) => {
+    if (typeof value !== 'string') return false;
+    try {
+      parseAddress(value);
+      return true;
+    } catch {
+      return false;
+    }
+  }, 'expected an address kind/tenant/id'),
+  /** Message type for the receiver. */
+  as: z.string().min(1).max(100),
+  context: jsonField,
+});
+
+export type Notify = z.output<typeof Notify>;

@@ -1,5 +1,5 @@
 import type { Agent } from 'undici';
-import { FirstUse } from '../runtime/one-at-a-time.ts';
+import { Lazy } from '../runtime/kit/lazy.ts';
 
 interface Http {
   readonly agent: Agent;
@@ -8,10 +8,10 @@ interface Http {
 
 /** Connections of one client, with their library: loaded at the first call, so that a node that makes none does not carry it. */
 export class LazyHttp {
-  readonly #http: FirstUse<Http>;
+  readonly #http: Lazy<Http>;
 
   constructor(options: Agent.Options) {
-    this.#http = new FirstUse(async () => {
+    this.#http = new Lazy(async () => {
       const { Agent, request } = await import('undici');
       return { agent: new Agent(options), request };
     });

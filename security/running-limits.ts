@@ -2,7 +2,7 @@ import type { NodeRateLimits } from '../manifests/node/rate-limits.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
-import { OneAtATimePerKey } from '../runtime/one-at-a-time.ts';
+import { OneAtATimePerKey } from '../runtime/kit/queues.ts';
 import type { Principal, RunningLimits, StartedKind } from './api.ts';
 import { countBound, type OverridesOf, type RunningCounts, subjectKey } from './rate-bounds.ts';
 

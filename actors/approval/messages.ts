@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Identity } from '../../runtime/identity.ts';
 import { jsonField } from '../../runtime/json.ts';
-import { Notify } from '../../runtime/one-at-a-time.ts';
+import { Notify } from '../../runtime/message.ts';
 
 /** Opens an approval; the workflow hears `ApprovalOpened`, `ApprovalAnswered` or `ApprovalExpired` under `notify.as`. */
 export const Ask = z.object({

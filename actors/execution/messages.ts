@@ -5,7 +5,7 @@ import type { Turn } from '../../runtime/define-actor.ts';
 import { EffectProgress, EffectResult } from '../../runtime/effect.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { type Json, type JsonObject, jsonField } from '../../runtime/json.ts';
-import { Notify } from '../../runtime/one-at-a-time.ts';
+import { Notify } from '../../runtime/message.ts';
 import { PanelConcluded } from '../judge-panel/messages.ts';
 import type { executionEvents } from './events.ts';
 import { Said } from './inner-loop/state.ts';

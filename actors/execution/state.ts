@@ -3,7 +3,7 @@ import type { ToolSubject } from '../../manifests/tool/call.ts';
 import { ToolGrant } from '../../manifests/tool/scope.ts';
 import { Identity } from '../../runtime/identity.ts';
 import { type JsonObject, jsonField, parsedOnce } from '../../runtime/json.ts';
-import { Notify } from '../../runtime/one-at-a-time.ts';
+import { Notify } from '../../runtime/message.ts';
 import { CallInDoubt, Loop, ToolHistory } from './inner-loop/state.ts';
 import { Hint, MemoryWait } from './memory/state.ts';
 import { ExecutionPlan, Mounts } from './plan.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { EffectResult } from '../../runtime/effect.ts';
 import { Identity } from '../../runtime/identity.ts';
 import { jsonField, jsonObjectField } from '../../runtime/json.ts';
-import { Notify } from '../../runtime/one-at-a-time.ts';
+import { Notify } from '../../runtime/message.ts';
 import { ExecutionUpdate } from '../execution/update.ts';
 
 const fraction = z.number().min(0).max(1);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import type { Turn } from '../../runtime/define-actor.ts';
 import { jsonField } from '../../runtime/json.ts';
-import { Notify } from '../../runtime/one-at-a-time.ts';
+import { Notify } from '../../runtime/message.ts';
 import { keepHead } from '../execution/bounded-text.ts';
 import {
   ConsensusRule,

@@ -3,7 +3,7 @@ import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
 import type { Turn } from '../../runtime/define-actor.ts';
 import { EffectResult } from '../../runtime/effect.ts';
 import { jsonField, jsonObjectField } from '../../runtime/json.ts';
-import { Notify } from '../../runtime/one-at-a-time.ts';
+import { Notify } from '../../runtime/message.ts';
 import { ApprovalUpdate } from '../approval/messages.ts';
 import { ExecutionUpdate } from '../execution/update.ts';
 import { PanelConcluded } from '../judge-panel/messages.ts';

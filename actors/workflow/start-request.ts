@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { Json, JsonObject } from '../../runtime/json.ts';
-import type { Notify } from '../../runtime/one-at-a-time.ts';
+import type { Notify } from '../../runtime/message.ts';
 import { LIMITS } from './limits.ts';
 
 export interface AncestryProblem {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { KnownVolume } from '../../manifests/metadata.ts';
 import { Identity } from '../../runtime/identity.ts';
 import { jsonField, jsonObjectField } from '../../runtime/json.ts';
-import { Notify } from '../../runtime/one-at-a-time.ts';
+import { Notify } from '../../runtime/message.ts';
 import { Ancestor, manifestField } from './messages.ts';
 import { IntentPipeline } from './start-request.ts';
 

@@ -3,7 +3,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { type Page, pageOf, shownPage } from '../../runtime/documents/pages.ts';
 import type { Collection, Documents } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { OneAtATimePerKey } from '../../runtime/one-at-a-time.ts';
+import { OneAtATimePerKey } from '../../runtime/kit/queues.ts';
 import type {
   LearnedPattern,
   NewPattern,

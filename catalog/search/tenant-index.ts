@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../../runtime/clock.ts';
-import { OneAtATime } from '../../runtime/one-at-a-time.ts';
+import { OneAtATime } from '../../runtime/kit/queues.ts';
 import type { CatalogRecord } from '../store/record.ts';
 import { byIds, entryOf, type SearchEntry, type Sources, tellingText } from './entry.ts';
 import type { EntryVectors } from './entry-vectors.ts';

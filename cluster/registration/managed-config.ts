@@ -10,7 +10,7 @@ import {
 import type { Problem } from '../../manifests/schema-problems.ts';
 import type { SyncConfigResponse } from '../../proto/gen/svc/cluster/v1/cluster.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
-import { OneAtATime } from '../../runtime/one-at-a-time.ts';
+import { OneAtATime } from '../../runtime/kit/queues.ts';
 
 type Log = (fields: Readonly<Record<string, unknown>>, message: string) => void;
 

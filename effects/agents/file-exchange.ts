@@ -2,7 +2,7 @@ import { watch } from 'node:fs';
 import { lstat, opendir } from 'node:fs/promises';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { pause } from '../../runtime/one-at-a-time.ts';
+import { sleep } from '../../runtime/kit/waits.ts';
 import { type GatewayAnswer, type GatewayHandler, gatewayProblem, gatewayRequestOf } from './bootstrap/api.ts';
 import { readShellRequest, shellAnswer, shellProblem } from './bootstrap/shell-api.ts';
 import { ExchangeDirectory, type Found } from './exchange-directory.ts';
@@ -160,7 +160,7 @@ async function watchQuota(
   { signal, clock = systemClock }: { readonly signal: AbortSignal; readonly clock?: Clock | undefined },
 ): Promise<void> {
   while (!signal.aborted) {
-    await pause(clock, quota.everyMs, signal);
+    await sleep(clock, quota.everyMs, signal);
     if (!signal.aborted && (await isOver(path, quota))) {
       const text = `the agent left more than ${quota.bytes} bytes or ${quota.entries} files in its exchange directory`;
       throw new SvcError('quota_exceeded', text);

@@ -2,7 +2,7 @@ import Docker from 'dockerode';
 import { z } from 'zod';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { pause } from '../../runtime/one-at-a-time.ts';
+import { sleep } from '../../runtime/kit/waits.ts';
 import { type EngineLocation, isUnreachable, nameOf } from './engine-error.ts';
 
 export interface EngineOptions {
@@ -104,7 +104,7 @@ export class ContainerEngine {
 
   /** Resolves early when the signal aborts. */
   pause(delayMs: number, signal: AbortSignal): Promise<void> {
-    return pause(this.#clock, delayMs, signal);
+    return sleep(this.#clock, delayMs, signal);
   }
 }
 

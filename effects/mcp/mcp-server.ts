@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
-import { pause } from '../../runtime/one-at-a-time.ts';
+import { sleep } from '../../runtime/kit/waits.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Secrets } from '../../security/api.ts';
 import type { GroupWatch } from '../programs/group-watch.ts';
@@ -61,9 +61,9 @@ export class McpServer {
   /** Waits a while for a first start and for a list that is being read again. */
   async tools(): Promise<readonly McpTool[]> {
     const { clock, limits } = this.#parts;
-    await Promise.race([this.#first.promise, pause(clock, limits.firstToolsMs, this.#closing.signal)]);
+    await Promise.race([this.#first.promise, sleep(clock, limits.firstToolsMs, this.#closing.signal)]);
     if (this.#refreshing !== null) {
-      await Promise.race([this.#refreshing, pause(clock, limits.firstToolsMs, this.#closing.signal)]);
+      await Promise.race([this.#refreshing, sleep(clock, limits.firstToolsMs, this.#closing.signal)]);
     }
     return this.#status === 'ready' ? this.#tools : [];
   }
@@ -115,7 +115,7 @@ export class McpServer {
       this.#status = 'restarting';
       this.#error = why;
       log.warn({ server: settings.name, reason: why, again_in_ms: Math.round(pauseMs) }, 'MCP server is down');
-      await pause(clock, pauseMs, this.#closing.signal);
+      await sleep(clock, pauseMs, this.#closing.signal);
       this.#restarts += 1;
     }
   }
@@ -172,7 +172,7 @@ export class McpServer {
       await this.#readTools(this.#connection).catch((error: unknown) =>
         log.warn({ server: settings.name, reason: toSvcError(error).message }, 'MCP server: its tools cannot be read'),
       );
-      if (this.#stale) await pause(clock, limits.refreshMs, this.#closing.signal);
+      if (this.#stale) await sleep(clock, limits.refreshMs, this.#closing.signal);
     }
   }
 
@@ -196,7 +196,7 @@ export class McpServer {
     let failingSince: number | null = null;
     for (;;) {
       const soonS = failingSince === null ? interval_seconds : Math.min(interval_seconds, timeout_seconds);
-      await pause(clock, soonS * 1_000, ended);
+      await sleep(clock, soonS * 1_000, ended);
       if (ended.aborted) return '';
       const failure = await this.#check(connection);
       if (failure === null) {

@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { compileRe2 } from '../../manifests/re2.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { pause } from '../../runtime/one-at-a-time.ts';
+import { sleep } from '../../runtime/kit/waits.ts';
 import { ModelFailure } from './call.ts';
 import type { ModelCall, ModelSource } from './source.ts';
 import { FINISH_REASONS, type ModelPart } from './targets.ts';
@@ -87,7 +87,7 @@ async function* speak(reply: ScriptReply, call: ModelCall, clock: Clock): AsyncG
 }
 
 async function wait(delayMs: number, call: ModelCall, clock: Clock): Promise<void> {
-  await pause(clock, delayMs, call.signal);
+  await sleep(clock, delayMs, call.signal);
   if (call.signal.aborted) throw new ModelFailure('busy', 'the call was ended');
 }
 

@@ -3,7 +3,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { EffectContext } from '../../runtime/effect.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
-import { pause } from '../../runtime/one-at-a-time.ts';
+import { sleep } from '../../runtime/kit/waits.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Secrets } from '../../security/api.ts';
 import { ModelFailure, type ModelInput, type ToolCall } from './call.ts';
@@ -49,7 +49,7 @@ export async function askTarget(
       if (failure.kind === 'refused' || sender?.sent || tryNumber > selection.max_retries) throw failure;
       const waitMs = backoffMs(selection.retry_delay_ms, tryNumber, failure.retryAfterMs, tools.random);
       if (clock.monotonic() + waitMs >= dueAt) throw failure;
-      await pause(clock, waitMs, context.signal);
+      await sleep(clock, waitMs, context.signal);
       throwIfCancelled(context, sender);
     } finally {
       patience.end();

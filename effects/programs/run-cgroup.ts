@@ -5,7 +5,7 @@ import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { FirstUse } from '../../runtime/one-at-a-time.ts';
+import { Lazy } from '../../runtime/kit/lazy.ts';
 import { signal } from './process-table.ts';
 
 const run = promisify(execFile);
@@ -75,7 +75,7 @@ function textOf(file: string): string {
   }
 }
 
-const ofThisNode = new FirstUse(openRunCgroups);
+const ofThisNode = new Lazy(openRunCgroups);
 
 /** Those of this node, found out by using one once; null where it may not, and the watch alone bounds its runs. */
 export const runCgroups = (): Promise<RunCgroups | null> => ofThisNode.get();

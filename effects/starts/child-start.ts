@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineEffect, type EffectContext, type EffectHandler } from '../../runtime/effect.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { Identity } from '../../runtime/identity.ts';
-import { Notify } from '../../runtime/one-at-a-time.ts';
+import { Notify } from '../../runtime/message.ts';
 
 /** What the starts of agents and workflows have in common. */
 const childFields = {

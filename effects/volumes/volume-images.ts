@@ -3,7 +3,7 @@ import { mkdir, open, readFile, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { SvcError } from '../../runtime/errors.ts';
-import { OneAtATimePerKey } from '../../runtime/one-at-a-time.ts';
+import { OneAtATimePerKey } from '../../runtime/kit/queues.ts';
 
 const run = promisify(execFile);
 

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, open, rename, rm } from 'node:fs/promises';
 import { SvcError } from '../../runtime/errors.ts';
-import { OneAtATimePerKey } from '../../runtime/one-at-a-time.ts';
+import { OneAtATimePerKey } from '../../runtime/kit/queues.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { VolumeFiles } from './api.ts';
 import { systemCode } from './file-failure.ts';

@@ -2,7 +2,7 @@ import { type Agent, request } from 'undici';
 import { ZodError, z } from 'zod';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { pause } from '../../runtime/one-at-a-time.ts';
+import { sleep } from '../../runtime/kit/waits.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { SearchResult } from './api.ts';
 import { readBody } from './body.ts';
@@ -57,7 +57,7 @@ export async function searchWeb(
       if (failure.row.kind !== 'retry' || attempt === MOST_ATTEMPTS) throw failure;
     }
     const fullMs = BACKOFF_MS * 2 ** (attempt - 1);
-    await pause(parts.clock, fullMs * (0.5 + parts.random.fraction() / 2), signal);
+    await sleep(parts.clock, fullMs * (0.5 + parts.random.fraction() / 2), signal);
   }
 }
 

@@ -1,8 +1,8 @@
 import type { Lease } from '../actor-store.ts';
 import { isSharedLog, type Log, type Partition, type SharedLog } from '../address.ts';
 import { SvcError, toSvcError } from '../errors.ts';
+import { allDone } from '../kit/queues.ts';
 import type { SharedLogs } from '../leases.ts';
-import { allDone } from '../one-at-a-time.ts';
 import type { Committed } from './commit-turns.ts';
 import type { KernelParts } from './kernel-parts.ts';
 import type { LeaseTaking } from './lease-taking.ts';

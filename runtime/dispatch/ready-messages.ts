@@ -1,7 +1,7 @@
 import type { Address, Partition } from '../address.ts';
 import { SvcError } from '../errors.ts';
+import { WaitBudget } from '../kit/waits.ts';
 import type { MailboxEntry, Message } from '../message.ts';
-import { Patience } from '../one-at-a-time.ts';
 import { decodeEntry, isReadable, loadResidents, setAside } from '../turns/loading.ts';
 import { isAside } from '../turns/payload.ts';
 import type { Resident, Work } from '../turns/work.ts';
@@ -39,7 +39,7 @@ const PATIENCE_MS = 5;
 /** Decodes messages and loads their actors. */
 export async function readyMessages(parts: KernelParts, asked: MessagesToReady): Promise<ReadyMessages> {
   const { entries, works, slow } = asked;
-  const patience = slow === null ? null : new Patience(parts.clock, PATIENCE_MS);
+  const patience = slow === null ? null : new WaitBudget(parts.clock, PATIENCE_MS);
   try {
     const messages = await decodeAll(parts, asked, patience);
     const waiting = slow === null ? new Map<number, string>() : findWaiting(asked, slow, messages);
@@ -72,7 +72,7 @@ export async function readyMessages(parts: KernelParts, asked: MessagesToReady):
 async function decodeAll(
   { payloads }: KernelParts,
   { entries, slow }: MessagesToReady,
-  patience: Patience | null,
+  patience: WaitBudget | null,
 ): Promise<(Message | SvcError | null)[]> {
   const messages: (Message | SvcError | null)[] = [];
   const reading: Promise<void>[] = [];

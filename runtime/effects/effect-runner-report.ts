@@ -3,8 +3,8 @@ import type { EffectProgress, EffectResult } from '../effect.ts';
 import type { EffectJob } from '../effect-queue.ts';
 import { ERRORS, SvcError, toSvcError } from '../errors.ts';
 import type { Json } from '../json.ts';
+import { sleep } from '../kit/waits.ts';
 import type { Delivery } from '../message.ts';
-import { pause } from '../one-at-a-time.ts';
 import type { Random } from '../random.ts';
 import type { EffectEnvelope } from './effect-envelope.ts';
 import type { RunnerSettings } from './effect-runner-claim.ts';
@@ -131,7 +131,7 @@ export async function persist<T>(
       return await call();
     } catch (error) {
       if (giveUp.aborted || !(error instanceof SvcError) || error.code !== 'unavailable') throw error;
-      await pause(clock, delayMs * (0.5 + random.fraction() / 2), giveUp);
+      await sleep(clock, delayMs * (0.5 + random.fraction() / 2), giveUp);
     }
   }
 }

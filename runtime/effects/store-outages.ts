@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { OwnStore } from '../errors.ts';
-import { pause } from '../one-at-a-time.ts';
+import { sleep } from '../kit/waits.ts';
 import type { Random } from '../random.ts';
 
 /** Asks a store for something small; rejects while it is away. */
@@ -45,7 +45,7 @@ export class StoreOutages {
   async wait(store: OwnStore, tries: number, signal: AbortSignal): Promise<void> {
     const { clock, random, probes } = this.#parts;
     const longestMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(tries, 10));
-    await pause(clock, longestMs * (0.5 + random.fraction() / 2), signal);
+    await sleep(clock, longestMs * (0.5 + random.fraction() / 2), signal);
     const probe = probes[store];
     if (probe === undefined || signal.aborted) return;
     const outage = this.#outageOf(store, probe);
@@ -79,7 +79,7 @@ export class StoreOutages {
         if (!wasAway) onOutage(store, 'away');
         wasAway = true;
       }
-      await pause(clock, pauseMs * (0.5 + random.fraction() / 2), unwatched);
+      await sleep(clock, pauseMs * (0.5 + random.fraction() / 2), unwatched);
     }
     if (wasAway && !unwatched.aborted) onOutage(store, 'back');
   }

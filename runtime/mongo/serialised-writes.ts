@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Collection } from 'mongodb';
 import { SvcError } from '../errors.ts';
-import { OneAtATimePerKey } from '../one-at-a-time.ts';
+import { OneAtATimePerKey } from '../kit/queues.ts';
 import { isDuplicate } from './failures.ts';
 import type { Row, Rows } from './session.ts';
 import { conflict, refusedPositions, storedVersion, type VersionedWrites } from './versioned-writes.ts';

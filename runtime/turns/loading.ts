@@ -2,8 +2,8 @@ import type { ActorStore } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 import { type ActorDefinition, isArchived, type Registry } from '../define-actor.ts';
 import { SvcError, toSvcError } from '../errors.ts';
+import type { WaitBudget } from '../kit/waits.ts';
 import type { MailboxEntry, Message } from '../message.ts';
-import type { Patience } from '../one-at-a-time.ts';
 import type { Archive } from '../projection/archive.ts';
 import type { ActorCache } from './actor-cache.ts';
 import { decodeMessage, decodeMessageText } from './codec.ts';
@@ -52,7 +52,7 @@ export async function loadResidents(
   parts: LoadingParts,
   actors: ReadonlyMap<Address, Partition>,
   isNew: ReadonlySet<Address>,
-  patience: Patience | null,
+  patience: WaitBudget | null,
 ): Promise<Loaded> {
   const { store, registry, cache } = parts;
   const residents = new Map<Address, Resident | SvcError>();

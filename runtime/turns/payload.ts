@@ -3,7 +3,7 @@ import { type Blobs, INLINE_LIMIT_BYTES, PAYLOAD_LIMIT_BYTES } from '../blobs.ts
 import type { Clock } from '../clock.ts';
 import { ownerPart } from '../documents/blob-reference.ts';
 import { SvcError, toSvcError } from '../errors.ts';
-import { Patience } from '../one-at-a-time.ts';
+import { WaitBudget } from '../kit/waits.ts';
 
 /**
  * Keeps what is stored in the actor store small (K7): text over 64 KiB goes to Blobs and a reference
@@ -85,13 +85,13 @@ const PATIENCE_MS = 20;
 /** The large payloads that one batch stores aside: whose they are, and whether that takes too long. */
 export class StoringAside {
   readonly payloads: Payloads;
-  readonly #patience: Patience;
+  readonly #patience: WaitBudget;
   readonly #actors = new Set<Address>();
   readonly #owned: { readonly actor: Address; readonly stored: Promise<string> }[] = [];
   readonly #first = Promise.withResolvers<void>();
 
   constructor(payloads: Payloads, clock: Pick<Clock, 'after'>) {
-    this.#patience = new Patience(clock, PATIENCE_MS);
+    this.#patience = new WaitBudget(clock, PATIENCE_MS);
     this.payloads = {
       ...payloads,
       pack: (actor, text) => this.#note(actor, payloads.pack(actor, text)),

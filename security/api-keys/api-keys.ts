@@ -3,7 +3,7 @@ import { pageOf, shownPage } from '../../runtime/documents/pages.ts';
 import type { Collection, Documents, Query } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
-import { OneAtATimePerKey } from '../../runtime/one-at-a-time.ts';
+import { OneAtATimePerKey } from '../../runtime/kit/queues.ts';
 import type { Random } from '../../runtime/random.ts';
 import { allows } from '../tenant.ts';
 import type { ApiKeys, KeyVerifier } from './api.ts';

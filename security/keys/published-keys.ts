@@ -5,7 +5,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, CollectionSpec, Documents } from '../../runtime/documents.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
-import { FirstUse } from '../../runtime/one-at-a-time.ts';
+import { Lazy } from '../../runtime/kit/lazy.ts';
 
 const MIN_MODULUS_BITS = 2_048;
 
@@ -132,7 +132,7 @@ export function createPublishedKeys(options: PublishedKeysOptions): PublishedKey
 }
 
 class DocumentKeys implements PublishedKeys {
-  readonly #collection: FirstUse<Collection<KeyDocument>>;
+  readonly #collection: Lazy<Collection<KeyDocument>>;
   readonly #clock: Clock;
   #known: ReadonlyMap<string, KnownKey> = new Map();
   readonly #said = new Map<string, number>();
@@ -142,7 +142,7 @@ class DocumentKeys implements PublishedKeys {
   #waiting = 0;
 
   constructor({ documents, clock }: PublishedKeysOptions) {
-    this.#collection = new FirstUse(() => documents.collection(KEYS));
+    this.#collection = new Lazy(() => documents.collection(KEYS));
     this.#clock = clock;
   }
 

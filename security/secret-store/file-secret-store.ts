@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
-import { OneAtATime } from '../../runtime/one-at-a-time.ts';
+import { OneAtATime } from '../../runtime/kit/queues.ts';
 import type { SecretStore } from '../api.ts';
 import { ADMIN_ROLE, allows, isTenantSlug } from '../tenant.ts';
 import { dropDrafts } from './record-file.ts';

@@ -1,5 +1,5 @@
 import { SvcError } from '../../runtime/errors.ts';
-import { FirstUse } from '../../runtime/one-at-a-time.ts';
+import { Lazy } from '../../runtime/kit/lazy.ts';
 import type { Listing } from '../discovery/tools.ts';
 import type { Tool } from '../tool.ts';
 import { MANAGEMENT_CONTRACTS } from './contracts.ts';
@@ -7,7 +7,7 @@ import type { LateManagement } from './ports.ts';
 
 /** The management tools, whose handlers are loaded when one is first called: an idle node does not carry them. */
 export function lateManagementTools(late: LateManagement, listing: Listing): Tool[] {
-  const handlers = new FirstUse(async () => {
+  const handlers = new Lazy(async () => {
     const { managementTools } = await import('./tools.ts');
     return new Map(managementTools(late, listing).map((tool) => [tool.contract.name, tool]));
   });

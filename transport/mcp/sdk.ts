@@ -1,9 +1,9 @@
-import { FirstUse } from '../../runtime/one-at-a-time.ts';
+import { Lazy } from '../../runtime/kit/lazy.ts';
 
 /** The official SDK, loaded with the first request: a node nobody asks over MCP does not pay for it. */
 export const loadSdk = (): Promise<McpSdk> => sdk.get();
 
-const sdk = new FirstUse(load);
+const sdk = new Lazy(load);
 
 async function load() {
   const [server, http, types, validation] = await Promise.all([

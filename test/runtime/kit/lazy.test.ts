@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { FirstUse } from '../../runtime/one-at-a-time.ts';
+import { Lazy } from '../../../runtime/kit/lazy.ts';
 
 /** Each making ends when the test says how. */
 function makings() {
   const begun: PromiseWithResolvers<string>[] = [];
-  const value = new FirstUse<string>(() => {
+  const value = new Lazy<string>(() => {
     const making = Promise.withResolvers<string>();
     begun.push(making);
     return making.promise;
@@ -50,7 +50,7 @@ describe('a value made at first use', () => {
 
   test('is tried again after a maker that throws at once', async () => {
     let calls = 0;
-    const value = new FirstUse<number>(() => {
+    const value = new Lazy<number>(() => {
       calls += 1;
       if (calls === 1) throw new Error('at once');
       return Promise.resolve(calls);

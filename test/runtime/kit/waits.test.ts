@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { describe, test } from 'node:test';
-import { pause } from '../../runtime/one-at-a-time.ts';
+import { sleep } from '../../../runtime/kit/waits.ts';
 
 /** Time passes when the test says so. */
 function handClock() {
@@ -19,7 +19,7 @@ describe('a pause', () => {
   test('ends when its time is over, and leaves nothing at the signal', async () => {
     const clock = handClock();
     const { signal } = new AbortController();
-    const paused = pause(clock, 1_000, signal);
+    const paused = sleep(clock, 1_000, signal);
     assert.equal(getEventListeners(signal, 'abort').length, 1);
     for (const call of clock.due) call();
     await paused;
@@ -30,11 +30,11 @@ describe('a pause', () => {
   test('ends at once when the signal is aborted, meanwhile or before, and leaves no timer', async () => {
     const clock = handClock();
     const stop = new AbortController();
-    const paused = pause(clock, 1_000, stop.signal);
+    const paused = sleep(clock, 1_000, stop.signal);
     stop.abort();
     await paused;
     assert.equal(clock.due.size, 0);
-    await pause(clock, 1_000, stop.signal);
+    await sleep(clock, 1_000, stop.signal);
     assert.equal(clock.due.size, 0);
   });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { OneAtATime, OneAtATimePerKey } from '../../runtime/one-at-a-time.ts';
+import { OneAtATime, OneAtATimePerKey } from '../../../runtime/kit/queues.ts';
 
 /** Work that ends when the test says so, and what began so far. */
 function slowWork() {

@@ -1,0 +1,58 @@
+import type { Clock } from '../clock.ts';
+import type { Random } from '../random.ts';
+
+type Timers = Pick<Clock, 'after'>;
+
+/** Resolves after the delay, or as soon as the signal is aborted. Never rejects. */
+export function sleep(clock: Timers, delayMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted === true) return resolve();
+    const end = (): void => {
+      cancel();
+      signal?.removeEventListener('abort', end);
+      resolve();
+    };
+    const cancel = clock.after(delayMs, end);
+    signal?.addEventListener('abort', end, { once: true });
+  });
+}
+
+/** Resolves when the work has ended or the time is over, whichever is first. Rejects when the work fails in time. */
+export async function within(clock: Timers, limitMs: number, work: Promise<unknown>): Promise<void> {
+  const late = Promise.withResolvers<void>();
+  const cancel = clock.after(limitMs, late.resolve);
+  await Promise.race([work, late.promise]).finally(cancel);
+}
+
+/** Exponential backoff: `firstMs` after no failure, twice that after each further one, `mostMs` at most. */
+export const backoffMs = (failures: number, firstMs: number, mostMs: number): number =>
+  Math.min(mostMs, firstMs * 2 ** Math.min(failures, 60));
+
+/** Half of the delay is random, so that many callers do not come back in the same moment. */
+export const jittered = (delayMs: number, random: Pick<Random, 'fraction'>): number =>
+  delayMs * (0.5 + random.fraction() / 2);
+
+/** Waits for work under way; all its waits together last no longer than a fixed time. */
+export class WaitBudget {
+  readonly #clock: Timers;
+  readonly #ms: number;
+  readonly #over = Promise.withResolvers<void>();
+  #cancel: (() => void) | null = null;
+
+  constructor(clock: Timers, ms: number) {
+    this.#clock = clock;
+    this.#ms = ms;
+  }
+
+  /** Resolves when all work has settled or the budget is used up. The first call starts the time. */
+  async for(work: readonly Promise<unknown>[]): Promise<void> {
+    if (work.length === 0) return;
+    this.#cancel ??= this.#clock.after(this.#ms, this.#over.resolve);
+    await Promise.race([Promise.allSettled(work), this.#over.promise]);
+  }
+
+  /** Cancels the timer. */
+  end(): void {
+    this.#cancel?.();
+  }
+}
