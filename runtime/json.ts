@@ -16,6 +16,19 @@ export const jsonObjectField = z.custom<JsonObject>(
   'expected an object',
 );
 
+/** The value as JSON: members that are undefined are dropped, dates become text. */
+export function plainJson(value: unknown): Json {
+  const plain: Json = JSON.parse(JSON.stringify(value));
+  return plain;
+}
+
+/** As `plainJson`, for a value that is an object in JSON. */
+export function plainObject(value: object): JsonObject {
+  const plain = plainJson(value);
+  if (plain === null || typeof plain !== 'object' || Array.isArray(plain)) throw new Error('expected an object');
+  return plain;
+}
+
 /**
  * A large part of a state that is set once and carried along: it is checked when it is new to this process (made by a
  * turn, or read from the store), and not walked again at every turn that keeps the very same object. States are never

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { addressOf } from '../address.ts';
 import type { ActorClient, CallOptions } from '../client.ts';
 import { type Answered, answerOf, type Schemas } from '../define-actor.ts';
-import { type Json, jsonField } from '../json.ts';
+import { jsonField, plainJson } from '../json.ts';
 
 /** A payload may be left out where an empty one fits. */
 type Arguments<Payload> =
@@ -40,16 +40,13 @@ export function actorHandle<Messages extends Schemas>(
   for (const [type, schema] of Object.entries(messages)) {
     const answer = answerOf(schema);
     calls[type] = async (payload = {}, options = {}) => {
-      const body = plainJson(payload);
+      const body = jsonField.parse(plainJson(payload));
       if (answer === undefined) return client.tell(address, type, body, options);
       return answer.parse(await client.ask(address, type, body, options));
     };
   }
   return isHandle(calls, messages) ? calls : unmade(kind);
 }
-
-/** Payloads may hold what JSON writes as text, such as dates; `undefined` members are left out. */
-const plainJson = (payload: unknown): Json => jsonField.parse(JSON.parse(JSON.stringify(payload)));
 
 const isHandle = <Messages extends Schemas>(calls: object, messages: Messages): calls is ActorHandle<Messages> =>
   Object.keys(messages).every((type) => Object.hasOwn(calls, type));

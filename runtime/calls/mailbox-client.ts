@@ -13,6 +13,7 @@ import type { Clock } from '../clock.ts';
 import { isArchived, type Registry, type Schemas } from '../define-actor.ts';
 import { isErrorCode, SvcError, toSvcError } from '../errors.ts';
 import type { Json } from '../json.ts';
+import { backoffMs, jittered, sleep } from '../kit/waits.ts';
 import type { Locator } from '../locator.ts';
 import type { Message, Reply } from '../message.ts';
 import type { Archive } from '../projection/archive.ts';
@@ -193,7 +194,7 @@ export class MailboxClient implements ActorClient {
     const body = typeof packed === 'string' ? packed : await packed;
     const deliveries = [{ id: message.id, to: message.to, body, fresh: message.fresh === true }];
     const sentAt = clock.monotonic();
-    const taken = await this.#patiently(deadline, signal, async () => {
+    const taken = await this.#retry(deadline, signal, async () => {
       const ageMs = clock.monotonic() - sentAt;
       const [outcome] = await store.append(partition, deliveries, mailboxBound, ageMs);
       if (outcome === undefined) throw new SvcError('internal', 'the store answered nothing');
@@ -210,14 +211,14 @@ export class MailboxClient implements ActorClient {
   }
 
   #locate(to: Address, deadline: number, signal: AbortSignal | undefined): Promise<Partition> {
-    return this.#patiently(deadline, signal, () => this.#parts.locator.locate(to));
+    return this.#retry(deadline, signal, () => this.#parts.locator.locate(to));
   }
 
   /**
    * Repeats a call of the store while it is not reachable, up to the deadline. A store that says when to come back was
    * reached: the caller hears that soon, and may come back then.
    */
-  async #patiently<T>(deadline: number, signal: AbortSignal | undefined, call: () => Promise<T>): Promise<T> {
+  async #retry<T>(deadline: number, signal: AbortSignal | undefined, call: () => Promise<T>): Promise<T> {
     const { clock, random } = this.#parts;
     const refusedUntil = Math.min(deadline, clock.monotonic() + REFUSED_MS);
     for (let attempt = 0; ; attempt += 1) {
@@ -225,10 +226,11 @@ export class MailboxClient implements ActorClient {
         return await call();
       } catch (thrown) {
         const error = toSvcError(thrown);
-        const delayMs = Math.min(20 * 2 ** attempt, 1_000) * (0.5 + random.fraction() / 2);
+        const delayMs = jittered(backoffMs(attempt, 20, 1_000), random);
         const until = error.retryAfterMs === undefined ? deadline : refusedUntil;
         if (error.code !== 'unavailable' || clock.monotonic() + delayMs > until) throw thrown;
-        await nap(clock, delayMs, signal);
+        await sleep(clock, delayMs, signal);
+        if (signal?.aborted === true) throw new SvcError('cancelled', 'the caller gave up');
       }
     }
   }
@@ -246,23 +248,4 @@ function toDetail(value: Json): { path?: string; message: string }[] {
   if (value === null || typeof value !== 'object' || Array.isArray(value) || typeof value.message !== 'string')
     return [];
   return [{ message: value.message, ...(typeof value.path === 'string' ? { path: value.path } : {}) }];
-}
-
-/** Resolves after the delay; rejects `cancelled` when the caller gives up before. */
-async function nap(clock: Clock, delayMs: number, signal: AbortSignal | undefined): Promise<void> {
-  let end = (): void => {};
-  try {
-    await new Promise<void>((resolve, reject) => {
-      const giveUp = (): void => reject(new SvcError('cancelled', 'the caller gave up'));
-      const disarm = clock.after(delayMs, resolve);
-      end = () => {
-        disarm();
-        signal?.removeEventListener('abort', giveUp);
-      };
-      signal?.addEventListener('abort', giveUp, { once: true });
-      if (signal?.aborted === true) giveUp();
-    });
-  } finally {
-    end();
-  }
 }

@@ -2,6 +2,7 @@ import type { Commit, Lease } from '../actor-store.ts';
 import { type Address, isSharedLog, type Partition } from '../address.ts';
 import { isArchived, type Registry } from '../define-actor.ts';
 import { SvcError, toSvcError } from '../errors.ts';
+import { sleep } from '../kit/waits.ts';
 import type { Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
 import type { KernelParts } from './kernel-parts.ts';
@@ -25,7 +26,7 @@ const older = (closed: number): SvcError =>
   new SvcError('conflict', `the store lost its last writes; ${closed} actors of this partition had ended`);
 
 /** Calls `closeEnded` until the archive answers, or `isOver`. False when the lease is lost. */
-export async function closeEndedPatiently(
+export async function closeEndedWithRetry(
   parts: CloseParts & Pick<KernelParts, 'clock' | 'warn'>,
   log: LookedThrough,
   isOver: () => boolean,
@@ -39,7 +40,7 @@ export async function closeEndedPatiently(
       return closed !== null;
     } catch (thrown) {
       warn(`${log.lease.log} is not served until the archive answers`, toSvcError(thrown));
-      await new Promise<void>((resolve) => clock.after(LOOK_AGAIN_MS, resolve));
+      await sleep(clock, LOOK_AGAIN_MS);
     }
   }
   return true;

@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts';
 import type { EffectJob } from '../effect-queue.ts';
 import { fairnessPart } from '../effects/effect-envelope.ts';
 import { toSvcError } from '../errors.ts';
+import { backoffMs, sleep } from '../kit/waits.ts';
 import type { MailboxEntry } from '../message.ts';
 import type { ProjectedCommit } from '../projection/views.ts';
 import type { Batch } from '../turns/batch.ts';
@@ -72,7 +73,7 @@ export async function commitTurns(
   const starting = parts.starts.of({ ...packed.commit, ...run.cursorFrom(progress) }, packed.requests, ran);
   const { commit } = starting;
   const how = { ...parts, batchLimit: readAhead };
-  const outcome = await commitPatiently(how, commit, () => server.isOver()).catch((thrown: unknown) => {
+  const outcome = await commitWithRetry(how, commit, () => server.isOver()).catch((thrown: unknown) => {
     starting.free();
     throw thrown;
   });
@@ -129,7 +130,7 @@ const MOST_DELAY_MS = 1_000;
  * Repeats a commit whose outcome is unknown: the store recognises one that happened (actor-store.ts). When it is over
  * with the partition here, whoever holds it next finds what the store has.
  */
-async function commitPatiently(
+async function commitWithRetry(
   { store, clock, batchLimit, counts }: CommitParts,
   commit: Commit,
   isOver: () => boolean,
@@ -142,9 +143,7 @@ async function commitPatiently(
     } catch (thrown) {
       if (toSvcError(thrown).code !== 'unavailable') throw thrown;
       if (isOver()) return { kind: 'fenced' };
-      await new Promise<void>(
-        (resume) => void clock.after(Math.min(FIRST_DELAY_MS * 2 ** attempt, MOST_DELAY_MS), resume),
-      );
+      await sleep(clock, backoffMs(attempt, FIRST_DELAY_MS, MOST_DELAY_MS));
     }
   }
 }

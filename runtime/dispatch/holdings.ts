@@ -1,17 +1,9 @@
 import type { Lease } from '../actor-store.ts';
 import { isSharedLog, type Log, type Partition, partitionsOf, poolOf } from '../address.ts';
 import { SvcError, toSvcError } from '../errors.ts';
+import { SharedRuns } from '../kit/queues.ts';
 import type { Committed } from './commit-turns.ts';
-import {
-  Coalesced,
-  drained,
-  handOver,
-  LeaseAges,
-  patiently,
-  servedByOthers,
-  takeAll,
-  takeLease,
-} from './lease-taking.ts';
+import { drained, handOver, LeaseAges, logged, servedByOthers, takeAll, takeLease } from './lease-taking.ts';
 import { LogServer } from './log-server.ts';
 import { LogSharing, type LogSharingParts } from './log-sharing.ts';
 import type { Progress } from './progress.ts';
@@ -49,7 +41,7 @@ export class Holdings {
   readonly #sharing: LogSharing;
   /** How far partitions had come that this node does not serve any more. */
   readonly #served = new Map<Partition, Progress>();
-  readonly #settling = new Coalesced(() => this.#work());
+  readonly #settling = new SharedRuns(() => this.#work());
   #cancelWake: () => void = () => {};
   #cancelGather: () => void = () => {};
   #isSettleDue = false;
@@ -70,7 +62,7 @@ export class Holdings {
       lost: (server) => this.lose(server),
       doubted: (home) => this.doubt(home),
       read: () => {
-        patiently(options, 'telling the others', options.placement.freed()).catch(() => undefined);
+        logged(options, 'telling the others', options.placement.freed()).catch(() => undefined);
         this.#wakeIn(0);
       },
     });
@@ -131,7 +123,7 @@ export class Holdings {
     this.#ages.look();
     this.loseIfLate();
     if (seated.status === 'fulfilled')
-      this.#askToSettle().catch((thrown: unknown) => warn('taking and handing over failed', toSvcError(thrown)));
+      this.#settleSoon().catch((thrown: unknown) => warn('taking and handing over failed', toSvcError(thrown)));
     for (const outcome of [seated, ...extended]) if (outcome.status === 'rejected') throw outcome.reason;
     await this.#lookForLogs();
   }
@@ -167,7 +159,7 @@ export class Holdings {
   async adjust(): Promise<void> {
     if (this.#stopped) return;
     await this.#seat.ask();
-    await this.#askToSettle();
+    await this.#settleSoon();
   }
 
   /** What was not renewed for a whole TTL, by a store that is away or a process that was frozen, others may hold. */
@@ -205,16 +197,16 @@ export class Holdings {
     this.#cancelWake();
     this.#cancelGather();
     await this.#settling.idle;
-    await patiently(this.#options, 'reading shared logs', this.#disband(this.#servers.all));
-    await patiently(this.#options, 'telling the others', placement.drain());
+    await logged(this.#options, 'reading shared logs', this.#disband(this.#servers.all));
+    await logged(this.#options, 'telling the others', placement.drain());
     await this.#handOver(await servedByOthers(this.#options, this.#servers.all));
-    await patiently(this.#options, 'ending effects', last.keepServing());
+    await logged(this.#options, 'ending effects', last.keepServing());
     const left = this.#servers.all;
     await Promise.all(left.map((server) => drained(this.#options.clock, server)));
-    await patiently(this.#options, 'ending what runs', last.beforeRelease());
-    await patiently(this.#options, 'removing logs', this.#sharing.removeRead());
+    await logged(this.#options, 'ending what runs', last.beforeRelease());
+    await logged(this.#options, 'removing logs', this.#sharing.removeRead());
     await this.#handOver(left);
-    await patiently(this.#options, 'leaving', placement.leave());
+    await logged(this.#options, 'leaving', placement.leave());
   }
 
   /** Another process runs under this node's id: this one serves nothing any more. */
@@ -225,9 +217,10 @@ export class Holdings {
     this.#loseAll();
   }
 
-  #askToSettle(): Promise<void> {
+  /** Of callers that share one run, the first one gets its error. */
+  #settleSoon(): Promise<void> {
     this.#isSettleDue = true;
-    return this.#settling.run();
+    return this.#settling.isPlanned ? this.#settling.idle : this.#settling.run();
   }
 
   /** One after another: partitions come and go, or begin to share a log. */
@@ -301,7 +294,7 @@ export class Holdings {
     }
     const { lease, nextTimerAt } = outcome;
     if (this.#stopped) {
-      await patiently(this.#options, 'giving a lease back', this.#options.store.release(lease));
+      await logged(this.#options, 'giving a lease back', this.#options.store.release(lease));
       return Number.POSITIVE_INFINITY;
     }
     // Two may have asked at once: the later grant is the one in force.
@@ -341,7 +334,7 @@ export class Holdings {
     if (going.length === 0) return;
     await Promise.all(going.map((server) => handOver(this.#options, server, () => this.lose(server))));
     this.#servers.left(going);
-    await patiently(this.#options, 'telling the others', this.#options.placement.freed());
+    await logged(this.#options, 'telling the others', this.#options.placement.freed());
   }
 
   /** The store says that the lease is lost, or that it may have gone back behind what is known of the partition here. */

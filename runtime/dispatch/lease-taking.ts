@@ -2,6 +2,7 @@ import type { AcquireOutcome, ActorStore, Lease } from '../actor-store.ts';
 import { type Partition, poolOf } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import { toSvcError } from '../errors.ts';
+import { within } from '../kit/waits.ts';
 import type { Placement } from '../locator.ts';
 import type { Random } from '../random.ts';
 import type { LogServer } from './log-server.ts';
@@ -134,44 +135,10 @@ export async function handOver(parts: HandOverParts, server: LogServer<Partition
 
 /** Resolves when what runs has committed, or nobody waits for it any more. */
 export async function drained(clock: Clock, server: LogServer): Promise<void> {
-  const late = Promise.withResolvers<void>();
-  const cancel = clock.after(DRAINED_WITHIN_MS, late.resolve);
-  await Promise.race([server.drain(), late.promise]).finally(cancel);
+  await within(clock, DRAINED_WITHIN_MS, server.drain());
 }
 
 /** Leaving goes on without a store that does not answer: leases run out. */
-export async function patiently(
-  { warn }: Pick<HandOverParts, 'warn'>,
-  what: string,
-  work: Promise<void>,
-): Promise<void> {
+export async function logged({ warn }: Pick<HandOverParts, 'warn'>, what: string, work: Promise<void>): Promise<void> {
   await work.catch((thrown: unknown) => warn(`${what} failed`, toSvcError(thrown)));
-}
-
-/** Work that runs one at a time; all who ask for it while it runs are served by one more run. */
-export class Coalesced {
-  readonly #work: () => Promise<void>;
-  #last: Promise<void> = Promise.resolve();
-  #again = false;
-
-  constructor(work: () => Promise<void>) {
-    this.#work = work;
-  }
-
-  /** Who asked first hears of a failure, the others only of the end. */
-  run(): Promise<void> {
-    if (this.#again) return this.#last;
-    this.#again = true;
-    const run = this.#last.then(() => {
-      this.#again = false;
-      return this.#work();
-    });
-    this.#last = run.catch(() => undefined);
-    return run;
-  }
-
-  /** Resolves when what was asked for so far has run, also when it failed. */
-  get idle(): Promise<void> {
-    return this.#last;
-  }
 }

@@ -1,5 +1,6 @@
 import type { Address, Partition } from '../address.ts';
 import { type SvcError, toSvcError } from '../errors.ts';
+import { sleep } from '../kit/waits.ts';
 import type { MailboxEntry } from '../message.ts';
 import type { Batch } from '../turns/batch.ts';
 import { decodeMessageText } from '../turns/codec.ts';
@@ -246,7 +247,7 @@ export async function takePostponed(
       } catch (thrown) {
         if (failures % WARN_EVERY === 0) warn(`messages postponed in ${partition} wait`, toSvcError(thrown));
         failures += 1;
-        await new Promise<void>((resume) => void clock.after(LOOK_AGAIN_MS, resume));
+        await sleep(clock, LOOK_AGAIN_MS);
       }
     }
   }

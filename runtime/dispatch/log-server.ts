@@ -2,8 +2,9 @@ import type { Lease } from '../actor-store.ts';
 import { type Address, isSharedLog, type Log, type Partition } from '../address.ts';
 import type { EffectSettle } from '../effect-ledger.ts';
 import { SvcError, toSvcError } from '../errors.ts';
+import { sleep } from '../kit/waits.ts';
 import type { MailboxEntry } from '../message.ts';
-import { closeEndedPatiently, LogOrder } from './close-ended.ts';
+import { closeEndedWithRetry, LogOrder } from './close-ended.ts';
 import type { Committed, Committing } from './commit-turns.ts';
 import type { KernelParts } from './kernel-parts.ts';
 import { LogBatches, takePostponed } from './log-batches.ts';
@@ -177,7 +178,7 @@ export class LogServer<L extends Log = Log> {
 
   async #lookThrough(): Promise<void> {
     const isOver = (): boolean => this.#lost || this.#draining();
-    if (!(await closeEndedPatiently(this.#parts, this, isOver))) this.#fencedOff();
+    if (!(await closeEndedWithRetry(this.#parts, this, isOver))) this.#fencedOff();
   }
 
   #fencedOff(): void {
@@ -280,7 +281,7 @@ export class LogServer<L extends Log = Log> {
   async #makeRoom(): Promise<void> {
     await this.#order.runBetween();
     while (this.#batches.slow?.isFull === true && !this.#lost && !this.#draining()) {
-      await new Promise<void>((resume) => void this.#parts.clock.after(LOOK_AGAIN_MS, resume));
+      await sleep(this.#parts.clock, LOOK_AGAIN_MS);
       await this.#order.runBetween();
     }
   }

@@ -1,7 +1,9 @@
 import type { Lease } from '../actor-store.ts';
 import { isSharedLog, type Log, type Partition, type SharedLog } from '../address.ts';
 import { SvcError, toSvcError } from '../errors.ts';
+import { SingleFlight } from '../kit/lazy.ts';
 import { allDone } from '../kit/queues.ts';
+import { sleep } from '../kit/waits.ts';
 import type { SharedLogs } from '../leases.ts';
 import type { Committed } from './commit-turns.ts';
 import type { KernelParts } from './kernel-parts.ts';
@@ -46,7 +48,7 @@ export class LogSharing {
   readonly #logs: SharedLogs | null;
   readonly #on: LogSharingEvents;
   readonly #reading = new Map<SharedLog, Reading>();
-  readonly #adopting = new Map<SharedLog, Promise<number>>();
+  readonly #adopting = new SingleFlight<SharedLog, number>();
   readonly #shared = new LogsShared();
   /** Whether they were made is not known. */
   readonly #unsure = new Map<SharedLog, Lease<SharedLog>>();
@@ -148,7 +150,7 @@ export class LogSharing {
   async #join(logs: SharedLogs, shared: Shared, home: LogServer<Partition>): Promise<boolean> {
     const { server, homes } = shared;
     const partition = home.lease.log;
-    const outcomes = await this.#patiently(server, () => logs.join(server.lease, [home.lease]));
+    const outcomes = await this.#untilKnown(server, () => logs.join(server.lease, [home.lease]));
     if (outcomes === undefined) return false;
     if (outcomes === null) {
       this.#on.lost(server);
@@ -180,7 +182,7 @@ export class LogSharing {
 
   async #disband(logs: SharedLogs, shared: Shared): Promise<void> {
     const { server, homes } = shared;
-    const closed = await this.#patiently(server, () => logs.close(server.lease));
+    const closed = await this.#untilKnown(server, () => logs.close(server.lease));
     if (closed === undefined) return;
     if (closed === null) {
       this.#on.lost(server);
@@ -209,12 +211,7 @@ export class LogSharing {
    */
   adopt(log: SharedLog): Promise<number> {
     if (this.get(log) !== undefined) return Promise.resolve(Number.POSITIVE_INFINITY);
-    let adopting = this.#adopting.get(log);
-    if (adopting === undefined) {
-      adopting = this.#adopt(log).finally(() => this.#adopting.delete(log));
-      this.#adopting.set(log, adopting);
-    }
-    return adopting;
+    return this.#adopting.run(log, () => this.#adopt(log));
   }
 
   async #adopt(log: SharedLog): Promise<number> {
@@ -262,13 +259,13 @@ export class LogSharing {
   }
 
   /** Repeats a call of unknown outcome until it is known; undefined when the log is lost before. */
-  async #patiently<T>(shared: LogServer, call: () => Promise<T>): Promise<T | undefined> {
+  async #untilKnown<T>(shared: LogServer, call: () => Promise<T>): Promise<T | undefined> {
     while (!shared.lost) {
       try {
         return await call();
       } catch (thrown) {
         if (toSvcError(thrown).code !== 'unavailable') throw thrown;
-        await new Promise<void>((resume) => void this.#parts.clock.after(REPEAT_MS, resume));
+        await sleep(this.#parts.clock, REPEAT_MS);
       }
     }
     return undefined;

@@ -3,6 +3,7 @@ import type { Address, Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import { isArchived, type Registry } from '../define-actor.ts';
 import { toSvcError } from '../errors.ts';
+import { within } from '../kit/waits.ts';
 import type { Archive } from '../projection/archive.ts';
 import type { Payloads } from '../turns/payload.ts';
 
@@ -72,10 +73,8 @@ export class ReplacedStates {
     const { clock, keptMs } = this.#parts;
     this.#stopped = true;
     this.#cancelTimer?.();
-    const late = Promise.withResolvers<void>();
-    const cancel = clock.after(STOPPED_WITHIN_MS, late.resolve);
     const swept = this.#sweeping.then(() => this.#sweep(Math.min(LEAST_KEPT_MS, keptMs)));
-    await Promise.race([swept, late.promise]).finally(cancel);
+    await within(clock, STOPPED_WITHIN_MS, swept);
     this.#isOver = true;
   }
 

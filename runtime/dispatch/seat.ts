@@ -1,5 +1,6 @@
 import { type Partition, poolOf } from '../address.ts';
 import { toSvcError } from '../errors.ts';
+import { SharedRuns } from '../kit/queues.ts';
 import type { Assignment, Placement } from '../locator.ts';
 import type { LogServer } from './log-server.ts';
 
@@ -22,9 +23,8 @@ export class Seat {
   readonly #parts: SeatParts;
   readonly #events: SeatEvents;
   #assignment: Assignment = NOTHING;
-  #asking: Promise<void> = Promise.resolve();
-  /** A question that has not been put yet, for all who come before it is. */
-  #next: Promise<void> | null = null;
+  /** Many nodes may announce a change at once: they are answered by one more question. */
+  readonly #questions = new SharedRuns(() => this.#ask());
   #leaving = false;
 
   constructor(parts: SeatParts, events: SeatEvents) {
@@ -46,15 +46,8 @@ export class Seat {
     this.#leaving = true;
   }
 
-  /** A whole fleet may ring at once: who comes while a question is under way is answered by one more. */
   ask(): Promise<void> {
-    this.#next ??= this.#asking.then(() => {
-      this.#next = null;
-      const asked = this.#ask();
-      this.#asking = asked.catch(() => undefined);
-      return asked;
-    });
-    return this.#next;
+    return this.#questions.run();
   }
 
   async #ask(): Promise<void> {

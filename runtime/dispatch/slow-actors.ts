@@ -2,6 +2,7 @@ import type { Address, Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import { ownerPart } from '../documents/blob-reference.ts';
 import { SvcError, toSvcError } from '../errors.ts';
+import { backoffMs, sleep } from '../kit/waits.ts';
 import type { MailboxEntry } from '../message.ts';
 import { isAside } from '../turns/payload.ts';
 
@@ -168,7 +169,8 @@ export class SlowActors {
         failures += 1;
         this.#warn(thrown);
       }
-      if (failures > 0 && !this.#stopped) await this.#pause(Math.min(FIRST_DELAY_MS * 2 ** failures, MOST_DELAY_MS));
+      if (failures > 0 && !this.#stopped)
+        await sleep(this.#parts.clock, backoffMs(failures, FIRST_DELAY_MS, MOST_DELAY_MS));
     }
   }
 
@@ -188,9 +190,5 @@ export class SlowActors {
       `${this.#count} messages of ${this.#waiting.size} actors wait for their states`,
       toSvcError(thrown),
     );
-  }
-
-  #pause(ms: number): Promise<void> {
-    return new Promise((resume) => void this.#parts.clock.after(ms, resume));
   }
 }

@@ -5,6 +5,7 @@ import type { EffectContext, EffectHandler } from '../effect.ts';
 import type { EffectJob, JobOutcome } from '../effect-queue.ts';
 import { type ErrorCode, SvcError, storeAway, toSvcError } from '../errors.ts';
 import type { Json } from '../json.ts';
+import { backoffMs } from '../kit/waits.ts';
 import type { Random } from '../random.ts';
 import { askedAgo, type EffectEnvelope } from './effect-envelope.ts';
 import {
@@ -345,6 +346,6 @@ export function retryDelayMs(
   if (attempt >= Math.min(policy.maxAttempts, MOST_ATTEMPTS)) return null;
   if (mode === 'once' && error.code === 'deadline_exceeded') return null;
   if (error.retryAfterMs !== undefined) return Math.min(Math.max(0, error.retryAfterMs), LONGEST_WAIT_MS);
-  const ceiling = Math.min(policy.maxDelayMs, policy.initialDelayMs * 2 ** (attempt - 1), LONGEST_WAIT_MS);
+  const ceiling = backoffMs(attempt - 1, policy.initialDelayMs, Math.min(policy.maxDelayMs, LONGEST_WAIT_MS));
   return Math.round(random.fraction() * ceiling);
 }

@@ -3,7 +3,7 @@ import type { EffectProgress, EffectResult } from '../effect.ts';
 import type { EffectJob } from '../effect-queue.ts';
 import { ERRORS, SvcError, toSvcError } from '../errors.ts';
 import type { Json } from '../json.ts';
-import { sleep } from '../kit/waits.ts';
+import { backoffMs, jittered, sleep } from '../kit/waits.ts';
 import type { Delivery } from '../message.ts';
 import type { Random } from '../random.ts';
 import type { EffectEnvelope } from './effect-envelope.ts';
@@ -126,12 +126,12 @@ export async function persist<T>(
   { clock, random }: { readonly clock: Clock; readonly random: Random },
   giveUp: AbortSignal,
 ): Promise<T> {
-  for (let delayMs = FIRST_DELAY_MS; ; delayMs = Math.min(MAX_DELAY_MS, delayMs * 2)) {
+  for (let failures = 0; ; failures += 1) {
     try {
       return await call();
     } catch (error) {
       if (giveUp.aborted || !(error instanceof SvcError) || error.code !== 'unavailable') throw error;
-      await sleep(clock, delayMs * (0.5 + random.fraction() / 2), giveUp);
+      await sleep(clock, jittered(backoffMs(failures, FIRST_DELAY_MS, MAX_DELAY_MS), random), giveUp);
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { OwnStore } from '../errors.ts';
-import { sleep } from '../kit/waits.ts';
+import { backoffMs, jittered, sleep } from '../kit/waits.ts';
 import type { Random } from '../random.ts';
 
 /** Asks a store for something small; rejects while it is away. */
@@ -44,8 +44,7 @@ export class StoreOutages {
    */
   async wait(store: OwnStore, tries: number, signal: AbortSignal): Promise<void> {
     const { clock, random, probes } = this.#parts;
-    const longestMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(tries, 10));
-    await sleep(clock, longestMs * (0.5 + random.fraction() / 2), signal);
+    await sleep(clock, jittered(backoffMs(tries, FIRST_PAUSE_MS, LONGEST_PAUSE_MS), random), signal);
     const probe = probes[store];
     if (probe === undefined || signal.aborted) return;
     const outage = this.#outageOf(store, probe);
@@ -70,7 +69,7 @@ export class StoreOutages {
   async #untilBack(store: OwnStore, probe: StoreProbe, unwatched: AbortSignal): Promise<void> {
     const { clock, random, onOutage } = this.#parts;
     let wasAway = false;
-    for (let pauseMs = FIRST_PAUSE_MS; !unwatched.aborted; pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 2)) {
+    for (let failures = 0; !unwatched.aborted; failures += 1) {
       try {
         await probe();
         break;
@@ -79,7 +78,7 @@ export class StoreOutages {
         if (!wasAway) onOutage(store, 'away');
         wasAway = true;
       }
-      await sleep(clock, pauseMs * (0.5 + random.fraction() / 2), unwatched);
+      await sleep(clock, jittered(backoffMs(failures, FIRST_PAUSE_MS, LONGEST_PAUSE_MS), random), unwatched);
     }
     if (wasAway && !unwatched.aborted) onOutage(store, 'back');
   }

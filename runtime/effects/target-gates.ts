@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { EffectContext } from '../effect.ts';
+import { within } from '../kit/waits.ts';
 import { type Flow, flowOf } from './effect-envelope.ts';
 import { FairLine, FairPlaces } from './fair-places.ts';
 
@@ -127,11 +128,12 @@ export class TargetGates {
       () => {},
       () => {},
     );
-    const late = Promise.withResolvers<'late'>();
-    const cancel = clock.after(silentAfterMs, () => late.resolve('late'));
-    const now = await Promise.race([over, late.promise]);
-    cancel();
-    if (now === 'late') await context.parked(over);
+    let isOver = false;
+    const ended = over.then(() => {
+      isOver = true;
+    });
+    await within(clock, silentAfterMs, ended);
+    if (!isOver) await context.parked(over);
   }
 
   #gate(target: string): Gate {

@@ -38,7 +38,7 @@ export class SharedRuns<Result = void> {
   readonly #work: () => Promise<Result>;
   readonly #queue: OneAtATime;
   #next: Promise<Result> | null = null;
-  #last: Promise<unknown> = Promise.resolve();
+  #last: Promise<void> = Promise.resolve();
 
   /** `queue`: for a job that must not overlap with other work. */
   constructor(work: () => Promise<Result>, queue = new OneAtATime()) {
@@ -53,7 +53,10 @@ export class SharedRuns<Result = void> {
       return this.#work();
     });
     this.#next = next;
-    this.#last = next.catch(() => undefined);
+    this.#last = next.then(
+      () => {},
+      () => {},
+    );
     return next;
   }
 
@@ -63,7 +66,7 @@ export class SharedRuns<Result = void> {
   }
 
   /** Resolves when all runs planned so far have ended, also when they failed. */
-  get idle(): Promise<unknown> {
+  get idle(): Promise<void> {
     return this.#last;
   }
 }

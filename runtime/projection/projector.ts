@@ -3,6 +3,7 @@ import { type Address, isPartition, type Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import type { LogServer } from '../dispatch/log-server.ts';
 import { SvcError, toSvcError } from '../errors.ts';
+import { backoffMs, within } from '../kit/waits.ts';
 import { resultPosition } from '../leases.ts';
 import { decodeEntry, UNREADABLE } from '../turns/loading.ts';
 import { ActorProjection, type ActorProjectionParts, type Touched } from './actor-projection.ts';
@@ -63,9 +64,8 @@ export class Projector {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancelTimer();
-    const late = Promise.withResolvers<void>();
-    const cancel = this.#parts.clock.after(STOPPED_WITHIN_MS, late.resolve);
-    await Promise.race([this.#running.then(() => this.#runOnce(true)), late.promise]).finally(cancel);
+    const last = this.#running.then(() => this.#runOnce(true));
+    await within(this.#parts.clock, STOPPED_WITHIN_MS, last);
   }
 
   /** Begins with a partition just taken over: its journal may hold rows of the last holder. */
@@ -89,7 +89,7 @@ export class Projector {
 
   #arm(): void {
     if (this.#stopped) return;
-    const delayMs = Math.min(VIEWS_EVERY_MS * 2 ** Math.min(this.#failures, 10), MOST_WAIT_MS);
+    const delayMs = backoffMs(this.#failures, VIEWS_EVERY_MS, MOST_WAIT_MS);
     this.#cancelTimer = this.#parts.clock.after(delayMs, () => {
       const due = this.#parts.clock.monotonic() - this.#ledgerAt >= LEDGER_EVERY_MS;
       this.#running = this.#runOnce(due).finally(() => this.#arm());

@@ -1,5 +1,6 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { SvcError } from '../errors.ts';
+import { backoffMs } from '../kit/waits.ts';
 
 /** A connection for commands or for subscriptions, to one server or to a Cluster. */
 export type Connection = Redis | Cluster;
@@ -16,7 +17,7 @@ const RETRY_CAP_MS = 2_000;
 
 /** Full jitter, so that a fleet does not come back in step. */
 const reconnectDelayMs = (attempt: number): number =>
-  20 + Math.floor(Math.random() * Math.min(RETRY_CAP_MS, 25 * 2 ** Math.min(attempt, 10)));
+  20 + Math.floor(Math.random() * backoffMs(attempt, 25, RETRY_CAP_MS));
 
 type Use = 'commands' | 'subscriptions' | 'jobs';
 

@@ -2,7 +2,7 @@ import type { Address } from '../address.ts';
 import { addressOf } from '../address.ts';
 import type { ActorDefinition, EffectRequest } from '../define-actor.ts';
 import type { Identity } from '../identity.ts';
-import type { Json } from '../json.ts';
+import { type Json, plainJson } from '../json.ts';
 import type { Message, MessageOrigin, Reply } from '../message.ts';
 import { frozen } from '../turns/record.ts';
 import { runTurn } from '../turns/turn.ts';
@@ -101,20 +101,24 @@ export class ActorDriver {
     if (outcome.kind === 'failed') throw outcome.error;
     if (outcome.kind === 'refused') {
       const { code, message: text, details } = outcome.error;
-      const shown: Json = JSON.parse(JSON.stringify(details ?? []));
-      return this.#keep({ ...NOTHING, type, reply: { ok: false, code, message: text, details: shown } });
+      return this.#keep({
+        ...NOTHING,
+        type,
+        reply: { ok: false, code, message: text, details: plainJson(details ?? []) },
+      });
     }
     this.revision += 1;
-    const written: unknown = JSON.parse(JSON.stringify(outcome.state));
-    this.state = this.#definition.state.parse(written);
+    this.state = this.#definition.state.parse(plainJson(outcome.state));
     return this.#keep({ type, ...this.#take(outcome.decision) });
   }
 
   #take(decision: Extract<ReturnType<typeof runTurn>, { kind: 'done' }>['decision']): Omit<DrivenTurn, 'type'> {
-    const events = decision.events.map(({ name, payload }, index) => {
-      const json: Json = JSON.parse(JSON.stringify(payload));
-      return { seq: this.events.length + index + 1, at: this.now, name, payload: json };
-    });
+    const events = decision.events.map(({ name, payload }, index) => ({
+      seq: this.events.length + index + 1,
+      at: this.now,
+      name,
+      payload: plainJson(payload),
+    }));
     this.events.push(...events);
     for (const name of decision.timersCleared) this.timers.delete(name);
     for (const { name, afterMs, message } of decision.timersSet) {

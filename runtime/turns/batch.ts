@@ -1,4 +1,5 @@
 import { SvcError } from '../errors.ts';
+import { backoffMs } from '../kit/waits.ts';
 import type { MailboxEntry, Message } from '../message.ts';
 import { BatchWrites } from './batch-writes.ts';
 import type { Stuck } from './record.ts';
@@ -143,7 +144,7 @@ export class Batch {
       behind: [...head.behind],
     };
     this.writes.change(work, { ...work.record, stuck });
-    const delayMs = Math.min(this.#rules.initialDelayMs * 2 ** (head.attempts - 1), this.#rules.maxDelayMs);
+    const delayMs = backoffMs(head.attempts - 1, this.#rules.initialDelayMs, this.#rules.maxDelayMs);
     this.writes.retryIn(work, delayMs, retryMessage(head.message, head.attempts));
     return { outcome: 'retried', error };
   }

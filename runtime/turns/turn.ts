@@ -13,7 +13,7 @@ import {
 } from '../define-actor.ts';
 import { type ErrorCode, type ErrorDetail, SvcError } from '../errors.ts';
 import type { Identity } from '../identity.ts';
-import type { Json, JsonObject } from '../json.ts';
+import { type Json, plainJson, plainObject } from '../json.ts';
 import type { Message, Reply } from '../message.ts';
 import { type ActorRecord, frozen } from './record.ts';
 
@@ -116,7 +116,10 @@ class SeededTurn implements Turn<Schemas, Schemas> {
   }
 
   reply(value: Json): void {
-    this.decision.reply = { ok: true, value: this.#answer === undefined ? value : toJson(this.#answer.parse(value)) };
+    this.decision.reply = {
+      ok: true,
+      value: this.#answer === undefined ? value : plainJson(this.#answer.parse(value) ?? null),
+    };
   }
 
   refuse(code: ErrorCode, message?: string, details?: readonly ErrorDetail[]): never {
@@ -125,7 +128,7 @@ class SeededTurn implements Turn<Schemas, Schemas> {
 
   after(name: string, delayMs: number, type: string, payload: unknown): void {
     if (!Number.isFinite(delayMs)) throw new Error(`the delay of timer ${name} is ${delayMs}`);
-    const message = this.#compose(this.self, 'timer', type, toJson(payload ?? {}), {});
+    const message = this.#compose(this.self, 'timer', type, plainJson(payload ?? {}), {});
     this.decision.timersSet.push({ name, afterMs: Math.max(0, delayMs), message: { ...message, timer: name } });
   }
 
@@ -166,14 +169,7 @@ class SeededTurn implements Turn<Schemas, Schemas> {
 }
 
 function requestOf({ kind }: EffectKind, request: RequestOf<z.ZodType>): EffectRequest {
-  const input: JsonObject = JSON.parse(JSON.stringify(request.input ?? {}));
-  return { ...request, kind, input };
-}
-
-/** What zod has checked, or checks when a timer fires, as plain data. */
-function toJson(value: unknown): Json {
-  const plain: Json = JSON.parse(JSON.stringify(value ?? null));
-  return plain;
+  return { ...request, kind, input: plainObject(request.input ?? {}) };
 }
 
 type TurnOutcome =
