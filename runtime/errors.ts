@@ -2,8 +2,8 @@
  * The one table of error codes (L5). Everything that leaves the process as an error is a row here: REST and
  * gRPC statuses, docs/reference/errors.md and the tests are derived from it. A retired code is never used again.
  *
- * kind says what happens next: `terminal` the caller must change something, `retry` the same call may succeed later,
- * `cancelled` somebody asked for it, `bug` ours.
+ * Texts say what is wrong and what to do. `kind` says what happens next: `terminal` the caller must change something, `retry` the same call may succeed later,
+ * `cancelled` a caller asked for it, `bug` a fault of this program.
  */
 export type ErrorKind = 'terminal' | 'retry' | 'cancelled' | 'bug';
 
@@ -38,59 +38,254 @@ const row = (kind: ErrorKind, http: number, grpc: GrpcStatusName, message: strin
 });
 
 export const ERRORS = {
-  invalid_argument: row('terminal', 400, 'INVALID_ARGUMENT', 'The request is malformed.'),
-  invalid_manifest: row('terminal', 422, 'INVALID_ARGUMENT', 'The manifest breaks a rule; details name the path.'),
-  invalid_config: row('terminal', 500, 'FAILED_PRECONDITION', 'The node configuration breaks a rule.'),
-  validation_failed: row('terminal', 422, 'INVALID_ARGUMENT', 'The input does not fit its schema.'),
+  invalid_argument: row(
+    'terminal',
+    400,
+    'INVALID_ARGUMENT',
+    'The request is malformed. Check its fields against the API description.',
+  ),
+  invalid_manifest: row(
+    'terminal',
+    422,
+    'INVALID_ARGUMENT',
+    'The manifest is invalid. The details name each path and what is expected there.',
+  ),
+  invalid_config: row(
+    'terminal',
+    500,
+    'FAILED_PRECONDITION',
+    'The node configuration is invalid. Correct the keys that the details name.',
+  ),
+  validation_failed: row(
+    'terminal',
+    422,
+    'INVALID_ARGUMENT',
+    'The input does not match its schema. The details name each field and what is expected there.',
+  ),
   unauthenticated: row('terminal', 401, 'UNAUTHENTICATED', 'A valid bearer token is needed.'),
-  forbidden: row('terminal', 403, 'PERMISSION_DENIED', 'The caller may not do this.'),
-  not_found: row('terminal', 404, 'NOT_FOUND', 'No such thing in this tenant.'),
-  method_not_allowed: row('terminal', 405, 'UNIMPLEMENTED', 'The path exists, the method does not.'),
-  not_acceptable: row('terminal', 406, 'INVALID_ARGUMENT', 'None of the accepted content types can be produced.'),
-  conflict: row('terminal', 409, 'ALREADY_EXISTS', 'It exists already or was answered already.'),
-  failed_precondition: row('terminal', 409, 'FAILED_PRECONDITION', 'The thing is not in a state that allows this.'),
-  payload_too_large: row('terminal', 413, 'INVALID_ARGUMENT', 'A payload is larger than 16 MiB.'),
-  unsupported_media_type: row('terminal', 415, 'INVALID_ARGUMENT', 'The content type is not understood here.'),
-  headers_too_large: row('terminal', 431, 'INVALID_ARGUMENT', 'The headers are larger than this node takes.'),
-  request_timed_out: row('retry', 408, 'DEADLINE_EXCEEDED', 'The request did not arrive in time.'),
-  mailbox_full: row('retry', 429, 'RESOURCE_EXHAUSTED', 'The actor has too many waiting messages.'),
-  rate_limited: row('retry', 429, 'RESOURCE_EXHAUSTED', 'Too many calls; see Retry-After.'),
-  iteration_limit: row('terminal', 409, 'RESOURCE_EXHAUSTED', 'The iteration limit was reached.'),
-  limit_reached: row('terminal', 409, 'RESOURCE_EXHAUSTED', 'There are as many as one may have; remove one first.'),
-  no_capable_worker: row('retry', 503, 'RESOURCE_EXHAUSTED', 'No worker has the tags or capabilities that are needed.'),
-  tool_failed: row('terminal', 500, 'INTERNAL', 'The tool could not be run.'),
-  tool_denied: row('terminal', 403, 'PERMISSION_DENIED', 'Policy does not allow this tool call.'),
-  invalid_arguments: row('terminal', 422, 'INVALID_ARGUMENT', 'The arguments of the tool break a rule.'),
+  forbidden: row(
+    'terminal',
+    403,
+    'PERMISSION_DENIED',
+    'The caller lacks the permission for this action. Use an identity that has it.',
+  ),
+  not_found: row('terminal', 404, 'NOT_FOUND', 'Nothing with this name or id exists in this tenant. Check both.'),
+  method_not_allowed: row(
+    'terminal',
+    405,
+    'UNIMPLEMENTED',
+    'This path does not support the method. Use one that the Allow header lists.',
+  ),
+  not_acceptable: row(
+    'terminal',
+    406,
+    'INVALID_ARGUMENT',
+    'This route produces none of the accepted content types. Send Accept: */*.',
+  ),
+  conflict: row(
+    'terminal',
+    409,
+    'ALREADY_EXISTS',
+    'It already exists or was already answered. Read its state before you repeat the call.',
+  ),
+  failed_precondition: row(
+    'terminal',
+    409,
+    'FAILED_PRECONDITION',
+    'The current state does not allow this action. Read the state first.',
+  ),
+  payload_too_large: row(
+    'terminal',
+    413,
+    'INVALID_ARGUMENT',
+    'A payload is larger than 16 MiB. Send less, or a reference to the data.',
+  ),
+  unsupported_media_type: row(
+    'terminal',
+    415,
+    'INVALID_ARGUMENT',
+    'This route does not support the content type. Send one that the API description lists.',
+  ),
+  headers_too_large: row(
+    'terminal',
+    431,
+    'INVALID_ARGUMENT',
+    'The headers are larger than this node accepts. Send fewer or smaller ones.',
+  ),
+  request_timed_out: row(
+    'retry',
+    408,
+    'DEADLINE_EXCEEDED',
+    'The request did not arrive completely in time. Nothing was done; send it again.',
+  ),
+  mailbox_full: row(
+    'retry',
+    429,
+    'RESOURCE_EXHAUSTED',
+    'The mailbox of this actor is full. Repeat the call after Retry-After.',
+  ),
+  rate_limited: row('retry', 429, 'RESOURCE_EXHAUSTED', 'A rate limit is exceeded. Repeat the call after Retry-After.'),
+  iteration_limit: row(
+    'terminal',
+    409,
+    'RESOURCE_EXHAUSTED',
+    'All iterations were used and none was accepted. The events of the execution say why.',
+  ),
+  limit_reached: row(
+    'terminal',
+    409,
+    'RESOURCE_EXHAUSTED',
+    'The quota is reached. Delete one first, or ask an operator for a higher quota.',
+  ),
+  no_capable_worker: row(
+    'retry',
+    503,
+    'RESOURCE_EXHAUSTED',
+    'No healthy worker has the required tags or capabilities. Start one that has, or require less.',
+  ),
+  tool_failed: row('terminal', 500, 'INTERNAL', 'The tool could not be run. The log of the node has the cause.'),
+  tool_denied: row(
+    'terminal',
+    403,
+    'PERMISSION_DENIED',
+    'The policy does not allow this tool call. The reason names the rule.',
+  ),
+  invalid_arguments: row(
+    'terminal',
+    422,
+    'INVALID_ARGUMENT',
+    'The arguments do not match the input schema of the tool. Correct them and call again.',
+  ),
   cortex_not_configured: row('terminal', 409, 'FAILED_PRECONDITION', 'Cortex not configured'),
   cancelled: row('cancelled', 409, 'CANCELLED', 'The work was cancelled.'),
   deadline_exceeded: row(
     'retry',
     504,
     'DEADLINE_EXCEEDED',
-    'No answer within the time given; the work may have been done.',
+    'No answer arrived in time; the work may have been done. Read the state before you repeat it.',
   ),
-  overloaded: row('retry', 503, 'UNAVAILABLE', 'The node has more work than it can take now; see Retry-After.'),
-  unavailable: row('retry', 503, 'UNAVAILABLE', 'A part the call needs is down.'),
-  unimplemented: row('terminal', 501, 'UNIMPLEMENTED', 'This call is specified but not served by this version.'),
-  lease_lost: row('retry', 503, 'ABORTED', 'The node no longer serves this actor.'),
-  unsupported_isolation: row('terminal', 422, 'FAILED_PRECONDITION', 'This node cannot run the asked isolation.'),
-  unsupported_runtime: row('terminal', 422, 'FAILED_PRECONDITION', 'This node has no such language and version.'),
-  model_failed: row('terminal', 502, 'UNAVAILABLE', 'The model provider refused or answered nonsense.'),
-  model_unavailable: row('retry', 503, 'UNAVAILABLE', 'No model provider answered.'),
-  program_failed: row('terminal', 500, 'INTERNAL', 'The program could not be started.'),
-  in_doubt: row('terminal', 500, 'ABORTED', 'The effect had started when its node died; it was not repeated.'),
-  image_unavailable: row('terminal', 422, 'FAILED_PRECONDITION', 'The container image could not be had.'),
-  container_failed: row('terminal', 500, 'INTERNAL', 'The container could not be started.'),
-  quota_exceeded: row('terminal', 507, 'RESOURCE_EXHAUSTED', 'The volume is full (ENOSPC).'),
+  overloaded: row(
+    'retry',
+    503,
+    'UNAVAILABLE',
+    'The node is overloaded; nothing was done. Repeat the call after Retry-After.',
+  ),
+  unavailable: row(
+    'retry',
+    503,
+    'UNAVAILABLE',
+    'A service that this call needs is unavailable. Repeat it with the same id after Retry-After.',
+  ),
+  unimplemented: row(
+    'terminal',
+    501,
+    'UNIMPLEMENTED',
+    'This call is specified, but this version does not implement it.',
+  ),
+  lease_lost: row('retry', 503, 'ABORTED', 'The node no longer owns the partition of this actor. Repeat the call.'),
+  unsupported_isolation: row(
+    'terminal',
+    422,
+    'FAILED_PRECONDITION',
+    'This node does not support the requested isolation. Choose another one or another node.',
+  ),
+  unsupported_runtime: row(
+    'terminal',
+    422,
+    'FAILED_PRECONDITION',
+    'This node does not have the requested language and version. Choose one that it lists.',
+  ),
+  model_failed: row(
+    'terminal',
+    502,
+    'UNAVAILABLE',
+    'The model provider refused the call or sent an invalid response. Check its key and model name.',
+  ),
+  model_unavailable: row(
+    'retry',
+    503,
+    'UNAVAILABLE',
+    'No model provider answered in time. Repeat the call, or configure a fallback.',
+  ),
+  program_failed: row(
+    'terminal',
+    500,
+    'INTERNAL',
+    'The program could not be started. Check its path, its mode and its interpreter.',
+  ),
+  in_doubt: row(
+    'terminal',
+    500,
+    'ABORTED',
+    'The effect had started when its node died, and was not repeated. Check what it did.',
+  ),
+  image_unavailable: row(
+    'terminal',
+    422,
+    'FAILED_PRECONDITION',
+    'The container image could not be pulled. Check its name, credentials and pull policy.',
+  ),
+  container_failed: row(
+    'terminal',
+    500,
+    'INTERNAL',
+    'The container could not be started. Check its command and its limits.',
+  ),
+  quota_exceeded: row(
+    'terminal',
+    507,
+    'RESOURCE_EXHAUSTED',
+    'The volume is full (ENOSPC). Delete files, or use a larger volume.',
+  ),
   idempotent_duplicate: row('terminal', 409, 'ALREADY_EXISTS', 'The same delivery was processed within 24 hours.'),
-  classification_failed: row('terminal', 422, 'INVALID_ARGUMENT', 'The router agent was not sure enough.'),
-  no_router_configured: row('terminal', 422, 'INVALID_ARGUMENT', 'There is no direct route and no router agent.'),
-  workflow_error: row('terminal', 500, 'INTERNAL', 'The workflow execution failed to start.'),
-  missing_signature: row('terminal', 401, 'UNAUTHENTICATED', 'The signature header is absent.'),
-  invalid_signature: row('terminal', 401, 'UNAUTHENTICATED', 'The signature does not match the body.'),
-  secret_not_found: row('terminal', 401, 'UNAUTHENTICATED', 'The secret of this source is not set.'),
-  malformed_signature: row('terminal', 400, 'INVALID_ARGUMENT', 'The signature header has not the form of its scheme.'),
-  dead_lettered: row('bug', 500, 'INTERNAL', 'The message could not be handled and was put aside.'),
+  classification_failed: row(
+    'terminal',
+    422,
+    'INVALID_ARGUMENT',
+    'The router agent was not confident enough. Add a direct route for this source.',
+  ),
+  no_router_configured: row(
+    'terminal',
+    422,
+    'INVALID_ARGUMENT',
+    'This source has no direct route, and there is no router agent. Configure one of them.',
+  ),
+  workflow_error: row(
+    'terminal',
+    500,
+    'INTERNAL',
+    'The workflow execution failed to start. Check that its workflow is deployed.',
+  ),
+  missing_signature: row(
+    'terminal',
+    401,
+    'UNAUTHENTICATED',
+    'The signature header is missing. Sign the webhook as its source is configured.',
+  ),
+  invalid_signature: row(
+    'terminal',
+    401,
+    'UNAUTHENTICATED',
+    'The signature does not match the body. Check the secret and the bytes that were signed.',
+  ),
+  secret_not_found: row(
+    'terminal',
+    401,
+    'UNAUTHENTICATED',
+    'No secret is configured for this source. Set one on the node.',
+  ),
+  malformed_signature: row(
+    'terminal',
+    400,
+    'INVALID_ARGUMENT',
+    'The signature header does not have the format of its scheme. Correct the sender.',
+  ),
+  dead_lettered: row(
+    'bug',
+    500,
+    'INTERNAL',
+    'The message failed repeatedly and was moved to the dead letters. Please report it.',
+  ),
   internal: row('bug', 500, 'INTERNAL', 'An internal error occurred.'),
 } as const satisfies Record<string, ErrorRow>;
 
@@ -112,16 +307,16 @@ export interface ErrorContext {
   readonly details?: readonly ErrorDetail[];
   /** For `retry` kinds: when to come back, milliseconds. */
   readonly retryAfterMs?: number;
-  /** The precise word where many share a code: `PathOutsideBoundary` of `tool_denied`. */
+  /** The reason where several share a code: `PathOutsideBoundary` of `tool_denied`. */
   readonly reason?: string;
   /** Which of the node's own stores did not answer (`storeAway`). Only adapters of stores set it. */
   readonly store?: OwnStore;
-  /** Nothing was done: it failed while it looked up what it needs (`beforeActing`). */
+  /** Nothing was done: it failed before it acted (`beforeActing`). */
   readonly notBegun?: boolean;
   readonly cause?: unknown;
 }
 
-/** What a node keeps its data in, as opposed to the services that effects call. */
+/** The stores of a node, as opposed to services that effects call. */
 export type OwnStore = 'actors' | 'documents' | 'blobs' | 'queue' | 'limits' | 'secrets';
 
 /** The one error class that crosses module borders. `message` is public: never put a secret into it. */
@@ -158,8 +353,8 @@ export function toSvcError(thrown: unknown): SvcError {
 }
 
 /**
- * The store of this node whose absence is behind a failure; null when nothing of ours is. An error that wraps another
- * keeps this as long as it says that the same call may succeed later.
+ * The store of this node that caused a failure because it is away; null when none did. An error that wraps another one
+ * keeps this as long as its kind is `retry`.
  */
 export function storeAway(thrown: unknown): OwnStore | null {
   for (let error = thrown; error instanceof SvcError && error.row.kind === 'retry'; error = error.cause) {
@@ -168,7 +363,7 @@ export function storeAway(thrown: unknown): OwnStore | null {
   return null;
 }
 
-/** What a call looks up before it acts. A store that is away then is said to have kept it from beginning. */
+/** A lookup that a call makes before it acts. When a store is away then, the error says that nothing was done. */
 export async function beforeActing<T>(looking: Promise<T>): Promise<T> {
   try {
     return await looking;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { describe, it } from 'node:test';
+import { ERRORS } from '../../../runtime/errors.ts';
 import { scene, UNKNOWN, until } from './scene.ts';
 
 const json = { 'content-type': 'application/json' };
@@ -108,7 +109,7 @@ describe('bad bodies', () => {
     const big = Buffer.alloc(20_000_000, 'x');
     const announced = await exchange(at.port, post(big.length, '')[0] ?? '');
     assert.equal(announced.status, 413);
-    assert.deepEqual(announced.body, { error: 'payload_too_large', message: 'A payload is larger than 16 MiB.' });
+    assert.deepEqual(announced.body, { error: 'payload_too_large', message: ERRORS.payload_too_large.message });
     const chunkedHead =
       'POST /v1/executions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n';
     const chunked = await exchange(at.port, chunkedHead, `${big.length.toString(16)}\r\n`, big);

@@ -14,7 +14,7 @@ const ErrorDetail = z.object({
 const Coded = z.object({
   error: z.string().describe('Code of the error table.'),
   message: z.string(),
-  reason: z.string().optional().describe('The precise word where many share a code: why a call of a tool is denied.'),
+  reason: z.string().optional().describe('The reason where several share a code: why a call of a tool is denied.'),
   details: z.array(ErrorDetail).optional(),
 });
 
@@ -23,20 +23,20 @@ const Plain = z.object({ error: z.string().describe('What is wrong.'), details: 
 const TITLES: Readonly<Record<number, string>> = {
   400: 'The request is malformed.',
   401: 'A valid bearer token is needed.',
-  403: 'The caller may not do this.',
-  404: 'No such thing in this tenant.',
-  406: 'None of the accepted content types can be produced.',
-  408: 'The request did not arrive in time.',
-  409: 'It exists already, there are as many as there may be, or its state does not allow this.',
-  413: 'The body is larger than the node takes.',
-  415: 'The content type is not understood here.',
-  422: 'What was sent breaks a rule; details say where.',
-  429: 'Too many calls; see Retry-After.',
-  431: 'The headers are larger than the node takes.',
+  403: 'The caller lacks the permission for this action.',
+  404: 'Nothing with this name or id exists in this tenant.',
+  406: 'This route produces none of the accepted content types.',
+  408: 'The request did not arrive completely in time.',
+  409: 'It already exists, a quota is reached, or its state does not allow this.',
+  413: 'The body is larger than this node accepts.',
+  415: 'This route does not support the content type.',
+  422: 'The content breaks a rule; the details name the place.',
+  429: 'A rate limit is exceeded; repeat the call after Retry-After.',
+  431: 'The headers are larger than this node accepts.',
   500: 'An internal error occurred.',
-  503: 'A part the call needs is down; see Retry-After.',
-  504: 'No answer in time; the work may have been done.',
-  507: 'There is no room for it.',
+  503: 'A service that this call needs is unavailable, or the node is overloaded; repeat the call after Retry-After.',
+  504: 'No answer arrived in time; the work may have been done.',
+  507: 'The volume is full.',
 };
 
 /** Every answer of a route whose caller is known may be one of these; 408 and 431 come before a request exists. */
