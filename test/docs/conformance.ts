@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { exists, page, titlesOf } from './pages.ts';
+import { exists, hasTitle, page } from './pages.ts';
 
 /** One line of the specification on a page of conformance. */
 export interface ConformanceRow {
@@ -21,7 +21,7 @@ export const rowsOf = (file: string): ConformanceRow[] =>
 
 /** Titles, and those of tables of tests, which stand there as `what: '…'`. */
 function shows(file: string, title: string): boolean {
-  return titlesOf(file).includes(title) || readFileSync(file, 'utf8').includes(`what: '${title}'`);
+  return hasTitle(file, title) || readFileSync(file, 'utf8').includes(`what: '${title}'`);
 }
 
 /** What a row names that is not there; a row without a test is wrong too. */

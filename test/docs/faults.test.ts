@@ -1,55 +1,66 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { exists, page, titlesOf } from './pages.ts';
+import { exists, hasTitle, page } from './pages.ts';
 
+const FAULTS = 'docs/operations/faults.md';
+const TESTS = 'docs/conformance/faults.md';
 const LEAST_ROWS = 45;
+const MOST_WORDS = 80;
 /** A reason has to say why, not that. */
 const LEAST_WORDS = 20;
 
-interface Row {
-  readonly number: number;
-  readonly fault: string;
-  readonly happens: string;
-  readonly shown: string;
-}
-
-const rows = page('docs/operations/faults.md')
+const rows = page(FAULTS)
   .text.split('\n')
-  .flatMap((line): Row[] => {
-    const [, number = '', fault = '', happens = '', shown = ''] =
-      /^\| (\d+) \| (.+) \| (.+) \| (.+) \|$/.exec(line) ?? [];
-    return number === '' ? [] : [{ number: Number(number), fault, happens, shown }];
+  .flatMap((line) => {
+    const [, number = '', fault = '', happens = ''] = /^\| (\d+) \| (.+?) \| (.+) \|$/.exec(line) ?? [];
+    return number === '' ? [] : [{ number: Number(number), fault, happens }];
   });
+const proofs = page(TESTS)
+  .text.split('\n')
+  .flatMap((line) => {
+    const [, number = '', shown = ''] = /^\| (\d+) \| (.+) \|$/.exec(line) ?? [];
+    return number === '' ? [] : [{ number: Number(number), shown }];
+  });
+const words = (text: string): number => text.split(/\s+/).length;
 
-test('at least forty faults are told, numbered one by one, none twice', () => {
+test('at least forty faults are described, numbered one by one, none twice, each in a few sentences', () => {
   assert.ok(rows.length >= LEAST_ROWS, `${rows.length} rows`);
   assert.deepEqual(
     rows.map(({ number }) => number),
     rows.map((_, index) => index + 1),
   );
   assert.equal(new Set(rows.map(({ fault }) => fault)).size, rows.length);
+  assert.deepEqual(
+    rows.filter(({ happens }) => words(happens) > MOST_WORDS).map(({ number }) => number),
+    [],
+  );
 });
 
-test('every fault names tests by their titles, or a reason why there is none', () => {
-  const wrong = rows.flatMap(({ number, fault, shown }) => {
+test('every fault has its row of tests', () => {
+  assert.deepEqual(
+    proofs.map(({ number }) => number),
+    rows.map(({ number }) => number),
+  );
+});
+
+test('every row names tests by their titles, or a reason why there is none', () => {
+  const wrong = proofs.flatMap(({ number, shown }) => {
     const reason = /^reason: (.+)$/.exec(shown)?.[1];
-    if (reason !== undefined) {
-      const words = reason.split(/\s+/).length;
-      return words >= LEAST_WORDS ? [] : [`${number} ${fault}: a reason of ${words} words`];
-    }
+    if (reason !== undefined)
+      return words(reason) >= LEAST_WORDS ? [] : [`${number}: a reason of ${words(reason)} words`];
     const named = [...shown.matchAll(/\[“([^”]+)”\]\(([^)]+)\)/g)];
-    if (named.length === 0) return [`${number} ${fault}: no test and no reason`];
+    if (named.length === 0) return [`${number}: no test and no reason`];
     return named.flatMap(([, title = '', target = '']) => {
-      const file = join('docs/operations', target);
-      if (!exists(file)) return [`${number} ${fault}: no file ${file}`];
-      return titlesOf(file).includes(title) ? [] : [`${number} ${fault}: ${file} has no test “${title}”`];
+      const file = join('docs/conformance', target);
+      if (!exists(file)) return [`${number}: no file ${file}`];
+      return hasTitle(file, title) ? [] : [`${number}: ${file} has no test “${title}”`];
     });
   });
   assert.deepEqual(wrong, []);
 });
 
 test('reasons are few', () => {
-  const reasons = rows.filter(({ shown }) => shown.startsWith('reason: '));
+  const reasons = proofs.filter(({ shown }) => shown.startsWith('reason: '));
   assert.ok(reasons.length <= rows.length / 10, `${reasons.length} of ${rows.length}`);
 });

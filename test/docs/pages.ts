@@ -81,3 +81,7 @@ export const titlesOf = (file: string): string[] =>
   [...readFileSync(file, 'utf8').matchAll(/\b(?:test|it|promise)\(\s*(?:'([^'\n]+)'|"([^"\n]+)"|`([^`]+)`)/g)].map(
     (match) => match[1] ?? match[2] ?? match[3] ?? '',
   );
+
+/** Titles as a page may quote them: `…` stands for a value that a title takes from its case. */
+export const hasTitle = (file: string, title: string): boolean =>
+  titlesOf(file).some((one) => one.replaceAll(/\$\{[^}]*\}/g, '…') === title);
