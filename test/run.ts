@@ -3,7 +3,7 @@
  * `N passed, N failed, N skipped`.
  *
  *   npm test                       every test, the repeated ones as a sample
- *   npm test -- --quick            only files that start no server, container, browser or build
+ *   npm test -- --quick            only files that start no server, container, browser or build, and take few seconds
  *   npm run test:long              every test at full size
  *   npm test -- runtime contract   files whose path holds one of the words
  *   npm test -- --record           writes test/durations.json: longer files start earlier
@@ -11,11 +11,14 @@
  * With CI=true a skipped test is a failure: what could not be run was not shown.
  */
 import { writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { collectTimes, type FileTime } from './support/file-times.ts';
 import { durationsFile, inOrder, quickFiles, recordedSeconds, testFiles } from './support/test-files.ts';
 
+/** Many files wait for a time-out or for a program to start: one more than there are processors keeps all of them busy. */
+const LANES = Math.min(availableParallelism() + 1, 4);
 const TABLE_ROWS = 15;
 /** Shorter files need no place of their own in the order. */
 const RECORDED_FROM_SECONDS = 5;
@@ -52,7 +55,7 @@ function record(times: readonly FileTime[]): void {
 const count = { passed: 0, failed: 0, skipped: 0 };
 const times = collectTimes();
 const deadline = ['--import', new URL('./deadline.ts', import.meta.url).href];
-const stream = run({ files, concurrency: 2, timeout: 20 * 60_000, execArgv: deadline });
+const stream = run({ files, concurrency: LANES, timeout: 20 * 60_000, execArgv: deadline });
 const isFile = (name: string): boolean => files.includes(name) || name.endsWith('.test.ts');
 stream.on('test:pass', (test) => {
   const isSkipped = test.skip !== undefined && test.skip !== false;

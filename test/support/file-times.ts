@@ -16,7 +16,8 @@ const TIMES = 'SVC_TEST_TIMES';
 export function writeTimeAtExit(): void {
   const path = process.env[TIMES];
   const program = process.argv[1];
-  if (path === undefined || program === undefined) return;
+  // What a test forks is started with the same arguments of Node.js.
+  if (path === undefined || program?.endsWith('.test.ts') !== true) return;
   process.once('exit', () => {
     const time = { file: relative(process.cwd(), program), seconds: process.uptime(), cpuSeconds: cpuSeconds() };
     appendFileSync(path, `${JSON.stringify(time)}\n`);

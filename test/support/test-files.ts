@@ -31,7 +31,7 @@ export const testFiles = (): string[] => projectFiles('.test.ts').filter((file) 
 
 /**
  * Files in the order in which they run: folder by folder. Within a folder, and among the folders in no order, the
- * longest file comes first, so that the two lanes end together.
+ * longest file comes first, so that the lanes end together.
  */
 export function inOrder(files: readonly string[]): string[] {
   const seconds = recordedSeconds();
@@ -42,8 +42,15 @@ export function inOrder(files: readonly string[]): string[] {
   return files.toSorted((a, b) => rank(a) - rank(b) || (seconds[b] ?? 0) - (seconds[a] ?? 0) || a.localeCompare(b));
 }
 
-/** Files that start no other program (no server, container, browser or build), nor do the support files they import. */
+/** Files that took longer are no part of a quick run. */
+const QUICK_SECONDS = 15;
+
+/**
+ * Files that start no other program (no server, container, browser or build), nor do the support files they import; and
+ * that did not take long when they were last recorded.
+ */
 export function quickFiles(files: readonly string[]): string[] {
+  const seconds = recordedSeconds();
   const starts = new Map<string, boolean>();
   const startsProgram = (file: string): boolean => {
     const known = starts.get(file);
@@ -54,7 +61,7 @@ export function quickFiles(files: readonly string[]): string[] {
     starts.set(file, found);
     return found;
   };
-  return files.filter((file) => !startsProgram(file));
+  return files.filter((file) => (seconds[file] ?? 0) < QUICK_SECONDS && !startsProgram(file));
 }
 
 const importsChildProcess = (file: string): boolean =>
