@@ -6,7 +6,7 @@ import { startLivenessServer } from '../../cluster/failure-detector/liveness-ser
 import type { FleetMember } from '../../cluster/placement/fleet.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { systemRandom } from '../../runtime/random.ts';
-import { startTcpProxy } from '../support/tcp-proxy.ts';
+import { startLink } from '../support/link.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type LivenessFront, startLivenessFront } from './liveness-front.ts';
 import { type LivenessProcess, startLivenessProcess } from './liveness-process.ts';
@@ -102,7 +102,7 @@ test('a process that is killed is told dead within half a second, and once', asy
 
 test('a frozen process is not told dead, also when its connections are cut; killed while frozen, it is', async () => {
   const frozen = await child('b', 'life-1');
-  const proxy = await startTcpProxy(frozen.port);
+  const proxy = await startLink(frozen.port);
   endings.push(() => proxy.close());
   const [direct, through] = [watching(), watching({ pace: 20 })];
   direct.watch([member('b', 'life-1', frozen.port)]);
@@ -112,7 +112,7 @@ test('a frozen process is not told dead, also when its connections are cut; kill
   frozen.signal('SIGSTOP');
   await waitUntil('it says nothing any more', () => silentFor(frozen.port, 200));
   proxy.refuse();
-  proxy.accept();
+  proxy.heal();
   // Its system still accepts connections, but nobody says hello: probes time out.
   const before = through.fired();
   await waitUntil('some probes without an answer', () => through.fired() > before + 8);
@@ -155,7 +155,7 @@ test('a port that answers as another life tells the old one dead, without any re
 
 test('a cut network means nothing: connections that are accepted and end, and the same life afterwards', async () => {
   const node = await front('b', 'life-1');
-  const proxy = await startTcpProxy(node.port);
+  const proxy = await startLink(node.port);
   endings.push(() => proxy.close());
   const watch = watching({ pace: 20 });
   watch.watch([member('b', 'life-1', proxy.port)]);
@@ -164,7 +164,7 @@ test('a cut network means nothing: connections that are accepted and end, and th
   await waitUntil('the cut is seen', () => node.open() === 0);
   await waitUntil('some attempts', () => watch.fired() > 5);
   assert.deepEqual(watch.dead, []);
-  proxy.accept();
+  proxy.heal();
   await meets(watch, 'b');
   assert.equal(node.greeted(), 2);
   assert.deepEqual(watch.dead, []);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { NodePeerStatus } from '../../proto/gen/svc/cluster/v1/cluster.ts';
-import { startLink } from '../support/cluster/link.ts';
+import { startLink } from '../support/link.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type ControllerStandIn, FleetState, startController } from './controller-stand-in.ts';
 import { RegisteredScene } from './registration-scene.ts';

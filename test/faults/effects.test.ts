@@ -5,9 +5,9 @@ import { Queue } from 'bullmq';
 import { addressOf } from '../../runtime/address.ts';
 import { job, type WorkProbe, workEffect } from '../support/actors.ts';
 import { mongoMissing } from '../support/ferretdb.ts';
+import { type Kernel, type Kernels, openKernels } from '../support/kernels.ts';
 import { redisMissing } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { type Kernel, type Kernels, openKernels } from './kernels.ts';
 
 const skip = (redisMissing() ?? (await mongoMissing())) || false;
 const MANY = 6;

@@ -6,9 +6,9 @@ import { addressOf } from '../../runtime/address.ts';
 import { defineActor } from '../../runtime/define-actor.ts';
 import { defineEffect, EffectResult } from '../../runtime/effect.ts';
 import { mongoMissing } from '../support/ferretdb.ts';
+import { openKernels } from '../support/kernels.ts';
 import { redisMissing } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { openKernels } from './kernels.ts';
 
 const skip = redisMissing() ?? (await mongoMissing());
 

@@ -5,9 +5,9 @@ import type { ActorStore } from '../../runtime/actor-store.ts';
 import { addressOf } from '../../runtime/address.ts';
 import { counter, job, workEffect } from '../support/actors.ts';
 import { mongoMissing } from '../support/ferretdb.ts';
+import { type KernelParts, openKernels, PARTITIONS } from '../support/kernels.ts';
 import { redisMissing } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { type KernelParts, openKernels, PARTITIONS } from './kernels.ts';
 
 const skip = (redisMissing() ?? (await mongoMissing())) || false;
 /** All that Redis tells by publishing, which it may lose. */

@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { seeded } from '../../support/faulty-store.ts';
 import { startMongo } from '../../support/ferretdb.ts';
+import { type Link, startLink } from '../../support/link.ts';
 import { type RedisServer, startRedis } from '../../support/redis.ts';
-import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
 import { LostWrites, RUNS_BEFORE, RUNS_LOST } from './lost-writes.ts';
@@ -19,7 +19,7 @@ const caseOf = (nodes: number): FaultCase => ({
 class ReplicaBehind implements FaultWorld {
   readonly #world: AsyncDisposable;
   readonly #runs: LostWrites;
-  readonly #front: TcpProxy;
+  readonly #front: Link;
   #master: RedisServer;
 
   static async open(count: number, _seed: number): Promise<FaultWorld> {
@@ -27,14 +27,14 @@ class ReplicaBehind implements FaultWorld {
     const mongo = await startMongo();
     opened.defer(() => mongo.stop());
     const master = await startRedis({ appendfsync: 'always' });
-    const front = await startTcpProxy(master.port);
+    const front = await startLink(master.port);
     opened.defer(() => front.close());
     const stores = { redis: `redis://127.0.0.1:${front.port}`, mongodb: mongo.uri };
     const runs = await LostWrites.open(count, stores, opened);
     return new ReplicaBehind(opened.move(), runs, front, master);
   }
 
-  constructor(world: AsyncDisposable, runs: LostWrites, front: TcpProxy, master: RedisServer) {
+  constructor(world: AsyncDisposable, runs: LostWrites, front: Link, master: RedisServer) {
     this.#world = world;
     this.#runs = runs;
     this.#front = front;
@@ -45,7 +45,7 @@ class ReplicaBehind implements FaultWorld {
     const random = seeded(seed);
     const before = this.#master;
     const told = await this.#runs.told();
-    const cable = await startTcpProxy(before.port);
+    const cable = await startLink(before.port);
     const replica = await startRedis({
       appendfsync: 'always',
       args: ['--replicaof', '127.0.0.1', String(cable.port)],
@@ -68,7 +68,7 @@ class ReplicaBehind implements FaultWorld {
       await admin.call('REPLICAOF', 'NO', 'ONE');
       this.#front.retarget(replica.port);
       this.#front.refuse();
-      this.#front.accept();
+      this.#front.heal();
       this.#master = replica;
       return await this.#runs.silence(replica.url, kept, late, told);
     } finally {

@@ -6,8 +6,8 @@ import type { Collection, StoredDocument } from '../../../runtime/documents.ts';
 import { toSvcError } from '../../../runtime/errors.ts';
 import { MongoDocuments } from '../../../runtime/mongo/documents.ts';
 import { longestCallMs, type MongoWaits, recoveredWithinMs } from '../../../runtime/mongo/session.ts';
-import { type Link, startLink } from '../../support/cluster/link.ts';
 import { mongoMissing } from '../../support/ferretdb.ts';
+import { type Link, startLink } from '../../support/link.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { type MongoRig, mongoRig } from './rig.ts';
 

@@ -7,8 +7,8 @@ import { addressOf, type Partition } from '../../../runtime/address.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { commitOf, eventually } from '../../contract/actor-store-rig.ts';
+import { startLink } from '../../support/link.ts';
 import { type RedisServer, redisMissing, startRedis } from '../../support/redis.ts';
-import { startTcpProxy } from '../../support/tcp-proxy.ts';
 
 const partition: Partition = 'default:0';
 const address = addressOf('thing', 'tenant-a', 'one');
@@ -40,7 +40,7 @@ describe('the Redis store and a server in trouble', { skip: redisMissing() ?? fa
 
   /** A store behind a proxy that ends with the test. */
   async function throughProxy(test: TestContext) {
-    const proxy = await startTcpProxy(server.port);
+    const proxy = await startLink(server.port);
     test.after(() => proxy.close());
     return { proxy, store: await open(`redis://127.0.0.1:${proxy.port}`) };
   }
@@ -126,7 +126,7 @@ describe('the Redis store and a server in trouble', { skip: redisMissing() ?? fa
       assert.ok(performance.now() - began < 2_000, 'a call that fails does so in bounded time');
       return failed;
     });
-    proxy.accept();
+    proxy.heal();
     await back(store);
     const [outcome] = await store.append(partition, [delivery()], 10);
     assert.equal(outcome?.kind, 'accepted');

@@ -4,7 +4,7 @@ import { it } from 'node:test';
 import { addressOf, type Partition } from '../../../runtime/address.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { commitOf } from '../../contract/actor-store-rig.ts';
-import { startLink } from '../../support/cluster/link.ts';
+import { startLink } from '../../support/link.ts';
 import { redisMissing, startRedis } from '../../support/redis.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Partition, partitionsOf } from '../../../runtime/address.ts';
 import { mongoMissing, startMongo, type TestMongo } from '../ferretdb.ts';
+import { type Direction, type Link, startLink } from '../link.ts';
 import { livenessBroken } from '../liveness.ts';
 import { type RedisServer, redisMissing, startRedis } from '../redis.ts';
 import { waitUntil } from '../wait-until.ts';
@@ -11,7 +12,6 @@ import { FleetClient } from './fleet-client.ts';
 import { LocalFigures } from './fleet-options.ts';
 import { FleetProcess } from './fleet-process.ts';
 import { Guard } from './guard.ts';
-import { type Direction, type Link, startLink } from './link.ts';
 import { nodeConfig } from './node-config.ts';
 import { storeLeases } from './store-leases.ts';
 

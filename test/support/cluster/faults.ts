@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Direction } from '../link.ts';
 import type { Cluster } from './cluster.ts';
-import type { Direction } from './link.ts';
 import type { Fault } from './nemesis.ts';
 
 const STARTS = 20;

@@ -16,6 +16,10 @@ export interface Link extends AsyncDisposable {
   slow(ms: number, direction?: Direction): void;
   /** Breaks all connections and takes no new ones until `heal`: the server is gone, as far as this node can see. */
   refuse(): void;
+  /** The next bytes of the server are lost and all connections break: what was asked is done, the caller never learns it. */
+  loseNextAnswer(): Promise<void>;
+  /** Connections from now on go to another server. */
+  retarget(port: number): void;
   /** Neither cut nor slow nor refused. */
   heal(): void;
   close(): Promise<void>;
@@ -29,6 +33,8 @@ class Way {
   isCut = false;
   delayMs = 0;
   passed = 0;
+  /** Called with the next bytes, which are then lost. */
+  lose: (() => void) | null = null;
   readonly #streams = new Set<() => void>();
 
   /** Something changed: look again at what is held. */
@@ -65,6 +71,11 @@ class Way {
     };
     this.#streams.add(drain);
     from.on('data', (bytes: Buffer) => {
+      if (this.lose !== null) {
+        this.lose();
+        this.lose = null;
+        return;
+      }
       held.push({ dueAt: performance.now() + this.delayMs, bytes });
       heldBytes += bytes.length;
       if (heldBytes > MOST_HELD) from.pause();
@@ -84,6 +95,7 @@ class Way {
 }
 
 export async function startLink(targetPort: number): Promise<Link> {
+  let target = targetPort;
   const sockets = new Set<Socket>();
   const toStore = new Way();
   const fromStore = new Way();
@@ -108,7 +120,7 @@ export async function startLink(targetPort: number): Promise<Link> {
       client.destroy();
       return;
     }
-    const upstream = connect({ port: targetPort, host: '127.0.0.1', allowHalfOpen: true });
+    const upstream = connect({ port: target, host: '127.0.0.1', allowHalfOpen: true });
     track(upstream);
     toStore.carry(client, upstream);
     fromStore.carry(upstream, client);
@@ -138,6 +150,16 @@ export async function startLink(targetPort: number): Promise<Link> {
     refuse() {
       isRefusing = true;
       breakAll();
+    },
+    loseNextAnswer: () =>
+      new Promise((resolve) => {
+        fromStore.lose = () => {
+          breakAll();
+          resolve();
+        };
+      }),
+    retarget(port) {
+      target = port;
     },
     heal() {
       isRefusing = false;

@@ -8,9 +8,9 @@ import type { ActorDefinition } from '../../runtime/define-actor.ts';
 import type { EffectHandler } from '../../runtime/effect.ts';
 import { type OpenStores, openStores } from '../../runtime/open-stores.ts';
 import { systemRandom } from '../../runtime/random.ts';
-import { type Runtime, startRuntime } from '../../runtime/runtime.ts';
-import { startMongo } from '../support/ferretdb.ts';
-import { type RedisServer, type RedisServerOptions, startRedis } from '../support/redis.ts';
+import { type Runtime, type RuntimeParts, startRuntime } from '../../runtime/runtime.ts';
+import { startMongo } from './ferretdb.ts';
+import { type RedisServer, type RedisServerOptions, startRedis } from './redis.ts';
 
 /** What one kernel of the fleet has that others may not have: this is how versions differ. */
 export interface KernelParts {
@@ -21,6 +21,7 @@ export interface KernelParts {
   readonly bend?: (stores: OpenStores) => Partial<OpenStores>;
   /** With 1 every effect takes the way over a job: no place is kept for what the node itself asked. */
   readonly effectConcurrency?: number;
+  readonly settings?: RuntimeParts['settings'];
 }
 
 export interface Kernel {
@@ -39,7 +40,7 @@ export interface Kernels extends AsyncDisposable {
 
 export const PARTITIONS = 8;
 
-const CARD: Omit<MemberInfo, 'draining'> = {
+const MEMBER: Omit<MemberInfo, 'draining'> = {
   role: 'hybrid',
   tags: [],
   weight: 1,
@@ -57,27 +58,49 @@ export async function openKernels(redisOptions: RedisServerOptions = { appendfsy
   const running = new Set<Kernel>();
   return {
     redis,
-    async start(name, { definitions, handlers = [], info = {}, bend = () => ({}), effectConcurrency = 32 }) {
+    async start(
+      name,
+      { definitions, handlers = [], info = {}, bend = () => ({}), effectConcurrency = 32, settings = {} },
+    ) {
       const warnings: string[] = [];
       const warn = (message: string, error: unknown): void => {
         warnings.push(`${message} ${error instanceof Error ? error.message : ''}`);
       };
       const dataDir = await mkdtemp(join(directory, `${name}-`));
       const stores = await openStores({ dataDir, redis: [redis.url], mongodb: mongo.uri, warn });
-      const world = { node: name, clock: systemClock, random: systemRandom, warn };
       const ports = { ...stores, ...bend(stores) };
-      const leaseTtlMs = 3_000;
-      const placement = new FleetPlacement({ ...world, members: ports.store, info: { ...CARD, ...info }, leaseTtlMs });
-      const settings = {
-        partitions: PARTITIONS,
-        systemPartitions: 2,
+      const { leaseTtlMs = 3_000, leaseRenewMs = 1_000 } = settings;
+      const placement = new FleetPlacement({
+        members: ports.store,
+        node: name,
+        info: { ...MEMBER, ...info },
         leaseTtlMs,
-        leaseRenewMs: 1_000,
-        effectConcurrency,
-      };
-      const runtime = await startRuntime({ ...ports, ...world, definitions, handlers, placement, settings });
+        clock: systemClock,
+        random: systemRandom,
+        warn,
+      });
+      const runtime = await startRuntime({
+        ...ports,
+        definitions,
+        handlers,
+        node: name,
+        placement,
+        settings: {
+          partitions: PARTITIONS,
+          systemPartitions: 2,
+          effectConcurrency,
+          ...settings,
+          leaseTtlMs,
+          leaseRenewMs,
+        },
+        warn,
+      });
       const kernel: Kernel = {
-        ...{ name, runtime, placement, stores, warnings },
+        name,
+        runtime,
+        placement,
+        stores,
+        warnings,
         async stop() {
           if (!running.delete(kernel)) return;
           await runtime.stop();
