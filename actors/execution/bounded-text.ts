@@ -5,7 +5,7 @@ export function keepHead(text: string, maxChars: number): string {
   return `${text.slice(0, end)}\n[cut: ${text.length - end} more characters]`;
 }
 
-/** Cuts the start of a text over `maxChars`, for logs whose end matters. */
+/** Cuts the start of a text over `maxChars`: for logs, whose end matters. */
 export function keepTail(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   const start = text.length - maxChars;

@@ -16,9 +16,9 @@ import { ExecutionState } from './state.ts';
 import { EXECUTIONS, projectExecution } from './view.ts';
 
 /**
- * One run of an agent: pending → running → completed | failed | cancelled (W24). Its loop:
- * iteration → validators → accepted, or refined and tried again until iterations or time run out. `policy` decides about
- * tool calls; it is pure and the same on every node.
+ * One run of an agent: pending → running → completed | failed | cancelled (W24). Each iteration's result passes the
+ * validators and is accepted, or the next iteration refines it, until iterations or time run out. `policy` decides
+ * about tool calls; it is pure and the same on every node.
  */
 export const executionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
   defineActor({
@@ -57,7 +57,7 @@ export const executionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
     belongsTo: parentOf,
   });
 
-/** Lets no tool be called: for fleets without tools. */
+/** Denies every tool call: for fleets without tools. */
 const noTools: ToolPolicy = {
   decide: (_grant, { name }) => ({
     allowed: false,
@@ -68,7 +68,7 @@ const noTools: ToolPolicy = {
 
 export const execution = executionActor({ policy: noTools });
 
-/** Version 1 knew no tools and no containers; version 2 no learned patterns and no owners, which a state may lack. */
+/** States of version 1 lack tools and containers; states of version 2 lack only optional fields. */
 function migrate(state: Json, fromVersion: number): Json {
   if (fromVersion >= 2 || !isObject(state) || state.status === 'pending') return state;
   const counted = { ...state, tool_calls_executed: 0, calls_in_doubt: [] };

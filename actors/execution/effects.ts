@@ -9,10 +9,10 @@ import { type IdleExecution, principalPart } from './state.ts';
 
 type Request = EffectRequest<keyof typeof executionMessages & string>;
 
-/** Of `model.generate`: beside the effect's own tries of its targets. */
+/** Retries of `model.generate`. The effect itself tries several targets within each attempt. */
 export const MODEL_RETRY = { maxAttempts: 4, initialDelayMs: 1_000, maxDelayMs: 30_000 } as const;
 
-/** The one effect of an iteration without tools in the node: the agent's container, its program, or the model. */
+/** The effect of an iteration that has no node loop: the agent's container, its program, or the model. */
 export function iterationEffect(execution: IdleExecution, prompt: string, now: number): Request {
   const { plan } = execution;
   const timeoutMs = timeLeftMs(execution, now);
@@ -48,12 +48,12 @@ export function iterationEffect(execution: IdleExecution, prompt: string, now: n
     replyAs: 'ProgramEnded',
     progressAs: 'ProgramChunk',
     context,
-    // Only for failures before the program started, which the effect reports as kind `retry`.
+    // Only failures before the program started, which the effect reports as kind `retry`.
     retry: { maxAttempts: 3, initialDelayMs: 500, maxDelayMs: 5_000 },
   };
 }
 
-/** Of a new iteration, the execution's end included. */
+/** Time of a new iteration: its own, or what is left of the execution's when that is less. */
 function timeLeftMs({ plan, started_at }: IdleExecution, now: number): number {
   const executionLeftMs = Math.max(1, Date.parse(started_at) + plan.execution_timeout_ms - now);
   return Math.min(plan.iteration_timeout_ms, executionLeftMs);

@@ -10,7 +10,7 @@ import type { EndedExecution, IdleExecution, RunningExecution } from './state.ts
 /** Names of the two timers an execution may have. */
 export const TIMERS = { iteration: 'iteration', execution: 'execution' } as const;
 
-/** `score`: the lowest of its validators. */
+/** `score`: the lowest of the verdicts. */
 export function completeExecution(
   execution: IdleExecution,
   output: string,
@@ -28,7 +28,10 @@ export function completeExecution(
   return end(execution, 'completed', null, endedAt, turn);
 }
 
-/** `reason` is the wire's: `max_iterations_exceeded`, `timed_out`, `cancelled`, or the error code that ended it. */
+/**
+ * `reason`, as clients see it: `max_iterations_exceeded`, `timed_out`, `cancelled`, or the code of the error that ended
+ * it.
+ */
 export function failExecution(
   execution: IdleExecution,
   status: 'failed' | 'cancelled',
@@ -88,7 +91,7 @@ function stopWait({ kind, id }: Wait, reason: string, turn: ExecutionTurn): void
     case 'call judges':
       turn.tell(addressOf('judge-panel', turn.tenant, id), 'Cancel', { reason });
       return;
-    // The bootstrap has the command, and learns with its next call that nobody waits for it.
+    // The bootstrap runs the command; its report is refused, since no dispatch is open then.
     case 'dispatch':
       return;
     default:
@@ -96,7 +99,10 @@ function stopWait({ kind, id }: Wait, reason: string, turn: ExecutionTurn): void
   }
 }
 
-/** When the running iteration times out, or the execution if that comes first; Unix ms. `updated_at` began the iteration. */
+/**
+ * When the running iteration times out, or the execution if that is earlier; Unix ms. `updated_at` is when the
+ * iteration began.
+ */
 export function endOfIteration({ started_at, updated_at, plan }: RunningExecution): number {
   const iterationEnds = Date.parse(updated_at) + plan.iteration_timeout_ms;
   const executionEnds = Date.parse(started_at) + plan.execution_timeout_ms;
@@ -106,8 +112,8 @@ export function endOfIteration({ started_at, updated_at, plan }: RunningExecutio
 const MARGIN_MS = 5_000;
 
 /**
- * How long a judge may take: what the manifest says, but always so that one who hangs is left out, or skipped, before
- * the iteration itself times out.
+ * Time of a judge: the manifest's, but less than what is left of the iteration, so that a judge that hangs is dropped
+ * or skipped before the iteration itself times out.
  */
 export function judgeTimeoutMs(running: RunningExecution, askedMs: number, now: number): number {
   const leftMs = endOfIteration(running) - now;

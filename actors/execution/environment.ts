@@ -6,9 +6,9 @@ import { WORKSPACE, wantsTools } from './plan.ts';
 import type { IdleExecution } from './state.ts';
 
 /**
- * The volumes of an execution, the same for its tools, its program and its container. One with tools or a container has a
- * workspace of its own, whose id is the execution's, unless its workflow mounts one there (W5). What
- * belongs to this run alone is made by the first that needs it.
+ * The volumes of an execution, the same for its tools, its program and its container. An execution with tools or a
+ * container has a workspace of its own, whose id is the execution's, unless its workflow mounts a volume there (W5).
+ * Volumes of this run alone are created on first use.
  */
 export function mountsOf(execution: IdleExecution): ToolMount[] {
   const { mounts = [], workflow_execution_id: parent, execution_id, plan } = execution;
@@ -18,12 +18,12 @@ export function mountsOf(execution: IdleExecution): ToolMount[] {
   return [...given, { volume_id: execution_id, mount_path: WORKSPACE, read_only: false, create: true }];
 }
 
-/** Of executions whose manifest names none (W33). */
+/** Security context when the manifest names none (W33). */
 const DEFAULT_CONTEXT = 'svc-system-agent-runtime';
 
 /**
- * What a program or container is told (W26). What only the node knows, its addresses and the execution's
- * capability token (SVC_ORCHESTRATOR_URL, SVC_SEAL_GATEWAY_URL), is added by the effect that starts it.
+ * Environment variables of a program or container (W26). The effect that starts it adds what only its node knows: its
+ * addresses and the execution's capability token (SVC_ORCHESTRATOR_URL, SVC_SEAL_GATEWAY_URL).
  */
 export function nodeEnvironment(execution: IdleExecution): Record<string, string> {
   const { plan } = execution;

@@ -3,8 +3,8 @@ import type { ActorEvent } from '../../runtime/client.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 
 /**
- * Events of an execution: the one vocabulary of gRPC (G6) and SSE (H12). Keys and order are those of the
- * wire; both transports map these objects one to one.
+ * Events of an execution, the same over gRPC (G6) and SSE (H12). Keys and their order are those of the wire; both
+ * transports map these objects one to one.
  */
 const id = { execution_id: z.string() };
 
@@ -46,7 +46,7 @@ export interface ExecutionLogEvent {
   readonly recorded_at: string;
 }
 
-/** Names in logs for the events of the stream (W21). */
+/** Names in logs of the events of the stream (W21). */
 const LOG_NAMES: Readonly<Record<ExecutionEventName, string>> = {
   execution_started: 'ExecutionStarted',
   iteration_started: 'IterationStarted',
@@ -58,7 +58,7 @@ const LOG_NAMES: Readonly<Record<ExecutionEventName, string>> = {
   execution_failed: 'ExecutionFailed',
 };
 
-/** The stream as a log: same order and numbers; a piece of output is `{…, chunk}`. */
+/** The stream as a log, in the same order and with the same numbers; a piece of output is `{…, chunk}`. */
 export function executionLogEvents(events: readonly ActorEvent[]): ExecutionLogEvent[] {
   return events.map((event) => ({
     sequence: event.seq,

@@ -3,7 +3,10 @@ import { keepHead } from './bounded-text.ts';
 import { LIMITS } from './limits.ts';
 import type { Attempt, Verdict } from './state.ts';
 
-/** What failed so far, newest first, with every validator's verdict. Left out is what does not fit, and it says so. */
+/**
+ * Earlier failed attempts, newest first, with every validator's verdict. Attempts that do not fit are left out, and a
+ * line says how many.
+ */
 export function historySection(attempts: readonly Attempt[], lastOutput: string | null, maxChars: number): string {
   if (attempts.length === 0 || maxChars < 200) return '';
   const head = '## Earlier attempts\nNone of them was accepted. Correct what failed and give the whole answer again.';
@@ -27,7 +30,7 @@ export function previousError(attempts: readonly Attempt[]): string {
   return last === undefined ? '' : failureText(last);
 }
 
-/** SVC_ITERATION_HISTORY (W26): a JSON array, oldest first; the oldest are left out when too long. */
+/** SVC_ITERATION_HISTORY (W26): a JSON array, oldest first. When it is too long the oldest are left out. */
 export function historyJson(attempts: readonly Attempt[]): string {
   for (let from = 0; from < attempts.length; from += 1) {
     const text = JSON.stringify(attempts.slice(from).map(historyEntry));
@@ -57,7 +60,7 @@ function attemptText(attempt: Attempt, wholeOutput: string | null): string {
 }
 
 function failureText(attempt: Attempt): string {
-  // The verdict says the rest, such as what each judge said.
+  // The rest of the message, such as what each judge wrote, is in the verdict.
   const message = attempt.verdicts.length === 0 ? attempt.message : attempt.message.split('\n', 1)[0];
   return [`${attempt.error_type}: ${message}`, ...attempt.verdicts.map(verdictText)].join('\n');
 }
@@ -68,7 +71,7 @@ function verdictText(verdict: Verdict): string {
 
 const diff = lateLibrary<typeof import('diff')>('diff');
 
-/** Edits after which two texts count as unrelated: finding a minimal diff would cost more than it tells. */
+/** After so many edits two texts count as unrelated: a minimal diff would cost more than it is worth. */
 const MAX_EDITS = 1_000;
 
 /**
@@ -92,14 +95,14 @@ function hunkText(hunk: {
   readonly newLines: number;
   readonly lines: readonly string[];
 }): string {
-  // A range of no lines names the line before it (GNU diff).
+  // An empty range has the number of the line before it (GNU diff).
   const oldStart = hunk.oldLines === 0 ? hunk.oldStart - 1 : hunk.oldStart;
   const newStart = hunk.newLines === 0 ? hunk.newStart - 1 : hunk.newStart;
   const head = `@@ -${oldStart},${hunk.oldLines} +${newStart},${hunk.newLines} @@`;
   return [head, ...hunk.lines].join('\n');
 }
 
-/** The whole of one text for the whole of the other. */
+/** One hunk that replaces the whole text. */
 function replaced(before: string, after: string): string {
   const removed = before.split('\n');
   const added = after.split('\n');

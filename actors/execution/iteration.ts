@@ -18,7 +18,7 @@ export interface IterationFailure {
   readonly error_type: string;
   readonly message: string;
   readonly stacktrace?: string | undefined;
-  /** Null or absent: there was none. */
+  /** Null or absent: there is none. */
   readonly output?: string | null;
   readonly exit_code?: number | null;
   readonly verdicts?: readonly Verdict[];
@@ -49,7 +49,10 @@ export function beginIteration(idle: IdleExecution, turn: ExecutionTurn): Runnin
   };
 }
 
-/** Accepts the running iteration: iteration_completed, execution_completed. Its score is the lowest of the verdicts'. */
+/**
+ * Accepts the running iteration: iteration_completed, then execution_completed. The score is the lowest of the
+ * verdicts.
+ */
 export function acceptIteration(
   running: RunningExecution,
   output: string,
@@ -69,7 +72,10 @@ export function acceptIteration(
   return completeExecution({ ...idle, last_output: keepHead(output, LIMITS.keptOutputChars) }, output, score, turn);
 }
 
-/** Rejects the running iteration: iteration_failed, then refinement and the next one, or the end when none is left. */
+/**
+ * Rejects the running iteration: iteration_failed, then refinement and the next iteration, or the end when none is
+ * left.
+ */
 export function rejectIteration(
   running: RunningExecution,
   failure: IterationFailure,
@@ -90,7 +96,7 @@ export function timeIterationOut(running: RunningExecution, turn: ExecutionTurn)
   return rejectIteration(running, { error_type: 'iteration_timed_out', message }, turn);
 }
 
-/** Behind a failed iteration: refinement_applied, and the next one. */
+/** After a failed iteration: refinement_applied, then the next iteration. */
 export function refineIteration(closed: IdleExecution, code_diff: string, turn: ExecutionTurn): ExecutionState {
   turn.emit('refinement_applied', {
     execution_id: closed.execution_id,
@@ -108,8 +114,8 @@ export function refineIteration(closed: IdleExecution, code_diff: string, turn: 
 }
 
 /**
- * Ends the execution out of a running iteration; the iteration is closed first, so none stays open on the stream. One
- * whose output was accepted completes.
+ * Ends the execution while it runs. An open iteration is closed first, so that none stays open on the stream. An
+ * execution whose output was accepted completes.
  */
 export function abandonIteration(
   running: RunningExecution,
@@ -137,7 +143,7 @@ function closeIteration(running: RunningExecution, failure: IterationFailure, tu
     error: { error_type: failure.error_type, message, stacktrace: failure.stacktrace },
     failed_at: new Date(turn.now).toISOString(),
   });
-  // One that ends while it is judged has a result all the same.
+  // An iteration that ends while it is judged has a result already.
   const { result, verdicts = [] } = running.current.judging ?? {};
   const output = failure.output ?? result?.stdout ?? null;
   return {

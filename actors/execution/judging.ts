@@ -16,15 +16,15 @@ import { type ExecutionState, type Judging, principalPart, type RunningExecution
 import type { IterationResult } from './validators/json-schema.ts';
 import { nameOf, validate } from './validators/validate.ts';
 
-/** A result, and the verdicts of the validators it has been through. */
+/** A result, and the verdicts of the validators it has passed. */
 interface Judged {
   readonly result: IterationResult;
   readonly verdicts: readonly Verdict[];
 }
 
 /**
- * Runs the validators that are left, in order: cheap ones here and now; the first with a judge is asked, and its verdict
- * continues here. A judge is asked once an iteration (W27).
+ * Runs the validators that are left, in order. Those without a judge are decided here; at the first with a judge that
+ * judge is asked, and its verdict continues here. A judge is asked once an iteration (W27).
  */
 export function validateFrom(running: RunningExecution, judged: Judged, turn: ExecutionTurn): ExecutionState {
   const { validators } = running.plan;
@@ -104,8 +104,8 @@ function askModel(
 const STDERR_CHARS = 4 * 1024;
 
 /**
- * What a judge agent is asked: JSON with the fields that exist here (W27). The output is never cut: a
- * judge who saw half of it would judge another one.
+ * Input of a judge agent: JSON with the fields of W27. The output is never cut: a judge that sees half of it would
+ * judge something else.
  */
 function judgeInput(running: RunningExecution, check: PanelCheck, result: IterationResult): string {
   const input: JsonObject = {
@@ -143,7 +143,7 @@ const ANSWER = `Answer with one JSON object and nothing else:
 {"score": 0.0 to 1.0, "confidence": 0.0 to 1.0, "reasoning": "what is good, and what must change"}`;
 
 /**
- * What a model is asked as a judge: the manifest's prompt or the default one, and how to answer. The criteria of the
+ * Prompt of a model as a judge: the manifest's or the default one, and the form of the answer. The criteria of the
  * object form are the agent's instruction. Throws as `renderTemplate`.
  */
 function judgePrompt({ plan }: RunningExecution, { prompt }: ModelCheck, result: IterationResult): string {
@@ -156,7 +156,9 @@ function judgePrompt({ plan }: RunningExecution, { prompt }: ModelCheck, result:
   return `${renderTemplate(prompt ?? DEFAULT_PROMPT, variables, LIMITS.modelPromptBytes)}\n\n${ANSWER}`;
 }
 
-/** Passed: score and confidence reach what the manifest asks for. Else the next prompt is told what the judges said. */
+/**
+ * Passed when score and confidence reach what the manifest asks for; else the next prompt shows what the judges wrote.
+ */
 export function panelVerdict(check: PanelCheck, panel: PanelConcluded): Verdict {
   const { consensus, status, error, individual_results: results, agents } = panel;
   const validator = nameOf(check);
@@ -175,7 +177,7 @@ export function panelVerdict(check: PanelCheck, panel: PanelConcluded): Verdict 
   return { validator, passed: false, score, reason: bounded([lacks, ...said].join('\n')) };
 }
 
-/** The same for a model; what is no judge's answer is no verdict. */
+/** The same for a model. An answer that is not a judge's output is no verdict. */
 export function modelVerdict(check: ModelCheck, said: ReadJudge): Verdict {
   const validator = nameOf(check);
   if (!said.ok) return { validator, passed: false, score: 0, reason: bounded(`no verdict: ${said.reason}`) };
@@ -199,8 +201,8 @@ const figure = (value: number): string => String(Math.round(value * 1_000) / 1_0
 const bounded = (reason: string): string => keepHead(reason, LIMITS.keptVerdictChars);
 
 /**
- * Asks the judges of a check, of a result or of a proposed tool call; answers the panel's id. Throws `failed_precondition`
- * when its judges would be too deep, `payload_too_large` for what no judge can be given.
+ * Convenes a panel for a result or a proposed tool call; returns the panel's id. Throws `failed_precondition` when its
+ * judges would run too deep, `payload_too_large` when the input is too long for a judge.
  */
 export function conveneJudges(
   running: RunningExecution,
@@ -224,7 +226,7 @@ export function conveneJudges(
       strategy,
       threshold,
       min_judges_required,
-      // The confidence in one judge's word is its own.
+      // With one judge the confidence is its own.
       confidence_weighting:
         check.type === 'semantic'
           ? { agreement_factor: 0, self_confidence_factor: 1 }

@@ -1,6 +1,5 @@
 /**
- * Bounds of one execution (K7). Counted in UTF-16 units where the name ends in `Chars`, in
- * UTF-8 bytes where it ends in `Bytes`.
+ * Limits of one execution (K7). Names that end in `Chars` count UTF-16 units, names that end in `Bytes` UTF-8 bytes.
  */
 export const LIMITS = {
   /** Input and the caller's context together; more is refused at Start with `payload_too_large`. */
@@ -27,24 +26,24 @@ export const LIMITS = {
   historyChars: 48 * 1024,
   /** Longest text a validator looks at. */
   validatedChars: 1024 * 1024,
-  /** Why one validator failed, as later prompts show it: the judges' reasoning among it. */
+  /** Why one validator failed, with the judges' reasoning, as later prompts show it. */
   keptVerdictChars: 4 * 1024,
-  /** What one judge is given as JSON; a panel may have 20 of them. A longer output is not judged, and fails. */
+  /** JSON input of one judge; a panel may have 20 of them. A longer output cannot be judged, so it fails. */
   judgeInputBytes: 384 * 1024,
-  /** The task, among what a judge is given. */
+  /** The task within a judge's input. */
   judgeTaskChars: 16 * 1024,
   /** Depth of a judge's execution; the root has 0 (W27). */
   judgeDepth: 3,
   /** Nesting of a JSON output that a schema is applied to. */
   jsonDepth: 100,
-  /** Streamed text of one iteration; chunks beyond it are not sent (iteration_completed.output is the truth). */
+  /** Streamed text of one iteration; later chunks are not sent, and iteration_completed has the whole output. */
   streamedChars: 4 * 1024 * 1024,
   /**
-   * How often in a row, without progress of its loop, one iteration whose outcome is in doubt is asked for again. A
-   * program that is what ends its node gets no further; one whose node keeps dying while the program starts may.
+   * How often in a row, without progress of its loop, an iteration whose outcome is in doubt is run again. A program
+   * that kills its node makes no progress; one whose node happens to die may.
    */
   inDoubtRepeats: 9,
-  /** And how often at all. */
+  /** How often in total. */
   inDoubtRepeatsInAll: 50,
   /** Whole-execution timeout when the manifest names none (W22). */
   executionTimeoutMs: 1_800_000,

@@ -13,7 +13,7 @@ import { type Mount, Mounts, SecurityPolicy } from './plan.ts';
 import type { ExecutionState, IdleExecution } from './state.ts';
 import type { ExecutionUpdate } from './update.ts';
 
-/** The parts a plan is made of; the catalog checked the manifest itself when it was deployed. */
+/** The parts that a plan is made of. The catalog validated the whole manifest when it was deployed. */
 const manifestShape = z.looseObject({
   metadata: z.looseObject({ name: z.string(), version: z.string(), annotations: z.record(z.string(), z.string()) }),
   spec: z.looseObject({
@@ -29,7 +29,9 @@ const manifestShape = z.looseObject({
 
 const id = z.string().min(1).max(128);
 
-/** Starts an execution. The only message that creates one; the same id again is answered the same, never restarted. */
+/**
+ * Starts an execution; the only message that creates one. The same id again gets the same answer and starts nothing.
+ */
 export const Start = z.object({
   execution_id: id,
   agent_id: id,
@@ -46,7 +48,7 @@ export const Start = z.object({
   mounts: Mounts.optional(),
   /** Actor that is sent an `ExecutionUpdate` when it has started and when it has ended. */
   notify: Notify.optional(),
-  /** How many executions are above it: 0 unless it is a judge's (W27). */
+  /** How many executions are above it: 0 unless it is a judge (W27). */
   depth: z.number().int().min(0).max(100).optional(),
 });
 
@@ -55,7 +57,7 @@ export type Start = z.output<typeof Start>;
 const GenerateMessage = z.object({
   agent_id: id,
   iteration_number: z.number().int(),
-  /** Empty: the manifest's. */
+  /** Empty: the manifest's model. */
   model_alias: z.string().max(200),
   /** Empty, and no messages: the prompt of the iteration. */
   prompt: z.string(),
@@ -67,12 +69,12 @@ export type Generate = z.output<typeof GenerateMessage>;
 const DispatchEndedMessage = z.object({
   dispatch_id: id,
   exit_code: z.number().int(),
-  /** Where the result is stored, the end of each. */
+  /** Only the end of each when the whole result is stored. */
   stdout: z.string(),
   stderr: z.string(),
   duration_ms: z.number().nonnegative(),
   truncated: z.boolean(),
-  /** A large result: its text's beginning, and the whole `{content, structured}` in Blobs. */
+  /** A large result: the beginning of its text, and the blob with the whole `{content, structured}`. */
   stored: z.object({ ref: z.string(), bytes: z.number().int(), head: z.string() }).optional(),
 });
 
@@ -82,7 +84,9 @@ const AttestMessage = z.object({ session_id: id, agent_id: id, container_id: id 
 
 export type Attest = z.output<typeof AttestMessage>;
 
-/** Messages of an execution. Late, repeated and unknown ones are harmless: a result counts only while it is awaited. */
+/**
+ * Messages of an execution. `AWAITED` in phase.ts says where each is awaited; late and repeated ones change nothing.
+ */
 export const executionMessages = {
   Start,
   Cancel: z.object({ reason: z.string().max(1_000).optional() }),
@@ -94,22 +98,22 @@ export const executionMessages = {
   ModelChunk: EffectProgress,
   ProgramEnded: EffectResult,
   ProgramChunk: EffectProgress,
-  /** A judge panel has ended. */
+  /** A judge panel has ended. The name is stored in requests (`notify.as`), so it stays. */
   PanelWord: PanelConcluded,
   /** Answer of a model that was asked as a judge. */
   ModelJudged: EffectResult,
-  /** What the execution's tools may do. */
+  /** The grant of the execution's tools. */
   ToolsGranted: EffectResult,
   /** A tool call of the inner loop has ended. */
   ToolEnded: EffectResult,
   /** Learned patterns were found or stored, or could not be. */
   MemoryAnswered: EffectResult,
-  /** Timer of waiting for them. */
+  /** Timer of that wait. */
   MemoryTimedOut: z.object({ effect_id: z.string() }),
-  /** Asked by a bootstrap through the dispatch gateway; the answers are read from the state. */
+  /** Sent by a bootstrap over the dispatch gateway; the answers are read from the state. */
   Generate: GenerateMessage,
   DispatchEnded: DispatchEndedMessage,
-  /** Asked for an agent that attests itself. */
+  /** Sent for an agent that attests itself. */
   Attest: AttestMessage,
 } as const;
 
@@ -123,17 +127,17 @@ export interface StartExecution {
   readonly input: string;
   /** Caller's `context_json`. */
   readonly context?: JsonObject;
-  /** gRPC SecurityPolicy as JSON (snake_case), narrows the manifest's security. */
+  /** gRPC SecurityPolicy as JSON (snake_case). It narrows the manifest's security. */
   readonly securityPolicy?: JsonObject;
   readonly workflowExecutionId?: string;
-  /** Volumes of the workflow that the execution finds at these paths. */
+  /** Volumes of the workflow, and the paths where the execution finds them. */
   readonly mounts?: readonly Mount[];
   /** For parents: never taken from a caller's request. */
   readonly notify?: Notify;
   /** For parents: how many executions are above it. Default 0. */
   readonly depth?: number;
   readonly identity: Identity;
-  /** Start it on the very node that is asked (G29, P4). */
+  /** Start it on the node that receives the request (G29, P4). */
   readonly here?: boolean;
 }
 
@@ -153,7 +157,7 @@ export function startPayload(request: StartExecution): JsonObject {
   };
 }
 
-/** A manifest is plain data whose optional fields may be present and undefined; JSON has no undefined. */
+/** Drops members that are undefined: JSON has no undefined. */
 function plain(manifest: StartExecution['manifest']): Json {
   const json: Json = JSON.parse(JSON.stringify(manifest));
   return json;
@@ -176,7 +180,9 @@ export function notifyParent(execution: IdleExecution, change: Change, turn: Exe
   turn.tell(notify.to, notify.as, update);
 }
 
-/** The actor that started it and is told its end, or the run that it was started for; null for a run of its own. */
+/**
+ * The actor that is sent its updates, or the workflow run that it was started for; null when it was started on its own.
+ */
 export function parentOf(state: ExecutionState, { tenant }: { readonly tenant: string }): Address | null {
   if (state.status === 'pending') return null;
   const { notify, workflow_execution_id } = state;

@@ -14,7 +14,7 @@ import { deathsInARow, type ExecutionState, progressOf, type RunningExecution } 
 import { expectRepeat, takeChunk } from './streamed.ts';
 import type { IterationResult } from './validators/json-schema.ts';
 
-/** Failures of an effect that no further iteration can mend: somebody must change the manifest, node or rights. */
+/** Failures of an effect that no further iteration can fix: the manifest, the node's settings or rights must change. */
 const HOPELESS: ReadonlySet<string> = new Set([
   'invalid_argument',
   'invalid_manifest',
@@ -31,7 +31,7 @@ const HOPELESS: ReadonlySet<string> = new Set([
 
 export const isHopeless = (code: string): boolean => HOPELESS.has(code);
 
-/** Validators in order decide. Without any, only a program that exits with 0 is accepted (W23). */
+/** Validates a result. Without validators only a program that exits with 0 is accepted (W23). */
 export function judgeResult(running: RunningExecution, result: IterationResult, turn: ExecutionTurn): ExecutionState {
   if (Buffer.byteLength(result.stdout) > LIMITS.outputBytes) {
     const message = `the output has more than ${LIMITS.outputBytes} bytes`;
@@ -40,7 +40,7 @@ export function judgeResult(running: RunningExecution, result: IterationResult, 
   return validateFrom(running, { result: { ...result, ...toolsOf(running) }, verdicts: [] }, turn);
 }
 
-/** For validators that look at what was done; without one of them nothing is carried along. */
+/** Successful tools, for `tool_call` validators; without one of those nothing is stored. */
 function toolsOf({ plan, tool_history }: RunningExecution): Pick<IterationResult, 'tools'> {
   if (!plan.validators.some(({ type }) => type === 'tool_call')) return {};
   return { tools: tool_history.filter(({ status }) => status === 'succeeded').map(({ tool }) => tool) };
@@ -48,7 +48,7 @@ function toolsOf({ plan, tool_history }: RunningExecution): Pick<IterationResult
 
 type NotDone = Exclude<EffectResult['outcome'], { kind: 'done' }>;
 
-/** A repeatable effect that ended without a value, as the failure of what waited for it. */
+/** The failure for a repeatable effect that ended without a value. */
 export const failureOf = (outcome: NotDone): IterationFailure =>
   outcome.kind === 'failed'
     ? { error_type: outcome.code, message: outcome.message }
@@ -63,7 +63,7 @@ export function effectFailed(running: RunningExecution, outcome: NotDone, turn: 
   return abandonIteration(stopped, failure, { status: 'failed', reason: outcome.code }, turn);
 }
 
-/** Sends a chunk of the running iteration on, unless the stream already has it or it no longer fits. */
+/** Streams a chunk of the running iteration, unless it was sent already or exceeds the limit. */
 export function stream(running: RunningExecution, attempt: number, text: string, turn: ExecutionTurn): ExecutionState {
   const before = running.current.streamed;
   const { streamed, send } = takeChunk(before, attempt, text);
@@ -81,8 +81,9 @@ export function stream(running: RunningExecution, attempt: number, text: string,
 const UNREPEATED = 'the program had started when its node died; it was not repeated';
 
 /**
- * The effect had started when its node died, so nobody knows whether it acted (E2). An iteration is a unit that
- * may be repeated, so by default it is asked for again, counted in the state; `svc.dev/on-in-doubt: fail` fails it.
+ * The effect had started when its node died, so it is unknown whether it acted (E2). An iteration may be repeated as a
+ * whole, so by default the effect is asked for again and counted in the state; `svc.dev/on-in-doubt: fail` fails the
+ * iteration.
  */
 function inDoubt(running: RunningExecution, turn: ExecutionTurn): ExecutionState {
   const { current, plan } = running;
@@ -98,7 +99,7 @@ function inDoubt(running: RunningExecution, turn: ExecutionTurn): ExecutionState
     ...doubted,
     in_doubt: running.in_doubt + 1,
     current: {
-      // Its loop goes on: a new bootstrap that asks the same finds what has run.
+      // The loop stays: a new bootstrap with the same request finds the calls that have run.
       ...doubted.current,
       effect_id: effectId,
       in_doubt: current.in_doubt + 1,
@@ -108,7 +109,7 @@ function inDoubt(running: RunningExecution, turn: ExecutionTurn): ExecutionState
   };
 }
 
-/** Null: it may be repeated. */
+/** Why it is not repeated again; null when it may be. */
 function givenUp({ in_doubt }: RunningExecution['current'], inARow: number): string | null {
   if (inARow > LIMITS.inDoubtRepeats) {
     return `its node died ${inARow} times in a row while the program ran and got no further; it was not repeated again`;

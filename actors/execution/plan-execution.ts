@@ -8,12 +8,12 @@ import { type ExecutionPlan, narrow, type PanelCheck, type ResultValidator, type
 import { checkTemplate } from './prompt-template.ts';
 import { checkJsonSchema, checkPattern } from './validators/json-schema.ts';
 
-/** Annotation that says what happens to a program whose outcome is unknown after a crash: `retry` or `fail`. */
+/** Annotation: whether a program whose outcome is unknown after a crash is run again (`retry`) or fails (`fail`). */
 const ON_IN_DOUBT = 'svc.dev/on-in-doubt';
 
 /**
- * What is to be run, or why it cannot be: throws `unsupported_isolation`, `unimplemented` or `invalid_manifest`, each
- * naming the path in the manifest, so that nothing starts that could not end well.
+ * The plan of a manifest. Throws `unsupported_isolation`, `unimplemented` or `invalid_manifest` with the path in the
+ * manifest, so that nothing starts that cannot end well.
  */
 export function planExecution(manifest: AgentManifest, policy: SecurityPolicy): ExecutionPlan {
   const { spec, metadata } = manifest;
@@ -71,8 +71,8 @@ const isOpen = (network: ExecutionPlan['tools']['network']): boolean =>
   network?.mode === 'allow' && network.allowlist.length === 0 && network.denylist.length === 0;
 
 /**
- * A program of isolation `process` is no sandbox: rules nobody would enforce are refused, never ignored. A container has
- * no network where a list of domains is given, but its own program sees all of its mounts.
+ * Isolation `process` is not a sandbox: rules that it cannot enforce are refused, never ignored. A container with a
+ * list of domains has no network at all, but its program sees all of its mounts.
  */
 function refuseUnenforceable(policy: SecurityPolicy, inContainer: boolean): void {
   for (const field of ['network_policy', 'filesystem_policy'] as const) {
@@ -114,7 +114,7 @@ function onInDoubt(annotations: Readonly<Record<string, string>>): 'retry' | 'fa
   });
 }
 
-/** What is asked of the node's tools: the manifest's list, its network and files narrowed by the caller's policy. */
+/** The grant to ask for: the manifest's tools, with network and files narrowed by the caller's policy. */
 function planGrant({ spec }: AgentManifest, policy: SecurityPolicy): GrantRequest {
   return {
     ...(spec.security_context === undefined ? {} : { security_context: spec.security_context }),
@@ -135,7 +135,7 @@ type Files = AgentManifest['spec']['security']['filesystem'];
 
 type Lists = Readonly<Record<string, readonly string[] | undefined>>;
 
-/** A policy never widens: allowed domains are what both allow, blocked ones come on top. */
+/** A policy never widens: allowed domains are those that both allow, blocked ones are added. */
 function narrowNetwork({ mode, allowlist, denylist }: Network, policy: Lists): Network {
   const { allowed_domains: allowed = [], blocked_domains: blocked = [] } = policy;
   const deny = [...new Set([...denylist, ...blocked])];
@@ -146,7 +146,7 @@ function narrowNetwork({ mode, allowlist, denylist }: Network, policy: Lists): N
   return { mode: 'deny', allowlist: both, denylist: deny };
 }
 
-/** An empty list leaves it to the security context, so what allows nothing needs a pattern of its own. */
+/** An empty list leaves the choice to the security context, so "nothing" needs a pattern that matches nothing. */
 const NOTHING = '/.nothing-is-allowed';
 
 function narrowFiles({ read, write, read_only }: Files, policy: Lists): Files {
@@ -159,7 +159,7 @@ function narrowFiles({ read, write, read_only }: Files, policy: Lists): Files {
   return { read: both(read, policy.read_paths), write: both(write, policy.write_paths), read_only };
 }
 
-/** Of each pair where one covers the other, the narrower. */
+/** The narrower of each pair in which one covers the other. */
 function intersect(
   own: readonly string[],
   given: readonly string[],
@@ -171,7 +171,7 @@ function intersect(
   return [...new Set(kept)];
 }
 
-/** Exact or a sub-domain at a label boundary (W33); `*.x` covers what is below x. */
+/** Exact or a sub-domain at a label boundary (W33); `*.x` covers what is below `x`. */
 function coversDomain(wide: string, narrow: string): boolean {
   const [a, b] = [wide.toLowerCase(), narrow.toLowerCase()];
   if (a === b) return true;
@@ -179,7 +179,7 @@ function coversDomain(wide: string, narrow: string): boolean {
   return isBelow && !a.includes('/') && !/^[0-9.]+$/.test(a);
 }
 
-/** `/x/**` covers `/x` and all below it (W5); other patterns only themselves. */
+/** `/x/**` covers `/x` and all below it (W5); any other pattern covers only itself. */
 function coversPath(wide: string, narrow: string): boolean {
   if (wide === narrow || wide === '/**') return true;
   if (!wide.endsWith('/**')) return false;
@@ -189,7 +189,7 @@ function coversPath(wide: string, narrow: string): boolean {
 
 type Of<Type extends Validator['type']> = Extract<Validator, { readonly type: Type }>;
 
-/** One validator of a manifest, ready to be run. Throws `unimplemented` or `invalid_manifest`, naming its path. */
+/** The plan of one validator. Throws `unimplemented` or `invalid_manifest` with its path. */
 function planValidator(validator: Validator, index: number): ResultValidator {
   const path = `spec.execution.validation[${index}]`;
   switch (validator.type) {
@@ -247,7 +247,7 @@ function panelCheck(validator: Of<'semantic' | 'multi_judge'>): PanelCheck {
     type: 'multi_judge',
     ...check,
     ...{ judges, consensus, min_judges_required },
-    // Both are about the confidence of the consensus, in which agreement is counted.
+    // Both bound the confidence of the consensus, which counts agreement.
     min_confidence: Math.max(min_confidence, min_agreement_confidence),
   };
 }
@@ -259,21 +259,21 @@ function unimplemented(path: string, what: string): SvcError {
   });
 }
 
-/** What the node that takes a start offers to executions. */
+/** What the node that receives a start offers to executions. */
 export interface NodeOffer {
   /** What `isolation: inherit` means here. */
   readonly isolation: AgentManifest['spec']['runtime']['isolation'];
-  /** Languages and versions that agents may name here. Default: those that ship with the product. */
+  /** Languages and versions that agents may name here. Default: the table that ships with the product. */
   readonly runtimes?: RuntimeTable;
-  /** Told of each start with a deprecated one. */
+  /** Called at each start with a deprecated runtime. */
   readonly onDeprecated?: (start: Pick<StartExecution, 'agentId' | 'executionId'>, runtime: Runtime) => void;
 }
 
 const SHIPPED = runtimeTable();
 
 /**
- * The manifest with what it leaves to the node filled in. Throws `unsupported_runtime`, naming what there is, for a
- * language and version that the node's table lacks (W41).
+ * The manifest with the node's choices filled in. Throws `unsupported_runtime`, which lists the known ones, for a
+ * language or version that the node's table lacks (W41).
  */
 export function fitToNode(
   start: StartExecution,

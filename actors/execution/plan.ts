@@ -22,7 +22,7 @@ const ResultCheck = z.discriminatedUnion('type', [
 /** Decided within the turn. */
 export type ResultCheck = z.infer<typeof ResultCheck>;
 
-/** Agents judge, as a panel; `semantic` is a panel of one. */
+/** A panel of agents judges; `semantic` is a panel of one. */
 export const PanelCheck = z.object({
   type: z.enum(['semantic', 'multi_judge']),
   /** Names or UUIDs of agents. */
@@ -41,11 +41,11 @@ export type PanelCheck = z.infer<typeof PanelCheck>;
 const ModelCheck = z.object({
   type: z.literal('semantic_prompt'),
   model: z.string(),
-  /** Null: the node's. */
+  /** Null: the default prompt. */
   prompt: z.string().nullable(),
   min_score: z.number(),
   timeout_ms: z.number().int().positive(),
-  /** What becomes of the result when the model cannot be asked. */
+  /** Whether the result passes or fails when the model cannot be asked. */
   fallback: z.enum(['skip', 'fail']),
 });
 
@@ -56,7 +56,7 @@ export const ResultValidator = z.discriminatedUnion('type', [ResultCheck, PanelC
 
 export type ResultValidator = z.infer<typeof ResultValidator>;
 
-/** Has to be asked for and waited for. */
+/** Its verdict takes an effect or another actor. */
 export const needsJudge = (validator: ResultValidator): validator is PanelCheck | ModelCheck =>
   needsPanel(validator) || validator.type === 'semantic_prompt';
 
@@ -64,7 +64,7 @@ export const needsPanel = (validator: ResultValidator): validator is PanelCheck 
   validator.type === 'semantic' || validator.type === 'multi_judge';
 
 const ContainerPlan = z.object({
-  /** One of image and language is given, or none: the node's default. */
+  /** Image or language is given, or neither: then the node's default image. */
   image: z.string().nullable(),
   language: z.string().nullable(),
   version: z.string().nullable(),
@@ -81,7 +81,9 @@ const ContainerPlan = z.object({
 
 export type ContainerPlan = z.infer<typeof ContainerPlan>;
 
-/** What of a manifest an execution needs while it runs. Smaller than the manifest: it is written with every turn. */
+/**
+ * The parts of a manifest that an execution needs while it runs. Smaller than the manifest, since every turn writes it.
+ */
 export const ExecutionPlan = z.object({
   instruction: z.string(),
   /** Null: the default template. */
@@ -95,16 +97,16 @@ export const ExecutionPlan = z.object({
   max_iterations: z.number().int().min(1),
   iteration_timeout_ms: z.number().int().positive(),
   execution_timeout_ms: z.number().int().positive(),
-  /** Learned patterns are read after a failure and stored after a success behind one; absent: no. */
+  /** Patterns are queried after a failure, and stored after a success that follows one; absent: no. */
   memory: z.boolean().optional(),
   validators: z.array(ResultValidator),
-  /** Judges of proposed tool calls, asked in this order (`tool_validation`). */
+  /** Judges of proposed tool calls, in the order they are asked (`tool_validation`). */
   tool_checks: z.array(PanelCheck),
-  /** What is asked of the node's tools; an empty manifest list wants none. */
+  /** The grant to ask for; an empty manifest list asks for no tools. */
   tools: GrantRequest,
   /** Isolation `docker`. Null: the agent runs on this host. */
   container: ContainerPlan.nullable(),
-  /** Null, and no container: the loop runs in the node and talks to the model. */
+  /** Null without a container: the loop runs in the node and asks the model. */
   program: z
     .object({
       path: z.string(),
@@ -125,7 +127,7 @@ export const wantsTools = ({ tools }: ExecutionPlan): boolean => (tools.manifest
 /** The node drives the loop itself: no program and no container. */
 export const runsInNode = ({ program, container }: ExecutionPlan): boolean => program === null && container === null;
 
-/** A bootstrap of the agent's own says what is streamed and what the output is. */
+/** An agent's own bootstrap decides what is streamed and what the output is. */
 export const hasOwnBootstrap = ({ program, container }: ExecutionPlan): boolean =>
   program !== null || (container !== null && container.bootstrap_path !== null);
 
@@ -143,8 +145,8 @@ const rules = (...fields: readonly string[]) =>
   z.strictObject(Object.fromEntries(fields.map((field) => [field, z.array(z.string()).default([])]))).nullish();
 
 /**
- * gRPC SecurityPolicy as JSON (G7). Only its resource limits act on the loop itself; network
- * and filesystem rules speak to tools. Nothing here grants any, and a program they could not bind is refused.
+ * gRPC SecurityPolicy as JSON (G7). Resource limits apply to the execution; network and filesystem rules apply to its
+ * tools. A policy grants nothing, and a program that it could not bind is refused.
  */
 export const SecurityPolicy = z.looseObject({
   network_policy: rules('allowed_domains', 'blocked_domains'),
@@ -160,7 +162,7 @@ export const SecurityPolicy = z.looseObject({
 
 export type SecurityPolicy = z.output<typeof SecurityPolicy>;
 
-/** The smaller of what the manifest has and what the policy gives; a policy never widens. */
+/** The smaller of the manifest's value and the policy's: a policy never widens. */
 export function narrow(own: number, given: number | null | undefined): number {
   return given === null || given === undefined || given === 0 ? own : Math.min(own, given);
 }

@@ -7,7 +7,7 @@ import type { JsonObject } from '../../runtime/json.ts';
 const FIELD = 'spec.task.prompt_template';
 const SIMPLE_NAME = /^[^.\s[\]/@]+$/;
 
-/** Throws `invalid_manifest` naming `path` when the template does not parse or uses what prompts do not have. */
+/** Throws `invalid_manifest` with `path` when the template does not parse, or uses what prompts do not offer. */
 export function checkTemplate(template: string, path: string): void {
   const reason = faultOf(template);
   if (reason === null) return;
@@ -18,8 +18,8 @@ export function checkTemplate(template: string, path: string): void {
 }
 
 /**
- * Renders a checked template. Unlike a workflow's, a prompt shows an unknown simple name only, as `[missing: NAME]`;
- * a longer path that leads nowhere renders nothing. Throws `payload_too_large` or `invalid_argument`.
+ * Renders a checked template. Unlike in a workflow's template, an unknown simple name shows as `[missing: NAME]`; an
+ * unknown longer path renders nothing. Throws `payload_too_large` or `invalid_argument`.
  */
 export function renderTemplate(template: string, variables: JsonObject, maxBytes: number): string {
   try {

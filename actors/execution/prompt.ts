@@ -6,7 +6,7 @@ import { hintsSection } from './memory/ask.ts';
 import { renderTemplate } from './prompt-template.ts';
 import type { IdleExecution } from './state.ts';
 
-/** Variables of the node; a caller's variable of the same name is not used (W22). */
+/** Variables that the node sets; a caller's variable of the same name is ignored (W22). */
 const RESERVED_VARIABLES = [
   'instruction',
   'input',
@@ -17,9 +17,8 @@ const RESERVED_VARIABLES = [
 ] as const;
 
 /**
- * The prompt of an iteration: the manifest's template, else instruction, context and input, each when present. After a
- * failure the history of attempts follows, unless the template itself speaks of `previous_error`, then what solved errors
- * like it before, where the agent learns.
+ * The prompt of an iteration: the manifest's template, or instruction, context and input, each when present. After a
+ * failure the history of attempts follows, unless the template uses `previous_error`, and then the learned patterns.
  */
 export function renderPrompt(execution: IdleExecution, iteration: number): string {
   const { plan, attempts } = execution;
@@ -44,7 +43,7 @@ export function renderPrompt(execution: IdleExecution, iteration: number): strin
   return [base, history, hints].filter((part) => part !== '').join('\n\n');
 }
 
-/** What is asked of the agent, without the history of attempts. Throws as `renderTemplate`. */
+/** The task without the history of attempts. Throws as `renderTemplate`. */
 export function renderTask(execution: IdleExecution, iteration: number): string {
   const { plan, input } = execution;
   if (plan.prompt_template === null) {
@@ -57,8 +56,8 @@ const maxPromptBytes = ({ plan }: IdleExecution): number =>
   plan.program === null ? LIMITS.modelPromptBytes : LIMITS.programPromptBytes;
 
 /**
- * Template variables of a caller's context: its own members, then those of `context_overrides`. The keys that link a
- * child to its parent are no variables.
+ * Template variables of a caller's context: its members, overridden by those of `context_overrides`. The keys that link
+ * a child to its parent are left out.
  */
 export function callerVariables(context: JsonObject): JsonObject {
   const { context_overrides: overrides, execution_id: _execution, agent_id: _agent, ...members } = context;

@@ -18,7 +18,7 @@ export const Usage = z.object({
 
 export type Usage = z.infer<typeof Usage>;
 
-/** What one validator said. `reason` says why it failed, or is empty. */
+/** Verdict of one validator. `reason`: why it failed, or empty. */
 export const Verdict = z.object({
   validator: z.string(),
   passed: z.boolean(),
@@ -40,37 +40,39 @@ export const Attempt = z.object({
 
 export type Attempt = z.infer<typeof Attempt>;
 
-/** Who was asked about the result of the running iteration, and what is known of it. */
+/** Who judges the result of the running iteration, and the verdicts so far. */
 const Judging = z.object({
   by: z.discriminatedUnion('kind', [
     z.object({ kind: z.literal('panel'), panel_id: z.string(), judges: z.number().int() }),
     z.object({ kind: z.literal('model'), effect_id: z.string() }),
   ]),
   result: IterationResult,
-  /** Of the validators before the one that is asked: their number is its index. */
+  /** Verdicts of the validators before it: their number is its index. */
   verdicts: z.array(Verdict),
 });
 
 export type Judging = z.infer<typeof Judging>;
 
-/** The iteration that runs now and the one effect it waits for, or waited for. */
+/** The running iteration. `phaseOf` (phase.ts) reads from it what the execution does now. */
 const Iteration = z.object({
-  /** Empty where the node's own loop with tools runs: `loop` says what it waits for. */
+  /** Of the program, the container or the model; empty in the phases loop and memory. */
   effect_id: z.string(),
-  /** How often this iteration's effect was asked for again because its outcome was in doubt (E2). */
+  /** How often this iteration's effect was asked for again after an outcome in doubt (E2). */
   in_doubt: z.number().int(),
-  /** Answers of the model and calls that ended, of all loops that its program began; absent: none (progress.ts). */
+  /** Answers of the model and ended calls of all loops that its program began (`progressed`); absent: none. */
   progress: z.number().int().optional(),
-  /** Its program's last death: how many came in a row, and the progress made by then; absent: none, or not counted. */
+  /**
+   * The last time its program's node died: how often in a row, and the progress by then; absent: never, or not counted.
+   */
   last_doubt: z.object({ in_a_row: z.number().int(), progress: z.number().int() }).optional(),
   streamed: StreamedText,
-  /** Present while a judge is asked; its effect has answered then. */
+  /** Phase judging; the iteration's effect has ended. */
   judging: Judging.optional(),
-  /** Present while, or since, a model is asked with tools or by a bootstrap. */
+  /** The inner loop of the node, or the last one that the bootstrap asked for. */
   loop: Loop.optional(),
-  /** Of isolation `docker`, once it runs. */
+  /** Isolation `docker`, once the container runs. */
   container_id: z.string().optional(),
-  /** Present while no iteration runs: the last one has ended, and learned patterns are asked for or stored. */
+  /** Phase memory; no iteration is open. */
   memory: MemoryWait.optional(),
 });
 
@@ -92,9 +94,9 @@ const core = {
   last_output: z.string().nullable(),
   last_error: z.string().nullable(),
   usage: Usage,
-  /** Effects asked for again after an outcome in doubt, over all iterations. */
+  /** Effects that were asked for again after an outcome in doubt, over all iterations. */
   in_doubt: z.number().int(),
-  /** Tool calls that really ran, over all iterations. */
+  /** Tool calls that have run, over all iterations. */
   tool_calls_executed: z.number().int(),
   /** Tool calls that may have acted and were not repeated. */
   calls_in_doubt: z.array(CallInDoubt),
@@ -111,14 +113,14 @@ const Running = z.object({
   input: z.string(),
   /** Template variables of the caller. */
   variables: z.record(z.string(), jsonField),
-  /** Who started it: in whose name judges are asked, and whose limits count. */
+  /** Who started it: judges run in its name, and its limits count. */
   identity: Identity.optional(),
-  /** What its tools may do, pinned at the first use. */
+  /** The grant of its tools, pinned at the first use. */
   grant: parsedOnce(ToolGrant).optional(),
-  /** Attested sessions, which end with it. */
+  /** Attested sessions; they end with the execution. */
   sessions: z.array(z.string()),
   tool_history: z.array(ToolHistory),
-  /** What solved errors like the last one; absent without `execution.memory`. */
+  /** Solutions of errors like the last one; absent without `execution.memory`. */
   hints: z.array(Hint).optional(),
   current: Iteration,
 });
@@ -131,7 +133,7 @@ const Ended = z.object({
   ended_at: z.string(),
 });
 
-/** State of an execution. Bounded: texts are cut as limits.ts says, and what an ended one no longer needs is dropped. */
+/** State of an execution. Bounded: texts are cut (limits.ts), and an ended execution drops what it no longer needs. */
 export const ExecutionState = z.discriminatedUnion('status', [Pending, Running, Ended]);
 
 export type ExecutionState = z.infer<typeof ExecutionState>;
@@ -143,7 +145,7 @@ export type EndedExecution = z.infer<typeof Ended>;
 /** A running execution between two iterations. */
 export type IdleExecution = Omit<RunningExecution, 'current'>;
 
-/** Whose limits count: the one who started the execution. A start without an identity is the kernel's own. */
+/** Whose limits count: the caller that started the execution. A start without an identity is the kernel's own. */
 export function principalOf({ identity }: IdleExecution): ToolSubject['principal'] {
   if (identity === undefined) return { kind: 'actor', subject: 'execution', roles: [], tier: 'free' };
   const { kind, subject, roles, tier, confidential, tenants } = identity;
@@ -154,7 +156,7 @@ export function principalOf({ identity }: IdleExecution): ToolSubject['principal
   };
 }
 
-/** `principal` of `model.generate`'s input: absent, nobody is counted. */
+/** `principal` in the input of `model.generate`; absent: no caller's limits count. */
 export function principalPart({ identity }: IdleExecution): JsonObject {
   if (identity === undefined) return {};
   const { kind, subject, tier } = identity;
@@ -164,8 +166,8 @@ export function principalPart({ identity }: IdleExecution): JsonObject {
 type ProgressIteration = RunningExecution['current'];
 
 /**
- * A loop that a program began has come further: the model has answered, or a call has ended. A call in doubt is not
- * among them, since it may be what ended the node.
+ * A loop of a program has made progress: the model has answered, or a call has ended. A call in doubt does not count,
+ * since it may be what killed the node.
  */
 export function progressed(running: RunningExecution): RunningExecution {
   const { current } = running;
@@ -173,7 +175,7 @@ export function progressed(running: RunningExecution): RunningExecution {
   return { ...running, current: { ...current, progress: progressOf(current) + 1 } };
 }
 
-/** Deaths of the node without progress in between, one that came just now included. */
+/** How often in a row the node died without progress in between, this time included. */
 export function deathsInARow({ in_doubt, last_doubt, ...current }: ProgressIteration): number {
   if (last_doubt === undefined) return in_doubt + 1;
   return progressOf(current) > last_doubt.progress ? 1 : last_doubt.in_a_row + 1;

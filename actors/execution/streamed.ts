@@ -5,17 +5,20 @@ import { LIMITS } from './limits.ts';
 const SEGMENT_CHARS = 4096;
 
 /**
- * What was already streamed of one iteration's output (W24). It does not hold the text: full
- * segments of 4,096 characters are kept as hashes, only the last, partial one as text.
+ * What of one iteration's output was streamed (W24), without the text: full segments of 4,096 characters are kept as
+ * hashes, only the last, partial one as text.
  */
 export const StreamedText = z.object({
   segments: z.array(z.string()),
   tail: z.string(),
   /** Attempt the last chunk came from. */
   attempt: z.number().int(),
-  /** Set while a repeated attempt is compared with what was sent: segments that matched, and text behind them. */
+  /**
+   * Set while a repeated attempt is compared with what was sent: the number of segments that matched, and the text
+   * after them.
+   */
   replay: z.object({ matched: z.number().int(), text: z.string() }).nullable(),
-  /** No more chunks are sent for this attempt: it differs from what was sent, or the stream is at its bound. */
+  /** No more chunks of this attempt are sent: it differs from what was sent, or the stream is at its limit. */
   closed: z.boolean(),
   /** Characters of earlier rounds of the same iteration; absent: none. */
   earlier: z.number().int().optional(),
@@ -24,12 +27,12 @@ export type StreamedText = z.infer<typeof StreamedText>;
 
 export const nothingStreamed: StreamedText = { segments: [], tail: '', attempt: 0, replay: null, closed: false };
 
-/** The same iteration's effect runs again under a new id: whatever comes first is a new attempt. */
+/** The iteration's effect runs again under a new id: the next chunk begins a new attempt. */
 export function expectRepeat(streamed: StreamedText): StreamedText {
   return { ...streamed, attempt: 0, replay: null, closed: false };
 }
 
-/** The next answer of the same iteration: its text follows what was sent. */
+/** The next round of the same iteration: its text follows what was sent. */
 export function nextRound(streamed: StreamedText): StreamedText {
   return { ...nothingStreamed, earlier: lengthOf(streamed) };
 }
@@ -37,7 +40,7 @@ export function nextRound(streamed: StreamedText): StreamedText {
 const lengthOf = ({ segments, tail, earlier = 0 }: StreamedText): number =>
   earlier + segments.length * SEGMENT_CHARS + tail.length;
 
-/** Takes a chunk of an attempt; answers the text to send (empty: none) and what is known afterwards. */
+/** Takes a chunk of an attempt; returns the text to send (empty: none) and the new record. */
 export function takeChunk(
   before: StreamedText,
   attempt: number,
@@ -88,7 +91,9 @@ function append(streamed: StreamedText, chunk: string): { streamed: StreamedText
   return { streamed: { ...streamed, segments, tail }, send: chunk };
 }
 
-/** 96 bits: a chance match would only drop a difference from the stream. UTF-16 so that half a pair is not lost. */
+/**
+ * 96 bits: a collision would only hide a difference from the stream. UTF-16, so that half a surrogate pair is not lost.
+ */
 function hash(segment: string): string {
   return createHash('sha256').update(segment, 'utf16le').digest('base64url').slice(0, 16);
 }

@@ -6,13 +6,13 @@ import { keepHead } from './bounded-text.ts';
 import type { CallInDoubt } from './inner-loop/state.ts';
 import type { EndedExecution, ExecutionState, RunningExecution, Usage } from './state.ts';
 
-/** Where lists of executions come from (R2). */
+/** Collection behind the lists of executions (R2). */
 export const EXECUTIONS: CollectionSpec = {
   name: 'executions',
   unique: [],
   indexes: [
     ['removed', 'started_at'],
-    // Lists leave out what was removed: with it in the index nothing but the page is read.
+    // Lists filter by `removed`: with it in the index only the page is read.
     ['agent_id', 'removed', 'started_at'],
     ['agent_id', 'removed', 'ended_at'],
     ['status', 'removed', 'started_at'],
@@ -26,7 +26,7 @@ export interface ExecutionDocument extends StoredDocument {
   readonly agent_id: string;
   readonly agent_name: string;
   readonly agent_version: string;
-  /** `pending` only until its actor handled the start: it waits for a node. */
+  /** `pending`: its actor has not handled the start, since it waits for a node. */
   readonly status: 'pending' | 'running' | 'completed' | 'failed' | 'cancelled';
   readonly iteration_count: number;
   readonly started_at: string;
@@ -93,9 +93,9 @@ export interface ExecutionStatus {
   readonly started_at: string | null;
   readonly ended_at: string | null;
   readonly usage: { readonly input_tokens: number; readonly output_tokens: number; readonly cost: number };
-  /** How often an effect was asked for again because nobody knew whether it had acted; absent when never. */
+  /** How often an effect was asked for again because its outcome was unknown; absent when never. */
   readonly in_doubt?: number;
-  /** Tool calls that really ran, over all iterations; absent when none did. */
+  /** Tool calls that have run, over all iterations; absent when none did. */
   readonly tool_calls_executed?: number;
   /** Tool calls that may have acted when their node failed, and were not repeated; absent when there is none. */
   readonly calls_in_doubt?: CallInDoubt[];
@@ -143,7 +143,7 @@ export function listed(document: ExecutionDocument, waiting?: WaitReason): Execu
   };
 }
 
-/** Keeps only what tells that the id was removed: no text of the run stays in the collection. */
+/** Says only that the id was removed: no text of the run stays in the collection. */
 export function tombstone(tenant: string, id: string, status: ExecutionStatus): ExecutionDocument {
   return {
     tenant,
@@ -167,14 +167,14 @@ export function tombstone(tenant: string, id: string, status: ExecutionStatus): 
   };
 }
 
-/** Whatever can tell how a run stands: executions, workflows. */
+/** An API that knows the status of runs: executions or workflows. */
 interface Runs {
   status(tenant: string, id: string): Promise<{ readonly status: string }>;
 }
 
 const UNFINISHED = new Set(['pending', 'running', 'waiting_for_human_input']);
 
-/** A run that is unknown has ended too: it was removed. */
+/** An unknown run counts as ended: it was removed. */
 export async function hasEnded(runs: Runs, tenant: string, id: string): Promise<boolean> {
   try {
     const { status } = await runs.status(tenant, id);

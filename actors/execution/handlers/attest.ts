@@ -11,15 +11,16 @@ import { LOOP } from '../inner-loop/state.ts';
 import type { Attest as AttestMessage, ExecutionTurn } from '../messages.ts';
 import type { ExecutionState } from '../state.ts';
 
-/** Engines name a container by the beginning of its id too: that is its host name, all that it knows of itself. */
+/** Inside a container its host name is the beginning of its id, so agents may give that. */
 const SHORT_ID = /^[0-9a-f]{12,64}$/;
 
 const isNamed = (container: string, given: string): boolean =>
   given === container || (SHORT_ID.test(given) && container.startsWith(given));
 
 /**
- * An agent attests itself (G12): the execution runs, is that agent's, and the container is the one that
- * was started for it, or, without one, named by the execution's id. The session is noted: it ends with the execution.
+ * An agent attests itself (G12): the execution must run and belong to that agent, and the container must be the one
+ * that was started for it, or, without a container, be named by the execution's id. The session is stored, since it
+ * ends with the execution.
  */
 export function Attest(state: ExecutionState, attest: AttestMessage, turn: ExecutionTurn): ExecutionState {
   const { identity } = turn;

@@ -45,7 +45,7 @@ export function ModelJudged(
   return takeVerdict(withUsage(running, answer.data), judging, modelVerdict(check, said), turn);
 }
 
-/** `skip` is for a judge that is unavailable, not for one that the manifest or the node names wrongly. */
+/** `skip` is for a judge that is unavailable, not for one that the manifest or the node's settings name wrongly. */
 function notAsked(check: ModelCheck, outcome: Exclude<EffectResult['outcome'], { readonly kind: 'done' }>): Verdict {
   const validator = nameOf(check);
   const [code, message] =

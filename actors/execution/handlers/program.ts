@@ -20,7 +20,7 @@ const ProgramEnd = z.object({
   stderr: z.string().default(''),
   stdout_truncated: z.boolean().default(false),
   timed_out: z.boolean().default(false),
-  /** The limit for which its node ended it: `memory`, `processes`. */
+  /** The limit that it broke, for which its node ended it: `memory`, `processes`. */
   stopped_by: z.string().max(100).optional(),
 });
 
@@ -42,7 +42,9 @@ export function ProgramEnded(state: ExecutionState, result: EffectResult, turn: 
   return takeEnd(stopped, end.data, turn);
 }
 
-/** A program that is run again finds its loop where it was; until then the loop goes on with a command in doubt. */
+/**
+ * A program that is run again finds its loop where it was. Meanwhile the loop goes on; its open command is in doubt.
+ */
 function endedWithoutResult(
   running: RunningExecution,
   outcome: Exclude<EffectResult['outcome'], { readonly kind: 'done' }>,

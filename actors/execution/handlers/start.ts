@@ -9,7 +9,7 @@ import { planExecution } from '../plan-execution.ts';
 import { callerVariables } from '../prompt.ts';
 import type { ExecutionState, IdleExecution, RunningExecution } from '../state.ts';
 
-/** pending → running. The same id again gets the same answer, whatever became of the execution meanwhile. */
+/** pending → running. The same id again gets the same answer, whatever has happened to the execution since. */
 export function Start(state: ExecutionState, start: StartMessage, turn: ExecutionTurn): ExecutionState {
   if (state.status !== 'pending') {
     if (state.agent_id !== start.agent_id) turn.refuse('conflict', 'the execution id is in use for another agent');
@@ -82,21 +82,28 @@ function begin(start: StartMessage, turn: ExecutionTurn): RunningExecution {
   return beginIteration(execution, turn);
 }
 
-/** Who names a security context says who it is: some are for certain agents only. */
+/** With a security context the agent's id is sent too, since some contexts are for certain agents only. */
 const asAgent = (plan: ExecutionPlan, agent_id: string): ExecutionPlan =>
   plan.tools.security_context === undefined ? plan : { ...plan, tools: { ...plan.tools, agent_id } };
 
-/** What an effect's result or a timer causes later has no identity of its own. */
+/** The identity is stored when judges or tools need it: later turns, which effects and timers cause, carry none. */
 function identityOf(plan: ExecutionPlan, { identity }: ExecutionTurn): { identity?: Identity } {
   if (identity !== null) return { identity };
   if (plan.validators.some(needsPanel) || plan.tool_checks.length > 0) {
-    throw new SvcError('invalid_argument', 'identity: expected in whose name the judges run');
+    throw new SvcError(
+      'invalid_argument',
+      'identity: missing; judges run in the name of the caller that starts the execution',
+    );
   }
-  if (wantsTools(plan)) throw new SvcError('invalid_argument', 'identity: expected in whose name tools are used');
+  if (wantsTools(plan))
+    throw new SvcError(
+      'invalid_argument',
+      'identity: missing; tools are used in the name of the caller that starts the execution',
+    );
   return {};
 }
 
-/** The caller's input, else the manifest's `input_data` as JSON, else nothing. */
+/** The caller's input; without one the manifest's `input_data` as JSON, or an empty text. */
 function effectiveInput(start: StartMessage): string {
   if (start.input !== '') return start.input;
   const defaults = start.manifest.spec.task.input_data;

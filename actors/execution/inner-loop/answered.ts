@@ -14,7 +14,7 @@ import { continueLoop } from './calls.ts';
 import { denyCall } from './settle-call.ts';
 import { LOOP, type LoopCall } from './state.ts';
 
-/** What the model said in one round: its answer, or calls, each of which is decided about here and now. */
+/** The model's answer of one round: the final text, or tool calls, each of which is allowed or denied in this turn. */
 export function takeAnswer(
   running: RunningExecution,
   answer: ModelAnswer,
@@ -33,7 +33,8 @@ export function takeAnswer(
     answer.text,
     proposed.map(({ id, name, arguments: args }) => ({ id, name, arguments: args })),
   );
-  // Counted over all conversations of the iteration: the same one, begun anew, has other keys in the audit chain.
+  // Counted over all conversations of the iteration, so that a conversation begun again has other keys in the audit
+  // chain.
   const round = loop.earlier_rounds + loop.round;
   const prefix = `${running.iteration_count}.${loop.request === '' ? '' : `${loop.request.slice(0, 8)}.`}${round}`;
   const calls = proposed.map((call, at) => waitingCall(call, `${prefix}.${at + 1}`));
@@ -89,11 +90,11 @@ const tooMany = (at: number): string | undefined =>
 
 /** One call as the model asked for it. */
 interface ProposedCall {
-  /** Unique in its turn, so that each answer finds its call. */
+  /** Unique among the calls of one answer, so that each result finds its call. */
   readonly id: string;
   readonly name: string;
   readonly arguments: JsonObject;
-  /** Why it cannot even be decided about. */
+  /** What is malformed about it; then policy is not asked. */
   readonly problem?: string;
 }
 
@@ -103,7 +104,7 @@ const NameOnly = z.object({ name: z.string() });
 
 const NAME_CHARS = 200;
 
-/** The calls of a turn. What is malformed stays in its place, with what is wrong about it. */
+/** The calls of one answer. A malformed one stays in its place, with its problem. */
 export function proposedCalls(calls: readonly unknown[]): ProposedCall[] {
   const ids = new Set<string>();
   let bytes = 0;

@@ -14,7 +14,10 @@ const GRANT = { timeoutMs: 60_000, retry: { maxAttempts: 4, initialDelayMs: 500,
 
 type Beginning = Pick<Loop, 'by' | 'request' | 'model' | 'messages'> & Partial<Pick<Loop, 'earlier_rounds'>>;
 
-/** A loop of the running iteration: its tools are granted first when they are wanted and not pinned yet. */
+/**
+ * Begins a loop in the running iteration. When the agent wants tools and has no grant yet, the grant is asked for
+ * first.
+ */
 export function beginLoop(running: RunningExecution, beginning: Beginning, turn: ExecutionTurn): RunningExecution {
   const loop: Loop = {
     earlier_rounds: 0,
@@ -41,7 +44,7 @@ export function beginLoop(running: RunningExecution, beginning: Beginning, turn:
   return withLoop(begun, { effect_id });
 }
 
-/** The next round. */
+/** Asks the model for the next round. */
 export function askModel(running: RunningExecution, turn: ExecutionTurn): RunningExecution {
   const { streamed } = running.current;
   const loop = loopOf(running);
@@ -52,7 +55,7 @@ export function askModel(running: RunningExecution, turn: ExecutionTurn): Runnin
     ahead: true,
     input: modelInput(running, loop),
     replyAs: 'ModelAnswered',
-    // A bootstrap of the agent's own says itself what is streamed.
+    // An agent's own bootstrap decides what is streamed.
     ...(hasOwnBootstrap(running.plan) ? {} : { progressAs: 'ModelChunk' as const }),
     context: { iteration: running.iteration_count, round: loop.round + 1 },
     retry: MODEL_RETRY,
@@ -75,7 +78,7 @@ function modelInput(running: RunningExecution, loop: Loop): JsonObject {
     ...(tools.length === 0 ? {} : { system: SYSTEM_MESSAGE, tools }),
     messages: [...loop.messages],
     ...(loop.earlier_messages === undefined ? {} : { earlier: loop.earlier_messages.map(({ ref }) => ref) }),
-    // A bootstrap is given its whole conversation from the state.
+    // A bootstrap gets its whole conversation back, from the state.
     ...(loop.by === 'node' ? { keep_aside: true } : {}),
     iteration: running.iteration_count,
     ...(temperature === null ? {} : { temperature }),
@@ -89,7 +92,7 @@ export function plain(value: object): JsonObject {
   return json !== null && typeof json === 'object' && !Array.isArray(json) ? json : {};
 }
 
-/** What a model is told beside the agent's own words, when it has tools (W28). */
+/** System message of a model that has tools (W28), beside the agent's own text. */
 export const SYSTEM_MESSAGE = `You work with tools. Ask for one when you need to read, change or look up something; you may ask for several in one turn.
 Where a tool exists for a task, such as reading, writing, editing or searching files, use it rather than running a command that does the same.
 A result that begins with "Error" did not succeed. When it says that something is not available, do not ask for it again: find another way, or say what is missing.
@@ -99,7 +102,7 @@ export const userMessage = (content: string): JsonObject => ({ role: 'user', con
 
 export const finalMessage = (content: string): JsonObject => ({ role: 'assistant', content });
 
-/** A turn of the model that asks for tools. */
+/** The assistant message of an answer that asks for tools. */
 export function askingMessage(
   text: string,
   calls: readonly { id: string; name: string; arguments: Json }[],
@@ -111,7 +114,7 @@ export function askingMessage(
   };
 }
 
-/** Answers of a turn whose calls have all ended, in the model's order. */
+/** Tool messages for calls that have all ended, in the model's order. */
 export function toolMessages(calls: readonly Pick<LoopCall, 'id' | 'name' | 'answer'>[]): JsonObject[] {
   return calls.map(({ id, name, answer }) => ({
     role: 'tool',
@@ -126,7 +129,10 @@ const EARLIER_PARTS = 150;
 
 type Said = Pick<Loop, 'messages' | 'earlier_messages'>;
 
-/** The conversation when the model has asked for tools: what it was asked with may be in Blobs by now. */
+/**
+ * The conversation with the model's request for tools. The messages that were sent with the question may be stored as a
+ * blob by now.
+ */
 export function withAside(
   { messages, earlier_messages = [] }: Said,
   { aside }: Pick<ModelAnswer, 'aside'>,
@@ -137,7 +143,7 @@ export function withAside(
   return { messages: [asking], earlier_messages: withinBound([...earlier_messages, { ref, bytes }]) };
 }
 
-/** The first part, which has the task, and of the others the newest that have a place. Each has whole turns. */
+/** The first part, which has the task, and the newest of the others that fit. Each part holds whole turns. */
 function withinBound(parts: NonNullable<Said['earlier_messages']>): NonNullable<Said['earlier_messages']> {
   const [first, ...rest] = parts;
   if (first === undefined) return parts;
@@ -156,7 +162,9 @@ function withinBound(parts: NonNullable<Said['earlier_messages']>): NonNullable<
 
 const LEFT_OUT_ABOVE = 200;
 
-/** Within its bound: the oldest results and arguments are left out first, and say so. The last turn is kept. */
+/**
+ * The conversation within its limit: the oldest results and arguments are replaced by a note. The last turn is kept.
+ */
 export function bounded(messages: readonly JsonObject[]): JsonObject[] {
   const sizes = messages.map((message) => Buffer.byteLength(JSON.stringify(message)));
   let over = sizes.reduce((sum, size) => sum + size, 0) - LOOP.conversationBytes;

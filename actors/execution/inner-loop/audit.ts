@@ -12,7 +12,7 @@ const REASON_CHARS = 500;
 
 const sessionOf = (id: string, turn: ExecutionTurn): Address => addressOf('tool-session', turn.tenant, id);
 
-/** For whom the execution's tools run. Its own session has its id. */
+/** In whose name the execution's tools run. The session of its own loop has the execution's id. */
 export function subjectOf(running: RunningExecution, sessionId: string): ToolSubject {
   const { plan, current } = running;
   return {
@@ -26,7 +26,7 @@ export function subjectOf(running: RunningExecution, sessionId: string): ToolSub
   };
 }
 
-/** Begins the execution's own chain. What is told to it is off the way of the calls. */
+/** Begins the execution's own audit chain. Calls do not wait for its records. */
 export function openSession(running: RunningExecution, turn: ExecutionTurn): void {
   const { execution_id: id, grant } = running;
   if (grant === undefined) return;
@@ -73,7 +73,7 @@ export function recordEnd(
   });
 }
 
-/** Its own session and the attested ones end with the execution (H18). */
+/** The execution's own session and the attested ones end with it (H18). */
 export function closeSessions(execution: IdleExecution, status: string, turn: ExecutionTurn): void {
   const own = execution.grant === undefined ? [] : [execution.execution_id];
   const reason = `the execution is ${status}`;

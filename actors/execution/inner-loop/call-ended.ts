@@ -11,10 +11,10 @@ import { commandOutcome } from './dispatches.ts';
 import { denyCall, doubtCall, endCall } from './settle-call.ts';
 import { LOOP, type LoopCall } from './state.ts';
 
-/** Codes of a node that is set up wrongly: no other call would fare better. */
+/** Codes of a node whose settings are wrong: no other call would succeed. */
 const FATAL: ReadonlySet<string> = new Set(['invalid_config', 'unauthenticated']);
 
-/** A call has ended. Its answer is told to the model with those of the same turn; a fatal one ends the loop. */
+/** A tool call has ended. The model gets its result with those of the same answer; a fatal error ends the loop. */
 export function ToolEnded(state: ExecutionState, result: EffectResult, turn: ExecutionTurn): ExecutionState {
   const found = awaited(state, 'ToolEnded', result.effectId);
   if (found === null) return state;
@@ -41,7 +41,7 @@ function outcomeOf(settled: Settled): ToolOutcome {
   return { content: [], is_error: true, error, duration_ms: 0 };
 }
 
-/** A bootstrap has run the command of a dispatch. Telling it again is harmless. */
+/** A bootstrap has run the command of a dispatch. The same report again changes nothing. */
 export function DispatchEnded(state: ExecutionState, end: DispatchEndedMessage, turn: ExecutionTurn): ExecutionState {
   const running = runningOf(state, turn);
   const phase = phaseOf(running);

@@ -17,8 +17,8 @@ import { recordDecision, subjectOf } from './audit.ts';
 import { type AllowedCall, LOOP, type Loop, type LoopCall } from './state.ts';
 
 /**
- * Begins every call that may begin now. Calls that only read go side by side; any other begins when all before it have
- * ended and ends before any after it begins. When all are answered the model is asked again.
+ * Begins every call that may begin now. Calls that only read run in parallel; any other begins when all before it have
+ * ended, and ends before any after it begins. When all have ended the model is asked again.
  */
 export function continueLoop(running: RunningExecution, turn: ExecutionTurn): ExecutionState {
   const { loop } = running.current;
@@ -66,10 +66,10 @@ function nextTurn(running: RunningExecution, loop: Loop, turn: ExecutionTurn): E
   return failLoop(told, { error_type: 'inner_loop_limit', message }, turn);
 }
 
-/** Of failures before the tool acted, which the effect reports as kind `retry`. */
+/** Retries of failures before the tool acted, which the effect reports as kind `retry`. */
 const RETRY = { maxAttempts: 4, initialDelayMs: 250, maxDelayMs: 5_000 } as const;
 
-/** Runs an allowed call: on a node, or, where a bootstrap talks to the gateway, by a dispatch. */
+/** Runs an allowed call on a node, or, where a bootstrap uses the gateway, dispatches it to the bootstrap. */
 function runCall(
   running: RunningExecution,
   call: LoopCall,
@@ -119,7 +119,7 @@ function judgeCall(
   return withCall(running, call.key, { status: 'judging', panel_id });
 }
 
-/** What a judge of a proposed call gets (W27, W32). */
+/** Input of a judge of a proposed call (W27, W32). */
 function callInput(running: RunningExecution, { name, allowed }: LoopCall, check: PanelCheck): string {
   return JSON.stringify({
     task: keepHead(renderTask(running, running.iteration_count), LIMITS.judgeTaskChars),

@@ -16,8 +16,8 @@ import { doubtDispatch } from './settle-call.ts';
 import { LOOP, type Loop } from './state.ts';
 
 /**
- * A bootstrap asks for an answer. The same again finds the same loop, wherever it is: what has run is not run again. Its
- * answer is read from the state (dispatches.ts).
+ * A bootstrap asks for an answer. The same request again finds the same loop, and no call runs twice. The answer is
+ * read from the state (dispatches.ts).
  */
 export function Generate(state: ExecutionState, ask: GenerateMessage, turn: ExecutionTurn): ExecutionState {
   const running = runningIteration(state, ask.iteration_number, turn);
@@ -31,7 +31,7 @@ export function Generate(state: ExecutionState, ask: GenerateMessage, turn: Exec
   turn.reply({ iteration: running.iteration_count });
   if (loop?.request === request) return again(running, loop, turn);
   if (loop !== null && loop.phase !== 'final' && loop.phase !== 'failed') {
-    return turn.refuse('failed_precondition', 'another generate of this iteration is under way');
+    return turn.refuse('failed_precondition', 'another generate of this iteration is in progress');
   }
   const conversation = beginning(running, ask);
   if (Buffer.byteLength(JSON.stringify(conversation)) > LIMITS.modelPromptBytes) {
@@ -61,14 +61,17 @@ function runningIteration(state: ExecutionState, iteration: number, turn: Execut
   return running;
 }
 
-/** A model, or a grant, that was not to be had may be now; a bootstrap that asks again behind a dispatch is a new one. */
+/**
+ * The same request again. A loop that failed for a reason that may pass tries again. Behind an open dispatch it means
+ * that the bootstrap which had the command is gone.
+ */
 function again(running: RunningExecution, loop: Loop, turn: ExecutionTurn): ExecutionState {
   if (loop.phase === 'failed') {
     const code = loop.failure?.code ?? '';
     if (!isErrorCode(code) || ERRORS[code].kind !== 'retry') return running;
     const earlier_rounds = loop.earlier_rounds + 1;
     if (earlier_rounds + loop.round > LOOP.roundsOfIteration) return running;
-    // Nothing has run without a grant.
+    // Without a grant no round was asked and no call has run.
     if (loop.round === 0) return beginLoop(running, { ...loop, earlier_rounds }, turn);
     return askModel(withRoundBack(running, { ...loop, earlier_rounds }), turn);
   }
@@ -76,10 +79,10 @@ function again(running: RunningExecution, loop: Loop, turn: ExecutionTurn): Exec
   return continueLoop(doubtDispatch(running, turn), turn);
 }
 
-/** One that had none, since there was no grant, counts too. */
+/** A loop that got no grant has no round, and counts as one. */
 const roundsOf = ({ earlier_rounds, round }: Loop): number => earlier_rounds + Math.max(1, round);
 
-/** The round that failed is asked again. */
+/** Takes back the failed round, which is asked again. */
 const withRoundBack = (running: RunningExecution, loop: Loop): RunningExecution => ({
   ...running,
   current: { ...running.current, loop: { ...loop, round: loop.round - 1 } },
@@ -91,7 +94,7 @@ function beginning(running: RunningExecution, { prompt, messages }: GenerateMess
   return begun.length > 0 ? begun : [userMessage(renderPrompt(running, running.iteration_count))];
 }
 
-/** What the execution's tools may do: pinned until it ends, and the first link of its audit chain. */
+/** The tools are granted: pinned until the execution ends, and the first link of its audit chain. */
 export function ToolsGranted(
   state: ExecutionState,
   { effectId, outcome }: EffectResult,

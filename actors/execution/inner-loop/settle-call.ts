@@ -6,7 +6,7 @@ import { progressed, type RunningExecution } from '../state.ts';
 import { recordDecision, recordEnd } from './audit.ts';
 import { type CallAnswer, LOOP, type LoopCall, type ToolHistory } from './state.ts';
 
-/** A call that is not run; the model is told why. */
+/** A call that is not run; the model gets the reason. */
 export function denyCall(
   running: RunningExecution,
   call: LoopCall,
@@ -18,7 +18,7 @@ export function denyCall(
   return answered(running, call, answer, 'denied');
 }
 
-/** A call that ran, well or not. */
+/** A call that has run, with success or not. */
 export function endCall(
   running: RunningExecution,
   call: LoopCall,
@@ -27,13 +27,16 @@ export function endCall(
 ): RunningExecution {
   const { is_error, error } = outcome;
   const status = is_error ? 'failed' : 'succeeded';
-  // The message may hold arguments or output; the chain has neither.
+  // Only the code: the message may hold arguments or output, which the chain must not.
   const code = is_error ? (error?.code ?? 'error') : null;
   recordEnd(running, call, { outcome: status, error: code, result: outcome }, turn);
   return answered(progressed(counted(running)), call, outcomeAnswer(outcome), status);
 }
 
-/** A call of which nobody knows whether it acted: told to the model, listed, and never repeated here (E2). */
+/**
+ * It is unknown whether the call acted: the model gets that as its result, the state lists it, and it is never repeated
+ * here (E2).
+ */
 export function doubtCall(running: RunningExecution, call: LoopCall, turn: ExecutionTurn): RunningExecution {
   recordEnd(running, call, { outcome: 'in_doubt', error: null, result: null }, turn);
   const doubt = {
@@ -47,13 +50,13 @@ export function doubtCall(running: RunningExecution, call: LoopCall, turn: Execu
   return answered({ ...counted(running), calls_in_doubt }, call, answer, 'in_doubt');
 }
 
-/** The bootstrap that had a command to run is gone, and nobody knows how far it came. */
+/** The bootstrap that had a command to run is gone, and it is unknown how far it came. */
 export function doubtDispatch(running: RunningExecution, turn: ExecutionTurn): RunningExecution {
   const open = running.current.loop?.calls.find(({ status }) => status === 'dispatched');
   return open === undefined ? running : doubtCall(running, open, turn);
 }
 
-/** The iteration is over. What must not be repeated and had begun may have acted; the rest broke off. */
+/** The iteration is over. Calls that had begun and must not be repeated are in doubt; the others have failed. */
 export function breakOffCalls(running: RunningExecution, reason: string, turn: ExecutionTurn): RunningExecution {
   let settled = running;
   for (const call of running.current.loop?.calls ?? []) {
@@ -91,7 +94,7 @@ function answered(
 
 const NOT_AVAILABLE = 'This is not available to you; do not ask for it again.';
 
-/** Denials that another call of the same tool may avoid. */
+/** Denials that another call of the same tool can avoid. */
 const AVOIDABLE: ReadonlySet<string> = new Set([
   'InvalidArguments',
   'JudgeRejected',
@@ -101,7 +104,7 @@ const AVOIDABLE: ReadonlySet<string> = new Set([
 
 const notAvailable = (message: string): string => `${message}${/[.!?]$/.test(message) ? '' : '.'} ${NOT_AVAILABLE}`;
 
-/** A call that was not run: what the model should make of it (W28). */
+/** Result of a denied call, for the model (W28). */
 function deniedAnswer(reason: string, message: string): CallAnswer {
   const said = AVOIDABLE.has(reason) ? message : notAvailable(message);
   return { content: keepHead(`Error ${reason}: ${said}`, LOOP.resultChars), is_error: true };
@@ -111,7 +114,7 @@ const IN_DOUBT =
   'Error in_doubt: the call had started when its node failed, so it may or may not have acted. It was not repeated. ' +
   'Find out what is there before you ask for it again.';
 
-/** What ran, as the model reads it. */
+/** Result of a call that has run, for the model. */
 export function outcomeAnswer({ content, is_error, error, stored }: ToolOutcome): CallAnswer {
   const text = content.map(partText).join('\n');
   const said = error?.class === 'policy' ? notAvailable(error.message) : error?.message;
@@ -119,17 +122,17 @@ export function outcomeAnswer({ content, is_error, error, stored }: ToolOutcome)
   const parts = [head, error !== undefined && isSaid(text, error) ? '' : text].filter((part) => part !== '');
   return {
     content: keepHead(parts.join('\n'), LOOP.resultChars),
-    // An error's own words are short; only a result is looked up whole.
+    // The text of an error is short and stays whole; only a result has a reference.
     ...(stored === undefined || is_error ? {} : { content_ref: stored.ref }),
     is_error,
   };
 }
 
-/** An error's text is its code and message, or its message alone: once is enough. */
+/** Some tools return the error's code and message as their text too: once is enough. */
 const isSaid = (text: string, { code, message }: NonNullable<ToolOutcome['error']>): boolean =>
   text === message || text === `${code}: ${message}`;
 
-/** Models are given text: of anything else they are told that it is there. */
+/** A model gets text; of any other part it gets a note. */
 function partText(part: ToolOutcome['content'][number]): string {
   if (part.type === 'text' && typeof part.text === 'string') return part.text;
   const type = typeof part.mimeType === 'string' ? `${String(part.type)}, ${part.mimeType}` : String(part.type);

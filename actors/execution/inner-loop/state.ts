@@ -3,10 +3,10 @@ import { ToolRun } from '../../../manifests/tool/call.ts';
 import { ToolOffer } from '../../../manifests/tool/scope.ts';
 import { jsonObjectField } from '../../../runtime/json.ts';
 
-/** What of a call goes into the conversation. */
+/** Result of a call in the conversation. */
 const CallAnswer = z.object({
   content: z.string(),
-  /** The whole result in Blobs, where `content` holds its beginning. */
+  /** Blob with the whole result, when `content` has only its beginning. */
   content_ref: z.string().optional(),
   is_error: z.boolean(),
 });
@@ -23,19 +23,20 @@ const AllowedCall = z.object({
 export type AllowedCall = z.infer<typeof AllowedCall>;
 
 /**
- * One call of the model's turn: waiting → (judging →) running or dispatched → answered. Denied ones are answered at once.
+ * One call that the model asked for: waiting → (judging →) running or dispatched → answered. A denied call is answered
+ * at once.
  */
 export const LoopCall = z.object({
   /** Unique in the execution, for the audit chain. */
   key: z.string(),
-  /** The model's, unique in its turn. */
+  /** The model's id, unique among the calls of one answer. */
   id: z.string(),
   name: z.string(),
   status: z.enum(['waiting', 'judging', 'running', 'dispatched', 'answered']),
   /** Null once it is answered. */
   allowed: AllowedCall.nullable(),
   payload_hash: z.string(),
-  /** Judges that have let it pass. */
+  /** How many judges have passed it. */
   judged: z.number().int(),
   panel_id: z.string().optional(),
   effect_id: z.string().optional(),
@@ -49,22 +50,25 @@ export type LoopCall = z.infer<typeof LoopCall>;
 export const Loop = z.object({
   /** Who began it: the node, or a bootstrap over the dispatch gateway. */
   by: z.enum(['node', 'gateway']),
-  /** Hash of what the bootstrap asked: the same again is the same loop. */
+  /** Hash of the bootstrap's request: the same request again is the same loop. */
   request: z.string(),
   model: z.string(),
   /** Rounds with the model, the running one included. */
   round: z.number().int(),
-  /** Rounds of this iteration that are not among them: of earlier conversations, and those asked again. */
+  /** Rounds of this iteration beside these: of earlier conversations, and rounds that were asked again. */
   earlier_rounds: z.number().int().default(0),
   phase: z.enum(['granting', 'model', 'calls', 'final', 'failed']),
-  /** Of the phases granting and model. */
+  /** In the phases granting and model. */
   effect_id: z.string().nullable(),
-  /** Messages of `model.generate`, without the node's own system message. Bounded (conversation.ts). */
+  /** Messages of `model.generate`, without the node's own system message. Bounded (`bounded` in ask.ts). */
   messages: z.array(jsonObjectField),
-  /** What was said before them, in Blobs: every commit writes the state, so it holds what came last (decision 0015). */
+  /**
+   * Blobs with the messages before these. Every commit writes the state, so it holds only the newest messages (decision
+   * 0015).
+   */
   earlier_messages: z.array(z.object({ ref: z.string(), bytes: z.number().int() })).optional(),
   calls: z.array(LoopCall),
-  /** Calls that really ran. */
+  /** Calls that have run. */
   executed: z.number().int(),
   ended_dispatches: z.array(z.string()),
   failure: z.object({ code: z.string(), message: z.string() }).nullable(),
@@ -72,7 +76,7 @@ export const Loop = z.object({
 
 export type Loop = z.infer<typeof Loop>;
 
-/** A call of which nobody knows whether it acted (E2). */
+/** A call that may have acted or not (E2). */
 export const CallInDoubt = z.object({
   tool: z.string(),
   call: z.string(),
@@ -82,7 +86,7 @@ export const CallInDoubt = z.object({
 
 export type CallInDoubt = z.infer<typeof CallInDoubt>;
 
-/** What judges are told of an earlier call (`tool_audit_history`, W27). Texts are cut. */
+/** An earlier call as judges see it (`tool_audit_history`, W27). Texts are cut. */
 export const ToolHistory = z.object({
   tool: z.string(),
   arguments: z.string(),
@@ -92,47 +96,50 @@ export const ToolHistory = z.object({
 
 export type ToolHistory = z.infer<typeof ToolHistory>;
 
-/** Bounds of one inner loop. Counted as limits.ts of the execution says. */
+/** Limits of one inner loop, in the units that limits.ts of the execution names. */
 export const LOOP = {
   /** Rounds with the model (W28); one more fails the iteration. */
   rounds: 50,
-  /** Of all conversations that a bootstrap begins in one iteration; then it may begin none, and ask for no failed one again. */
+  /**
+   * Rounds of all conversations that a bootstrap begins in one iteration. Beyond it no conversation begins and no
+   * failed round is asked again.
+   */
   roundsOfIteration: 500,
-  /** Calls of one turn that go into the conversation at all; what a model says beyond it is left out. */
+  /** Calls of one answer that go into the conversation at all; more are left out. */
   callsInConversation: 100,
-  /** Calls of one turn that are looked at; the rest is answered with an error. */
+  /** Calls of one answer that may run; the rest gets an error as its result. */
   callsPerTurn: 32,
-  /** Calls that only read and run side by side. */
+  /** Calls that only read and run in parallel. */
   readsAtOnce: 8,
-  /** Arguments of all calls of one turn; what is over is answered with an error. */
+  /** Arguments of all calls of one answer; a call beyond it gets an error as its result. */
   argumentBytes: 2 * 1024 * 1024,
-  /** The conversation in the state; over it the oldest results and arguments are left out, and it says so. */
+  /** The conversation in the state. Beyond it the oldest results and arguments are replaced by a note. */
   conversationBytes: 2 * 1024 * 1024,
-  /** One result inside the conversation; a longer one is by reference, or cut. */
+  /** One result in the conversation; a longer one is stored as a blob, or cut. */
   resultChars: 32 * 1024,
-  /** Text that a model says beside its calls. */
+  /** Text of the model beside its calls. */
   assistantChars: 64 * 1024,
   /** Tools a model is offered, and their descriptions. */
   tools: 1_000,
   descriptionChars: 8 * 1024,
-  /** Longest a call may take that has no ceiling of its own. */
+  /** Time of a call that has no limit of its own. */
   callTimeoutMs: 630_000,
-  /** Beside the ceiling of a command: its start and its end. */
+  /** Added to the time of a command, for its start and its end. */
   commandMarginMs: 10_000,
-  /** What judges are told of earlier calls: how many, and how much of each. */
+  /** Earlier calls that judges see: how many, and how much of each. */
   history: 30,
   historyChars: 500,
   /** Calls in doubt and attested sessions that are kept. */
   inDoubt: 100,
   sessions: 64,
-  /** Dispatches whose end was told, kept so that telling it again is harmless. */
+  /** Ended dispatches that are remembered, so that the same report again changes nothing. */
   endedDispatches: 200,
-  /** Of a command dispatched without a ceiling (W28). */
+  /** Limits of a dispatched command without limits of its own (W28). */
   dispatchSecs: 60,
   dispatchOutputBytes: 524_288,
 } as const;
 
-/** One message a bootstrap begins its conversation with (W28), as `model.generate` takes it. */
+/** One message of the conversation that a bootstrap begins with (W28), as `model.generate` takes it. */
 export const Said = z.discriminatedUnion('role', [
   z.object({ role: z.literal('system'), content: z.string() }),
   z.object({ role: z.literal('user'), content: z.string() }),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What solved an error like the last one, as the next prompt shows it. Texts are bounded (limits.ts). */
+/** A solution of an error like the last one, as the next prompt shows it. Texts are bounded (`MEMORY`). */
 export const Hint = z.object({
   pattern_id: z.string(),
   approach: z.string(),
@@ -11,20 +11,23 @@ export const Hint = z.object({
 
 export type Hint = z.infer<typeof Hint>;
 
-/** Between two iterations, or behind the last: what of the learned patterns is waited for. */
+/**
+ * What is awaited while no iteration is open: found patterns before the next iteration, or the stored one after the
+ * last.
+ */
 export const MemoryWait = z.discriminatedUnion('for', [
   z.object({ for: z.literal('hints'), effect_id: z.string(), code_diff: z.string() }),
-  /** The accepted output completes the execution once its pattern is stored, or cannot be. */
+  /** The accepted output completes the execution once its pattern is stored, or has failed to be. */
   z.object({ for: z.literal('stored'), effect_id: z.string(), output: z.string(), score: z.number() }),
 ]);
 
 export type MemoryWait = z.infer<typeof MemoryWait>;
 
-/** Bounds of what an execution learns and is told. Chars are UTF-16 units. */
+/** Limits of learned patterns. Chars are UTF-16 units. */
 export const MEMORY = {
   /** Patterns that go into one prompt. */
   hints: 3,
-  /** How alike an error must be for its solution to be told, 0 to 1. */
+  /** How similar an error must be for its solution to be shown, 0 to 1. */
   minSimilarity: 0.5,
   hintApproachChars: 2 * 1024,
   hintCodeChars: 2 * 1024,
@@ -32,10 +35,10 @@ export const MEMORY = {
   sectionChars: 12 * 1024,
   signatureChars: 1_000,
   diffChars: 1_500,
-  /** Beginning of an accepted output, kept with its pattern. */
+  /** Beginning of an accepted output, stored with its pattern. */
   outputChars: 4_000,
   /** One attempt of either effect. */
   attemptMs: 5_000,
-  /** Without an answer by then the execution goes on as if there were no memory. */
+  /** Without an answer by then the execution goes on without memory. */
   waitMs: 10_000,
 } as const;

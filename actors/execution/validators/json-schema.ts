@@ -5,21 +5,21 @@ import { SvcError } from '../../../runtime/errors.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import { LIMITS } from '../limits.ts';
 
-/** What a validator looks at: for a model its text, exit code 0 and an empty stderr. */
+/** What validators check. A model's result has its text as stdout, exit code 0 and an empty stderr. */
 export const IterationResult = z.object({
   stdout: z.string(),
   stderr: z.string(),
   exit_code: z.number().int().nullable(),
-  /** Tools of which a call has succeeded in this execution. */
+  /** Tools that had a successful call in this execution. */
   tools: z.array(z.string()).optional(),
 });
 
 export type IterationResult = Readonly<z.infer<typeof IterationResult>>;
 
-/** Null: it passed. A text: why it did not. */
+/** Why the check failed; null: it passed. */
 export type Complaint = string | null;
 
-/** All errors are collected for texts up to this length, only the first one beyond it. */
+/** Up to this length all errors are collected, beyond it only the first. */
 const ALL_ERRORS_CHARS = 64 * 1024;
 
 const MAX_SHOWN = 10;
@@ -33,7 +33,7 @@ export function checkJson(result: IterationResult, schema: JsonObject): Complain
   return 'endless' in fit ? fit.endless : describe(fit.misfits);
 }
 
-/** Throws `invalid_manifest` naming `path` when the schema does not compile. */
+/** Throws `invalid_manifest` with `path` when the schema does not compile. */
 export function checkJsonSchema(schema: JsonObject, path: string): void {
   try {
     compileSchema(schema, false);
@@ -105,7 +105,7 @@ function nesting(text: string): number {
   return deepest;
 }
 
-/** Throws `invalid_manifest` naming `path` when the engine cannot compile the pattern. */
+/** Throws `invalid_manifest` with `path` when the pattern is not RE2 syntax. */
 export function checkPattern(pattern: string, path: string): void {
   try {
     linearRegex(pattern);

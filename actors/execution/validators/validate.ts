@@ -43,7 +43,7 @@ function complaintOf(validator: ResultCheck, result: IterationResult): Complaint
   }
 }
 
-/** As verdicts name it. */
+/** Name of a validator in verdicts. */
 export function nameOf(validator: ResultValidator): string {
   switch (validator.type) {
     case 'regex':
