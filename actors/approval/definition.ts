@@ -30,7 +30,7 @@ const subjectOf = ({ approval_id, execution_id, state_name }: PendingApproval) =
   state_name,
 });
 
-/** What stays of a pending approval once it is over. */
+/** The fields of a pending approval that stay once it is over. */
 function closed({
   status: _was,
   expires_at: _due,
@@ -41,7 +41,7 @@ function closed({
   return asked;
 }
 
-/** new → pending. The same question again changes nothing, whatever became of it meanwhile. */
+/** new → pending. The same question again changes nothing, whatever has happened to the approval since. */
 function Ask(state: ApprovalState, ask: AskMessage, turn: ApprovalTurn): ApprovalState {
   turn.reply({ approval_id: ask.approval_id });
   if (state.status !== 'new') return state;
@@ -66,7 +66,7 @@ function Answer(state: ApprovalState, answer: AnswerMessage, turn: ApprovalTurn)
   if (state.status !== 'pending') {
     return turn.refuse('conflict', `the request was ${state.status} already`);
   }
-  // Timers may be late while a node is being replaced; the time that counts is the turn's.
+  // Timers may be late while a node is being replaced, so the turn's time decides.
   if (state.expires_at !== null && turn.now >= state.expires_at) {
     return turn.refuse('conflict', 'the request expired already');
   }
@@ -96,7 +96,7 @@ function Expired(state: ApprovalState, _message: object, turn: ApprovalTurn): Ap
   return { ...closed(state), status: 'expired', payload, resolved_at: resolvedAt };
 }
 
-/** pending → withdrawn; the asker is not told, it is the one who says so. */
+/** pending → withdrawn. The asker gets no update: it withdrew it itself. */
 function Withdraw(state: ApprovalState, _message: object, turn: ApprovalTurn): ApprovalState {
   if (state.status !== 'pending') return state;
   const resolvedAt = timeOf(turn);
@@ -105,13 +105,15 @@ function Withdraw(state: ApprovalState, _message: object, turn: ApprovalTurn): A
   return { ...closed(state), status: 'withdrawn', resolved_at: resolvedAt };
 }
 
-/** One question to a human (H19): pending → answered | expired | withdrawn. Idle, it is in no memory. */
+/**
+ * One question to a human (H19): pending → answered | expired | withdrawn. While it waits it is in no node's memory.
+ */
 export const approvalActor = defineActor({
   kind: 'approval',
   version: 2,
   pool: 'system',
   state: ApprovalState,
-  // Version 1 knew no owners: what it wrote is the tenant's.
+  // States of version 1 have no owner: they are the tenant's.
   migrate: (state) => state,
   initial: () => ({ status: 'new' as const }),
   messages: approvalMessages,

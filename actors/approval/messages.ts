@@ -3,16 +3,16 @@ import { Identity } from '../../runtime/identity.ts';
 import { jsonField } from '../../runtime/json.ts';
 import { Notify } from '../../runtime/message.ts';
 
-/** Opens an approval; the workflow hears `ApprovalOpened`, `ApprovalAnswered` or `ApprovalExpired` under `notify.as`. */
+/** Opens an approval. The workflow gets each `ApprovalUpdate` as the message that `notify.as` names. */
 export const Ask = z.object({
   approval_id: z.string().min(1).max(128),
-  /** Workflow execution that waits. */
+  /** The workflow execution that waits for the answer. */
   execution_id: z.string().min(1).max(128),
   state_name: z.string(),
   prompt: z.string(),
-  /** Null: waits without end. */
+  /** Null: it waits without limit. */
   timeout_ms: z.number().int().min(1).nullable(),
-  /** Applied when the time is over; null: the state fails. */
+  /** Applied at the time-out; null: the state fails. */
   default_response: z.string().nullable(),
   /** Subject that alone sees and answers it, beside operators; absent: it is the tenant's. */
   owner: z.string().optional(),
@@ -26,7 +26,7 @@ export const Answer = z.object({
   payload: z.string().max(65_536),
   /** `{{human.feedback}}`; null: the payload. */
   feedback: z.string().max(65_536).nullable(),
-  /** Claimed by the caller; the identity of the message is kept beside it. */
+  /** As the caller claims; the identity of the message is stored beside it. */
   by: z.string().max(500).nullable(),
 });
 
@@ -40,7 +40,7 @@ export const approvalMessages = {
   Withdraw: z.object({}),
 } as const;
 
-/** What the asker hears. `opened` comes once the approval is committed as pending. */
+/** What the asker gets. `opened` comes once the approval is committed as pending. */
 export const ApprovalUpdate = z.object({
   approval_id: z.string(),
   kind: z.enum(['opened', 'answered', 'expired']),
@@ -52,7 +52,7 @@ export const ApprovalUpdate = z.object({
 
 export type ApprovalUpdate = z.output<typeof ApprovalUpdate>;
 
-/** What every approval knows from its first message on. Times are ISO 8601. */
+/** What every approval has from its first message on. Times are ISO 8601. */
 const asked = {
   approval_id: z.string(),
   execution_id: z.string(),
@@ -72,7 +72,7 @@ export const ApprovalState = z.discriminatedUnion('status', [
   z.object({
     ...asked,
     status: z.literal('pending'),
-    /** Unix ms; null: it waits without end. */
+    /** Unix ms; null: it waits without limit. */
     expires_at: z.number().nullable(),
     default_response: z.string().nullable(),
     notify: Notify,
@@ -84,7 +84,7 @@ export const ApprovalState = z.discriminatedUnion('status', [
     feedback: z.string().nullable(),
     /** As the caller claims. */
     by: z.string().nullable(),
-    /** Who it really was; null when no client's message carried an identity. */
+    /** The verified identity; null when the message carried none. */
     identity: Identity.nullable(),
   }),
   /** `payload`: the default response that was applied. */
@@ -98,12 +98,12 @@ export type PendingApproval = Extract<ApprovalState, { status: 'pending' }>;
 
 const subject = { approval_id: z.string(), execution_id: z.string(), state_name: z.string() } as const;
 
-/** What happened to one approval, in order; the first is always ApprovalRequested, one of the others the last. */
+/** Events of one approval: first ApprovalRequested, last one of the others. */
 export const approvalEvents = {
   ApprovalRequested: z.object({
     ...subject,
     prompt: z.string(),
-    /** Null: it waits without end. */
+    /** Null: it waits without limit. */
     timeout_ms: z.number().nullable(),
     requested_at: z.string(),
   }),

@@ -5,8 +5,9 @@ import { peerAddress, Requirement } from '../node-peer/state.ts';
 import { type FleetState, MOST_NODES, nodeIds, type RosterEntry, RosterUpdate, FleetState as State } from './roster.ts';
 
 /**
- * Who is in the fleet and who gets the next execution (P4). It changes when a node joins, leaves or changes its
- * status, never with a heartbeat or a route: its record is as large as the fleet, and small changes are kept elsewhere.
+ * The members of the fleet, and routing of executions to them (P4). It changes when a node joins, leaves or changes its
+ * status, never with a heartbeat or a route: its record is as large as the fleet, so what changes often is kept
+ * elsewhere.
  */
 export const fleet = defineActor({
   kind: 'fleet',
@@ -15,9 +16,9 @@ export const fleet = defineActor({
   state: State,
   initial: () => ({ rows: {}, config_hash: '' }),
   messages: {
-    /** From a node peer, and from the api once more before it answers: idempotent. */
+    /** From a node peer, and again from the API before it answers: idempotent. */
     Hear: RosterUpdate,
-    /** A node left long ago and its count of words begins anew. */
+    /** A node left long ago; its revisions begin again. */
     Forget: z.object({ node_id: z.string(), revision: z.number().int() }),
     Route: z.object({ required: Requirement, number: z.number().int().min(0) }),
     ConfigChanged: z.object({ config_hash: z.string().length(64) }),
@@ -31,7 +32,7 @@ export const fleet = defineActor({
       if (joins && nodeIds(state).length >= MOST_NODES) {
         return turn.refuse('failed_precondition', `the fleet has ${MOST_NODES} nodes, which is the most`);
       }
-      // It may have fetched the configuration just before it changed.
+      // The node may have fetched the configuration just before it changed.
       if (joins && state.config_hash !== '') {
         turn.tell(peerAddress(node_id), 'SyncConfig', { config_version: state.config_hash });
       }
@@ -60,7 +61,7 @@ export const fleet = defineActor({
   },
 });
 
-/** A node may be called `constructor`. */
+/** Own keys only: a node may be called `constructor`. */
 const rowOf = ({ rows }: FleetState, id: string): FleetState['rows'][string] | undefined =>
   Object.hasOwn(rows, id) ? rows[id] : undefined;
 
@@ -74,7 +75,7 @@ interface Worker {
   readonly entry: RosterEntry;
 }
 
-/** Round-robin over healthy workers that hold all that is required (G28): `number` counts the calls. */
+/** Round-robin over the healthy workers that meet the requirement (G28); `number` counts the calls. */
 function route(state: FleetState, required: Requirement, number: number): Routed {
   const workers = nodeIds(state).flatMap((id): Worker[] => {
     const entry = state.rows[id]?.entry;
@@ -108,17 +109,17 @@ function missingIn({ capabilities }: RosterEntry, required: Requirement): ErrorD
   return missing;
 }
 
-/** What the worker that comes nearest still lacks: the shortest list of things an operator can add. */
+/** What the best candidate lacks: the shortest list of things that an operator can add. */
 function leastMissing(workers: readonly Worker[], required: Requirement): ErrorDetail[] {
   const lists = workers.map(({ entry }) => missingIn(entry, required));
   return lists.reduce((least, one) => (one.length < least.length ? one : least));
 }
 
-/** Requirements that are counted apart; the one that was not asked for longest gives way. */
+/** Requirements with a counter of their own; beyond it the one used longest ago is dropped. */
 const MOST_COUNTERS = 256;
 
 /**
- * Numbers the calls of RouteExecution, each requirement for itself: with one count for all, two callers that take turns
+ * Numbers the calls of RouteExecution, for each requirement on its own: with one counter, two callers that alternate
  * would each get every second worker only. Apart from the roster, since it changes with every call.
  */
 export const fleetRotation = defineActor({
@@ -127,7 +128,7 @@ export const fleetRotation = defineActor({
   pool: 'system',
   state: z.object({
     total: z.number().int(),
-    /** Asked for last is last. */
+    /** The most recently used is last. */
     counters: z.array(z.object({ key: z.string(), next: z.number().int() })).max(MOST_COUNTERS),
   }),
   initial: () => ({ total: 0, counters: [] }),
@@ -136,7 +137,7 @@ export const fleetRotation = defineActor({
   events: {},
   on: {
     Next({ total, counters }, { key }, turn) {
-      // A new requirement starts where all others together are, so that not all of them start with the same worker.
+      // A new requirement starts at the total of the others, so that not all start with the same worker.
       const number = counters.find((counter) => counter.key === key)?.next ?? total;
       turn.reply({ number });
       const others = counters.filter((counter) => counter.key !== key).slice(1 - MOST_COUNTERS);

@@ -6,7 +6,7 @@ import { defineActor } from '../../runtime/define-actor.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { CapabilitySet, GrpcAddress, NodeId, NodeRoleName, PeerStatus } from '../node-peer/state.ts';
 
-/** What routing needs to know of a node. Load and time of the last heartbeat stay with the node's own actor. */
+/** What routing needs to know of a node. Load and last heartbeat stay with the node's own actor. */
 export const RosterEntry = z.object({
   role: NodeRoleName,
   status: PeerStatus,
@@ -17,7 +17,7 @@ export const RosterEntry = z.object({
 
 export type RosterEntry = z.output<typeof RosterEntry>;
 
-/** What a node peer tells the fleet; `entry` null: it has left. Of two words on a node the higher revision is newer. */
+/** What a node peer sends to the fleet; `entry` null: the node has left. The higher revision is the newer update. */
 export const RosterUpdate = z.object({
   node_id: NodeId,
   revision: z.number().int().min(1),
@@ -27,15 +27,15 @@ export const RosterUpdate = z.object({
 export type RosterUpdate = z.output<typeof RosterUpdate>;
 
 export const FleetState = z.object({
-  /** By node id. A node that left stays as its revision until its own actor is forgotten. */
+  /** By node id. A node that has left keeps its revision until its own actor is forgotten. */
   rows: z.record(z.string(), z.object({ revision: z.number().int(), entry: RosterEntry.nullable() })),
-  /** Newest managed configuration; empty: none was ever set. */
+  /** Hash of the newest managed configuration; empty: none was ever set. */
   config_hash: z.string(),
 });
 
 export type FleetState = z.output<typeof FleetState>;
 
-/** Most registered nodes. */
+/** Limit of registered nodes. */
 export const MOST_NODES = 10_000;
 
 /** Ids of registered nodes, in order. */
@@ -49,7 +49,7 @@ export const hashOf = (configYaml: string): string => createHash('sha256').updat
 
 export const FleetConfigState = z.object({ config_yaml: z.string(), config_hash: z.string() });
 
-/** Before anybody set one: nothing is managed. */
+/** Until one is set nothing is managed. */
 export const NO_CONFIG = { config_yaml: '', config_hash: hashOf('') };
 
 /** The configuration that controllers manage for all nodes (G30). Apart from the roster: it is large. */
@@ -64,8 +64,8 @@ export const fleetConfig = defineActor({
   events: { config_set: z.object({ config_hash: z.string(), by: z.string() }) },
   on: {
     SetConfig(state, message, turn) {
-      // It grows, so that nodes can tell an older text. Beyond the time as well: a count that was lost with its store must not
-      // begin below what nodes have in force.
+      // It only grows, so that nodes can tell an older text. At least the time in ms: a counter that was lost with its
+      // store must not begin below the versions that nodes have in force.
       const version = Math.max(versionOf(state.config_yaml) + 1, turn.now);
       const config_yaml = withVersion(message.config_yaml, version);
       const config_hash = hashOf(config_yaml);
@@ -77,7 +77,7 @@ export const fleetConfig = defineActor({
   },
 });
 
-/** There is one of each. */
+/** There is one actor of each kind. */
 export const FLEET = addressOf('fleet', SYSTEM_TENANT, 'fleet');
 
 export const FLEET_ROTATION = addressOf('fleet-rotation', SYSTEM_TENANT, 'fleet');

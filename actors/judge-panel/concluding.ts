@@ -14,7 +14,7 @@ import {
   timerOf,
 } from './state.ts';
 
-/** Ends the panel when every judge is done, or, where that was asked for, when no missing one can change the outcome. */
+/** Ends the panel when every judge is done, or, with `early_stop`, when no missing judge can change the outcome. */
 export function concludeIfDone(panel: JudgingPanel, turn: JudgePanelTurn): JudgingPanel | EndedPanel {
   const { consensus: rule, seats } = panel;
   const open = seats.filter(isOpen);
@@ -85,7 +85,7 @@ function concluded({ panel_id, consensus, seats }: JudgingPanel, figures: Figure
 
 type Verdictless = Pick<PanelConcluded, 'status' | 'error' | 'consensus' | 'binary_valid'>;
 
-/** Stops whom nobody awaits, and tells who asked. */
+/** Stops the judges that are no longer awaited, and sends the outcome. */
 function end(panel: JudgingPanel, verdict: Verdictless, turn: JudgePanelTurn): EndedPanel {
   const { panel_id, consensus, notify } = panel;
   const seats = panel.seats.map((seat, judge): Seat => {
@@ -104,7 +104,7 @@ function end(panel: JudgingPanel, verdict: Verdictless, turn: JudgePanelTurn): E
     context: notify?.context ?? null,
   };
   if (notify !== null) turn.tell(notify.to, notify.as, outcome);
-  // The verdicts live on in the outcome alone.
+  // The verdicts are kept in the outcome alone.
   const emptied = seats.map((seat): Seat => ({ ...seat, verdict: null, output: null }));
   const told = notify === null ? {} : { told: notify.to };
   return { status: 'ended', panel_id, consensus, seats: emptied, outcome, ...told };

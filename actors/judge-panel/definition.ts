@@ -20,10 +20,10 @@ import {
   timerOf,
 } from './state.ts';
 
-/** Starting is an answer from the catalog and a durable message; what takes longer is asked again. */
+/** A start is a catalog look-up and a durable message; one that takes longer is retried. */
 const START = { timeoutMs: 30_000, retry: { maxAttempts: 6, initialDelayMs: 250, maxDelayMs: 5_000 } } as const;
 
-/** idle → judging: asks every judge once. The same id again gets the same answer and asks nobody. */
+/** idle → judging: asks every judge once. The same id again gets the same answer and asks no judge. */
 function Convene(state: JudgePanelState, convene: ConveneMessage, turn: JudgePanelTurn): JudgePanelState {
   const { judges, consensus, panel_id } = convene;
   if (state.status !== 'idle') {
@@ -34,8 +34,13 @@ function Convene(state: JudgePanelState, convene: ConveneMessage, turn: JudgePan
     return state;
   }
   const identity = convene.identity ?? turn.identity;
-  if (identity === null) return turn.refuse('invalid_argument', 'identity: expected in whose name the judges run');
-  if (identity.tenant !== turn.tenant) return turn.refuse('forbidden', 'judges run in the tenant of their panel');
+  if (identity === null)
+    return turn.refuse(
+      'invalid_argument',
+      'identity: missing; judges run in the name of the caller that convenes them',
+    );
+  if (identity.tenant !== turn.tenant)
+    return turn.refuse('forbidden', "identity: its tenant is not the panel's; judges run in the tenant of their panel");
   turn.reply({ panel_id });
   const hopeless = judges.length < consensus.min_judges_required;
   const seats = judges.map((judge, index): Seat => {
@@ -97,7 +102,7 @@ function ask(judge: Judge, index: number, { convene, identity, executionId }: As
 
 const Started = z.object({ agent_id: z.string() });
 
-/** The judge's execution exists, or cannot be had. Its first update may have come before. */
+/** The judge's execution was started, or could not be. Its first update may have come before. */
 function JudgeStarted(state: JudgePanelState, result: EffectResult, turn: JudgePanelTurn): JudgePanelState {
   if (state.status !== 'judging') return state;
   const judge = state.seats.findIndex(({ effect_id }) => effect_id === result.effectId);
@@ -115,7 +120,7 @@ function JudgeStarted(state: JudgePanelState, result: EffectResult, turn: JudgeP
   return concludeIfDone(failSeat(state, judge, { reason: `${code}: ${reason}`, code }, turn), turn);
 }
 
-/** A judge's execution started or ended. One that nobody awaits any more is cancelled when it starts. */
+/** A judge's execution has started or ended. A judge that is no longer awaited is cancelled when it starts. */
 function JudgeUpdated(state: JudgePanelState, update: ExecutionUpdate, turn: JudgePanelTurn): JudgePanelState {
   if (state.status === 'idle') return state;
   const judge = state.seats.findIndex(({ execution_id }) => execution_id === update.execution_id);
@@ -154,7 +159,7 @@ function heard(panel: JudgingPanel, judge: number, update: ExecutionUpdate, turn
   return reseat(panel, judge, { status: 'answered', verdict: { score, confidence, reasoning }, output });
 }
 
-/** A judge that is too slow is left out, and stopped. */
+/** A judge that is too slow is dropped and stopped. */
 function JudgeTimedOut(
   state: JudgePanelState,
   { judge }: { readonly judge: number },

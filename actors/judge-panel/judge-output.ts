@@ -6,7 +6,7 @@ import { LIMITS } from './state.ts';
 
 const fraction = z.number().min(0).max(1);
 
-/** What a judge must write (W10). Members beyond these are kept for templates and not read. */
+/** Output of a judge (W10). Other members are kept for templates and not read. */
 const JudgeOutput = z.looseObject({
   score: fraction,
   confidence: fraction,
@@ -22,13 +22,13 @@ export type ReadJudge =
       readonly confidence: number;
       /** Cut; `output` holds all of it. */
       readonly reasoning: string;
-      /** What it wrote, as JSON. */
+      /** The whole output, as JSON. */
       readonly output: Json;
     }
   /** `reason` names the field and what was expected; `output` is JSON when it is, else the text, cut. */
   | { readonly ok: false; readonly reason: string; readonly output: Json };
 
-/** Reads a judge's final output; one Markdown fence around it is taken off. Never throws. */
+/** Reads a judge's final output, without the Markdown fence around it if there is one. Never throws. */
 export function readJudge(text: string): ReadJudge {
   if (text.length > LIMITS.outputChars) {
     const reason = `the output has ${text.length} characters, a judge may write ${LIMITS.outputChars}`;

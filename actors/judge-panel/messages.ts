@@ -7,14 +7,14 @@ import { ExecutionUpdate } from '../execution/update.ts';
 
 const fraction = z.number().min(0).max(1);
 
-/** One judge: an agent with what it is asked, rendered. */
+/** One judge: an agent and its rendered input. */
 export const Judge = z.object({
   /** Name or UUID. */
   agent: z.string().min(1).max(128),
   input: z.string(),
-  /** Only ratios count; all 0 is as all equal. */
+  /** Only ratios count; all 0 counts as all equal. */
   weight: z.number().min(0).max(1e6),
-  /** From the moment it is asked, its start included. */
+  /** From the moment it is asked, including its start. */
   timeout_ms: z.number().int().min(1).max(86_400_000),
 });
 
@@ -34,15 +34,15 @@ export const ConsensusRule = z.object({
 
 export type ConsensusRule = z.output<typeof ConsensusRule>;
 
-/** Asks a panel. The only message that creates one; the same id again is answered the same. */
+/** Asks a panel; the only message that creates one. The same id again gets the same answer. */
 export const Convene = z.object({
   panel_id: z.string().min(1).max(128),
   judges: z.array(Judge).min(1).max(100),
   consensus: ConsensusRule,
   workflow_execution_id: z.string().max(128).optional(),
-  /** Of the judges' executions; absent: 0, nobody's children. */
+  /** Depth of the judges' executions; absent: 0. */
   depth: z.number().int().min(0).max(100).optional(),
-  /** Whose tenant and rights the judges run with. Default: the identity the message travels with. */
+  /** In whose name the judges run. Default: the identity of the message. */
   identity: Identity.optional(),
   notify: Notify.optional(),
 });
@@ -59,7 +59,7 @@ export const judgePanelMessages = {
   JudgeTimedOut: z.object({ judge: z.number().int() }),
 } as const;
 
-/** What one judge said (JudgeResult, G9). */
+/** The verdict of one judge (JudgeResult, G9). */
 export const JudgeResult = z.object({
   agent_id: z.string(),
   score: fraction,
@@ -67,10 +67,10 @@ export const JudgeResult = z.object({
   reasoning: z.string(),
 });
 
-/** Payload of the message a panel sends to whom `Convene.notify` named. */
+/** Payload of the message that a panel sends to the actor in `Convene.notify`. */
 export const PanelConcluded = z.object({
   panel_id: z.string(),
-  /** `failed`: fewer judges than `min_judges_required` gave a verdict; `error` says which and why. */
+  /** `failed`: fewer than `min_judges_required` judges gave a verdict; `error` says which did not, and why. */
   status: z.enum(['concluded', 'failed', 'cancelled']),
   error: z.string().nullable(),
   consensus: z
@@ -86,8 +86,8 @@ export const PanelConcluded = z.object({
   /** Judges whose verdict counts, in their order. */
   individual_results: z.array(JudgeResult),
   /**
-   * All judges in their order; `output` is what one wrote, as JSON when it is JSON, and null when it wrote nothing.
-   * `agent_id` is the name it was asked by when no such agent was found.
+   * All judges in their order; `output`: what it wrote, parsed when it is JSON; null when it wrote nothing. `agent_id`
+   * is the name it was asked by when there is no such agent.
    */
   agents: z.array(z.object({ agent_id: z.string(), output: jsonField, weight: z.number() })),
   context: jsonField,
@@ -115,7 +115,7 @@ export const judgePanelEvents = {
     score: z.number(),
     confidence: z.number(),
   }),
-  /** Left out; `agent_id` is the name it was asked by when no such agent was found. */
+  /** It gives no verdict. `agent_id` is the name it was asked by when there is no such agent. */
   JudgeFailed: z.object({ judge: index, agent_id: z.string(), execution_id: z.string(), reason: z.string() }),
   MultiJudgeConsensus: z.object({
     judge_scores: z.array(z.object({ agent_id: z.string(), score: z.number() })),
@@ -130,7 +130,7 @@ export const judgePanelEvents = {
     score: z.number().nullable(),
     confidence: z.number().nullable(),
     binary_valid: z.boolean(),
-    /** Judges that were not waited for, because they could not change the outcome. */
+    /** Judges that were not awaited, because they could not change the outcome. */
     not_awaited: z.number().int(),
     concluded_at: z.string(),
   }),

@@ -13,16 +13,16 @@ import {
 } from './messages.ts';
 
 /**
- * One judge of a panel. `asked`: its start was asked for; `judging`: its execution runs; `answered`: its verdict counts;
- * `failed`: left out, `reason` says why; `dropped`: not awaited any more, because the panel ended before.
+ * One judge of a panel. `asked`: its start was requested; `judging`: its execution runs; `answered`: its verdict
+ * counts; `failed`: it gives no verdict, `reason` says why; `dropped`: no longer awaited, because the panel has ended.
  */
 const Seat = z.object({
-  /** As it was asked for. */
+  /** Name or UUID it was asked by. */
   agent: z.string(),
   weight: z.number(),
   timeout_ms: z.number().int(),
   execution_id: z.string(),
-  /** Of the effect that starts it. */
+  /** The effect that starts it. */
   effect_id: z.string(),
   status: z.enum(['asked', 'judging', 'answered', 'failed', 'dropped']),
   /** UUID, once it is known. */
@@ -30,7 +30,7 @@ const Seat = z.object({
   verdict: JudgeResult.omit({ agent_id: true }).nullable(),
   output: jsonField,
   reason: z.string().nullable(),
-  /** Code of the error that kept it from starting. */
+  /** Code of the error that prevented its start. */
   code: z.string().nullable(),
 });
 
@@ -50,11 +50,11 @@ const Ended = z.object({
   status: z.literal('ended'),
   ...core,
   outcome: PanelConcluded,
-  /** Who was told; absent: nobody, or not kept yet. */
+  /** The actor that got the outcome; absent: none, or written before this was stored. */
   told: Notify.shape.to.optional(),
 });
 
-/** State of a panel. Inputs are not kept: they went out with the effects that start the judges. */
+/** State of a panel. Inputs are not stored: they went with the effects that start the judges. */
 export const JudgePanelState = z.discriminatedUnion('status', [Idle, Judging, Ended]);
 
 export type JudgePanelState = z.output<typeof JudgePanelState>;
@@ -70,7 +70,7 @@ export const timerOf = (judge: number): string => `judge-${judge}`;
 
 export const isOpen = ({ status }: Seat): boolean => status === 'asked' || status === 'judging';
 
-/** As results name it. */
+/** Its name in results. */
 export const nameOf = ({ agent_id, agent }: Seat): string => agent_id ?? agent;
 
 export const executionOf = (executionId: string, turn: JudgePanelTurn): Address =>
@@ -81,7 +81,7 @@ export function reseat(panel: JudgingPanel, judge: number, change: Partial<Seat>
   return { ...panel, seats: panel.seats.map((seat, index) => (index === judge ? { ...seat, ...change } : seat)) };
 }
 
-/** Leaves a judge out. What runs of it is stopped. */
+/** A judge gives no verdict; its execution is stopped. */
 export function failSeat(
   panel: JudgingPanel,
   judge: number,
@@ -102,19 +102,19 @@ export function failSeat(
 }
 
 /**
- * Stops a judge that is not wanted any more. Its start may still be on its way: then its first word is answered with
- * another Cancel.
+ * Stops a judge that is no longer awaited. If its start is still under way, its first update is answered with another
+ * Cancel.
  */
 export function stopSeat(seat: Seat, turn: JudgePanelTurn, reason: string): void {
   if (seat.status === 'asked') turn.cancelEffect(seat.effect_id);
   turn.tell(executionOf(seat.execution_id, turn), 'Cancel', { reason });
 }
 
-/** Bounds of one panel: its state, its judges' words and its verdict are written as a whole. In UTF-16 units. */
+/** Limits of one panel: its state, the judges' outputs and the outcome are each written as a whole. In UTF-16 units. */
 export const LIMITS = {
   /** Longest output that is read as a judge's. */
   outputChars: 64 * 1024,
-  /** What is kept of an output that is none. */
+  /** Kept beginning of an output that is not a judge's. */
   keptOutputChars: 4 * 1024,
   /** A judge's reasoning among the results. */
   reasoningChars: 16 * 1024,

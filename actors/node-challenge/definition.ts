@@ -5,7 +5,7 @@ import { defineActor } from '../../runtime/define-actor.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { NodeRoleName } from '../node-peer/state.ts';
 
-/** How long a challenge can be answered (G18). */
+/** How long a challenge may be answered (G18). */
 export const CHALLENGE_TTL_MS = 300_000;
 
 const OVER = { status: 'over' } as const;
@@ -14,8 +14,8 @@ export const challengeAddress = (challengeId: string): Address =>
   addressOf('node-challenge', SYSTEM_TENANT, challengeId);
 
 /**
- * One attestation under way: a nonce that is answered once, within its time (G17, G18).
- * Anybody may begin one, so nothing of it stays: an answered or expired challenge is an unknown one.
+ * One attestation in progress: a nonce that may be answered once, in time (G17, G18). Anyone may begin one, so nothing
+ * of it stays: an answered or expired challenge is unknown.
  */
 export const nodeChallengeActor = ({ ttlMs = CHALLENGE_TTL_MS }: { readonly ttlMs?: number } = {}) =>
   defineActor({
@@ -25,7 +25,7 @@ export const nodeChallengeActor = ({ ttlMs = CHALLENGE_TTL_MS }: { readonly ttlM
     state: NodeChallengeState,
     initial: () => ({ status: 'new' as const }),
     messages: {
-      /** The nonce comes from the asker's cryptographic source: ids of a turn can be computed. */
+      /** The nonce comes from the API's cryptographic source: ids of a turn can be computed. */
       Issue: Claim,
       Answer: z.object({ signature_base64: z.string().max(100) }),
       ChallengeExpired: z.object({}),
@@ -38,9 +38,9 @@ export const nodeChallengeActor = ({ ttlMs = CHALLENGE_TTL_MS }: { readonly ttlM
         turn.after('expiry', ttlMs, 'ChallengeExpired', {});
         return { status: 'open' as const, claim, expires_at: turn.now + ttlMs };
       },
-      /** A wrong signature is a turn that was done: it uses the challenge up. */
+      /** A wrong signature uses the challenge up, so the turn commits. */
       Answer(state, { signature_base64 }, turn) {
-        // Timers may be late while a node is being replaced; the time that counts is the turn's.
+        // Timers may be late while a node is being replaced, so the turn's time decides.
         if (state.status !== 'open') return turn.refuse('unauthenticated', 'the challenge was used');
         const inTime = turn.now < state.expires_at;
         turn.reply({ proven: inTime && isSigned(state.claim, signature_base64) ? provenBy(state.claim) : null });
@@ -57,7 +57,7 @@ const isSigned = ({ nonce, public_key_pem }: Claim, signatureBase64: string): bo
 
 const provenBy = ({ node_id, public_key_pem, role }: Claim) => ({ node_id, public_key_pem, role });
 
-/** What a stranger claims to be, until it proves to hold the key. */
+/** What the caller claims, until it proves that it holds the key. */
 const Claim = z.object({
   node_id: z.string().min(1).max(128),
   /** Ed25519, SPKI. */
@@ -76,7 +76,7 @@ const NodeChallengeState = z.discriminatedUnion('status', [
   z.object({ status: z.literal('over') }),
 ]);
 
-/** Whom a right answer proved; null for a wrong one. */
+/** The node that a right answer proved; null for a wrong one. */
 export const ChallengeAnswer = z.object({
   proven: Claim.pick({ node_id: true, public_key_pem: true, role: true }).nullable(),
 });

@@ -6,11 +6,14 @@ type StatusReason = 'registered' | 'heartbeat' | 'heartbeats_missed' | 'drained_
 
 interface Changed {
   readonly state: NodePeerState;
-  /** What the fleet was told, null when nothing it keeps has changed. The api repeats it before it answers. */
+  /**
+   * The update that the fleet was sent; null when nothing it stores has changed. The API sends it again before it
+   * answers.
+   */
   readonly word: RosterUpdate | null;
 }
 
-/** The state with `peer` in it; tells the fleet and the event stream what is new for them. */
+/** The state with `peer`; sends the change to the fleet and emits its events. */
 export function changed(state: NodePeerState, peer: Peer | null, reason: StatusReason, turn: NodePeerTurn): Changed {
   const { peer: before } = state;
   if (before !== null && peer !== null && before.status !== peer.status) {
@@ -30,7 +33,7 @@ function entryOf(peer: Peer | null): RosterEntry | null {
   return { role, status, overdue, capabilities, grpc_address };
 }
 
-/** Begins to count the silence anew. */
+/** Restarts the timers of silence. */
 export function listen(turn: NodePeerTurn, heartbeatIntervalMs: number): void {
   turn.after('silence', 2 * heartbeatIntervalMs, 'HeartbeatOverdue', {});
 }

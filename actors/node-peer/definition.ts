@@ -14,12 +14,12 @@ import {
 } from './messages.ts';
 import { NodePeerState, nodeIdOf, type Peer } from './state.ts';
 
-/** The default of a heartbeat (G17). */
+/** Default interval of heartbeats (G17). */
 export const HEARTBEAT_INTERVAL_MS = 30_000;
 
 /**
- * One node as the controllers know it (P3, G22). Two intervals without a heartbeat: no new work;
- * three: UNHEALTHY, until the next heartbeat.
+ * One node as the controllers know it (P3, G22). After two intervals without a heartbeat it gets no new work; after
+ * three it is UNHEALTHY until the next heartbeat.
  */
 export const nodePeerActor = ({
   heartbeatIntervalMs = HEARTBEAT_INTERVAL_MS,
@@ -52,7 +52,7 @@ export const nodePeerActor = ({
     keepsArchive: false,
   });
 
-/** All kinds that `NodePeerApi` speaks to. Every node that holds partitions of pool `system` serves them. */
+/** All kinds behind `NodePeerApi`. Every node that owns partitions of pool `system` serves them. */
 export const nodeActors = (
   options: { readonly heartbeatIntervalMs?: number; readonly challengeTtlMs?: number } = {},
 ): readonly ActorDefinition[] => {
@@ -74,7 +74,7 @@ const register =
   (state: NodePeerState, message: z.output<typeof RegisterMessage>, turn: NodePeerTurn): NodePeerState => {
     const { peer: known } = state;
     if (known !== null && known.public_key_pem !== message.public_key_pem) return refuseKey(turn);
-    // A drain that the node has not been told of still stands; one that it was told of ended with its earlier life.
+    // A drain that the node has not received still stands; one that it received ended with its earlier run.
     const drained = known?.commands.some(({ command }) => command === 'drain') ?? false;
     const peer: Peer = {
       ...message,
@@ -114,8 +114,8 @@ const sameAdvertisement = (a: Peer, b: Peer): boolean =>
   JSON.stringify([a.role, a.capabilities, a.grpc_address]) === JSON.stringify([b.role, b.capabilities, b.grpc_address]);
 
 /**
- * Keeps load, time and what the node says of itself (G22), and hands it the commands that wait: they
- * leave the queue in the turn that answers them, so each is delivered once.
+ * Stores load, time and status (G22), and returns the waiting commands: they leave the queue in the turn that returns
+ * them, so each is delivered once.
  */
 const heartbeat =
   (heartbeatIntervalMs: number) =>
@@ -139,7 +139,7 @@ const heartbeat =
     return next;
   };
 
-/** Two intervals of silence: no new work, a third one decides. */
+/** Two intervals of silence: no new work. A third makes it UNHEALTHY. */
 const heartbeatOverdue =
   (heartbeatIntervalMs: number) =>
   (state: NodePeerState, _: unknown, turn: NodePeerTurn): NodePeerState => {
@@ -166,7 +166,7 @@ function Shutdown(state: NodePeerState, { reason }: { readonly reason: string },
   return { ...state, peer: withCommand(registered(state, turn), { command: 'shutdown', reason }, turn) };
 }
 
-/** A node that has left meanwhile needs no configuration. */
+/** A node that has left needs no configuration. */
 function SyncConfig(
   state: NodePeerState,
   { config_version }: { readonly config_version: string },
@@ -184,10 +184,13 @@ function withCommand(peer: Peer, command: NodeCommand, turn: NodePeerTurn): Peer
 const registered = (state: NodePeerState, turn: NodePeerTurn): Peer =>
   state.peer ?? turn.refuse('not_found', 'no such node is registered');
 
-/** How long a node that left keeps its count of words to the fleet: longer than any of them can be under way. */
+/** How long a node that left keeps its revision: longer than any update to the fleet can be under way. */
 const FORGET_AFTER_MS = 3_600_000;
 
-/** The node's own leave. Not registered, or with another key: not accepted, which is no error (G27). */
+/**
+ * The node leaves by itself. When it is not registered, or with another key, it is not accepted, which is no error
+ * (G27).
+ */
 function Deregister(
   state: NodePeerState,
   { reason, public_key_pem }: { readonly reason: string; readonly public_key_pem?: string | undefined },
@@ -201,7 +204,7 @@ function Deregister(
   return leave(state, { peer_id: peer.peer_id, reason, by: '' }, turn);
 }
 
-/** An operator's: the key is forgotten too, so another one may attest for the id. */
+/** An operator removes it: the key is forgotten too, so another one may attest for the id. */
 function Remove(state: NodePeerState, _: unknown, turn: NodePeerTurn): NodePeerState {
   const { peer_id } = registered(state, turn);
   return leave(state, { peer_id, reason: 'removed by an operator', by: turn.identity?.subject ?? '' }, turn);

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { QueuedCommand } from './commands.ts';
 import { CapabilitySet, NodeRoleName, PeerStatus } from './state.ts';
 
-/** What happened to a node, for people who follow it. Heartbeats that change nothing are no events. */
+/** Events of a node, for people who follow it. A heartbeat that changes nothing emits none. */
 export const nodePeerEvents = {
-  /** First registration, and each later one that changes something. */
+  /** The first registration, and each later one with a change. */
   peer_registered: z.object({
     peer_id: z.string(),
     role: NodeRoleName,

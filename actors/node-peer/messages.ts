@@ -6,7 +6,7 @@ import { CapabilitySet, GrpcAddress, Load, NodeRoleName, PeerStatus } from './st
 const key = z.string().min(1).max(1_000);
 const reason = z.string().max(1_000);
 
-/** The only message that creates a peer: an id nobody registered leaves no trace. */
+/** The only message that creates a peer: an id that never registered leaves no trace. */
 export const Register = z.object({
   role: NodeRoleName,
   capabilities: CapabilitySet,
@@ -20,18 +20,18 @@ export const Shutdown = z.object({ reason });
 
 export const nodePeerMessages = {
   Register,
-  /** May this key attest for the node's id? */
+  /** Whether this key may attest for the node's id. */
   Admit: z.object({ public_key_pem: key }),
   Heartbeat,
-  /** The node's own leave. */
+  /** The node leaves by itself. */
   Deregister: z.object({ reason, public_key_pem: key.optional() }),
-  /** An operator's words. */
+  /** Sent by an operator. */
   Drain: z.object({}),
   Shutdown,
   Remove: z.object({}),
-  /** From the fleet: there is another configuration to fetch. */
+  /** From the fleet: there is a new configuration to fetch. */
   SyncConfig: z.object({ config_version: z.string().min(1).max(64) }),
-  /** Timers: two intervals of silence, three, and long enough after the node left. */
+  /** Timers: after two intervals of silence, after three, and long after the node left. */
   HeartbeatOverdue: z.object({}),
   HeartbeatsMissed: z.object({}),
   LeftLongAgo: z.object({}),

@@ -10,7 +10,7 @@ export const NodeRoleName = z.enum(['CONTROLLER', 'WORKER', 'HYBRID']);
 
 export const PeerStatus = z.enum(['ACTIVE', 'DRAINING', 'UNHEALTHY']);
 
-/** The same ids that a node may be configured with. */
+/** The form of node ids, the same as in the node's settings. */
 export const NodeId = NodeSelf.shape.id.unwrap();
 
 export const GrpcAddress = endpoint;
@@ -29,12 +29,12 @@ export const CapabilitySet = z.object({
   tags: z.array(tag).max(64),
 });
 
-/** What an execution asks for: minimums, and every runtime and tag named (G28). */
+/** Requirement of an execution: minimums, and every runtime and tag it names (G28). */
 export const Requirement = CapabilitySet.partial();
 
 export type Requirement = z.output<typeof Requirement>;
 
-/** What a node says of its load with each heartbeat. */
+/** Load of a node, as each heartbeat reports it. */
 export const Load = z.object({
   active_execution_count: count,
   cpu_utilization_percent: amount,
@@ -50,9 +50,9 @@ export const Peer = z.object({
   capabilities: CapabilitySet,
   grpc_address: GrpcAddress,
   status: PeerStatus,
-  /** An operator drained it: heartbeats cannot undo that, a new registration does. */
+  /** An operator drained it: a heartbeat does not undo that, a new registration does. */
   drained: z.boolean(),
-  /** No heartbeat for two intervals: it gets no new work, though nothing is said about its health yet. */
+  /** No heartbeat for two intervals: it gets no new work; its status does not change yet. */
   overdue: z.boolean(),
   /** ISO 8601; empty before the first. */
   last_heartbeat_at: z.string(),
@@ -65,9 +65,9 @@ export type Peer = z.output<typeof Peer>;
 export const NodePeerState = z.object({
   /** Null: not registered. */
   peer: Peer.nullable(),
-  /** Counts what the fleet was told, so that it never takes an older word for a newer one. */
+  /** Counts updates to the fleet, which ignores an older one. */
   revision: z.number().int(),
-  /** Not registered for so long that nothing of it needs to be kept. */
+  /** Not registered for so long that nothing of it is kept. */
   forgotten: z.boolean(),
 });
 
@@ -77,9 +77,12 @@ export const peerAddress = (nodeId: string): Address => addressOf('node-peer', S
 
 export const nodeIdOf = (address: Address): string => parseAddress(address).id;
 
-/** One spelling for one key, so that keys can be compared. Throws `invalid_argument` for all but an Ed25519 public key. */
+/**
+ * The canonical form of a key, so that keys can be compared. Throws `invalid_argument` for anything but an Ed25519
+ * public key.
+ */
 export function canonicalPublicKey(pem: string): string {
-  // A private key would be read too, and its public half taken: nobody should ever send one.
+  // A private key would be accepted, and its public half used: nobody should ever send one.
   if (pem.length > 1_000 || !pem.trimStart().startsWith('-----BEGIN PUBLIC KEY-----')) throw notAKey();
   try {
     const key = createPublicKey(pem);
@@ -96,7 +99,7 @@ const notAKey = (cause?: unknown): SvcError =>
     cause,
   });
 
-/** `value` as the schema has it; `invalid_argument` that names the field under `name` and what was expected. */
+/** `value` parsed by the schema. Throws `invalid_argument` with the field below `name` and what was expected. */
 export function checked<T>(schema: z.ZodType<T>, value: unknown, name = ''): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;

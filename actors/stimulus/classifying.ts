@@ -7,7 +7,7 @@ import { CLASSIFICATION_TIMER, startWorkflow, stimulusOf, unclassified } from '.
 
 const RETRY = { maxAttempts: 3, initialDelayMs: 200, maxDelayMs: 2_000 } as const;
 
-/** Asks the router agent, an execution like any other, within the time that is set. */
+/** Starts the router agent, an execution like any other, with a time limit. */
 export function askRouter(
   { delivery, expires_at, emitted }: Omit<Known, 'status'>,
   { source, content, content_encoding, headers }: Receive,
@@ -49,7 +49,7 @@ export function askRouter(
 const isAbout = (state: StimulusState, stimulusId: unknown): state is Classifying =>
   state.status === 'classifying' && state.delivery.stimulus_id === stimulusId;
 
-/** Only a start that failed says anything: the agent's own words say the rest. */
+/** Only a failed start counts here: a started agent sends updates. */
 export function RouterStarted(state: StimulusState, result: EffectResult, turn: StimulusTurn): StimulusState {
   const { outcome } = result;
   if (!isAbout(state, stimulusOf(result.context)) || outcome.kind === 'done') return state;
@@ -58,11 +58,11 @@ export function RouterStarted(state: StimulusState, result: EffectResult, turn: 
   return unclassified(state, 'workflow_error', `the router agent was not started: ${why}`, turn);
 }
 
-/** classifying → starting, or settled when the answer does not say where to. */
+/** classifying → starting, or settled when the answer names no workflow. */
 export function RouterSaid(state: StimulusState, update: ExecutionUpdate, turn: StimulusTurn): StimulusState {
   const wanted = isAbout(state, stimulusOf(update.context)) && state.router_execution_id === update.execution_id;
   if (!wanted) {
-    // It came too late: nobody reads its answer.
+    // Too late: nobody reads its answer.
     if (update.status === 'running') cancelRouter(update.execution_id, turn);
     return state;
   }
@@ -83,13 +83,13 @@ export function RouterSaid(state: StimulusState, update: ExecutionUpdate, turn: 
   }
   const { workflow, confidence } = read.answer;
   if (confidence < state.threshold) {
-    const error = `the router agent is sure to ${confidence} only, ${state.threshold} is needed`;
+    const error = `the router agent's confidence is ${confidence}, expected at least ${state.threshold}`;
     return unclassified(state, 'classification_failed', error, turn);
   }
   return startWorkflow(state, state, { mode: 'LlmClassified', confidence }, workflow, turn);
 }
 
-/** classifying → settled; the agent is cancelled, now or as soon as it says that it runs. */
+/** classifying → settled; the agent is cancelled, now or when it says that it runs. */
 export function ClassificationTimedOut(
   state: StimulusState,
   { stimulus_id }: { readonly stimulus_id: string },
@@ -105,7 +105,7 @@ function cancelRouter(executionId: string, turn: StimulusTurn): void {
   turn.tell(addressOf('execution', turn.tenant, executionId), 'Cancel', {});
 }
 
-/** What the router agent has to answer (H23), and nothing else. */
+/** Answer of the router agent (H23), exactly this. */
 const RouterAnswer = z.strictObject({
   workflow: z.string().trim().min(1).max(200),
   confidence: z.number().min(0).max(1),
@@ -122,7 +122,7 @@ const FENCED = /^```[A-Za-z0-9]*[ \t]*\r?\n([\s\S]*?)\r?\n?```$/;
 
 const MAX_CHARS = 100_000;
 
-/** Reads the router's output; a code fence around it is stripped, all else must be the JSON object alone. */
+/** Reads the router's output: a JSON object alone, with or without a code fence around it. */
 export function readRouterAnswer(output: string): ReadAnswer {
   const text = output.trim();
   if (text.length > MAX_CHARS) return { ok: false, problem: `it has more than ${MAX_CHARS} characters` };
@@ -130,7 +130,7 @@ export function readRouterAnswer(output: string): ReadAnswer {
   try {
     value = JSON.parse(FENCED.exec(text)?.[1] ?? text);
   } catch {
-    return { ok: false, problem: 'it is no JSON' };
+    return { ok: false, problem: 'it is not JSON' };
   }
   const read = RouterAnswer.safeParse(value);
   if (read.success) return { ok: true, answer: read.data };

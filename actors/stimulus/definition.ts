@@ -14,8 +14,8 @@ import { rejected, startWorkflow, timeOf, WorkflowStarted } from './starting.ts'
 const WINDOW_TIMER = 'window';
 
 /**
- * The first delivery gets its ids and is routed; a later one within the window is told those of the first. One that was
- * rejected has started nothing, so the next delivery is a new one.
+ * The first delivery gets its ids and is routed; a repeat within the window gets the first one's ids. A rejected
+ * delivery has started nothing, so the next one counts as new.
  */
 function Receive(state: StimulusState, receive: ReceiveMessage, turn: StimulusTurn): StimulusState {
   const { identity } = turn;
@@ -48,14 +48,14 @@ const NOT_ROUTED = {
   reason: 'there is no direct route for this source and no router agent',
 } as const;
 
-/** Timers may be late while a node is being replaced; the time that counts is the turn's. */
+/** Timers may be late while a node is being replaced, so the turn's time decides. */
 function isDuplicate(state: Known, now: number): boolean {
   if (state.status === 'over') return false;
   if (state.status !== 'settled') return true;
   return state.outcome.kind === 'routed' && now < state.expires_at;
 }
 
-/** Starts nothing. While the first one is on its way nobody knows whether it will: who is answered waits for that. */
+/** A repeat starts nothing. While the first delivery is in progress its outcome is unknown: the API waits for it. */
 function repeated(state: Known, { repeat }: ReceiveMessage, turn: StimulusTurn): StimulusState {
   const { status, delivery, emitted } = state;
   const { stimulus_id, workflow_execution_id } = delivery;
@@ -73,7 +73,7 @@ function refuseDuplicate(original_stimulus_id: string, workflow_execution_id: st
   );
 }
 
-/** settled → over. One still on its way stays until it has settled. */
+/** settled → over. A delivery in progress stays until it has settled. */
 function Forget(state: StimulusState, _message: object, turn: StimulusTurn): StimulusState {
   if (state.status === 'settled') return { ...state, status: 'over' };
   if (state.status !== 'new' && state.status !== 'over') turn.after(WINDOW_TIMER, STILL_ON_ITS_WAY_MS, 'Forget', {});
@@ -83,8 +83,8 @@ function Forget(state: StimulusState, _message: object, turn: StimulusTurn): Sti
 const STILL_ON_ITS_WAY_MS = 60_000;
 
 /**
- * The deliveries of one (tenant, source, idempotency key), of which one starts a workflow (G14). When
- * its window is over nothing of it stays but its entry in the list, and the key is free.
+ * The deliveries of one (tenant, source, idempotency key), of which one starts a workflow (G14). After its window only
+ * its list entry stays, and the key is free.
  */
 export const stimulusActor = defineActor({
   kind: 'stimulus',

@@ -6,13 +6,13 @@ import { ExecutionUpdate } from '../execution/update.ts';
 
 const ContentEncoding = z.literal('base64');
 
-/** Where a stimulus goes, as the routing table of the moment it came says. */
+/** Route of a stimulus, by the routing table at the time it came. */
 export const Routing = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('direct'), workflow: z.string() }),
   z.object({
     kind: z.literal('router'),
     agent: z.string(),
-    /** Least confidence that is enough. */
+    /** Minimum confidence. */
     threshold: z.number(),
     timeout_ms: z.number().int().min(1),
   }),
@@ -26,11 +26,11 @@ export const Receive = z.object({
   source: z.string().min(1).max(200),
   content: z.string(),
   content_encoding: ContentEncoding.optional(),
-  /** Lower-case names; none that carries a secret. */
+  /** Lower-case names; headers with secrets are left out. */
   headers: z.record(z.string(), z.string()),
-  /** How long another one is a repeat of this one. */
+  /** How long a delivery with the same key counts as a repeat. */
   window_ms: z.number().int().min(1),
-  /** What it is told if it is a repeat itself: that it is refused, or what became of the first one. Default `refuse`. */
+  /** Answer to a repeat: a refusal, or the outcome of the first delivery. Default `refuse`. */
   repeat: z.enum(['refuse', 'answer']).optional(),
   routing: Routing,
 });
@@ -40,9 +40,9 @@ export type Receive = z.output<typeof Receive>;
 export const Received = z.object({
   stimulus_id: z.string(),
   workflow_execution_id: z.string(),
-  /** Events of this actor before those to come of this delivery. */
+  /** Number of this actor's last event before this delivery. */
   after: z.number().int(),
-  /** Of a repeat: whether the first one has its workflow. */
+  /** For a repeat: whether the first delivery has its workflow. */
   first: z.enum(['pending', 'routed']).optional(),
 });
 
@@ -52,13 +52,13 @@ export const stimulusMessages = {
   RouterSaid: ExecutionUpdate,
   ClassificationTimedOut: z.object({ stimulus_id: z.string() }),
   WorkflowStarted: EffectResult,
-  /** A repeat is no duplicate any more. */
+  /** The window of repeats is over. */
   Forget: z.object({}),
 } as const;
 
 export type StimulusTurn = Turn<typeof stimulusEvents, typeof stimulusMessages>;
 
-/** What happened to one delivery (H26): StimulusReceived, then exactly one of the others. */
+/** Events of one delivery (H26): StimulusReceived, then exactly one of the others. */
 export const stimulusEvents = {
   StimulusReceived: z.object({ stimulus_id: z.string(), source: z.string(), received_at: z.string() }),
   /** Its workflow is durably started. */
@@ -86,10 +86,10 @@ export const stimulusEvents = {
   }),
 } as const;
 
-/** What every delivery has from its first turn on. */
+/** Fields of every delivery from its first turn on. */
 const Delivery = z.object({
   stimulus_id: z.string(),
-  /** Execution that is or would be started for it. */
+  /** Id of the workflow execution, started or not. */
   workflow_execution_id: z.string(),
   source: z.string(),
   received_at: z.string(),
@@ -110,12 +110,12 @@ export const Outcome = z.discriminatedUnion('kind', [
 
 export type Outcome = z.output<typeof Outcome>;
 
-/** Unix ms until which a repeat is a duplicate, and how many events this actor has emitted. */
+/** `expires_at`: end of the window, Unix ms. `emitted`: number of events so far. */
 const kept = { delivery: Delivery, expires_at: z.number(), emitted: z.number().int() } as const;
 
 /**
- * new → (classifying →) starting → settled → over. A rejected one starts nothing, so its repeat is no duplicate: it is
- * received anew, in the same actor. Content and headers are kept only as long as the router may need them.
+ * new → (classifying →) starting → settled → over. A rejected delivery starts nothing, so a repeat of it is received as
+ * new, in the same actor. Content and headers are stored only while the router may need them.
  */
 export const StimulusState = z.discriminatedUnion('status', [
   z.object({ status: z.literal('new') }),
@@ -125,7 +125,7 @@ export const StimulusState = z.discriminatedUnion('status', [
     content: z.string(),
     content_encoding: ContentEncoding.optional(),
     headers: z.record(z.string(), z.string()),
-    /** Execution of the router agent, and the effect that starts it. */
+    /** The router agent's execution, and the effect that starts it. */
     router_execution_id: z.string(),
     effect_id: z.string(),
     threshold: z.number(),

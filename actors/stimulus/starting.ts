@@ -7,7 +7,7 @@ const RETRY = { maxAttempts: 5, initialDelayMs: 200, maxDelayMs: 5_000 } as cons
 
 const ATTEMPT_TIMEOUT_MS = 30_000;
 
-/** Asks for the start of its workflow; repeated, it starts one execution only. */
+/** Starts its workflow; repeated, the effect starts one execution only. */
 export function startWorkflow(
   { delivery, expires_at, emitted }: Omit<Known, 'status'>,
   content: Content,
@@ -45,7 +45,7 @@ export function WorkflowStarted(state: StimulusState, result: EffectResult, turn
   const { routing, workflow } = state;
   if (outcome.kind === 'done') return routed(state, routing, Started.parse(outcome.value), turn);
   if (outcome.kind === 'in_doubt') return rejected(state, 'workflow_error', 'nobody knows whether it started', turn);
-  // What was sent is at fault: a text that fits no schema, or is larger than the intent of a run may be.
+  // The sender's fault: content that does not fit the schema, or exceeds the limit of an intent.
   if (outcome.code === 'validation_failed' || outcome.code === 'payload_too_large')
     return rejected(state, 'validation_failed', outcome.message, turn);
   if (outcome.code !== 'not_found') {
@@ -65,7 +65,7 @@ export const CLASSIFICATION_TIMER = 'classification';
 
 export const timeOf = (turn: StimulusTurn): string => new Date(turn.now).toISOString();
 
-/** The delivery that an effect or an execution was asked for, from the context that comes back with its result. */
+/** The delivery of an effect or an execution, from the context that comes back with its result. */
 export const stimulusOf = (context: unknown): unknown =>
   typeof context === 'object' && context !== null && 'stimulus_id' in context ? context.stimulus_id : undefined;
 
@@ -93,7 +93,7 @@ function routed(
   return settled(state, { kind: 'routed', workflow_id: workflow.workflow_id, workflow_name: workflow.name });
 }
 
-/** Nothing is started for it. */
+/** It is rejected: nothing is started. */
 export function rejected(
   state: Known,
   code: 'no_router_configured' | 'validation_failed' | 'workflow_error',
@@ -105,7 +105,7 @@ export function rejected(
   return settled(state, { kind: 'rejected', code, reason });
 }
 
-/** Nobody could say which workflow it is for. `workflow_error`: the router agent itself failed (INTERNAL, G14). */
+/** The workflow could not be determined. `workflow_error`: the router agent itself failed (INTERNAL, G14). */
 export function unclassified(
   state: Known,
   code: 'classification_failed' | 'workflow_error',

@@ -16,12 +16,12 @@ export interface EndParts {
   readonly address: Address;
 }
 
-/** Nobody listens to it. */
+/** Heartbeats are ignored here. */
 const HEARTBEAT_MS = 3_600_000;
-/** Calls that wait for something may be many thousands. */
+/** Long, since thousands of calls may wait. */
 const MOST_LOOK_AGAIN_MS = 30_000;
 
-/** The recorded end of a call that is over. */
+/** The recorded end of a finished call. */
 export async function endOf(parts: EndParts, sequence: number): Promise<InvokeAnswer> {
   const [event] = await parts.client.events(parts.address, sequence - 1, 1);
   const ended = event === undefined ? null : endIn(event);
@@ -36,7 +36,7 @@ export interface Waiting {
   readonly replayed: boolean;
 }
 
-/** Waits for the end of a call that runs, or ran a moment ago. The wait ends with `signal`; the call does not. */
+/** Waits for the end of a call that runs, or ran just now. `signal` ends the wait, not the call. */
 export async function endBehind(
   parts: EndParts,
   { call, after, replayed }: Waiting,
@@ -74,7 +74,7 @@ const Stored = z.object({
   structured: z.record(z.string(), z.json()).optional(),
 });
 
-/** With what was stored aside in its place. */
+/** The outcome with its whole content, which may be stored as a blob. */
 async function whole({ blobs, tenant }: EndParts, outcome: ToolOutcome): Promise<ToolOutcome> {
   const { stored, ...rest } = outcome;
   if (stored === undefined) return outcome;

@@ -2,10 +2,10 @@ import { type AuditBody, resultHash } from '../../manifests/audit/record.ts';
 import type { CallResult } from './messages.ts';
 import { append, callOf, type SessionTurn, type ToolSessionState } from './state.ts';
 
-/** Timer of a session that ends by itself. */
+/** Timer of the session's expiry. */
 export const EXPIRY = 'expiry';
 
-/** What runs is stopped and recorded, then the last link is made; calls are forgotten, their records stay. */
+/** Stops and records running calls, then appends the last link. The state forgets its calls; their records stay. */
 export function close(
   state: ToolSessionState,
   { status, reason }: { readonly status: 'closed' | 'revoked'; readonly reason: string },
@@ -19,14 +19,14 @@ export function close(
       code: 'cancelled',
       message: `${tool} was stopped: the session is closed, ${reason}`,
     };
-    // What was stopped half way may have acted.
+    // A call that was stopped may have acted.
     open = recordEnd(open, { call, result, outcome: mode === 'once' ? 'in_doubt' : 'failed' }, turn);
   }
   turn.clear(EXPIRY);
   return append({ ...open, status, grant: null, calls: {}, running: {} }, { kind: 'closed', reason }, turn);
 }
 
-/** Passes by itself, and nothing ran: the same call may be tried again. */
+/** A limit that passes, and nothing ran: the same call may be tried again. */
 const PASSES = 'RateLimitExceeded';
 
 interface Ending {
@@ -35,7 +35,7 @@ interface Ending {
   readonly outcome: Extract<AuditBody, { kind: 'ended' }>['outcome'];
 }
 
-/** Takes a call out of what runs and appends its end. */
+/** Removes a call from those that run and appends its end. */
 export function recordEnd(
   state: ToolSessionState,
   { call, result, outcome }: Ending,

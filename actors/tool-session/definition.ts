@@ -15,7 +15,7 @@ export const toolSessionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
     kind: 'tool-session',
     version: 2,
     state: ToolSessionState,
-    // Version 1 knew no calls over REST.
+    // States of version 1 have no source `rest`.
     migrate: (state) => state,
     initial: () => newSession,
     messages: toolSessionMessages,
@@ -26,7 +26,7 @@ export const toolSessionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
     view: { collection: TOOL_SESSIONS.name, indexes: TOOL_SESSIONS.indexes, project: projectToolSession },
     done: ({ status }) => status === 'closed' || status === 'revoked',
     isPart: true,
-    // The agent's turn, or the caller's.
+    // By agent, or by caller where there is no agent.
     fairnessKey: ({ session }) => session?.subject.agent_id ?? session?.subject.principal.subject ?? null,
     belongsTo({ session }, { tenant }) {
       const id = session?.subject.execution_id ?? null;

@@ -11,7 +11,7 @@ const text = z.string().max(2_000);
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/, 'expected SHA-256 in lower-case hex');
 
-/** Opens a session; the same again is harmless, after `Close` it is refused. */
+/** Opens a session. The same again changes nothing; after `Close` it is refused. */
 export const Open = z.object({
   session_id: id,
   source: z.enum(['seal', 'inner_loop', 'mcp', 'rest']),
@@ -19,13 +19,13 @@ export const Open = z.object({
   grant: ToolGrant,
   /** Ed25519, JWK `x`; null for sessions without an agent's key. */
   public_key: z.string().max(64).nullable(),
-  /** ISO time at which it ends by itself; null: with its execution, or its one call. */
+  /** ISO time of its expiry; null: it ends with its execution, or with its one call. */
   expires_at: z.iso.datetime().nullable(),
 });
 
 export type OpenSession = z.input<typeof Open>;
 
-/** Asked: decides, records, begins the effect. Answered by an `InvokeReply`; the result is the event `CallEnded`. */
+/** Decides, records and begins a call. The answer is an `InvokeReply`; the result is the event `CallEnded`. */
 export const Invoke = z.object({
   /** JSON-RPC id with its type in front: `n:1`, `s:abc`. */
   call: z
@@ -37,7 +37,7 @@ export const Invoke = z.object({
   /** SHA-256 of the canonical JSON of name and arguments, for the chain. */
   call_hash: hash,
   envelope_hash: hash.nullable(),
-  /** The same call with the same payload is a repeat, with another it is refused. */
+  /** The same call with the same payload is a repeat; with another payload it is refused. */
   payload_hash: hash,
   /** The session ends with this call. */
   last: z.boolean().optional(),
@@ -45,11 +45,11 @@ export const Invoke = z.object({
 
 export type Invoke = z.output<typeof Invoke>;
 
-/** What `Invoke` is answered. */
+/** Answer to `Invoke`. */
 export const InvokeReply = z.discriminatedUnion('kind', [
-  /** Runs: its end is the first `CallEnded` of this call behind `sequence`. */
+  /** It runs: its end is the first `CallEnded` of this call after `sequence`. */
   z.object({ kind: z.literal('accepted'), sequence: z.number().int(), replayed: z.boolean() }),
-  /** A repeat; the event of that number is its `CallEnded`. */
+  /** A repeat of a finished call: event `sequence` is its `CallEnded`. */
   z.object({ kind: z.literal('ended'), sequence: z.number().int() }),
   z.object({ kind: z.literal('denied'), reason: z.string(), message: z.string() }),
   z.object({ kind: z.literal('inactive'), message: z.string() }),
@@ -58,13 +58,13 @@ export const InvokeReply = z.discriminatedUnion('kind', [
 
 export type InvokeReply = z.output<typeof InvokeReply>;
 
-/** What an execution did in its inner loop, for the chain. */
+/** Decision or end of a call of an execution's inner loop. */
 export const Record = z.object({ body: AuditRecord.shape.body });
 
-/** A refused envelope whose token claimed this session. */
+/** A refused envelope whose token names this session. */
 export const Refuse = z.object({ envelope_hash: hash, reason: text });
 
-/** The execution has ended. Creates a closed session when none was opened yet. */
+/** The execution has ended. Creates a closed session when none was opened. */
 export const Close = z.object({ reason: text });
 
 export const toolSessionMessages = {
@@ -79,26 +79,26 @@ export const toolSessionMessages = {
   Expired: z.object({}),
 } as const;
 
-/** What an allowed call came to. */
+/** Result of an allowed call. */
 export const CallResult = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('outcome'), outcome: ToolOutcome }),
-  /** A limit or a change of the tool that shows only where it runs. */
+  /** Denied where it runs: by a limit, or because the tool has changed. */
   z.object({
     kind: z.literal('denied'),
     reason: z.string(),
     message: z.string(),
     retry_after_ms: z.number().optional(),
   }),
-  /** It could not be run; `code` is one of the error table. */
+  /** It could not be run; `code` is in the error table. */
   z.object({ kind: z.literal('failed'), code: z.string(), message: z.string() }),
 ]);
 
 export type CallResult = z.output<typeof CallResult>;
 
 /**
- * A session's events are its audit chain (manifests/audit): each payload is one `AuditRecord`, whose `sequence` is the
- * event's number. `CallEnded` also has the result itself, beside the record and not part of what is hashed (its hash
- * is): a repeat is answered with it, and no state has to hold it. Records of an inner loop have none.
+ * A session's events are its audit chain (manifests/audit): each payload is an `AuditRecord` whose `sequence` is the
+ * event's number. `CallEnded` has the result beside the record, which holds only its hash: repeats are answered with
+ * it, and the state need not hold it. Records of an inner loop have no result.
  */
 export const toolSessionEvents = {
   SessionOpened: AuditRecord,
@@ -111,17 +111,17 @@ export const toolSessionEvents = {
 
 export type ToolSessionEventName = keyof typeof toolSessionEvents;
 
-/** What one session may cost. Each is far beyond what an agent that works needs. */
+/** Limits of one session, each far above what an agent needs. */
 export const SESSION_LIMITS = {
   /**
-   * Calls that are decided about, allowed or not; then further ones are refused by name. Each is remembered in the state,
-   * some 150 bytes that every later turn writes again: what a session costs grows with the square of this.
+   * Calls that are decided, allowed or not; further ones are refused. Each takes about 150 bytes of the state, which
+   * every later turn writes again: the cost of a session grows with the square of this.
    */
   calls: 2_000,
-  /** Calls at once. */
+  /** Parallel calls. */
   running: 64,
-  /** Refused envelopes that are recorded; then one more record says that no further one is. */
+  /** Refused envelopes that are recorded; one more record says that no further one is. */
   refusals: 10_000,
-  /** Repeats that are recorded; further ones are answered all the same. */
+  /** Repeats that are recorded; further ones are answered only. */
   replays: 10_000,
 } as const;

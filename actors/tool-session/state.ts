@@ -15,18 +15,18 @@ import {
 
 const count = z.number().int();
 
-/** Checked when it was opened; not walked again at every call. */
+/** Validated at `Open`, and not again at every call. */
 const checked = <T extends object>() => z.custom<T>((value) => typeof value === 'object' && value !== null);
 
-/** What is remembered of a call for as long as the session lives: little, for there may be thousands. */
+/** Record of a call until the session ends. Small, since there may be thousands. */
 interface CallRecord {
   readonly payload: string;
   /**
-   * `denied` by policy, whose word is the same each time; `deferred`: not run because a limit was reached that passes,
-   * so a repeat is decided again.
+   * `denied` by policy, which decides the same each time; `deferred`: refused by a limit that passes, so a repeat is
+   * decided again.
    */
   readonly status: 'running' | 'ended' | 'denied' | 'deferred';
-  /** Event of its decision while it runs, of its end afterwards. */
+  /** Event of its decision while it runs, then of its end. */
   readonly sequence: number;
 }
 
@@ -34,15 +34,15 @@ const RunningCall = z.object({
   effect_id: z.string(),
   tool: z.string(),
   mode: z.enum(['repeatable', 'once']),
-  /** What its `max_concurrent` counts. */
+  /** Calls with the same capability share `max_concurrent`. */
   capability: z.string(),
-  /** The session ends with it. */
+  /** The session ends with this call. */
   last: z.boolean(),
 });
 
 export const ToolSessionState = z.object({
   status: z.enum(['new', 'active', 'closed', 'revoked']),
-  /** Null: nobody opened it. */
+  /** Null: not opened. */
   session: z
     .object({
       source: z.enum(['seal', 'inner_loop', 'mcp', 'rest']),
@@ -83,7 +83,7 @@ export const sessionOf = (open: z.output<typeof Open>, openedAt: string): Sessio
   opened_at: openedAt,
 });
 
-/** Ids begin with their type, so none is the name of something every object has. */
+/** Ids begin with their type, so none is a property of every object. */
 export const callOf = ({ calls }: ToolSessionState, id: string): CallRecord | undefined => calls[id];
 
 export type SessionTurn = Turn<typeof toolSessionEvents, typeof toolSessionMessages>;
@@ -99,7 +99,7 @@ const NAMES: Readonly<Record<AuditBody['kind'], ToolSessionEventName>> = {
 
 export const timeOf = (turn: SessionTurn): string => new Date(turn.now).toISOString();
 
-/** The one way an event comes about: the next link of the chain. */
+/** Emits an event: always the next link of the chain. */
 export function append(
   state: ToolSessionState,
   body: AuditBody,
@@ -116,7 +116,7 @@ export const replyWith = (turn: SessionTurn, reply: InvokeReply): void => turn.r
 
 const SILENCE = 'further refusals of this session are not recorded';
 
-/** A refused envelope, or a request that is no call: strangers may send them without end, so their records end. */
+/** Records a refused envelope or request. Anyone may send them without end, so their number is limited. */
 export function appendRefusal(
   state: ToolSessionState,
   refusal: { readonly envelope_hash: string; readonly reason: string },

@@ -7,27 +7,27 @@ import { StepFailure } from './steps/step.ts';
 
 type Request = EffectRequest<keyof typeof workflowMessages & string>;
 
-/** For starts of children and volumes: what is down for a moment is waited for. */
+/** For starts of children and volumes, which may wait until a service is back. */
 const PATIENT = { maxAttempts: 6, initialDelayMs: 500, maxDelayMs: 15_000 } as const;
-/** Only for failures before the command started, which the effect reports as kind `retry`. */
+/** Only failures before the command started, which the effect reports as kind `retry`. */
 const BEFORE_THE_START = { maxAttempts: 3, initialDelayMs: 500, maxDelayMs: 5_000 } as const;
 
-/** Effects a run asks for: their kinds, whether a repeat is harmless, and as which message they answer (E2). */
+/** Effects of a run: kind, whether a repeat is harmless, and the message of the answer (E2). */
 const EFFECTS = {
   'volumes.prepare': { mode: 'repeatable', replyAs: 'VolumesPrepared', retry: PATIENT },
   'agent.start': { mode: 'repeatable', replyAs: 'AgentStarted', retry: PATIENT },
   'workflow.start': { mode: 'repeatable', replyAs: 'ChildStarted', retry: PATIENT },
   'command.run': { mode: 'once', replyAs: 'CommandEnded', retry: BEFORE_THE_START },
-  // Its attempts are the state's own `retry`, counted in the run.
+  // Attempts are those of the state's `retry`, which the run counts.
   'container.run': { mode: 'repeatable', replyAs: 'ContainerEnded' },
 } as const satisfies Record<string, Pick<Request, 'mode' | 'replyAs' | 'retry'>>;
 
-/** Asks for work in the world. Answers the effect's id. */
+/** Asks for an effect; returns its id. */
 export function askEffect(kind: keyof typeof EFFECTS, input: JsonObject, context: Json, turn: WorkflowTurn): string {
   return turn.effect({ kind, ...EFFECTS[kind], input, context });
 }
 
-/** What one state asks for is bounded. Throws a StepFailure. */
+/** Limits the input of one state's effects. Throws a StepFailure. */
 export function bounded<T extends JsonObject>(inputs: readonly T[]): readonly T[] {
   const bytes = inputs.reduce((sum, input) => sum + jsonBytes(input), 0);
   if (bytes <= LIMITS.effectInputBytes) return inputs;

@@ -5,10 +5,13 @@ import type { WorkflowTurn } from './messages.ts';
 import type { IdleWorkflow } from './state.ts';
 import { StepFailure } from './steps/step.ts';
 
-/** Quotes, colon and comma round one entry. */
+/** Quotes, colon and comma around one entry. */
 const ENTRY_BYTES = 4;
 
-/** Writes entries over those of the same key. Throws a StepFailure `blackboard_full` when it would grow too large. */
+/**
+ * Writes entries, replacing those with the same key. Throws a StepFailure `blackboard_full` when it would exceed its
+ * limits.
+ */
 export function writeBlackboard(run: IdleWorkflow, entries: JsonObject, turn: WorkflowTurn): IdleWorkflow {
   const bytes = bytesWith(run, entries);
   if (bytes > LIMITS.blackboardBytes && bytes > run.blackboard_bytes)
@@ -19,7 +22,7 @@ export function writeBlackboard(run: IdleWorkflow, entries: JsonObject, turn: Wo
   return write(run, entries, { bytes, keys }, turn);
 }
 
-/** The same without a limit, for what is small: the record of a failed state. */
+/** The same without a limit, for small records of failed states. */
 export function overwrite(run: IdleWorkflow, entries: JsonObject, turn: WorkflowTurn): IdleWorkflow {
   const added = Object.keys(entries).filter((key) => !Object.hasOwn(run.blackboard, key)).length;
   const keys = draftOf(run, turn).keys + added;
@@ -45,8 +48,8 @@ interface Draft {
 }
 
 /**
- * A turn may write a hundred times, so the blackboard is copied once a turn and written in place from then on. The
- * state that the turn began with is never touched: a turn that is rolled back leaves nothing.
+ * A turn may write a hundred times, so it copies the blackboard once and writes in place from then on. The state that
+ * the turn began with stays unchanged, so a turn that is rolled back leaves nothing.
  */
 const drafts = new WeakMap<WorkflowTurn, Draft>();
 
@@ -64,7 +67,7 @@ function write(
   turn: WorkflowTurn,
 ): IdleWorkflow {
   const draft = draftOf(run, turn);
-  // Defined, not assigned: a key is never a setter of a prototype.
+  // Defined, not assigned: assigning a key such as `__proto__` would call a setter.
   for (const [key, value] of Object.entries(entries))
     Object.defineProperty(draft.blackboard, key, { value, enumerable: true, configurable: true, writable: true });
   draft.keys = keys;

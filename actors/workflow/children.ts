@@ -4,7 +4,7 @@ import type { Json } from '../../runtime/json.ts';
 import type { WorkflowTurn } from './messages.ts';
 import type { Awaiting } from './state.ts';
 
-/** Lets go of what a run waited for: its effects are cancelled, the actors it asked are told. */
+/** Stops what a run waits for: cancels its effects, and sends a cancel to the actors it asked. */
 export function release(awaiting: Awaiting, why: string, turn: WorkflowTurn): void {
   const cancelled = { reason: why };
   const tell = (kind: string, id: string, type: string, payload: Json): void =>
@@ -37,13 +37,13 @@ export function release(awaiting: Awaiting, why: string, turn: WorkflowTurn): vo
   }
 }
 
-/** Cancels the start of a child whose update was faster than its start's answer. */
+/** Cancels the start of a child whose update came before the start's answer. */
 export function settle(effectId: string | null, turn: WorkflowTurn): void {
   if (effectId !== null) turn.cancelEffect(effectId);
 }
 
 /**
- * Answers the first update of a child that nobody wants any more: its start was under way when the state was given up
+ * Cancels a child that is no longer wanted when it says that it runs: its start was under way when its state ended
  * (actors/execution/update.ts).
  */
 export function cancelUnwanted(

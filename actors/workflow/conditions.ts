@@ -8,13 +8,13 @@ import type { IdleWorkflow } from './state.ts';
 import { failureOf } from './steps/step.ts';
 
 export interface Choice {
-  /** The first that matches; null: none does. */
+  /** The first that matches; null when none does. */
   readonly transition: Transition | null;
-  /** Expressions that could not be evaluated, which therefore did not match. */
+  /** Problems of expressions that could not be evaluated; they did not match. */
   readonly problems: readonly string[];
 }
 
-/** Transitions of the state that ended, top to bottom; `record` is what the blackboard has under its name. */
+/** Tries the transitions of the ended state in order; `record` is its entry on the blackboard. */
 export function chooseTransition(run: IdleWorkflow, step: StateSpec, record: JsonObject): Choice {
   const problems: string[] = [];
   for (const transition of step.transitions) {
@@ -37,8 +37,8 @@ function evaluate(run: IdleWorkflow, expression: string, problems: string[]): bo
 }
 
 /**
- * One condition (W15). A condition about something that the state does not have (a score after a failure, an
- * exit code of a command that did not start) does not match.
+ * One condition (W15). A condition on a value that the state does not have (a score after a failure, the exit code of a
+ * command that did not start) does not match.
  */
 export function matches(transition: Transition, step: StateSpec, record: JsonObject): boolean {
   const success = record.status === 'success';
@@ -73,7 +73,7 @@ export function matches(transition: Transition, step: StateSpec, record: JsonObj
 
 function exitCodeMatches({ condition, value }: Transition, record: JsonObject): boolean {
   const code = isJsonObject(record.output) ? own(record.output, 'exit_code') : undefined;
-  // Null: ended by a signal, which is an end other than 0.
+  // Null: ended by a signal, which counts as not zero.
   if (code !== null && typeof code !== 'number') return false;
   if (condition === 'exit_code_zero') return code === 0;
   if (condition === 'exit_code_non_zero') return code !== 0;
@@ -101,7 +101,7 @@ function panelMatches({ condition, threshold, agreement }: Transition, step: Pan
   }
   const results = Array.isArray(record.individual_results) ? record.individual_results : [];
   const approved = results.filter((result) => isJsonObject(result) && atLeast(result.score, rule.threshold)).length;
-  // A judge that gave no verdict has not approved, and has not rejected either.
+  // A judge without a verdict has neither approved nor rejected.
   return condition === 'all_approved' ? approved === step.agents.length : approved < results.length;
 }
 
@@ -117,10 +117,10 @@ const YES: ReadonlySet<string> = new Set(['yes', 'approve', 'approved', 'true'])
 
 const NO: ReadonlySet<string> = new Set(['no', 'reject', 'rejected', 'false']);
 
-const word = (payload: string): string => payload.trim().toLowerCase();
+const normalised = (payload: string): string => payload.trim().toLowerCase();
 
-/** Words of `input_equals_yes` (W15). */
-export const isYes = (payload: string): boolean => YES.has(word(payload));
+/** Answers that `input_equals_yes` matches (W15). */
+export const isYes = (payload: string): boolean => YES.has(normalised(payload));
 
-/** Words of `input_equals_no`. */
-const isNo = (payload: string): boolean => NO.has(word(payload));
+/** Answers that `input_equals_no` matches. */
+const isNo = (payload: string): boolean => NO.has(normalised(payload));

@@ -31,7 +31,7 @@ export const workflowActor = ({ maxTransitions = LIMITS.transitions }: { readonl
     kind: 'workflow',
     version: 2,
     state: WorkflowState,
-    // Version 1 knew no owners and no pipelines: what it wrote has none.
+    // States of version 1 have no owners and no pipelines.
     migrate: (state) => state,
     initial: () => ({ status: 'pending' as const }),
     messages: workflowMessages,
@@ -76,11 +76,14 @@ function Cancel(
   return cancelRun(run, why, turn);
 }
 
-/** The current state took too long: what it waits for is let go, and it failed. A timer of an earlier one is ignored. */
+/**
+ * The current state took too long: what it waits for is stopped, and the state fails. The timer of an earlier state is
+ * ignored.
+ */
 function StateTimedOut(state: WorkflowState, { entry }: { readonly entry: number }, turn: WorkflowTurn): WorkflowState {
   if (!isRunning(state) || state.entry !== entry) return state;
   const { awaiting, ...run } = state;
-  // These have no time of their own here: an approval keeps its own.
+  // These waits have no time-out here: an approval has its own.
   if (awaiting.kind === 'volumes' || awaiting.kind === 'turn' || awaiting.kind === 'approval') return state;
   release(awaiting, 'the state of its workflow timed out', turn);
   if (awaiting.kind === 'container') turn.clear(TIMERS.retry);
@@ -89,7 +92,7 @@ function StateTimedOut(state: WorkflowState, { entry }: { readonly entry: number
   return finish(run, result, turn);
 }
 
-/** What of the state is known all the same. */
+/** The part of the output that is known. */
 function leftOver(awaiting: Awaiting): JsonObject {
   if (awaiting.kind === 'containers') return { output: awaiting.results };
   if (awaiting.kind === 'child') return { result: null, child_execution_id: awaiting.execution_id };

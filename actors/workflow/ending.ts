@@ -7,12 +7,12 @@ import { LIMITS } from './limits.ts';
 import type { WorkflowTurn, WorkflowUpdate } from './messages.ts';
 import type { EndedWorkflow, IdleWorkflow } from './state.ts';
 
-/** Names of the timers a run may have, one of each. */
+/** Names of the two timers of a run. */
 export const TIMERS = { state: 'state', retry: 'retry' } as const;
 
 let memo = { now: Number.NaN, text: '' };
 
-/** A turn writes its one moment many times: the last text is remembered. */
+/** A turn formats the same time many times, so the last text is cached. */
 export function isoTime({ now }: { readonly now: number }): string {
   if (memo.now !== now) memo = { now, text: new Date(now).toISOString() };
   return memo.text;
@@ -28,7 +28,7 @@ export function completeRun(run: IdleWorkflow, turn: WorkflowTurn): EndedWorkflo
   return end(run, outcome, turn);
 }
 
-/** `reason` is a code: `no_transition_matched`, `max_transitions_exceeded`, or that of the state's error. */
+/** `reason` is a code: `no_transition_matched`, `max_transitions_exceeded`, or the code of the state's error. */
 export function failRun(run: IdleWorkflow, reason: string, message: string, turn: WorkflowTurn): EndedWorkflow {
   const { execution_id, current_state } = run;
   const error = keepHead(message, LIMITS.errorChars);
@@ -47,10 +47,7 @@ export function cancelRun(run: IdleWorkflow, reason: string | null, turn: Workfl
   return end(run, outcome, turn);
 }
 
-/**
- * Output of a completed run: that of its last state. A state without `output` gives its `result`, else all it wrote but
- * its status.
- */
+/** Output of a completed run: its last state's `output`, or `result`, or all it wrote but its status. */
 export function outputOf(blackboard: JsonObject, lastState: string | null): Json {
   const record = lastState === null ? undefined : own(blackboard, lastState);
   if (!isJsonObject(record)) return record ?? null;
@@ -58,7 +55,7 @@ export function outputOf(blackboard: JsonObject, lastState: string | null): Json
   return own(rest, 'output') ?? own(rest, 'result') ?? rest;
 }
 
-/** Tells whom the start named; nobody otherwise. */
+/** Sends an update to the actor that the start named in `notify`, if it named one. */
 export function notifyParent(
   run: IdleWorkflow,
   update: Pick<WorkflowUpdate, 'status' | 'reason' | 'error' | 'output' | 'blackboard'>,
@@ -87,23 +84,23 @@ function end(run: IdleWorkflow, outcome: Outcome, turn: WorkflowTurn): EndedWork
   };
 }
 
-/** What becomes of a command that had started when its node died (E2). */
+/** What happens to a command that had started when its node died (E2). */
 type DoubtPolicy = 'retry' | 'fail' | 'ask';
 
-/** Annotation of a workflow; with `.STATE` behind it, of one state. */
+/** Annotation of a workflow; followed by `.STATE` it is of one state. */
 const ON_IN_DOUBT = 'svc.dev/on-in-doubt';
 
 const POLICIES: readonly DoubtPolicy[] = ['retry', 'fail', 'ask'];
 
 const policyOf = (text: string | undefined): DoubtPolicy | undefined => POLICIES.find((policy) => policy === text);
 
-/** The state's own policy, else the workflow's, else `fail`: never a silent repeat. */
+/** The state's policy, or the workflow's, or `fail`: never a silent repeat. */
 export function doubtPolicy({ metadata }: WorkflowManifest, state: string): DoubtPolicy {
   const { annotations } = metadata;
   return policyOf(own(annotations, `${ON_IN_DOUBT}.${state}`)) ?? policyOf(own(annotations, ON_IN_DOUBT)) ?? 'fail';
 }
 
-/** The first annotation of this kind that says something else; null when all are sound. */
+/** The first annotation of this kind with an unknown value; null when there is none. */
 export function badDoubtPolicy({ metadata }: WorkflowManifest): string | null {
   const bad = Object.entries(metadata.annotations).find(
     ([key, value]) => (key === ON_IN_DOUBT || key.startsWith(`${ON_IN_DOUBT}.`)) && policyOf(value) === undefined,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ActorEvent } from '../../runtime/client.ts';
 import { type JsonObject, jsonField, jsonObjectField } from '../../runtime/json.ts';
 
-/** Events of a workflow execution (W21). Every one has the moment in its own words. */
+/** Events of a workflow execution (W21). Each names its time in its own field. */
 const run = { execution_id: z.string() };
 
 const inState = { ...run, state_name: z.string() };
@@ -19,7 +19,7 @@ export const workflowEvents = {
     workflow_version: z.string(),
     started_at: z.string(),
   }),
-  /** Of a run of svc.execute.intent, second of its events, and last but one; long texts are cut. */
+  /** In runs of svc.execute.intent: second of the events, and last but one. Long texts are cut. */
   IntentExecutionPipelineStarted: z.object({
     ...run,
     intent: z.string(),
@@ -46,13 +46,13 @@ export const workflowEvents = {
   WorkflowStateExited: z.object({
     ...inState,
     status: z.enum(['success', 'failed']),
-    /** What the blackboard has under the state's name; cut when large. */
+    /** The state's entry on the blackboard; cut when large. */
     output: jsonField,
     next_state: z.string().nullable(),
     condition: z.string().nullable(),
     exited_at: z.string(),
   }),
-  /** A step whose outcome was unknown after a crash is asked for again. */
+  /** A step whose outcome was unknown after a crash is run again. */
   WorkflowStepRepeated: z.object({
     ...inState,
     repeat: count,
@@ -96,7 +96,7 @@ export const workflowEvents = {
     ...stepName,
     reason: z.string(),
     attempt: count,
-    /** When the next attempt starts; null: there is none. */
+    /** When the next attempt starts; null when there is none. */
     retry_at: z.string().nullable(),
     failed_at: z.string(),
   }),
@@ -138,7 +138,7 @@ export const workflowEvents = {
   }),
   WorkflowExecutionFailed: z.object({
     ...run,
-    /** Code: `no_transition_matched`, `max_transitions_exceeded`, or that of the state's error. */
+    /** Code: `no_transition_matched`, `max_transitions_exceeded`, or the code of the state's error. */
     reason: z.string(),
     error: z.string(),
     state_name: z.string().nullable(),
@@ -159,7 +159,7 @@ export interface WorkflowLogEvent {
   readonly recorded_at: string;
 }
 
-/** The stream as a log: same order and numbers. */
+/** The stream as a log, in the same order and with the same numbers. */
 export function workflowLogEvents(events: readonly ActorEvent[]): WorkflowLogEvent[] {
   return events.map(({ seq, at, name, payload }) => {
     const shown: JsonObject =

@@ -5,10 +5,10 @@ import { LIMITS } from './limits.ts';
 import type { WorkflowTurn } from './messages.ts';
 import type { EndedWorkflow, IdleWorkflow } from './state.ts';
 
-/** Texts in events: as much as of a state's output. */
+/** Texts in events are cut like a state's output. */
 const shown = (text: string): string => keepHead(text, LIMITS.eventOutputBytes / 4);
 
-/** What a completed pipeline came to, from the output of its last state. */
+/** Result of a completed pipeline, from the output of its last state. */
 export function pipelineResult(output: Json): {
   readonly final_result: string;
   readonly reused_existing_agent: boolean;
@@ -31,7 +31,7 @@ export function tellPipelineStarted({ pipeline, execution_id, intent, started_at
   turn.emit('IntentExecutionPipelineStarted', told);
 }
 
-/** Before the last event of the run, behind which there is nothing. One that was cancelled has failed. */
+/** Emitted before the last event of the run. A cancelled pipeline counts as failed. */
 export function tellPipelineEnded(
   { pipeline, execution_id, current_state: failed_at_state, started_at }: IdleWorkflow,
   { status, reason, output }: Pick<EndedWorkflow, 'status' | 'reason'> & { readonly output: Json },

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../runtime/json.ts';
 
-/** A property of its own, never one of a prototype. */
+/** An own property, never one of a prototype. */
 export function own<T>(record: { readonly [key: string]: T }, key: string): T | undefined {
   return Object.hasOwn(record, key) ? record[key] : undefined;
 }

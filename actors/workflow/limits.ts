@@ -1,15 +1,18 @@
 /**
- * Bounds of one run (K7). `Bytes` are UTF-8 bytes of JSON text, `Chars` UTF-16 units. Together
- * they keep the record of a run and every message it sends under the 16 MiB of a payload.
+ * Limits of one run (K7). `Bytes` are UTF-8 bytes of JSON text, `Chars` UTF-16 units. Together they keep a run's record
+ * and every message it sends below the 16 MiB of a payload.
  */
 export const LIMITS = {
-  /** Start is refused with `payload_too_large` beyond these. */
+  /** Beyond these Start is refused with `payload_too_large`. */
   manifestBytes: 2 * 1024 * 1024,
   inputBytes: 1024 * 1024,
   intentChars: 256 * 1024,
-  /** Blackboard, and what a running parallel state has gathered so far beside it. More: the state fails, `blackboard_full`. */
+  /**
+   * The blackboard, with the outputs that a running parallel state has so far. Beyond it the state fails with
+   * `blackboard_full`.
+   */
   blackboardBytes: 6 * 1024 * 1024,
-  /** Keys of the blackboard itself, not of what lies under them. More: refused at the start, `blackboard_full` later. */
+  /** Top-level keys of the blackboard. Beyond it the start is refused, or the state fails with `blackboard_full`. */
   blackboardKeys: 10_000,
   /** The copy of `spec.context` that `update_context` changes. */
   contextBytes: 1024 * 1024,
@@ -17,20 +20,20 @@ export const LIMITS = {
   renderedChars: 1024 * 1024,
   /** Rendered prompt of a human, feedback of a transition. */
   spokenChars: 64 * 1024,
-  /** What one state asks for, all its effects together. */
+  /** Input of all effects of one state together. */
   effectInputBytes: 4 * 1024 * 1024,
-  /** `output` of WorkflowStateExited; more is told by size and beginning. */
+  /** `output` of WorkflowStateExited; a larger one is given by its size and beginning. */
   eventOutputBytes: 16 * 1024,
   /** Texts of errors. */
   errorChars: 4 * 1024,
-  /** States that end inside a turn before the run sends itself Continue. */
+  /** States that end within one turn before the run sends itself Continue. */
   statesPerTurn: 50,
   /**
-   * A command ends itself when its state's time is over and then tells what it wrote, at most 2 s later; only one that
-   * is not heard of by then is let go without its output.
+   * A command ends itself at its state's time-out and then reports its output, at most 2 s later; only one that has not
+   * reported by then is cancelled without output.
    */
   commandGraceMs: 3_000,
-  /** How often a step whose outcome is in doubt is asked for again (E2). */
+  /** How often a step whose outcome is in doubt is run again (E2). */
   inDoubtRepeats: 3,
   /** Depth of a child below the outermost workflow (W14). */
   childDepth: 10,

@@ -11,27 +11,27 @@ import type { workflowEvents } from './events.ts';
 import { IntentPipeline } from './start-request.ts';
 
 /**
- * Payload of the message a workflow sends to whom its start named (`notify`): once when it has started, once when it
- * has ended. A parent that no longer wants it answers the first with Cancel.
+ * Payload of the message that a workflow sends to the actor its start named (`notify`): one when it has started, one
+ * when it has ended. A parent that no longer wants it answers the first with Cancel.
  */
 export const WorkflowUpdate = z.object({
   execution_id: z.string(),
   workflow_id: z.string(),
   status: z.enum(['running', 'completed', 'failed', 'cancelled']),
-  /** Code of a failure, words of a cancel. */
+  /** Code of a failure, reason of a cancel. */
   reason: z.string().nullable(),
-  /** What failed, for people. */
+  /** The failure, for people. */
   error: z.string().nullable().default(null),
   /** Output of its last state, or what `finalize` rendered; null unless completed. */
   output: jsonField,
-  /** Final blackboard; empty unless ended. */
+  /** Final blackboard; empty until it has ended. */
   blackboard: jsonObjectField,
   context: jsonField,
 });
 
 export type WorkflowUpdate = z.output<typeof WorkflowUpdate>;
 
-/** The parts a run is made of; the catalog checked the manifest itself when it was deployed. */
+/** The parts that a run is made of. The catalog validated the whole manifest when it was deployed. */
 const manifestShape = z.looseObject({
   metadata: z.looseObject({ name: z.string(), version: z.string(), annotations: z.looseObject({}) }),
   spec: z.looseObject({
@@ -51,7 +51,7 @@ const id = z.string().min(1).max(128);
 
 export const Ancestor = z.object({ workflow_id: z.string(), name: z.string(), execution_id: z.string() });
 
-/** Starts a run. The only message that creates one; the same id again is answered the same, never restarted. */
+/** Starts a run; the only message that creates one. The same id again gets the same answer and starts nothing. */
 export const Start = z.object({
   execution_id: id,
   workflow_id: id,
@@ -67,14 +67,14 @@ export const Start = z.object({
 
 export type Start = z.output<typeof Start>;
 
-/** Of the state that is entered as number `entry` of the run: a timer of an earlier one is recognised. */
+/** Number of the state's entry in the run, so that the timer of an earlier state is recognised. */
 const entry = z.object({ entry: z.number().int() });
 
-/** Messages of a run. Late, repeated and unknown ones are harmless: an update counts only while it is awaited. */
+/** Messages of a run. Late and repeated ones change nothing: an update or a result counts only while it is awaited. */
 export const workflowMessages = {
   Start,
   Cancel: z.object({ reason: z.string().max(1_000).optional() }),
-  /** The run goes on after a long chain of states that needed nobody. */
+  /** The run goes on after a long chain of states that waited for nothing. */
   Continue: entry,
   StateTimedOut: entry,
   /** The pause before the next attempt of a container is over. */

@@ -22,7 +22,7 @@ export function currentStep(run: IdleWorkflow): StateSpec {
   return step;
 }
 
-/** Enters a state, and those behind it as long as each ends in this turn. */
+/** Enters a state, and the next ones as long as each ends within this turn. */
 export function advance(run: IdleWorkflow, target: string, turn: WorkflowTurn): WorkflowState {
   let next: { readonly run: IdleWorkflow; readonly target: string } = { run, target };
   for (let states = 0; states < LIMITS.statesPerTurn; states += 1) {
@@ -42,17 +42,17 @@ export function advance(run: IdleWorkflow, target: string, turn: WorkflowTurn): 
   return { ...next.run, awaiting: { kind: 'turn', target: next.target } };
 }
 
-/** The state that waited has ended: its output is written, the run goes on. */
+/** The state that waited has ended: its output is written, and the run goes on. */
 export function finish(run: IdleWorkflow, result: StepResult, turn: WorkflowTurn): WorkflowState {
   turn.clear(TIMERS.state);
   const left = leave({ ...run, status: 'running' }, result, turn);
   return 'ended' in left ? left.ended : advance(left.run, left.target, turn);
 }
 
-/** Of the state just begun, with its whole time. */
+/** Sets the timer of the state just begun, with its whole time. */
 export function setStateTimer(run: IdleWorkflow, turn: WorkflowTurn): void {
   const { timeout_ms, kind } = currentStep(run);
-  // The approval of a Human state keeps the time itself.
+  // The approval of a Human state has the timer itself.
   if (timeout_ms === null || kind === 'Human') return;
   const ms = timeout_ms + (kind === 'System' ? LIMITS.commandGraceMs : 0);
   turn.after(TIMERS.state, ms, 'StateTimedOut', { entry: run.entry });
@@ -73,7 +73,7 @@ function enter(run: IdleWorkflow, name: string, turn: WorkflowTurn): IdleWorkflo
   };
 }
 
-/** Every text of a step is rendered before it asks for anything, so a step that fails here has asked for nothing. */
+/** All templates of a step are rendered before it asks for anything, so a step that fails here has started nothing. */
 function begin(run: IdleWorkflow, turn: WorkflowTurn): Begun {
   try {
     return beginStep(run, currentStep(run), turn);
@@ -116,7 +116,7 @@ function unmatched(run: IdleWorkflow, { error }: StepResult, { problems }: Choic
   return failRun(run, 'no_transition_matched', message, turn);
 }
 
-/** A text that cannot be made is no reason to stop a run: the next state reads why. */
+/** Feedback that cannot be rendered does not stop the run: the next state gets the reason as its feedback. */
 function feedbackText(run: IdleWorkflow, template: string): string {
   try {
     return renderer(run)(template, LIMITS.spokenChars);
@@ -149,7 +149,7 @@ function shown(record: JsonObject): Json {
   return { truncated: true, bytes, head: keepHead(JSON.stringify(record), LIMITS.eventOutputBytes / 4) };
 }
 
-/** Asks for what the entered state needs. Throws a StepFailure or SvcError when it cannot be asked for. */
+/** Begins the entered state's step. Throws a StepFailure or SvcError when it cannot. */
 function beginStep(run: IdleWorkflow, step: StateSpec, turn: WorkflowTurn): Begun {
   switch (step.kind) {
     case 'Agent':

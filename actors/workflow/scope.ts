@@ -6,8 +6,8 @@ import { LIMITS } from './limits.ts';
 import type { IdleWorkflow } from './state.ts';
 
 /**
- * What templates and expressions of the current state see (W17). A state that was entered is
- * seen under its name; the fixed names win over a state called like one of them.
+ * Variables of templates and expressions in the current state (W17). An entered state is available under its name;
+ * fixed names win over a state of the same name.
  */
 export function scopeOf(run: IdleWorkflow): JsonObject {
   const { metadata } = run.manifest;
@@ -33,10 +33,10 @@ export function scopeOf(run: IdleWorkflow): JsonObject {
   };
 }
 
-/** Renders one template of the current state; throws an SvcError when the text grows too long. */
+/** Renders one template of the current state; throws an SvcError when the text is too long. */
 export type Render = (template: string, maxChars?: number) => string;
 
-/** Renders the templates of one state; the scope is made once, and only when a template needs it. */
+/** Renders the templates of one state; the scope is built once, on first use. */
 export function renderer(run: IdleWorkflow): Render {
   let scope: JsonObject | undefined;
   const state = run.current_state ?? '';
@@ -51,14 +51,14 @@ export const renderMap = (render: Render, map: Readonly<Record<string, string>>)
   Object.fromEntries(Object.entries(map).map(([key, value]) => [key, render(value)]));
 
 /**
- * Annotation of a workflow: with the value `sealed` its containers have no network, a root that cannot be written and no
- * user with rights, whatever the node's settings are.
+ * Annotation of a workflow: with the value `sealed` its containers have no network, a read-only root and a user without
+ * rights, whatever the node's settings.
  */
 export const CONTAINERS = 'svc.dev/containers';
 
 export const isSealed = ({ metadata }: Pick<WorkflowManifest, 'metadata'>): boolean =>
   own(metadata.annotations, CONTAINERS) === 'sealed';
 
-/** Whether the annotation says something that would be taken for a wall and is none. */
+/** Whether the annotation has another value, which would look like protection and be none. */
 export const isBadlySealed = ({ metadata }: Pick<WorkflowManifest, 'metadata'>): boolean =>
   (own(metadata.annotations, CONTAINERS) ?? 'sealed') !== 'sealed';

@@ -11,8 +11,8 @@ export interface AncestryProblem {
 }
 
 /**
- * Whether a workflow may run below these ancestors, outermost first (W14). Null: it
- * may. `workflowId` is absent while only the depth can be told. Whoever starts a child asks this before it does.
+ * Why a workflow may not run below these ancestors, outermost first (W14); null when it may. `workflowId` is absent
+ * while it is not known, then only the depth is checked. Every start of a child checks this first.
  */
 export function ancestryProblem(
   ancestors: readonly Ancestor[],
@@ -32,14 +32,14 @@ export function ancestryProblem(
   return null;
 }
 
-/** The problem an effect refused a start with: its message begins with the name, as `ancestryProblem` wrote it. */
+/** The problem in an effect's refusal: its message begins with the name that `ancestryProblem` wrote. */
 export function ancestryReason(message: string): AncestryProblem['reason'] | null {
   if (message.startsWith('SubworkflowCycleDetected')) return 'SubworkflowCycleDetected';
   if (message.startsWith('SubworkflowDepthExceeded')) return 'SubworkflowDepthExceeded';
   return null;
 }
 
-/** One workflow above another, for depth and cycles. */
+/** A workflow above another one, for depth and cycles. */
 export interface Ancestor {
   readonly workflow_id: string;
   readonly name: string;
@@ -60,7 +60,7 @@ export interface StartWorkflow {
   /** Outermost first. */
   readonly ancestors?: readonly Ancestor[];
   readonly notify?: Notify;
-  /** Of a run of svc.execute.intent. */
+  /** For runs of svc.execute.intent. */
   readonly pipeline?: IntentPipeline;
 }
 
@@ -80,10 +80,10 @@ export function startPayload(request: StartWorkflow): JsonObject {
   };
 }
 
-/** A memo: a deployed manifest is started many times, and never changed. */
+/** Cached: a deployed manifest is started many times, and never changed. */
 const plainManifests = new WeakMap<WorkflowManifest, Json>();
 
-/** A manifest is plain data whose optional fields may be present and undefined; JSON has no undefined. */
+/** Drops members that are undefined: JSON has no undefined. */
 function plain(manifest: WorkflowManifest): Json {
   const known = plainManifests.get(manifest);
   if (known !== undefined) return known;
@@ -92,11 +92,11 @@ function plain(manifest: WorkflowManifest): Json {
   return json;
 }
 
-/** Said at the start of a run that is an intent pipeline (svc.execute.intent): its events tell that too. */
+/** Given at the start of an intent pipeline (svc.execute.intent), whose events it adds. */
 export const IntentPipeline = z.object({
   language: z.string().max(64),
   workspace_volume_id: z.string().max(128).nullable(),
-  /** Of the agent that was found by search, 0 to 1; absent when none was. */
+  /** Score of the agent that search found, 0 to 1; absent when it found none. */
   agent_similarity_score: z.number().optional(),
 });
 

@@ -6,13 +6,13 @@ import { Notify } from '../../runtime/message.ts';
 import { Ancestor, manifestField } from './messages.ts';
 import { IntentPipeline } from './start-request.ts';
 
-/** An effect that has not answered; null once it has. */
+/** An effect; null once it has answered. */
 const effect = z.string().nullable();
 
 const repeats = z.number().int();
 
 /**
- * The one thing a run waits for. A message counts only when it names what is here, so a late, repeated or foreign one
+ * The one thing that a run waits for. A message counts only when it names what is here, so a late or repeated one
  * changes nothing.
  */
 export const Awaiting = z.discriminatedUnion('kind', [
@@ -27,7 +27,7 @@ export const Awaiting = z.discriminatedUnion('kind', [
     approval_id: z.string(),
     prompt: z.string(),
     opened: z.boolean(),
-    /** `repeat`: whether a command in doubt is run again, after so many repeats. */
+    /** `repeat`: whether to run a command in doubt again, after this many repeats. */
     about: z.discriminatedUnion('kind', [
       z.object({ kind: z.literal('input') }),
       z.object({ kind: z.literal('repeat'), repeats }),
@@ -52,9 +52,9 @@ export const Awaiting = z.discriminatedUnion('kind', [
     kind: z.literal('child'),
     effect_id: effect,
     execution_id: z.string(),
-    /** Null until the child or its start has said so. */
+    /** Null until the child or its start has named it. */
     workflow_id: z.string().nullable(),
-    /** Whether the child itself has said that it runs. */
+    /** Whether the child's own update said that it runs. */
     runs: z.boolean(),
   }),
 ]);
@@ -71,10 +71,10 @@ const core = {
   intent: z.string().nullable(),
   input: jsonField,
   blackboard: jsonObjectField,
-  /** State -> how often it was entered. Those with an output of their own on the blackboard. */
+  /** State -> how often it was entered. These states have an entry on the blackboard. */
   visits: z.record(z.string(), z.number().int()),
   current_state: z.string().nullable(),
-  /** Steps asked for again after an outcome in doubt, over the whole run. */
+  /** Steps that were run again after an outcome in doubt, over the whole run. */
   in_doubt: z.number().int(),
   /** Subject that alone sees it, beside operators; absent: it is the tenant's. */
   owner: z.string().optional(),
@@ -86,10 +86,10 @@ const core = {
 /** Volume ids behind `{{workflow.storage…}}`. */
 const Storage = z.object({
   workspace: z.string(),
-  /** The workspace every run has without asking: made by the first step that needs it. */
+  /** The default workspace of a run, created by the first step that needs it. */
   implicit: z.boolean(),
   shared: z.record(z.string(), z.string()),
-  /** By id, from the moment it was made. Absent in runs of before it was kept: then their records are looked up. */
+  /** By id, once it was created. Absent in runs of earlier versions: then their records are looked up. */
   known: z.record(z.string(), KnownVolume).optional(),
 });
 
@@ -104,11 +104,11 @@ const Running = z.object({
   identity: Identity,
   ancestors: z.array(Ancestor),
   pipeline: IntentPipeline.optional(),
-  /** Copy of `spec.context` that `update_context` changes. */
+  /** Copy of `spec.context` for `update_context` to change. */
   context: jsonObjectField,
   storage: Storage,
   blackboard_bytes: z.number().int(),
-  /** `{{state.feedback}}` of the current state; empty when the transition into it gave none. */
+  /** `{{state.feedback}}` of the current state; empty when its transition gave none. */
   feedback: z.string(),
   /** `{{human.feedback}}`; null before the first answer. */
   human_feedback: z.string().nullable(),
@@ -122,13 +122,13 @@ const Running = z.object({
 const Ended = z.object({
   status: z.enum(['completed', 'failed', 'cancelled']),
   ...core,
-  /** Code of a failure, words of a cancel, null when completed. */
+  /** Code of a failure, reason of a cancel, null when completed. */
   reason: z.string().nullable(),
   error: z.string().nullable(),
   ended_at: z.string(),
 });
 
-/** State of a run. Bounded (limits.ts): the event log is the history, here are only counters. */
+/** State of a run. Bounded (limits.ts): the event log has the history, the state only counters. */
 export const WorkflowState = z.discriminatedUnion('status', [Pending, Running, Ended]);
 
 export type WorkflowState = z.output<typeof WorkflowState>;

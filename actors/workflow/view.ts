@@ -24,13 +24,13 @@ import {
   type WorkflowState,
 } from './state.ts';
 
-/** Where lists of workflow executions come from (R2). */
+/** Collection behind the lists of workflow executions (R2). */
 export const WORKFLOW_EXECUTIONS: CollectionSpec = {
   name: 'workflow_executions',
   unique: [],
   indexes: [
     ['removed', 'started_at'],
-    // Lists leave out what was removed: with it in the index nothing but the page is read.
+    // Lists filter by `removed`: with it in the index only the page is read.
     ['workflow_id', 'removed', 'started_at'],
     ['status', 'removed', 'started_at'],
   ],
@@ -89,9 +89,9 @@ export interface WorkflowSummary {
   readonly workflow_version: string;
   readonly status: WorkflowStatus;
   readonly current_state: string | null;
-  /** Code of a failure (`no_transition_matched` …), words of a cancel. */
+  /** Code of a failure (`no_transition_matched` …), reason of a cancel. */
   readonly reason: string | null;
-  /** What failed, for people. */
+  /** The failure, for people. */
   readonly error: string | null;
   readonly started_at: string;
   readonly last_transition_at: string;
@@ -149,7 +149,7 @@ export function executionOf(state: Visible): WorkflowExecution {
   };
 }
 
-/** What the blackboard has under the names of the states that were entered. */
+/** Blackboard entries of the entered states. */
 function stateOutputs({ blackboard, visits }: Visible): JsonObject {
   const names = Object.keys(visits).filter((name) => Object.hasOwn(blackboard, name));
   return Object.fromEntries(names.map((name) => [name, own(blackboard, name) ?? null]));
@@ -161,7 +161,7 @@ export function listed(document: WorkflowExecutionDocument): WorkflowSummary {
   return { execution_id: id, ...rest };
 }
 
-/** Keeps only what tells that the id was removed: no text of the run stays in the collection. */
+/** Says only that the id was removed: no text of the run stays in the collection. */
 export function tombstone(tenant: string, state: EndedWorkflow): WorkflowExecutionDocument {
   return {
     tenant,
@@ -181,14 +181,14 @@ export function tombstone(tenant: string, state: EndedWorkflow): WorkflowExecuti
   };
 }
 
-/** Where what others do for a run is looked up. */
+/** Look-ups for `waiting_for`. */
 export interface WorkflowWaitLookups extends WaitLookups {
   readonly client: Pick<ActorClient, 'isServed' | 'read'>;
-  /** What a child waits for itself; undefined when it has ended or does not exist yet. */
+  /** What a child waits for; undefined when it has ended or does not exist yet. */
   readonly childWait?: (kind: 'agent' | 'child', tenant: string, executionId: string) => Promise<OwnWait | undefined>;
 }
 
-/** From committed state, the members of the fleet and, when they can be had, effects, judges and the child. */
+/** From committed state, the members of the fleet and, when available, effects, judges and the child. */
 export async function waitReason(
   lookups: WorkflowWaitLookups,
   run: RunningWorkflow,
@@ -272,7 +272,7 @@ async function childWait(
 ): Promise<WaitReason> {
   const whom = kind === 'agent' ? 'an agent' : 'a child workflow';
   const child = await lookups.childWait?.(kind, tenant, execution_id);
-  // A child that runs says more than the effect that started it.
+  // A running child's own wait says more than the effect that started it.
   const reason =
     child === undefined && effects.length > 0 ? withProgress(`starting ${whom}`, effects) : `waiting for ${whom}`;
   const ids = { child_execution_ids: [execution_id] };
@@ -282,7 +282,7 @@ async function childWait(
 function until({ awaiting, manifest, current_state, last_transition_at }: RunningWorkflow): { until?: string } {
   if (awaiting.kind === 'container' && awaiting.retry_at !== null) return { until: awaiting.retry_at };
   if (awaiting.kind === 'turn' || awaiting.kind === 'volumes') return {};
-  // Whether a command is repeated may be said at any time.
+  // The question whether to repeat a command has no time-out.
   if (awaiting.kind === 'approval' && awaiting.about.kind === 'repeat') return {};
   const timeoutMs = own(manifest.spec.states, current_state ?? '')?.timeout_ms ?? null;
   return timeoutMs === null ? {} : { until: new Date(Date.parse(last_transition_at) + timeoutMs).toISOString() };

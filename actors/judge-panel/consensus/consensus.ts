@@ -2,7 +2,7 @@ import type { ConsensusRule } from '../messages.ts';
 
 /**
  * One approving judge is enough: score and confidence are those of the best one, the highest score and among equal
- * scores the highest confidence (G10). When nobody approves, those of the best judge, below the threshold.
+ * scores the highest confidence (G10). When none approves they are the best judge's, below the threshold.
  */
 const anyApproved: Strategy = {
   conclude(verdicts) {
@@ -13,7 +13,7 @@ const anyApproved: Strategy = {
   reach(verdicts, missing, rule) {
     const { score, confidence } = this.conclude(verdicts, rule);
     if (missing.length === 0) return { score: point(score), confidence: point(confidence) };
-    // Nobody is better than a 1, and an equal one only raises the confidence.
+    // No score exceeds 1, and an equal one only raises the confidence.
     if (score === 1) return { score: point(1), confidence: { low: confidence, high: 1 } };
     return { score: { low: score, high: 1 }, confidence: ANYTHING };
   },
@@ -66,18 +66,18 @@ function joinedMean(kept: readonly Verdict[], score: number, weight: number): nu
   return (mean * known + score * weight) / (known + weight);
 }
 
-/** Each judge votes: at or above the threshold is a pass. Weights do not count; a tie scores 0.5. */
+/** Each judge votes: a score at or above the threshold is a pass. Weights do not count; a tie scores 0.5. */
 const majority: Strategy = {
   conclude(verdicts, rule) {
     const passed = verdicts.filter((verdict) => passes(verdict, rule)).length;
     return outcome(passed, verdicts.length - passed);
   },
 
-  /** Exact: every possible number of further votes for and against is tried. */
+  /** Exact: every possible number of further votes is tried. */
   reach(verdicts, missing, rule) {
     const passed = verdicts.filter((verdict) => passes(verdict, rule)).length;
     const failed = verdicts.length - passed;
-    // Nobody can vote against a threshold of 0.
+    // No score is below a threshold of 0.
     const mayFail = rule.threshold > 0 ? missing.length : 0;
     const outcomes = [];
     for (let more = 0; more <= missing.length; more += 1) {
@@ -151,12 +151,12 @@ function agreementReach(scores: readonly number[], missing: number): Range {
 
 const ROUNDING = 1e-9;
 
-/** Sums of the same numbers in another order differ in their last digits. */
+/** Tolerance: sums of the same numbers in another order differ in their last digits. */
 const widened = ({ low, high }: Range): Range => ({ low: low - ROUNDING, high: high + ROUNDING });
 
 const least = (verdicts: readonly Verdict[]): number => Math.min(...verdicts.map(({ confidence }) => confidence));
 
-/** The mean of the scores, unweighted, when all reach the threshold, else 0; as sure as the least sure judge. */
+/** The unweighted mean of the scores when all reach the threshold, else 0; the confidence is the lowest. */
 const unanimous: Strategy = {
   conclude(verdicts, rule) {
     const agreed = verdicts.every((verdict) => passes(verdict, rule));
@@ -173,7 +173,7 @@ const unanimous: Strategy = {
   },
 };
 
-/** Weighted mean of the scores; judges who disagree lower the confidence. */
+/** Weighted mean of the scores; disagreement lowers the confidence. */
 const weightedAverage: Strategy = {
   conclude(verdicts, { confidence_weighting: factors }) {
     const agreement = agreementOf(variance(verdicts.map(({ score }) => score)));
@@ -210,7 +210,7 @@ const WEIGHTED: ReadonlySet<ConsensusRule['strategy']> = new Set(['weighted_aver
 interface Consensus extends Agreed {
   /** The score reaches the threshold and the confidence `min_agreement_confidence`. */
   readonly valid: boolean;
-  /** Of the scores that were given, for people. */
+  /** Of the scores given; shown to people. */
   readonly variance: number;
   readonly agreement: number;
 }
@@ -233,13 +233,14 @@ export function reachConsensus(verdicts: readonly Verdict[], rule: ConsensusRule
 }
 
 /**
- * Whether nothing the missing judges may say, or keep to themselves, can change on which side of the threshold the score
- * ends and whether the outcome is valid. `missing` are their weights. May miss a decided case, never claims an open one.
+ * Whether no answer of the missing judges, and no missing answer, can change on which side of the threshold the score
+ * ends or whether the outcome is valid. `missing` are their weights. It may miss a decided case, and never claims an
+ * open one.
  */
 export function isDecided(verdicts: readonly Verdict[], missing: readonly number[], rule: ConsensusRule): boolean {
   if (missing.length === 0) return true;
   if (verdicts.length === 0) return false;
-  // Without weight a judge moves no mean as long as another has some: who drops out decides, so all are heard.
+  // A judge without weight moves a mean only when all others drop out, so then all are awaited.
   const weightless = [...verdicts.map(({ weight }) => weight), ...missing].includes(0);
   if (weightless && WEIGHTED.has(rule.strategy)) return false;
   const { score, confidence } = STRATEGIES[rule.strategy].reach(inCanonicalOrder(verdicts), missing, rule);
@@ -249,12 +250,12 @@ export function isDecided(verdicts: readonly Verdict[], missing: readonly number
 }
 
 function sideOf({ low, high }: Range, threshold: number): 'at_or_above' | 'below' | 'open' {
-  // Outcomes are rounded as well, and rounding keeps the order.
+  // Outcomes are rounded too, and rounding keeps the order.
   if (exact(low) >= threshold) return 'at_or_above';
   return exact(high) < threshold ? 'below' : 'open';
 }
 
-/** Sums come out the same whoever answered first, to the last digit. */
+/** A canonical order, so that sums do not depend on who answered first. */
 const inCanonicalOrder = (verdicts: readonly Verdict[]): Verdict[] =>
   [...verdicts].sort(
     (one, other) => other.score - one.score || other.confidence - one.confidence || other.weight - one.weight,
@@ -262,10 +263,10 @@ const inCanonicalOrder = (verdicts: readonly Verdict[]): Verdict[] =>
 
 const DECIMALS = 1e12;
 
-/** Without the noise of binary fractions: three judges who say 0.7 agree on 0.7, not on 0.6999999999999998. */
+/** Without the noise of binary fractions: three judges at 0.7 agree on 0.7, not on 0.6999999999999998. */
 const exact = (figure: number): number => Math.min(1, Math.max(0, Math.round(figure * DECIMALS) / DECIMALS));
 
-/** What counts of one judge's answer. Scores and confidences are 0..1. */
+/** The parts of a judge's answer that count. Scores and confidences are 0 to 1. */
 export interface Verdict {
   readonly score: number;
   readonly confidence: number;
@@ -284,14 +285,14 @@ interface Agreed {
 }
 
 /**
- * How verdicts become one (W10, W11). Verdicts come in
- * canonical order, at least one, so that nothing depends on who answered first.
+ * How verdicts become one (W10, W11). There is at least one, and they come in canonical order, so that nothing depends
+ * on who answered first.
  */
 interface Strategy {
   conclude(verdicts: readonly Verdict[], rule: ConsensusRule): Agreed;
   /**
-   * Bounds of every score and confidence that can still come out when any of the missing judges, known by their
-   * weights, answer anything or drop out. They may be wider than what is possible, never narrower.
+   * Bounds of every score and confidence that can still result when the missing judges, given by their weights, answer
+   * anything or drop out. They may be wider than necessary, never narrower.
    */
   reach(
     verdicts: readonly Verdict[],

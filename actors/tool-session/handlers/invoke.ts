@@ -18,8 +18,8 @@ type Allowed = Extract<ToolDecision, { allowed: true }>;
 type Denied = Extract<ToolDecision, { allowed: false }>;
 
 /**
- * One call (H14, from the session on): a repeat is answered from the record, a new one is decided
- * about, recorded, and begun when policy allows it.
+ * One call (H14, from the session on): a repeat is answered from the record; a new call is decided, recorded, and begun
+ * when policy allows it.
  */
 export const invoke =
   (policy: ToolPolicy) =>
@@ -47,7 +47,7 @@ export const invoke =
     return deny(state, { call, decision: refused, status: 'deferred' }, turn);
   };
 
-/** Says that nothing may be called in it any more, or yet. */
+/** Why no call is possible. */
 const inactiveText = ({ status }: ToolSessionState): string =>
   status === 'revoked' ? 'the session was revoked' : 'the session is not active: its execution has ended';
 
@@ -58,7 +58,7 @@ function invalid(state: ToolSessionState, call: InvokeMessage, turn: SessionTurn
   return call.last === true ? close(next, { status: 'closed', reason: 'the call was refused' }, turn) : next;
 }
 
-/** The reason a denied call was denied for: policy is pure, so it says the same of the same call. */
+/** Policy is pure, so it gives the reason of an earlier denial again. */
 function decisionText(policy: ToolPolicy, grant: ToolGrant, { tool, arguments: args }: InvokeMessage) {
   const decision = policy.decide(grant, { name: tool ?? '', arguments: args });
   return decision.allowed ? null : decision;
@@ -71,7 +71,7 @@ function exhausted(state: ToolSessionState, call: InvokeMessage, turn: SessionTu
   return envelope_hash === null ? state : appendRefusal(state, { envelope_hash, reason: message }, turn);
 }
 
-/** What stands against one more call at once, or null. */
+/** Why one more parallel call is refused; null when it is not. */
 function concurrencyText(state: ToolSessionState, { offer, limits }: Allowed): string | null {
   const running = Object.values(state.running);
   if (running.length >= SESSION_LIMITS.running) {
@@ -159,7 +159,10 @@ function decided(state: ToolSessionState, { call, reason, schemaHash }: Deciding
   );
 }
 
-/** The same call again: its record is the answer, and nothing runs. One that runs is waited for with the first. */
+/**
+ * The same call again: its record is the answer, and nothing runs. The end of a running call is awaited as by the first
+ * caller.
+ */
 function repeated(
   state: ToolSessionState,
   call: Invoke,
@@ -176,21 +179,24 @@ function repeated(
     replyWith(turn, { kind: 'denied', reason, message });
   }
   const { replayed } = state.counts;
-  // Who caught an envelope can send it again and again: at some point it is only answered.
+  // A captured envelope can be sent any number of times, so records of repeats are limited.
   if (call.envelope_hash === null || replayed >= SESSION_LIMITS.replays) return state;
   const counted = { ...state, counts: { ...state.counts, replayed: replayed + 1 } };
   return append(counted, { kind: 'replayed', call: call.call, envelope_hash: call.envelope_hash }, turn);
 }
 
-/** A tool bounds itself; this ends what does not. */
+/** Tools limit their own time; this stops one that does not. */
 const LONGEST_MS = 600_000;
 
 const MARGIN_MS = 30_000;
 
-/** Of failures before the tool acted, which the effect reports as kind `retry`, also of what must not be repeated. */
+/**
+ * Retries of failures before the tool acted, which the effect reports as kind `retry`, so that `once` tools may be
+ * retried too.
+ */
 const RETRY = { maxAttempts: 3, initialDelayMs: 250, maxDelayMs: 2_000 };
 
-/** What `max_concurrent` counts together. */
+/** Calls with the same capability share `max_concurrent`. */
 const capabilityOf = (tool: string, limits: CallLimits): string => limits.capability ?? tool;
 
 interface Beginning {
@@ -200,7 +206,7 @@ interface Beginning {
   readonly grant: ToolGrant;
 }
 
-/** Asks for the effect of an allowed call; answers its id. */
+/** Asks for the effect of an allowed call; returns its id. */
 function begin({ call, decision, session, grant }: Beginning, turn: SessionTurn): string {
   const { offer, limits } = decision;
   const { tools: _pinned, ceilings: _ceilings, ...scope } = grant;
@@ -226,5 +232,5 @@ function begin({ call, decision, session, grant }: Beginning, turn: SessionTurn)
   });
 }
 
-/** As it travels: without members that are not there. */
+/** Drops members that are undefined: JSON has no undefined. */
 const plain = (value: object): Json => JSON.parse(JSON.stringify(value));

@@ -12,7 +12,7 @@ import type {
 } from '../messages.ts';
 import { append, appendRefusal, type SessionTurn, sessionOf, type ToolSessionState, timeOf } from '../state.ts';
 
-/** new → active. The same again changes nothing; a session that was closed before it was opened stays closed. */
+/** new → active. The same again changes nothing; a session that was closed before it opened stays closed. */
 export function Open(state: ToolSessionState, open: z.output<typeof OpenMessage>, turn: SessionTurn): ToolSessionState {
   const { session_id, subject, grant } = open;
   if (state.status === 'closed' || state.status === 'revoked') {
@@ -49,7 +49,7 @@ export function Open(state: ToolSessionState, open: z.output<typeof OpenMessage>
 
 const isOver = ({ status }: ToolSessionState): boolean => status === 'closed' || status === 'revoked';
 
-/** → closed: its execution has ended. Before it was opened, too: then it cannot be opened any more. */
+/** → closed: its execution has ended. This may come before Open, which is then refused. */
 export function Close(
   state: ToolSessionState,
   { reason }: z.output<typeof CloseMessage>,
@@ -60,8 +60,8 @@ export function Close(
 }
 
 /**
- * → revoked, by an operator. One that is closed stays what it is. That of an execution's own loop is refused: its calls
- * would go on, and none would be on record.
+ * → revoked, by an operator. A closed session stays closed. The session of an execution's own loop is refused: its
+ * calls would go on without records.
  */
 export function Revoke(
   state: ToolSessionState,
@@ -75,12 +75,12 @@ export function Revoke(
   return isOver(state) ? state : close(state, { status: 'revoked', reason }, turn);
 }
 
-/** → closed: its token is not valid any more. */
+/** → closed: its token has expired. */
 export function Expired(state: ToolSessionState, _message: object, turn: SessionTurn): ToolSessionState {
   return isOver(state) ? state : close(state, { status: 'closed', reason: 'expired' }, turn);
 }
 
-/** A call of an execution's inner loop, decided or ended. Begin and end of the chain are this actor's own. */
+/** Decision or end of a call of an execution's inner loop. Only this actor writes the first and last link. */
 export function Record(
   state: ToolSessionState,
   { body }: z.output<typeof RecordMessage>,
@@ -102,7 +102,7 @@ export function Record(
   return append({ ...state, counts }, body, turn);
 }
 
-/** A refused envelope whose token claimed this session; a closed chain takes none. */
+/** A refused envelope whose token names this session; a closed chain takes no records. */
 export function Refuse(
   state: ToolSessionState,
   refusal: z.output<typeof RefuseMessage>,
@@ -114,7 +114,10 @@ export function Refuse(
 
 const Context = z.object({ call: z.string() });
 
-/** An allowed call has ended: recorded, and answered to whoever waits. Late words of a call that is over change nothing. */
+/**
+ * An allowed call has ended: it is recorded, and its callers are answered. A late result of a finished call changes
+ * nothing.
+ */
 export function ToolEnded(state: ToolSessionState, ended: EffectResult, turn: SessionTurn): ToolSessionState {
   const call = Context.safeParse(ended.context).data?.call;
   const running = call === undefined ? undefined : state.running[call];
@@ -125,14 +128,14 @@ export function ToolEnded(state: ToolSessionState, ended: EffectResult, turn: Se
 }
 
 /**
- * A breach that only the running tool sees, a link out of the workspace or a redirect, is a denial like those of policy. What
- * an area refuses, by a code of the error table, is what the tool reports: its result (H14).
+ * A violation that only the running tool can see, such as a link out of the workspace or a redirect, is a denial like
+ * those of policy. An error with a code of the error table is the tool's result (H14).
  */
 function resultOf(outcome: EffectResult['outcome'], tool: string): CallResult {
   if (outcome.kind === 'failed') return { kind: 'failed', code: outcome.code, message: outcome.message };
   if (outcome.kind === 'in_doubt') return { kind: 'outcome', outcome: inDoubt(tool) };
   const told = ToolOutcome.safeParse(outcome.value);
-  if (!told.success) return { kind: 'failed', code: 'internal', message: `${tool} answered nonsense` };
+  if (!told.success) return { kind: 'failed', code: 'internal', message: `${tool} returned a malformed result` };
   const { error } = told.data;
   if (error?.class !== 'policy' || Object.hasOwn(ERRORS, error.code)) return { kind: 'outcome', outcome: told.data };
   const { code, message, retry_after_ms } = error;

@@ -16,7 +16,7 @@ import { failed, failureOf, succeeded } from '../steps/step.ts';
 import { childProblem, childResult, resultEntries } from '../steps/subworkflow.ts';
 import { repeatCommand } from './effects-ended.ts';
 
-/** A child workflow started or ended. One that is no longer wanted is cancelled when it says it started. */
+/** A child workflow has started or ended. A child that is no longer wanted is cancelled when it says that it runs. */
 export function ChildUpdated(state: WorkflowState, update: WorkflowUpdate, turn: WorkflowTurn): WorkflowState {
   const awaited = isRunning(state) && state.awaiting.kind === 'child' ? state.awaiting : null;
   if (!isRunning(state) || awaited?.execution_id !== update.execution_id) {
@@ -24,7 +24,7 @@ export function ChildUpdated(state: WorkflowState, update: WorkflowUpdate, turn:
     return state;
   }
   const known = meetChild(state, update.workflow_id, turn);
-  // Refused as a cycle.
+  // The child was refused as part of a cycle.
   if (!isRunning(known) || known.awaiting.kind !== 'child' || known.awaiting.execution_id !== update.execution_id)
     return known;
   const { awaiting, ...run } = known;
@@ -37,8 +37,8 @@ export function ChildUpdated(state: WorkflowState, update: WorkflowUpdate, turn:
 }
 
 /**
- * fire_and_forget goes on once the child runs and its start is settled: a start that is still under way would be
- * cancelled at the end of this run, and the child with it.
+ * fire_and_forget goes on once the child runs and its start is settled: a start still under way would be cancelled at
+ * the end of this run, and the child with it.
  */
 function leaveChild(state: RunningWorkflow, turn: WorkflowTurn): WorkflowState {
   const { awaiting, ...run } = state;
@@ -68,7 +68,7 @@ function finishChild(run: IdleWorkflow, update: WorkflowUpdate, turn: WorkflowTu
   return finish(written, childResult(update), turn);
 }
 
-/** The child's workflow is known now: told once, and refused when it is among its own ancestors. */
+/** The child's workflow is known now: emitted once, and refused when it is among its own ancestors. */
 function meetChild(state: RunningWorkflow, workflowId: string, turn: WorkflowTurn): WorkflowState {
   const { awaiting, ...run } = state;
   const step = currentStep(run);
@@ -111,7 +111,7 @@ export function ChildStarted(state: WorkflowState, result: EffectResult, turn: W
   const step = currentStep(run);
   const detached = step.kind === 'Subworkflow' && step.mode === 'fire_and_forget';
   const answered = { ...run, awaiting: { ...awaiting, effect_id: null } };
-  // Its own update counts for more than that of its start.
+  // The child's own update counts more than the answer of its start.
   if (detached && awaiting.runs) return leaveChild(answered, turn);
   if (outcome.kind === 'done') {
     const started = Started.safeParse(outcome.value);
@@ -125,14 +125,14 @@ export function ChildStarted(state: WorkflowState, result: EffectResult, turn: W
   return finish(run, failed(reason, message, { result: null }), turn);
 }
 
-/** Answer of the effect `agent.start`. The agent's own words decide; a failure to start it fails the state. */
+/** Answer of the effect `agent.start`. The agent's updates decide; a failed start fails the state. */
 export function AgentStarted(state: WorkflowState, result: EffectResult, turn: WorkflowTurn): WorkflowState {
   if (!isRunning(state) || state.awaiting.kind !== 'agent') return state;
   const { awaiting, ...run } = state;
   if (awaiting.effect_id !== result.effectId) return state;
   const { outcome } = result;
   if (outcome.kind === 'done') return { ...run, awaiting: { ...awaiting, effect_id: null } };
-  // It may run all the same, when only the answer of its start was lost.
+  // It may run nevertheless, when only the answer of its start was lost.
   release({ ...awaiting, effect_id: null }, 'its start failed', turn);
   const record = { output: null, score: 0, confidence: 0, iterations: 0 };
   const { code, message } =
@@ -140,7 +140,9 @@ export function AgentStarted(state: WorkflowState, result: EffectResult, turn: W
   return finish(run, failed(code, message, record), turn);
 }
 
-/** An agent's execution started or ended. One that is no longer wanted is cancelled when it says it started. */
+/**
+ * An agent's execution has started or ended. An agent that is no longer wanted is cancelled when it says that it runs.
+ */
 export function AgentUpdated(state: WorkflowState, update: ExecutionUpdate, turn: WorkflowTurn): WorkflowState {
   const awaiting = isRunning(state) && state.awaiting.kind === 'agent' ? state.awaiting : null;
   if (!isRunning(state) || awaiting?.execution_id !== update.execution_id) {
@@ -153,14 +155,14 @@ export function AgentUpdated(state: WorkflowState, update: ExecutionUpdate, turn
   return finish(run, agentResult(update), turn);
 }
 
-/** The judge panel has its verdict, or too few judges gave one. */
+/** The judge panel has ended, with a verdict or without. */
 export function PanelEnded(state: WorkflowState, panel: PanelConcluded, turn: WorkflowTurn): WorkflowState {
   if (!isRunning(state) || state.awaiting.kind !== 'panel') return state;
   const { awaiting, ...run } = state;
   return awaiting.panel_id === panel.panel_id ? finish(run, panelResult(panel), turn) : state;
 }
 
-/** An approval was opened, answered or ran out of time. */
+/** An approval was opened, answered or has expired. */
 export function ApprovalUpdated(state: WorkflowState, update: ApprovalUpdate, turn: WorkflowTurn): WorkflowState {
   if (!isRunning(state) || state.awaiting.kind !== 'approval') return state;
   const { awaiting, ...run } = state;
@@ -183,7 +185,7 @@ export function ApprovalUpdated(state: WorkflowState, update: ApprovalUpdate, tu
   return finish({ ...answered, human_feedback: feedback }, result, turn);
 }
 
-/** Only now it waits: who reads this status finds the approval (R2). */
+/** The status changes only now, so a client that reads it finds the approval (R2). */
 function opened(run: IdleWorkflow, awaiting: AwaitingOf<'approval'>, turn: WorkflowTurn): WorkflowState {
   const { prompt } = awaiting;
   turn.emit('WorkflowHumanInputRequested', { ...approvalIds(run, awaiting), prompt, requested_at: isoTime(turn) });

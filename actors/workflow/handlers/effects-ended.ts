@@ -23,7 +23,7 @@ import { failed, failureOf } from '../steps/step.ts';
 import { askHuman } from '../steps/subworkflow.ts';
 import { askCommand, commandResult, withWorkspace } from '../steps/system.ts';
 
-/** Answer of the effect `container.run`, of the one container or of one of several. */
+/** Answer of the effect `container.run`, of one container or of one of several. */
 export function ContainerEnded(state: WorkflowState, result: EffectResult, turn: WorkflowTurn): WorkflowState {
   if (!isRunning(state)) return state;
   const { awaiting, ...run } = state;
@@ -99,7 +99,7 @@ export function CommandEnded(state: WorkflowState, result: EffectResult, turn: W
   return finish(withWorkspace(run, outcome.value), commandResult(outcome.value, currentStep(run).timeout_ms), turn);
 }
 
-/** The command had started when its node died, so nobody knows whether it acted (E2): policy decides. */
+/** The command had started when its node died, so it is unknown whether it acted (E2): the policy decides. */
 function inDoubt(run: IdleWorkflow, repeats: number, turn: WorkflowTurn): WorkflowState {
   const state = run.current_state ?? '';
   const policy = doubtPolicy(run.manifest, state);
@@ -117,7 +117,7 @@ function inDoubt(run: IdleWorkflow, repeats: number, turn: WorkflowTurn): Workfl
   return finish(run, failed('in_doubt', message), turn);
 }
 
-/** Asks for the command again, in sight of everybody, with the state's whole time. */
+/** Runs the command again, with the state's whole time and an event that says so. */
 export function repeatCommand(
   run: IdleWorkflow,
   repeats: number,
@@ -141,13 +141,13 @@ export function repeatCommand(
   return { ...run, in_doubt: run.in_doubt + 1, awaiting };
 }
 
-/** `known` is absent in the answer of a node that did not tell it. */
+/** `known` is absent in answers of older nodes. */
 const volume = z.object({ volume_id: z.string(), known: KnownVolume.optional() });
 
 /** Result value of the effect `volumes.prepare`. */
 const Prepared = z.object({ workspace: volume.nullish(), shared: z.record(z.string(), volume).default({}) });
 
-/** The volumes of `spec.storage` are there: the first state is entered. Without them the run fails. */
+/** The volumes of `spec.storage` are ready: the first state is entered. Without them the run fails. */
 export function VolumesPrepared(state: WorkflowState, result: EffectResult, turn: WorkflowTurn): WorkflowState {
   if (!isRunning(state) || state.awaiting.kind !== 'volumes') return state;
   if (state.awaiting.effect_id !== result.effectId) return state;
@@ -188,7 +188,7 @@ export function RetryContainer(
   }
 }
 
-/** The next stretch of a long chain of states that need nobody. */
+/** The next part of a long chain of states that wait for nothing. */
 export function Continue(
   state: WorkflowState,
   { entry }: { readonly entry: number },

@@ -12,7 +12,7 @@ import { advance } from '../run.ts';
 import { CONTAINERS, isBadlySealed } from '../scope.ts';
 import type { IdleWorkflow, WorkflowState } from '../state.ts';
 
-/** pending → running. The same id again gets the same answer, whatever became of the run meanwhile. */
+/** pending → running. The same id again gets the same answer, whatever has happened to the run since. */
 export const start =
   (settings: { readonly maxTransitions: number }) =>
   (state: WorkflowState, message: StartMessage, turn: WorkflowTurn): WorkflowState => {
@@ -44,7 +44,7 @@ function begin(message: StartMessage, maxTransitions: number, turn: WorkflowTurn
     shared_volumes: storage.shared_volumes.map((volume) => ({ ...volume })),
     identity: run.identity,
   };
-  // Optional fields may be present and undefined; JSON has no undefined.
+  // Drops members that are undefined: JSON has no undefined.
   const effectId = askEffect('volumes.prepare', JSON.parse(JSON.stringify(input)), null, turn);
   return { ...run, awaiting: { kind: 'volumes', effect_id: effectId } };
 }
@@ -83,7 +83,7 @@ function newRun(message: StartMessage, maxTransitions: number, turn: WorkflowTur
   };
 }
 
-/** Nobody asked (an upkeep of the node): children run as this actor, without roles. */
+/** Started without an identity (by the node's own upkeep): children run as this actor, without roles. */
 const ownIdentity = ({ self, tenant }: WorkflowTurn): Identity => ({
   kind: 'actor',
   subject: self,
@@ -112,7 +112,7 @@ function problemOf({ manifest, input, intent = '', blackboard = {} }: StartMessa
 const badAnnotation = (path: string, message: string): SvcError =>
   new SvcError('invalid_manifest', `${path}: ${message}`, { details: [{ path, message }] });
 
-/** The caller's pairs win over the constants of the manifest (W18). */
+/** The caller's entries override the manifest's constants (W18). */
 const seeded = (manifest: StartMessage['manifest'], pairs: JsonObject = {}): JsonObject => ({
   ...manifest.spec.context,
   ...pairs,

@@ -11,7 +11,7 @@ import type { IdleWorkflow } from '../state.ts';
 import { type Begun, failed, StepFailure, type StepResult, succeeded } from './step.ts';
 import { volumeIdOf } from './volumes.ts';
 
-/** Kind Agent (W7): the run starts an execution under an id of its own making and waits for its update. */
+/** Kind Agent (W7): starts an execution under a new id and waits for its updates. */
 export function beginAgent(run: IdleWorkflow, step: StateOf<'Agent'>, turn: WorkflowTurn): Begun {
   const render = renderer(run);
   const executionId = turn.newId();
@@ -53,7 +53,7 @@ export function agentResult(update: ExecutionUpdate): StepResult {
     return failed(code, update.error ?? `the agent's execution ${update.status}`, record);
   }
   const said = jsonOf(output ?? '');
-  // Validators that found something to say win over what the agent says of itself.
+  // A validator's score below 1 wins over the score in the agent's own output.
   const score = update.score < 1 ? update.score : (fraction(said, 'score') ?? update.score);
   const confidence = fraction(said, 'confidence') ?? 1;
   return succeeded({ output, score, confidence, iterations, execution_id: update.execution_id });
@@ -75,7 +75,7 @@ function jsonOf(output: string): JsonObject | null {
   }
 }
 
-/** Kind ParallelAgents (W10): a judge panel is convened; it asks each judge and makes one verdict. */
+/** Kind ParallelAgents (W10): convenes a judge panel, which asks each judge and returns one verdict. */
 export function beginParallelAgents(run: IdleWorkflow, step: StateOf<'ParallelAgents'>, turn: WorkflowTurn): Begun {
   const render = renderer(run);
   const panelId = turn.newId();
@@ -92,7 +92,7 @@ export function beginParallelAgents(run: IdleWorkflow, step: StateOf<'ParallelAg
     judges: [...judges],
     consensus: step.consensus,
     workflow_execution_id: run.execution_id,
-    // A turn that an effect's result caused has no identity of its own.
+    // A turn that an effect's result caused carries no identity.
     identity: run.identity,
     notify: { to: turn.self, as: 'PanelWord', context: { entry: run.entry } },
   };
@@ -100,7 +100,7 @@ export function beginParallelAgents(run: IdleWorkflow, step: StateOf<'ParallelAg
   return { kind: 'waits', awaiting: { kind: 'panel', panel_id: panelId, judges: judges.length } };
 }
 
-/** Optional fields of the rule may be present and undefined; JSON has no undefined. */
+/** Drops members that are undefined: JSON has no undefined. */
 function plain(convene: Convene): Json {
   const json: Json = JSON.parse(JSON.stringify(convene));
   return json;

@@ -18,10 +18,10 @@ import { knownVolume, volumeNamed } from './volumes.ts';
 /** Input of the effect `container.run`. */
 type ContainerInput = JsonObject & { readonly image: string; readonly command: string[] };
 
-/** Longest that a container may run, whatever its `resources.timeout`. */
+/** Longest time of a container, whatever its `resources.timeout`. */
 const MAX_CONTAINER_MS = 24 * 3_600_000;
 
-/** Everything of a container that is asked for, rendered; throws when something of it cannot be. */
+/** The rendered input of a container; throws when a template cannot be rendered. */
 function containerInput(
   run: IdleWorkflow,
   step: Omit<ContainerStep, 'name'>,
@@ -61,22 +61,22 @@ const ContainerEnd = z.object({
   stderr_truncated: z.boolean().default(false),
   timed_out: z.boolean().default(false),
   oom_killed: z.boolean().default(false),
-  /** Written, whether captured or not. */
+  /** Bytes written, captured or not. */
   stdout_bytes: z.number().int().nonnegative().optional(),
   stderr_bytes: z.number().int().nonnegative().optional(),
-  /** The limit for which it was ended. */
+  /** The limit that it exceeded. */
   stopped_by: z.string().max(100).optional(),
 });
 
 type ContainerEnd = z.output<typeof ContainerEnd>;
 
-/** How one container ended. `output` is what templates see. */
+/** How one container ended. `output`: what templates see. */
 interface ContainerOutcome {
   /** Null when it did not start. */
   readonly output: JsonObject | null;
   readonly end: ContainerEnd | null;
   readonly error: StepError | null;
-  /** Whether another attempt may end otherwise. */
+  /** Whether another attempt may succeed. */
   readonly mayRetry: boolean;
 }
 
@@ -152,7 +152,7 @@ export function beginContainerRun(run: IdleWorkflow, step: StateOf<'ContainerRun
   return { kind: 'waits', awaiting: askContainer(run, step, 1, turn) };
 }
 
-/** Asks for attempt number `attempt`; the same scope renders the same container. */
+/** Asks for attempt number `attempt`; the same scope renders the same input. */
 export function askContainer(
   run: IdleWorkflow,
   step: StateOf<'ContainerRun'>,
@@ -168,7 +168,7 @@ export function askContainer(
 
 const MAX_PAUSE_MS = 24 * 3_600_000;
 
-/** The pause before attempt `attempt`, 2 or more: `retry.backoff`, doubled for each further one. */
+/** The pause before attempt `attempt`, 2 or more: `retry.backoff`, doubled with each further one. */
 export const pauseMs = (step: StateOf<'ContainerRun'>, attempt: number): number =>
   Math.min(MAX_PAUSE_MS, step.retry.backoff_ms * 2 ** (attempt - 2));
 
@@ -187,7 +187,7 @@ export function retryContainer(
 
 type Step = StateOf<'ParallelContainerRun'>;
 
-/** Kind ParallelContainerRun (W13): all steps are asked for together. */
+/** Kind ParallelContainerRun (W13): all steps start together. */
 export function beginParallelContainerRun(run: IdleWorkflow, step: Step, turn: WorkflowTurn): Begun {
   const render = renderer(run);
   const inputs = bounded(step.steps.map(({ name, ...rest }) => containerInput(run, rest, name, render)));
@@ -202,7 +202,7 @@ export function beginParallelContainerRun(run: IdleWorkflow, step: Step, turn: W
   };
 }
 
-/** Output of one step; one that did not start has no exit code and says why. */
+/** Output of one step; one that did not start has an error in place of an exit code. */
 export function stepOutput({ output, error }: ContainerOutcome): JsonObject {
   const none = { exit_code: null, stdout: '', stderr: '', duration_ms: 0 };
   return { ...(output ?? none), ...(error === null ? {} : { error: { ...error } }) };
@@ -221,7 +221,7 @@ export function aggregate(run: IdleWorkflow, step: Step, results: JsonObject, tu
     strategy: step.completion,
     aggregated_at: isoTime(turn),
   });
-  // In the manifest's order, whichever ended first: what is rendered from it is the same in each run.
+  // In the manifest's order, so that templates render the same whichever ended first.
   const inOrder = step.steps
     .filter(({ name }) => Object.hasOwn(results, name))
     .map(({ name }) => [name, results[name] ?? null]);

@@ -5,13 +5,13 @@ import { keepHead } from '../../execution/bounded-text.ts';
 import { LIMITS } from '../limits.ts';
 import type { Awaiting, IdleWorkflow } from '../state.ts';
 
-/** Why a state failed; the reason of the run when no transition takes it. */
+/** Why a state failed; the reason of the run when no transition matches. */
 export interface StepError {
   readonly code: string;
   readonly message: string;
 }
 
-/** How a state ended. `record` is what the blackboard gets beside `status` and `error`. */
+/** How a state ended. `record`: its entry on the blackboard beside `status` and `error`. */
 export interface StepResult {
   readonly record: JsonObject;
   /** Null: success. */
@@ -20,12 +20,12 @@ export interface StepResult {
   readonly final?: true;
 }
 
-/** What became of a state when it was entered: it waits for one thing, or it has ended already. */
+/** An entered state: it waits for one thing, or has ended already. */
 export type Begun =
   | { readonly kind: 'waits'; readonly awaiting: Awaiting }
   | { readonly kind: 'ended'; readonly run: IdleWorkflow; readonly result: StepResult };
 
-/** Ends the state that is being worked on, with this code. */
+/** Fails the current state with this code. */
 export class StepFailure extends Error {
   override readonly name = 'StepFailure';
   readonly code: string;
@@ -43,7 +43,7 @@ export const failed = (code: string, message: string, record: JsonObject = {}): 
   error: { code, message: keepHead(message, LIMITS.errorChars) },
 });
 
-/** The failed state a thrown error stands for; what is none of ours is thrown on. */
+/** A thrown error as a failed state; an unknown error is thrown again. */
 export function failureOf(thrown: unknown): StepResult {
   if (thrown instanceof StepFailure) return failed(thrown.code, thrown.message);
   if (thrown instanceof TemplateError) return failed(`template_${thrown.code}`, thrown.message);

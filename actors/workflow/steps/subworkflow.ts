@@ -14,7 +14,7 @@ import { type Begun, failed, StepFailure, type StepResult, succeeded } from './s
 
 type Step = StateOf<'Subworkflow'>;
 
-/** Kind Subworkflow (W14): a child under an id of the run's own making, one level deeper. */
+/** Kind Subworkflow (W14): starts a child under a new id, one level deeper. */
 export function beginSubworkflow(run: IdleWorkflow, step: Step, turn: WorkflowTurn): Begun {
   const ancestors = withSelf(run);
   const tooDeep = ancestryProblem(ancestors);
@@ -59,7 +59,7 @@ const withSelf = ({ ancestors, workflow_id, workflow_name, execution_id }: IdleW
   { workflow_id, name: workflow_name, execution_id },
 ];
 
-/** Whether the child that answered may be below this run; its name is known only now. */
+/** Why the started child may not run below this run; its name is known only now. */
 export const childProblem = (run: IdleWorkflow, workflowId: string): AncestryProblem | null =>
   ancestryProblem(withSelf(run), workflowId);
 
@@ -71,7 +71,7 @@ export function childResult(update: WorkflowUpdate): StepResult {
   return failed(code, update.error ?? `the child workflow ${update.status}`, { result: null, ...child });
 }
 
-/** The child's final blackboard under `result_key`, when the state names one and waited for it. */
+/** The child's final blackboard under `result_key`, when the state has one and waited for the child. */
 export const resultEntries = (step: Step, update: WorkflowUpdate): JsonObject =>
   step.result_key !== undefined && step.mode === 'blocking' && isJsonObject(update.blackboard)
     ? { [step.result_key]: update.blackboard }
@@ -79,14 +79,14 @@ export const resultEntries = (step: Step, update: WorkflowUpdate): JsonObject =>
 
 type Approval = AwaitingOf<'approval'>;
 
-/** Kind Human (W9): an approval is asked; it keeps the time-out and the default response. */
+/** Kind Human (W9): opens an approval, which has the time-out and the default response. */
 export function beginHuman(run: IdleWorkflow, step: StateOf<'Human'>, turn: WorkflowTurn): Begun {
   const prompt = renderer(run)(step.prompt, LIMITS.spokenChars);
   const limits = { timeout_ms: step.timeout_ms, default_response: step.default_response ?? null };
   return { kind: 'waits', awaiting: askHuman(run, { prompt, ...limits }, { kind: 'input' }, turn) };
 }
 
-/** Opens an approval under an id of the run's own making. */
+/** Opens an approval under a new id. */
 export function askHuman(
   run: IdleWorkflow,
   question: Pick<Ask, 'prompt' | 'timeout_ms' | 'default_response'>,

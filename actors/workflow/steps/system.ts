@@ -13,17 +13,17 @@ import type { IdleWorkflow } from '../state.ts';
 import { type Begun, failed, StepFailure, type StepResult, succeeded } from './step.ts';
 import { knownVolume } from './volumes.ts';
 
-/** Kind System (W8): a built-in ends in the turn, a shell command is the effect `command.run`. */
+/** Kind System (W8): a built-in ends within the turn, a shell command is the effect `command.run`. */
 export function beginSystem(run: IdleWorkflow, step: StateOf<'System'>, turn: WorkflowTurn): Begun {
   const builtin = builtinOf(step.command);
   if (builtin !== undefined) return runBuiltin(run, builtin, renderMap(renderer(run), step.env), turn);
   return { kind: 'waits', awaiting: { kind: 'command', effect_id: askCommand(run, step, turn), repeats: 0 } };
 }
 
-/** Longest that a command may run, whatever the state's own time. */
+/** Longest time of a command, whatever the state's time-out. */
 const MAX_COMMAND_MS = 24 * 3_600_000;
 
-/** Also asked for again after an outcome in doubt: the same scope renders the same command. */
+/** Also for a repeat after an outcome in doubt: the same scope renders the same command. */
 export function askCommand(run: IdleWorkflow, step: StateOf<'System'>, turn: WorkflowTurn): string {
   const render = renderer(run);
   const { workspace, implicit } = run.storage;
@@ -64,7 +64,7 @@ export function commandResult(value: Json, timeoutMs: number | null): StepResult
   return failed('command_failed', endText('the command', output.exit_code, output.stderr), record);
 }
 
-/** The run with what its command found of the workspace, so that the next one looks it up no more. */
+/** The run with the workspace's record that the command returned, so that the next command need not look it up. */
 export function withWorkspace(run: IdleWorkflow, value: Json): IdleWorkflow {
   const found = z.object({ workspace: KnownVolume }).safeParse(value);
   if (!found.success) return run;
@@ -84,10 +84,10 @@ const BUILTIN = ['update_context', 'update_blackboard', 'finalize'] as const;
 
 type Builtin = (typeof BUILTIN)[number];
 
-/** Which built-in a System state names; its text as written, so nothing rendered can become one (W8). */
+/** The built-in that a System state names. By its text as written, so that rendered text cannot become one (W8). */
 const builtinOf = (command: string): Builtin | undefined => BUILTIN.find((name) => name === command.trim());
 
-/** Runs inside the turn, without a shell: `env`, rendered, is what it writes. */
+/** Runs within the turn, without a shell; writes the rendered `env`. */
 function runBuiltin(run: IdleWorkflow, builtin: Builtin, env: JsonObject, turn: WorkflowTurn): Begun {
   const done = succeeded({ output: { stdout: '', stderr: '', exit_code: 0 } });
   switch (builtin) {

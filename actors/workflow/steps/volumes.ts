@@ -6,20 +6,20 @@ import { StepFailure } from './step.ts';
 /** Name of the workspace among the volumes of a workflow. */
 const WORKSPACE = 'workspace';
 
-/** A volume of this run by the name its manifest gives it. Throws a StepFailure `volume_not_found`. */
+/** Id of a volume by its name in the manifest. Throws a StepFailure `volume_not_found`. */
 export function volumeNamed(run: IdleWorkflow, name: string): string {
   const id = own(run.storage.shared, name) ?? (name === WORKSPACE ? run.storage.workspace : undefined);
   if (id === undefined) throw new StepFailure('volume_not_found', `the workflow has no volume ${name}`);
   return id;
 }
 
-/** What the run knows of a volume, as a member of an effect's input. */
+/** The run's record of a volume, as a member of an effect's input. */
 export function knownVolume(run: IdleWorkflow, volumeId: string): { readonly known?: KnownVolume } {
   const known = own(run.storage.known ?? {}, volumeId);
   return known === undefined ? {} : { known };
 }
 
-/** An agent's mount: `{{workflow.storage…}}` renders an id, a name is taken as well. */
+/** Volume of an agent's mount: `{{workflow.storage…}}` renders an id; a name is accepted too. */
 export function volumeIdOf(run: IdleWorkflow, rendered: string): string {
   const text = rendered.trim();
   const ids = [run.storage.workspace, ...Object.values(run.storage.shared)];

@@ -43,7 +43,7 @@ const REFUSED: readonly Refused[] = [
     title: 'judges that nobody would ask for',
     manifest: manifestOf({ execution: { validation: [judge] } }),
     code: 'invalid_argument',
-    names: /in whose name the judges run/,
+    names: /judges run in the name of/,
   },
   {
     title: 'a validator that is a program',
@@ -61,13 +61,13 @@ const REFUSED: readonly Refused[] = [
     title: 'judges of tool calls that nobody would ask for',
     manifest: manifestOf({ execution: { tool_validation: [judge] } }),
     code: 'invalid_argument',
-    names: /in whose name the judges run/,
+    names: /judges run in the name of/,
   },
   {
     title: 'tools that nobody would use',
     manifest: manifestOf({ tools: ['fs.read'] }),
     code: 'invalid_argument',
-    names: /in whose name tools are used/,
+    names: /tools are used in the name of/,
   },
   {
     title: 'a schema in a file',
