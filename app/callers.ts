@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { ExecutionApi } from '../actors/execution/api.ts';
-import type { WorkflowApi } from '../actors/workflow/api.ts';
+import type { ExecutionApi } from '../usecases/executions.ts';
+import type { WorkflowApi } from '../usecases/workflow-runs.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Documents } from '../runtime/documents.ts';

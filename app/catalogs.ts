@@ -1,5 +1,5 @@
 import { EXECUTIONS, type ExecutionDocument } from '../actors/execution/view.ts';
-import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../actors/workflow/api.ts';
+import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../usecases/workflow-runs.ts';
 import { type AgentQuota, createAgentCatalog } from '../catalog/agent-catalog.ts';
 import { AgentsWithoutScopes } from '../catalog/agents-without-scopes.ts';
 import type { CatalogSearch, Embeddings, InUse } from '../catalog/api.ts';

@@ -9,7 +9,7 @@ import type { ContainerLimits, ContainerOwner } from '../effects/containers/sett
 import { createContainerStarts } from '../effects/containers/state.ts';
 import { startContainerSweep } from '../effects/containers/sweep.ts';
 import type { McpLog } from '../effects/mcp/limits.ts';
-import type { VolumeDirectories, VolumeHolds } from '../effects/volumes/api.ts';
+import type { VolumeDirectories, VolumeHolds } from '../usecases/ports/volumes.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Blobs } from '../runtime/blobs.ts';
 import type { Clock } from '../runtime/clock.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
-import type { NodePeerApi } from '../actors/node-peer/api.ts';
-import { createNodePeerApi } from '../actors/node-peer/node-peers.ts';
+import type { NodePeerApi } from '../usecases/node-api.ts';
+import { createNodePeerApi } from '../usecases/nodes.ts';
 import { type ClusterNode, type ClusterNodeParts, openClusterNode } from '../cluster/cluster-node.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Clock } from '../runtime/clock.ts';

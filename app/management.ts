@@ -1,8 +1,8 @@
-import type { ExecutionApi } from '../actors/execution/api.ts';
-import type { JudgePanelApi } from '../actors/judge-panel/api.ts';
-import type { WorkflowApi } from '../actors/workflow/api.ts';
+import type { ExecutionApi } from '../usecases/executions.ts';
+import type { JudgePanelApi } from '../usecases/judge-panel-api.ts';
+import type { WorkflowApi } from '../usecases/workflow-runs.ts';
 import type { AgentCatalog, CatalogSearch, WorkflowCatalog } from '../catalog/api.ts';
-import type { VolumeApi } from '../effects/volumes/api.ts';
+import type { VolumeApi } from '../usecases/ports/volumes.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import { shownSettings } from '../manifests/node/shown.ts';
 import { runtimeTable } from '../manifests/runtime-table/table.ts';
@@ -10,12 +10,12 @@ import type { ActorStore } from '../runtime/actor-store.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { RunningLimits, TierLimits } from '../security/api.ts';
 import { createAuthors } from '../tools/management/contracts.ts';
-import { createIntents } from '../tools/management/execute/intents.ts';
-import type { ManagementPorts, NodeFacts, Starts } from '../tools/management/ports.ts';
-import { createEndWaits } from '../tools/management/waits.ts';
+import { createIntents } from '../usecases/intents.ts';
+import type { ManagementPorts, NodeFacts, Starts } from '../usecases/management.ts';
+import { createEndWaits } from '../usecases/waits/end-waits.ts';
 import type { Health } from '../transport/health.ts';
-import { startExecution } from '../transport/start-limits.ts';
-import { startWorkflow } from '../transport/start-workflow.ts';
+import { startExecution } from '../usecases/starts/start-execution.ts';
+import { startWorkflow } from '../usecases/starts/start-workflow.ts';
 
 export interface ManagementParts extends NodeFactsParts {
   readonly agents: AgentCatalog;

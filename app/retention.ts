@@ -1,14 +1,14 @@
 import type { Logger } from 'pino';
-import { APPROVALS } from '../actors/approval/api.ts';
+import { APPROVALS } from '../usecases/approvals.ts';
 import { EXECUTIONS } from '../actors/execution/view.ts';
-import { TOOL_SESSIONS } from '../actors/tool-session/api.ts';
+import { TOOL_SESSIONS } from '../usecases/tool-session-api.ts';
 import type { NodeRetention } from '../manifests/node/rate-limits.ts';
 import { type Address, parseAddress } from '../runtime/address.ts';
 import type { Collection, CollectionSpec, Condition, Documents, StoredDocument } from '../runtime/documents.ts';
 import { Lazy } from '../runtime/kit/lazy.ts';
 import { type RetentionRule, type RetentionRules, retentionPolicy } from '../runtime/retention/retention.ts';
 import type { RetentionSettings } from '../runtime/runtime.ts';
-import { START_KEYS } from '../transport/idempotency.ts';
+import { START_KEYS } from '../usecases/starts/start-keys.ts';
 
 type Rule = { readonly retention_ms?: number | undefined; readonly retention_bytes?: number | undefined };
 

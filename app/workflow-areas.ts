@@ -1,21 +1,21 @@
-import { APPROVALS, type ApprovalDocument, createApprovalApi } from '../actors/approval/api.ts';
+import { APPROVALS, type ApprovalDocument, createApprovalApi } from '../usecases/approvals.ts';
 import { approvalActor } from '../actors/approval/definition.ts';
-import type { ExecutionApi, StartExecution } from '../actors/execution/api.ts';
-import type { DispatchApi } from '../actors/execution/dispatch-api.ts';
+import type { ExecutionApi, StartExecution } from '../usecases/executions.ts';
+import type { DispatchApi } from '../usecases/dispatch-api.ts';
 import { hasEnded } from '../actors/execution/view.ts';
 import { judgePanel } from '../actors/judge-panel/definition.ts';
-import { createJudgePanelApi } from '../actors/judge-panel/judge-panels.ts';
-import { STIMULI, type StimulusDocument } from '../actors/stimulus/api.ts';
+import { createJudgePanelApi } from '../usecases/judge-panels.ts';
+import { STIMULI, type StimulusDocument } from '../usecases/stimulus-api.ts';
 import { stimulusActor } from '../actors/stimulus/definition.ts';
-import { createStimulusApi } from '../actors/stimulus/stimuli.ts';
-import { ownerOfRun } from '../actors/wait-reason.ts';
+import { createStimulusApi } from '../usecases/stimuli.ts';
+import { ownerOfRun } from '../usecases/waits/wait-reason.ts';
 import {
   ancestryProblem,
   createWorkflowApi,
   WORKFLOW_EXECUTIONS,
   type WorkflowApi,
   type WorkflowExecutionDocument,
-} from '../actors/workflow/api.ts';
+} from '../usecases/workflow-runs.ts';
 import { workflowActor } from '../actors/workflow/definition.ts';
 import { type AgentCatalog, actingFor, type InUse, requireStartable, type WorkflowCatalog } from '../catalog/api.ts';
 import type { BuiltIns } from '../catalog/built-in/api.ts';
@@ -36,8 +36,8 @@ import type { Identity } from '../runtime/identity.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { createWebhooks } from '../security/webhooks/deliveries.ts';
-import { startOnce } from '../transport/start-limits.ts';
-import { startWorkflow } from '../transport/start-workflow.ts';
+import { startOnce } from '../usecases/starts/start-execution.ts';
+import { startWorkflow } from '../usecases/starts/start-workflow.ts';
 import type { LateAreas } from './areas.ts';
 
 /** Kinds of actors behind workflows. */

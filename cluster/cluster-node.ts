@@ -10,7 +10,7 @@ import { loadOrMakeNodeKey } from '../security/node-key.ts';
 import { createProofGuard } from '../security/node-proofs/guard.ts';
 import type { Pins } from '../security/node-proofs/proof.ts';
 import { createNodeTokens } from '../security/node-tokens.ts';
-import type { PushAnswer } from './api.ts';
+import type { PushAnswer } from '../usecases/ports/cluster.ts';
 import { startFailureDetector } from './failure-detector/failure-detector.ts';
 import { advertisedHost, hostPort, startLivenessServer } from './failure-detector/liveness-server.ts';
 import type { NodeControls } from './operations/node-controls.ts';

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import type { McpServers, McpTool } from '../effects/mcp/api.ts';
+import type { McpServers, McpTool } from '../usecases/ports/mcp-servers.ts';
 import { canonicalHash } from '../manifests/audit/record.ts';
 import type { ToolContract } from '../manifests/tool/contract.ts';
 import type { CommandCeilings, ToolGrant, ToolOffer, ToolScope } from '../manifests/tool/scope.ts';
 import type { JsonObject } from '../runtime/json.ts';
 import type { SecurityContexts } from '../security/policy/api.ts';
-import type { ToolGranter } from './api.ts';
+import type { ToolGranter } from '../usecases/ports/tool-granter.ts';
 import { BUILT_IN, TOOL_CONTRACTS } from './contracts.ts';
 
 export interface ToolGranterParts {

@@ -1,6 +1,6 @@
 import { defineActor, type Turn } from '../../runtime/define-actor.ts';
 import { sees } from '../../runtime/identity.ts';
-import { APPROVALS, projectApproval } from './api.ts';
+import { APPROVALS, projectApproval } from '../../usecases/approvals.ts';
 import {
   type Answer as AnswerMessage,
   ApprovalState,

@@ -1,7 +1,7 @@
 import type { ActorSnapshot } from '../../runtime/client.ts';
 import type { CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { WaitReason } from '../wait-reason.ts';
+import type { WaitReason } from '../../usecases/waits/wait-reason.ts';
 import { keepHead } from './bounded-text.ts';
 import type { CallInDoubt } from './inner-loop/state.ts';
 import type { EndedExecution, ExecutionState, RunningExecution, Usage } from './state.ts';

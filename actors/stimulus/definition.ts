@@ -1,5 +1,5 @@
 import { defineActor } from '../../runtime/define-actor.ts';
-import { duplicateDetails, projectStimulus, STIMULI } from './api.ts';
+import { duplicateDetails, projectStimulus, STIMULI } from '../../usecases/stimulus-api.ts';
 import { askRouter, ClassificationTimedOut, RouterSaid, RouterStarted } from './classifying.ts';
 import {
   type Known,

@@ -1,6 +1,6 @@
 import type { ToolPolicy } from '../../manifests/tool/decision.ts';
 import { defineActor } from '../../runtime/define-actor.ts';
-import { projectToolSession, TOOL_SESSIONS } from './api.ts';
+import { projectToolSession, TOOL_SESSIONS } from '../../usecases/tool-session-api.ts';
 import { invoke } from './handlers/invoke.ts';
 import { Close, Expired, Open, Record, Refuse, Revoke, ToolEnded } from './handlers/open.ts';
 import { toolSessionEvents, toolSessionMessages } from './messages.ts';

@@ -3,7 +3,7 @@ import type { ActorClient, ActorSnapshot } from '../../runtime/client.ts';
 import type { PageAsked } from '../../runtime/documents/pages.ts';
 import type { CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
 import type { Json, JsonObject } from '../../runtime/json.ts';
-import { judgesWait } from '../judge-panel/judge-panels.ts';
+import { judgesWait } from '../../usecases/judge-panels.ts';
 import {
   type OwnWait,
   turnWait,
@@ -12,7 +12,7 @@ import {
   type WaitReason,
   waitedEffects,
   withProgress,
-} from '../wait-reason.ts';
+} from '../../usecases/waits/wait-reason.ts';
 import { outputOf } from './ending.ts';
 import { own } from './json-values.ts';
 import {

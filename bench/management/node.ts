@@ -7,14 +7,14 @@ import {
   EXECUTIONS,
   type ExecutionApi,
   type ExecutionDocument,
-} from '../../actors/execution/api.ts';
+} from '../../usecases/executions.ts';
 import { execution } from '../../actors/execution/definition.ts';
 import {
   createWorkflowApi,
   WORKFLOW_EXECUTIONS,
   type WorkflowApi,
   type WorkflowExecutionDocument,
-} from '../../actors/workflow/api.ts';
+} from '../../usecases/workflow-runs.ts';
 import { workflowActor } from '../../actors/workflow/definition.ts';
 import { createModelEffect } from '../../effects/models/model-effect.ts';
 import { ModelSelection, ProviderConfigs } from '../../manifests/node/models.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createExecutionApi, EXECUTIONS, type ExecutionDocument } from '../../actors/execution/api.ts';
+import { createExecutionApi, EXECUTIONS, type ExecutionDocument } from '../../usecases/executions.ts';
 import { executionActor } from '../../actors/execution/definition.ts';
 import { toolSessionActor } from '../../actors/tool-session/definition.ts';
 import { openStores } from '../../runtime/open-stores.ts';

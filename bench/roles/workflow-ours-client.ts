@@ -1,4 +1,4 @@
-import { createWorkflowApi, WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../../actors/workflow/api.ts';
+import { createWorkflowApi, WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../../usecases/workflow-runs.ts';
 import { workflowActor } from '../../actors/workflow/definition.ts';
 import { RedisActorStore } from '../../runtime/redis/redis-actor-store.ts';
 import { connectClient } from '../../runtime/runtime.ts';

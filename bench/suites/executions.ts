@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createExecutionApi, EXECUTIONS, type ExecutionDocument } from '../../actors/execution/api.ts';
+import { createExecutionApi, EXECUTIONS, type ExecutionDocument } from '../../usecases/executions.ts';
 import { execution } from '../../actors/execution/definition.ts';
 import { createModelEffect } from '../../effects/models/model-effect.ts';
 import { ModelSelection, ProviderConfigs } from '../../manifests/node/models.ts';

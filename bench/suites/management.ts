@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { ExecutionApi } from '../../actors/execution/api.ts';
-import { WORKFLOW_EXECUTIONS, type WorkflowApi, type WorkflowExecutionDocument } from '../../actors/workflow/api.ts';
+import type { ExecutionApi } from '../../usecases/executions.ts';
+import { WORKFLOW_EXECUTIONS, type WorkflowApi, type WorkflowExecutionDocument } from '../../usecases/workflow-runs.ts';
 import { createAgentCatalog } from '../../catalog/agent-catalog.ts';
 import { NO_BUILT_INS } from '../../catalog/built-in/api.ts';
 import { systemClock } from '../../runtime/clock.ts';

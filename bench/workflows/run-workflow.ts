@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { WorkflowApi } from '../../actors/workflow/api.ts';
+import type { WorkflowApi } from '../../usecases/workflow-runs.ts';
 import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { STEPS } from './five-steps.ts';

@@ -12,7 +12,7 @@ import {
   type FaultPort,
   type FaultReport,
   type FaultRequest,
-} from './api.ts';
+} from '../../usecases/ports/faults.ts';
 import { type ChaosSettings, checkFence, FaultActor } from './fault-actor.ts';
 import { CHAOS_FAULTS, ENDED, type FaultRecord, faultOf, REQUESTED, signalOf } from './fault-record.ts';
 

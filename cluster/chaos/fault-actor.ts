@@ -3,7 +3,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Collection } from '../../runtime/documents.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
-import { type FaultPort, MAX_FREEZE_MS } from './api.ts';
+import { type FaultPort, MAX_FREEZE_MS } from '../../usecases/ports/faults.ts';
 import { ENDED, type FaultRecord, idOfSignal, REQUESTED, TAKEN } from './fault-record.ts';
 
 /** What ends or blocks the process comes so much later than its record, so that an answer on its way gets out. */

@@ -3,7 +3,7 @@ import type { CollectionSpec, StoredDocument } from '../../runtime/documents.ts'
 import type { ErrorCode } from '../../runtime/errors.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { FleetPlacement } from '../placement/fleet-placement.ts';
-import type { Fault, FaultPort } from './api.ts';
+import type { Fault, FaultPort } from '../../usecases/ports/faults.ts';
 
 export const CHAOS_FAULTS: CollectionSpec = {
   name: 'chaos_faults',

@@ -8,7 +8,7 @@ import type { ContainerResult } from '../containers/input.ts';
 import type { ContainerOwner, EngineParts } from '../containers/settings.ts';
 import { type ContainerState, killContainer } from '../containers/state.ts';
 import { CapturedOutput, ProgressFlow, Redactor } from '../programs/captured-output.ts';
-import { answerGateway } from './bootstrap/api.ts';
+import { answerGateway } from '../../usecases/gateway.ts';
 import { EXCHANGE_LABEL, exchangeOf, removeExchange } from './exchange-directory.ts';
 import { startExchange } from './file-exchange.ts';
 import { AgentContainerInput, type AgentContainerResult } from './input.ts';

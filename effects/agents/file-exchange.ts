@@ -3,8 +3,8 @@ import { lstat, opendir } from 'node:fs/promises';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { sleep } from '../../runtime/kit/waits.ts';
-import { type GatewayAnswer, type GatewayHandler, gatewayProblem, gatewayRequestOf } from './bootstrap/api.ts';
-import { readShellRequest, shellAnswer, shellProblem } from './bootstrap/shell-api.ts';
+import { type GatewayAnswer, type GatewayHandler, gatewayProblem, gatewayRequestOf } from '../../usecases/gateway.ts';
+import { readShellRequest, shellAnswer, shellProblem } from '../../usecases/gateway-shell.ts';
 import { ExchangeDirectory, type Found } from './exchange-directory.ts';
 
 /** Poll interval for file systems without change notices. */

@@ -10,7 +10,7 @@ import type { Mount } from '../programs/mounts.ts';
 import { WORKSPACE } from '../programs/view.ts';
 import { beforeStart } from '../programs/workspace.ts';
 import { removeTree } from '../volumes/tree.ts';
-import type { CommandRequest, CommandRunner } from './api.ts';
+import type { CommandRequest, CommandRunner } from '../../usecases/ports/commands.ts';
 import { CommandInput } from './input.ts';
 import { heldVolume } from './tool-program.ts';
 import { type HostParts, runInWorkspace, type Workspace } from './workspace-run.ts';

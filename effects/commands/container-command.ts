@@ -8,7 +8,7 @@ import { isGone, refusalOf } from '../containers/engine-error.ts';
 import { ContainerOutput } from '../containers/output.ts';
 import { RUN_MARK } from '../programs/process-table.ts';
 import { WORKSPACE } from '../programs/view.ts';
-import type { ToolCommandRequest, ToolCommandResult } from './api.ts';
+import type { ToolCommandRequest, ToolCommandResult } from '../../usecases/ports/commands.ts';
 import { fitted } from './input.ts';
 import { missing, scrubbed, type ToolProgram } from './tool-program.ts';
 

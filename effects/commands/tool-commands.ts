@@ -9,7 +9,7 @@ import { confined, Places, type ProgramResult } from '../programs/input.ts';
 import { Mounts } from '../programs/mounts.ts';
 import { WORKSPACE } from '../programs/view.ts';
 import { beforeStart, TEMPORARY } from '../programs/workspace.ts';
-import type { ToolCommandRequest, ToolCommandResult, ToolCommands } from './api.ts';
+import type { ToolCommandRequest, ToolCommandResult, ToolCommands } from '../../usecases/ports/commands.ts';
 import { runInContainer } from './container-command.ts';
 import { fitted } from './input.ts';
 import { findToolProgram, heldVolume, parseToolProgram, scrubbed, type ToolProgram } from './tool-program.ts';

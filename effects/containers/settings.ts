@@ -1,7 +1,7 @@
 import type { Address } from '../../runtime/address.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Secrets } from '../../security/api.ts';
-import type { VolumeDirectories, VolumeHolds } from '../volumes/api.ts';
+import type { VolumeDirectories, VolumeHolds } from '../../usecases/ports/volumes.ts';
 import type { ContainerEngine } from './engine.ts';
 import type { ContainerNetworks } from './networks.ts';
 import type { ContainerStarts, ContainerState } from './state.ts';

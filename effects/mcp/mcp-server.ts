@@ -6,7 +6,7 @@ import type { Random } from '../../runtime/random.ts';
 import type { Secrets } from '../../security/api.ts';
 import type { GroupWatch } from '../programs/group-watch.ts';
 import type { ProgramView } from '../programs/view.ts';
-import type { McpServers, McpTool } from './api.ts';
+import type { McpServers, McpTool } from '../../usecases/ports/mcp-servers.ts';
 import { Connection, lookUpCredentials } from './connection.ts';
 import type { McpLimits, McpLog, McpServerSettings } from './limits.ts';
 import { ServerLog } from './server-log.ts';

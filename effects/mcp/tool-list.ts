@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Json, type JsonObject, jsonObjectField } from '../../runtime/json.ts';
-import type { McpTool } from './api.ts';
+import type { McpTool } from '../../usecases/ports/mcp-servers.ts';
 import type { McpLimits, McpServerSettings } from './limits.ts';
 
 /** One page of `tools/list`. Each tool is looked at by itself, so that a bad one does not take the others away. */

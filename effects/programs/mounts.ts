@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { KnownVolume } from '../../manifests/metadata.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { VolumeDirectories, VolumeHolds, VolumeQuotas } from '../volumes/api.ts';
+import type { VolumeDirectories, VolumeHolds, VolumeQuotas } from '../../usecases/ports/volumes.ts';
 import { fileFailure, systemCode } from '../volumes/file-failure.ts';
 import { openDirectory, openParent } from '../volumes/tree.ts';
 import { partsOf } from '../volumes/volume-path.ts';

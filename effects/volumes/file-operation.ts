@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs';
 import { beforeActing } from '../../runtime/errors.ts';
 import type { JsonObject } from '../../runtime/json.ts';
-import type { FileEntry } from './api.ts';
+import type { FileEntry } from '../../usecases/ports/volumes.ts';
 import type { StorageEventName } from './event-record.ts';
 import { fileFailure } from './file-failure.ts';
 import type { VolumeDocument } from './stored-volume.ts';

@@ -1,7 +1,7 @@
 import type { CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { derivedUuid } from '../../runtime/random.ts';
-import type { Volume } from './api.ts';
+import type { Volume } from '../../usecases/ports/volumes.ts';
 
 /** What is known of volumes; names are unique in a tenant. */
 export const VOLUME_DOCUMENTS: CollectionSpec = {

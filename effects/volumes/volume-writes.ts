@@ -3,7 +3,7 @@ import { type FileHandle, lstat, open, rename, rm } from 'node:fs/promises';
 import { SvcError } from '../../runtime/errors.ts';
 import { OneAtATimePerKey } from '../../runtime/kit/queues.ts';
 import type { Random } from '../../runtime/random.ts';
-import type { VolumeFiles } from './api.ts';
+import type { VolumeFiles } from '../../usecases/ports/volumes.ts';
 import { systemCode } from './file-failure.ts';
 import { FileOperation } from './file-operation.ts';
 import { quotaExceeded, usedBytes } from './quota-watch.ts';

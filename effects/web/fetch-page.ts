@@ -1,7 +1,7 @@
 import { type Agent, request } from 'undici';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { FetchedPage, FetchRequest, WebRules } from './api.ts';
+import type { FetchedPage, FetchRequest, WebRules } from '../../usecases/ports/web.ts';
 import { readBody } from './body.ts';
 import { type AddressGuard, agentFor, type Resolve, resolveChecked } from './guarded-agent.ts';
 import {

@@ -4,7 +4,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { sleep } from '../../runtime/kit/waits.ts';
 import type { Random } from '../../runtime/random.ts';
-import type { SearchResult } from './api.ts';
+import type { SearchResult } from '../../usecases/ports/web.ts';
 import { readBody } from './body.ts';
 
 interface SearchParts {

@@ -2,7 +2,7 @@ import { Agent } from 'undici';
 import type { NodeWeb } from '../../manifests/node/containers.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
-import type { Web } from './api.ts';
+import type { Web } from '../../usecases/ports/web.ts';
 import { type FetchParts, fetchPage } from './fetch-page.ts';
 import { AddressGuard, type Resolve, systemResolve } from './guarded-agent.ts';
 import { MarkdownConversions } from './markdown.ts';

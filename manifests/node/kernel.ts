@@ -37,7 +37,7 @@ export const NodeKernel = z
       });
   });
 
-/** `spec.limits`: when new work is refused for its amount (transport/admission.ts). */
+/** `spec.limits`: when new work is refused for its amount (usecases/starts/admission.ts). */
 export const NodeLimits = z.strictObject({
   /** Starts that may come at once to a node on which none has to queue. */
   starts_in_flight: z.number().int().min(1).max(100_000).default(600),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { APPROVALS, type ApprovalDocument, createApprovalApi } from '../../actors/approval/api.ts';
+import { APPROVALS, type ApprovalDocument, createApprovalApi } from '../../usecases/approvals.ts';
 import { approvalActor } from '../../actors/approval/definition.ts';
 import { ApprovalState } from '../../actors/approval/messages.ts';
 import { addressOf } from '../../runtime/address.ts';

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ChaosApi, FaultPort } from '../../cluster/chaos/api.ts';
+import type { ChaosApi, FaultPort } from '../../usecases/ports/faults.ts';
 import { type ChaosSettings, createChaos } from '../../cluster/chaos/create-chaos.ts';
 import type { Address, Partition } from '../../runtime/address.ts';
 import type { Clock } from '../../runtime/clock.ts';

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { NodePeer } from '../../actors/node-peer/api.ts';
+import type { NodePeer } from '../../usecases/node-api.ts';
 import type { RegistrationOptions } from '../../cluster/registration/registration.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';

@@ -3,7 +3,7 @@ import {
   EXECUTIONS,
   type ExecutionApi,
   type ExecutionDocument,
-} from '../../actors/execution/api.ts';
+} from '../../usecases/executions.ts';
 import { execution } from '../../actors/execution/definition.ts';
 import type { MemberInfo } from '../../cluster/placement/fleet.ts';
 import { createModelEffect } from '../../effects/models/model-effect.ts';

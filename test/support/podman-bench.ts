@@ -7,7 +7,7 @@ import { ContainerEngine } from '../../effects/containers/engine.ts';
 import { ContainerInput } from '../../effects/containers/input.ts';
 import type { ContainerOwner, ContainerParts } from '../../effects/containers/settings.ts';
 import { type ContainerStarts, createContainerStarts } from '../../effects/containers/state.ts';
-import type { VolumeDirectories, VolumeHolds } from '../../effects/volumes/api.ts';
+import type { VolumeDirectories, VolumeHolds } from '../../usecases/ports/volumes.ts';
 import { addressOf } from '../../runtime/address.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { EffectContext } from '../../runtime/effect.ts';

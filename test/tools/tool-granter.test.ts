@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { McpServers, McpTool } from '../../effects/mcp/api.ts';
+import type { McpServers, McpTool } from '../../usecases/ports/mcp-servers.ts';
 import { BuiltinDispatchers } from '../../manifests/node/tools.ts';
 import { ToolGrant } from '../../manifests/tool/scope.ts';
 import type { Identity } from '../../runtime/identity.ts';

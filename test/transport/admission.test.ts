@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { SvcError } from '../../runtime/errors.ts';
 import { systemRandom } from '../../runtime/random.ts';
-import { Admission, type AdmissionLimits } from '../../transport/admission.ts';
+import { Admission, type AdmissionLimits } from '../../usecases/starts/admission.ts';
 import { HandClock } from '../support/hand-clock.ts';
 
 const LIMITS = { starts_in_flight: 4, start_wait_ms: 1_000 };

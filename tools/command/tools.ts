@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ToolCommandResult, ToolCommands } from '../../effects/commands/api.ts';
+import type { ToolCommandResult, ToolCommands } from '../../usecases/ports/commands.ts';
 import type { ToolRun } from '../../manifests/tool/call.ts';
 import {
   type CommandFailure,

@@ -8,7 +8,7 @@ import type { CallWord, TargetGates } from '../../runtime/effects/target-gates.t
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { RateLimits } from '../../runtime/rate-limits.ts';
 import type { TierLimits } from '../../security/api.ts';
-import type { ToolGranter } from '../api.ts';
+import type { ToolGranter } from '../../usecases/ports/tool-granter.ts';
 import { type McpParts, runMcpTool } from '../mcp/run.ts';
 import {
   boundedOutcome,

@@ -1,4 +1,4 @@
-import type { VolumeDirectories, VolumeFiles } from '../../effects/volumes/api.ts';
+import type { VolumeDirectories, VolumeFiles } from '../../usecases/ports/volumes.ts';
 import type { ToolMount } from '../../manifests/tool/call.ts';
 import type { ToolScope } from '../../manifests/tool/scope.ts';
 import { type ToolCall, ToolFailure } from '../tool.ts';

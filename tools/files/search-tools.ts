@@ -1,4 +1,4 @@
-import type { GrepResult, SearchEnd } from '../../effects/volumes/api.ts';
+import type { GrepResult, SearchEnd } from '../../usecases/ports/volumes.ts';
 import { defineTool, type Tool, type ToolCall, ToolFailure } from '../tool.ts';
 import { fsGlob, fsGrep } from './contracts.ts';
 import { below, directoryOf, type FilePlace, type FilePorts, placeOf, placesBelow } from './places.ts';

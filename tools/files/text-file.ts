@@ -1,4 +1,4 @@
-import { PathTraversal } from '../../effects/volumes/api.ts';
+import { PathTraversal } from '../../usecases/ports/volumes.ts';
 import type { ToolRun } from '../../manifests/tool/call.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { ToolFailure } from '../tool.ts';

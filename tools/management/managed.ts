@@ -8,7 +8,7 @@ import type { JsonObject } from '../../runtime/json.ts';
 import { requireRole } from '../../security/api.ts';
 import { defineTool, type Tool, type ToolCall } from '../tool.ts';
 import { failureOf } from './failure.ts';
-import { callerOf, type LateManagement, type ManagementPorts } from './ports.ts';
+import { callerOf, type LateManagement, type ManagementPorts } from '../../usecases/management.ts';
 
 /** One call of a management tool, as its handler sees it. */
 export interface ManagedCall {

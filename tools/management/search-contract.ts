@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { SearchHit, SearchRequest } from '../../catalog/api.ts';
-import { count, labels, limit } from './fields.ts';
+import { count, labels, limit } from '../../usecases/fields.ts';
 
 /** Arguments and results of svc.agent.search and svc.workflow.search (W38). */
 

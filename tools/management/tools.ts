@@ -13,7 +13,7 @@ import {
   workflowGenerate,
 } from './contracts.ts';
 import { type ManagedCall, managed } from './managed.ts';
-import type { LateManagement, Starter } from './ports.ts';
+import type { LateManagement, Starter } from '../../usecases/management.ts';
 import { schemaTools } from './schema/tools.ts';
 import { taskTools } from './task/tools.ts';
 import { workflowDeployTools } from './workflow/deploy-tools.ts';

@@ -1,4 +1,4 @@
-import type { McpServers } from '../../effects/mcp/api.ts';
+import type { McpServers } from '../../usecases/ports/mcp-servers.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type ToolCall, ToolFailure, type WholeOutcome } from '../tool.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Web, WebRules } from '../../effects/web/api.ts';
+import type { Web, WebRules } from '../../usecases/ports/web.ts';
 import type { ToolScope } from '../../manifests/tool/scope.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { defineContract, skipsJudge, toolArguments } from '../contract/arguments.ts';

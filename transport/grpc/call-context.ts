@@ -11,7 +11,7 @@ import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { traceOf, traceparentOf } from '../health.ts';
 import { type StreamOwner, streamOwner } from '../open-streams.ts';
-import type { SealCaller } from '../seal/parts.ts';
+import type { SealCaller } from '../../usecases/seal/parts.ts';
 import { isPublic, single } from './access.ts';
 import { logRefusal } from './log.ts';
 import type { EndpointParts } from './parts.ts';

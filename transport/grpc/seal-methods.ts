@@ -6,9 +6,9 @@ import {
 } from '../../proto/gen/svc/runtime/v1/runtime.ts';
 import { bearerToken, type ExecutionTokens, parseAgentPublicKey } from '../../security/api.ts';
 import { gatewayCaller } from '../internal/dispatch-gateway.ts';
-import { attestAgent as attest } from '../seal/attest-agent.ts';
-import { invokeTool as invoke } from '../seal/invoke-tool.ts';
-import type { SealParts } from '../seal/parts.ts';
+import { attestAgent as attest } from '../../usecases/seal/attest-agent.ts';
+import { invokeTool as invoke } from '../../usecases/seal/invoke-tool.ts';
+import type { SealParts } from '../../usecases/seal/parts.ts';
 import { single } from './access.ts';
 import { type SealCallers, traceOfCall, whileCalled } from './call-context.ts';
 import type { GrpcLogger } from './parts.ts';

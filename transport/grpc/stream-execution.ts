@@ -1,5 +1,5 @@
 import { Metadata, type ServerWritableStream } from '@grpc/grpc-js';
-import type { ExecutionApi } from '../../actors/execution/api.ts';
+import type { ExecutionApi } from '../../usecases/executions.ts';
 import { type ExecutionEventName, executionEvents } from '../../actors/execution/events.ts';
 import { ExecutionEvent } from '../../proto/gen/svc/runtime/v1/runtime.ts';
 import type { ActorEvent } from '../../runtime/client.ts';

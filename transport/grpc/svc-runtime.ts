@@ -1,7 +1,7 @@
 import type { Server } from '@grpc/grpc-js';
-import { duplicateOf, type IngestStimulus, type StimulusApi } from '../../actors/stimulus/api.ts';
+import { duplicateOf, type IngestStimulus, type StimulusApi } from '../../usecases/stimulus-api.ts';
 import type { NewPattern, PatternQuery, Patterns } from '../../catalog/patterns-api.ts';
-import { type CommandRunner, parseCommand } from '../../effects/commands/api.ts';
+import { type CommandRunner, parseCommand } from '../../usecases/ports/commands.ts';
 import {
   AttestAgentRequest,
   ExecuteSystemCommandRequest,

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { ConsensusRule, Judge, JudgePanelApi, PanelConcluded } from '../../actors/judge-panel/api.ts';
+import type { ConsensusRule, Judge, JudgePanelApi, PanelConcluded } from '../../usecases/judge-panel-api.ts';
 import { requireStartable } from '../../catalog/api.ts';
 import { renderTemplate } from '../../manifests/template/rendering.ts';
 import { TemplateError } from '../../manifests/template/tree.ts';

@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { answerGateway, GatewayRequest, retrySecs } from '../../effects/agents/bootstrap/api.ts';
+import { answerGateway, GatewayRequest, retrySecs } from '../../usecases/gateway.ts';
 import {
   readShellRequest,
   SHELL_ANSWER,
   SHELL_REQUEST,
   shellAnswer,
   shellProblem,
-} from '../../effects/agents/bootstrap/shell-api.ts';
+} from '../../usecases/gateway-shell.ts';
 import { isErrorCode, SvcError } from '../../runtime/errors.ts';
 import { bearerToken, type ExecutionTokens } from '../../security/api.ts';
 import type { OpenStream, OpenStreams } from '../open-streams.ts';

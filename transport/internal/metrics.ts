@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import type { LocalNode } from '../../cluster/api.ts';
-import type { AdmissionCounts } from '../admission.ts';
+import type { LocalNode } from '../../usecases/ports/cluster.ts';
+import type { AdmissionCounts } from '../../usecases/starts/admission.ts';
 import type { RestApp } from '../rest/parts.ts';
 
 /** What this node knows of itself without asking a store: a scrape answers while the stores are away. */

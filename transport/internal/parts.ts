@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify';
-import type { DispatchApi } from '../../actors/execution/api.ts';
+import type { DispatchApi } from '../../usecases/executions.ts';
 import type { ExecutionTokens } from '../../security/api.ts';
 import type { RestLimits } from '../rest/limits.ts';
 import type { RestApp } from '../rest/parts.ts';

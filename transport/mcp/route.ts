@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto';
 import type { CallToolRequest, CallToolResult, RequestId, Tool } from '@modelcontextprotocol/sdk/types.js';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { InvokeAnswer } from '../../actors/tool-session/api.ts';
+import type { InvokeAnswer } from '../../usecases/tool-session-api.ts';
 import type { ToolOutcome } from '../../manifests/tool/call.ts';
 import type { ToolGrant } from '../../manifests/tool/scope.ts';
 import { ERRORS, type ErrorCode, SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
 import { outputSchema } from '../../tools/tool-granter.ts';
-import { type Caller, callerGrant, callTool as callOf, resultOf, TOOL_NAME_CHARS } from '../caller-tools/call.ts';
+import { type Caller, callerGrant, callTool as callOf, resultOf, TOOL_NAME_CHARS } from '../../usecases/caller-tools.ts';
 import { parseJsonBytes } from '../json-thread.ts';
 import type { McpParts, RestApp, RestParts } from '../rest/parts.ts';
 import { callerOf } from '../rest/request-context.ts';

@@ -12,7 +12,7 @@ import {
   requireScope,
   type ScopeArea,
 } from '../../security/api.ts';
-import type { Admission } from '../admission.ts';
+import type { Admission } from '../../usecases/starts/admission.ts';
 import { traceOf, traceparentOf } from '../health.ts';
 import { isSafe, refuseForeignPages } from './local-guard.ts';
 import type { KnownPaths } from './openapi-document.ts';

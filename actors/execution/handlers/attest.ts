@@ -4,7 +4,7 @@ import { GrantRequest } from '../../../manifests/tool/scope.ts';
 import { addressOf } from '../../../runtime/address.ts';
 import type { ActorClient } from '../../../runtime/client.ts';
 import { sees } from '../../../runtime/identity.ts';
-import type { AttestApi } from '../dispatch-api.ts';
+import type { AttestApi } from '../../../usecases/dispatch-api.ts';
 import { plain } from '../inner-loop/ask.ts';
 import { subjectOf } from '../inner-loop/audit.ts';
 import { LOOP } from '../inner-loop/state.ts';

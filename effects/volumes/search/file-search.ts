@@ -1,7 +1,7 @@
 import { lstat } from 'node:fs/promises';
 import { patternFault } from '../../../manifests/pattern.ts';
 import { SvcError } from '../../../runtime/errors.ts';
-import type { SearchLimits, VolumeFiles } from '../api.ts';
+import type { SearchLimits, VolumeFiles } from '../../../usecases/ports/volumes.ts';
 import { systemCode } from '../file-failure.ts';
 import { FileOperation } from '../file-operation.ts';
 import { openDirectory, openParent, type Place } from '../tree.ts';

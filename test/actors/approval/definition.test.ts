@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { timeoutSeconds } from '../../../actors/approval/api.ts';
+import { timeoutSeconds } from '../../../usecases/approvals.ts';
 import { approvalActor } from '../../../actors/approval/definition.ts';
 import { ActorDriver, type DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
 

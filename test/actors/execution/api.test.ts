@@ -9,7 +9,7 @@ import {
   EXECUTIONS,
   type ExecutionApi,
   type ExecutionDocument,
-} from '../../../actors/execution/api.ts';
+} from '../../../usecases/executions.ts';
 import { execution } from '../../../actors/execution/definition.ts';
 import { createModelEffect } from '../../../effects/models/model-effect.ts';
 import { createProgramEffect } from '../../../effects/programs/program-effect.ts';

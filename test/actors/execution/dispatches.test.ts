@@ -10,11 +10,11 @@ import {
   EXECUTIONS,
   type ExecutionApi,
   type ExecutionDocument,
-} from '../../../actors/execution/api.ts';
+} from '../../../usecases/executions.ts';
 import { executionActor } from '../../../actors/execution/definition.ts';
-import type { AttestApi, DispatchApi, GatewayAnswer } from '../../../actors/execution/dispatch-api.ts';
+import type { AttestApi, DispatchApi, GatewayAnswer } from '../../../usecases/dispatch-api.ts';
 import { createAttestApi } from '../../../actors/execution/handlers/attest.ts';
-import { createDispatchApi } from '../../../actors/execution/inner-loop/dispatches.ts';
+import { createDispatchApi } from '../../../usecases/dispatches.ts';
 import { toolSessionActor } from '../../../actors/tool-session/definition.ts';
 import { createModelEffect } from '../../../effects/models/model-effect.ts';
 import { ModelSelection, ProviderConfig } from '../../../manifests/node/models.ts';

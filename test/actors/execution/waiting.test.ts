@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { executionWait, waitingFor } from '../../../actors/execution/waiting.ts';
-import type { WaitLookups, WaitReason } from '../../../actors/wait-reason.ts';
+import { executionWait, waitingFor } from '../../../usecases/waits/execution-wait.ts';
+import type { WaitLookups, WaitReason } from '../../../usecases/waits/wait-reason.ts';
 import type { ActorSnapshot } from '../../../runtime/client.ts';
 import type { EffectRow } from '../../../runtime/effect-ledger.ts';
 import type { JsonObject } from '../../../runtime/json.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { createExecutionApi, EXECUTIONS, type ExecutionDocument } from '../../../actors/execution/api.ts';
+import { createExecutionApi, EXECUTIONS, type ExecutionDocument } from '../../../usecases/executions.ts';
 import { execution } from '../../../actors/execution/definition.ts';
 import { judgePanel } from '../../../actors/judge-panel/definition.ts';
-import { createJudgePanelApi } from '../../../actors/judge-panel/judge-panels.ts';
+import { createJudgePanelApi } from '../../../usecases/judge-panels.ts';
 import { createAgentCatalog } from '../../../catalog/agent-catalog.ts';
 import { type AgentStarts, createAgentStart } from '../../../effects/starts/child-start.ts';
 import { systemClock } from '../../../runtime/clock.ts';
@@ -10,7 +10,7 @@ import { defineEffect } from '../../../runtime/effect.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import { systemRandom } from '../../../runtime/random.ts';
-import { startOnce } from '../../../transport/start-limits.ts';
+import { startOnce } from '../../../usecases/starts/start-execution.ts';
 import { type KernelNodeOptions, startKernelNode } from '../../support/kernel-node.ts';
 
 /** What a judge's model writes; `hang` waits until it is stopped. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import type { NodePeerApi } from '../../../actors/node-peer/api.ts';
-import { createNodePeerApi } from '../../../actors/node-peer/node-peers.ts';
+import type { NodePeerApi } from '../../../usecases/node-api.ts';
+import { createNodePeerApi } from '../../../usecases/nodes.ts';
 import type { Address } from '../../../runtime/address.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Json } from '../../../runtime/json.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
-import type { Capabilities, NodePeerApi } from '../../../actors/node-peer/api.ts';
+import type { Capabilities, NodePeerApi } from '../../../usecases/node-api.ts';
 import { nodeActors } from '../../../actors/node-peer/definition.ts';
-import { createNodePeerApi } from '../../../actors/node-peer/node-peers.ts';
+import { createNodePeerApi } from '../../../usecases/nodes.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import { openStores } from '../../../runtime/open-stores.ts';
 import { systemRandom } from '../../../runtime/random.ts';

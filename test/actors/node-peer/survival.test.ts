@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join as pathJoin } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import type { NodePeerApi } from '../../../actors/node-peer/api.ts';
+import type { NodePeerApi } from '../../../usecases/node-api.ts';
 import { nodeActors } from '../../../actors/node-peer/definition.ts';
 import { startKernelNode } from '../../support/kernel-node.ts';
 import { waitUntil } from '../../support/wait-until.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { NodePeerStatus } from '../../../actors/node-peer/api.ts';
+import type { NodePeerStatus } from '../../../usecases/node-api.ts';
 import { HEARTBEAT_INTERVAL_MS, nodePeerActor } from '../../../actors/node-peer/definition.ts';
 import { NodePeerState } from '../../../actors/node-peer/state.ts';
 import { SYSTEM_TENANT } from '../../../runtime/identity.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { duplicateOf, projectStimulus } from '../../../actors/stimulus/api.ts';
+import { duplicateOf, projectStimulus } from '../../../usecases/stimulus-api.ts';
 import { stimulusActor } from '../../../actors/stimulus/definition.ts';
 import { StimulusState } from '../../../actors/stimulus/messages.ts';
 import { SvcError } from '../../../runtime/errors.ts';

@@ -1,7 +1,7 @@
 import type { ExecutionUpdate } from '../../../actors/execution/update.ts';
-import { STIMULI, type StimulusDocument } from '../../../actors/stimulus/api.ts';
+import { STIMULI, type StimulusDocument } from '../../../usecases/stimulus-api.ts';
 import { stimulusActor } from '../../../actors/stimulus/definition.ts';
-import { createStimulusApi, type StimulusSettings } from '../../../actors/stimulus/stimuli.ts';
+import { createStimulusApi, type StimulusSettings } from '../../../usecases/stimuli.ts';
 import {
   type ConfiguredRoute,
   createStimulusRoutes,

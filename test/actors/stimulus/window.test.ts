@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { duplicateOf } from '../../../actors/stimulus/api.ts';
+import { duplicateOf } from '../../../usecases/stimulus-api.ts';
 import { addressOf } from '../../../runtime/address.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import { waitUntil } from '../../support/wait-until.ts';

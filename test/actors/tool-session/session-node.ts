@@ -6,8 +6,8 @@
 
 import { appendFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { TOOL_SESSIONS, type ToolSessionDocument } from '../../../actors/tool-session/api.ts';
-import { createToolSessionApi } from '../../../actors/tool-session/tool-sessions.ts';
+import { TOOL_SESSIONS, type ToolSessionDocument } from '../../../usecases/tool-session-api.ts';
+import { createToolSessionApi } from '../../../usecases/tool-sessions.ts';
 import { ToolRun } from '../../../manifests/tool/call.ts';
 import { parseAddress } from '../../../runtime/address.ts';
 import { defineEffect } from '../../../runtime/effect.ts';

@@ -5,14 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
-import { APPROVALS, type ApprovalDocument, createApprovalApi } from '../../../actors/approval/api.ts';
+import { APPROVALS, type ApprovalDocument, createApprovalApi } from '../../../usecases/approvals.ts';
 import { approvalActor } from '../../../actors/approval/definition.ts';
 import {
   createWorkflowApi,
   WORKFLOW_EXECUTIONS,
   type WorkflowApi,
   type WorkflowExecutionDocument,
-} from '../../../actors/workflow/api.ts';
+} from '../../../usecases/workflow-runs.ts';
 import { workflowActor } from '../../../actors/workflow/definition.ts';
 import type { WorkflowManifest } from '../../../manifests/workflow/schema.ts';
 import { addressOf } from '../../../runtime/address.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { WaitReason } from '../../../actors/wait-reason.ts';
+import type { WaitReason } from '../../../usecases/waits/wait-reason.ts';
 import { isRunning } from '../../../actors/workflow/state.ts';
 import { type WorkflowWaitLookups, waitReason } from '../../../actors/workflow/view.ts';
 import type { ActorSnapshot } from '../../../runtime/client.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { chown, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { AgentGateway } from '../../../effects/agents/bootstrap/api.ts';
+import type { AgentGateway } from '../../../usecases/gateway.ts';
 import { createAgentContainerEffect } from '../../../effects/agents/container-effect.ts';
 import { AgentContainerInput } from '../../../effects/agents/input.ts';
 import type { AgentContainerParts } from '../../../effects/agents/plan-container.ts';

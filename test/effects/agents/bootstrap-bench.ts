@@ -11,7 +11,7 @@ import type {
   DispatchResult,
   GatewayAnswer,
   GenerateRequest,
-} from '../../../actors/execution/dispatch-api.ts';
+} from '../../../usecases/dispatch-api.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { createInternalServer } from '../../../transport/internal/server.ts';
 

@@ -4,8 +4,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { type GatewayAnswer, gatewayRequestOf } from '../../../effects/agents/bootstrap/api.ts';
-import { readShellRequest, shellAnswer, shellProblem } from '../../../effects/agents/bootstrap/shell-api.ts';
+import { type GatewayAnswer, gatewayRequestOf } from '../../../usecases/gateway.ts';
+import { readShellRequest, shellAnswer, shellProblem } from '../../../usecases/gateway-shell.ts';
 import { AGENT, dispatch, EXECUTION, final, NEEDS_SHELLS, privateDirectory } from './bootstrap-bench.ts';
 
 /** What shells make something of. */

@@ -4,7 +4,7 @@ import { link, mkdir, readdir, readFile, rename, rm, symlink, truncate, writeFil
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import type { GatewayAnswer, GatewayHandler, GatewayRequest } from '../../../effects/agents/bootstrap/api.ts';
+import type { GatewayAnswer, GatewayHandler, GatewayRequest } from '../../../usecases/gateway.ts';
 import { prepareExchange } from '../../../effects/agents/exchange-directory.ts';
 import { type ExchangeParts, startExchange } from '../../../effects/agents/file-exchange.ts';
 import { SvcError } from '../../../runtime/errors.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { CommandRequest, CommandResult } from '../../../effects/commands/api.ts';
+import type { CommandRequest, CommandResult } from '../../../usecases/ports/commands.ts';
 import { createCommandEffect, createCommandRunner } from '../../../effects/commands/command-runner.ts';
 import { CommandInput } from '../../../effects/commands/input.ts';
 import { endLeftovers } from '../../../effects/programs/leftovers.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
-import type { ToolCommandRequest, ToolCommandResult } from '../../../effects/commands/api.ts';
+import type { ToolCommandRequest, ToolCommandResult } from '../../../usecases/ports/commands.ts';
 import { endInContainer, startExec } from '../../../effects/commands/container-command.ts';
 import { createToolCommands } from '../../../effects/commands/tool-commands.ts';
 import { ContainerEngine } from '../../../effects/containers/engine.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { chmod, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { ToolCommandRequest, ToolCommandResult } from '../../../effects/commands/api.ts';
+import type { ToolCommandRequest, ToolCommandResult } from '../../../usecases/ports/commands.ts';
 import { createToolCommands } from '../../../effects/commands/tool-commands.ts';
 import { DENIED_NAMES, scrubbed } from '../../../effects/commands/tool-program.ts';
 import { runCgroups } from '../../../effects/programs/run-cgroup.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { z } from 'zod';
-import type { McpServers } from '../../../effects/mcp/api.ts';
+import type { McpServers } from '../../../usecases/ports/mcp-servers.ts';
 import type { McpLimits } from '../../../effects/mcp/limits.ts';
 import { createMcpServers } from '../../../effects/mcp/mcp-servers.ts';
 import type { ProgramView } from '../../../effects/programs/view.ts';

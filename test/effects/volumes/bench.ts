@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { StorageEvent } from '../../../effects/volumes/api.ts';
+import type { StorageEvent } from '../../../usecases/ports/volumes.ts';
 import { createVolumes, type Volumes, type VolumesOptions } from '../../../effects/volumes/volumes.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import { systemRandom } from '../../../runtime/random.ts';

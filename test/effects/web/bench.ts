@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { z } from 'zod';
-import type { FetchedPage, FetchRequest, Web, WebRules } from '../../../effects/web/api.ts';
+import type { FetchedPage, FetchRequest, Web, WebRules } from '../../../usecases/ports/web.ts';
 import { createWeb, type WebParts } from '../../../effects/web/web.ts';
 import { NodeWeb } from '../../../manifests/node/containers.ts';
 import { systemClock } from '../../../runtime/clock.ts';

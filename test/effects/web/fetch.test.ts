@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http';
 import { createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
-import type { FetchedPage, FetchRequest } from '../../../effects/web/api.ts';
+import type { FetchedPage, FetchRequest } from '../../../usecases/ports/web.ts';
 import { MarkdownConversions } from '../../../effects/web/markdown.ts';
 import type { WebParts } from '../../../effects/web/web.ts';
 import { SvcError } from '../../../runtime/errors.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { stringify } from 'yaml';
 import { z } from 'zod';
-import { WRITES_LABEL, writerName } from '../../../tools/management/execute/intents.ts';
+import { WRITES_LABEL, writerName } from '../../../usecases/intents.ts';
 import { NEEDS_PODMAN, TestPodman } from '../../support/podman.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { AGENT_AUTHOR, FORMATTER, IntentScene, WRITER } from './scene.ts';

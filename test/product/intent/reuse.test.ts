@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { stringify } from 'yaml';
-import { WRITES_LABEL, writerName } from '../../../tools/management/execute/intents.ts';
+import { WRITES_LABEL, writerName } from '../../../usecases/intents.ts';
 import { NEEDS_PODMAN, TestPodman } from '../../support/podman.ts';
 import { AGENT_AUTHOR, IntentScene, writes } from './scene.ts';
 

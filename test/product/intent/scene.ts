@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { removeTree } from '../../../effects/volumes/tree.ts';
-import { IntentStarted, IntentStatus } from '../../../tools/management/execute/request.ts';
+import { IntentStarted, IntentStatus } from '../../../usecases/intent-request.ts';
 import { BUSYBOX, type TestPodman } from '../../support/podman.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { type Ask, ProductNode, type ProductOptions } from '../product-node.ts';

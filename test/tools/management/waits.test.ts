@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { systemClock } from '../../../runtime/clock.ts';
 import { SvcError } from '../../../runtime/errors.ts';
-import type { EndWait } from '../../../tools/management/fields.ts';
-import type { EndWaits } from '../../../tools/management/ports.ts';
-import { createEndWaits } from '../../../tools/management/waits.ts';
+import type { EndWait } from '../../../usecases/fields.ts';
+import type { EndWaits } from '../../../usecases/management.ts';
+import { createEndWaits } from '../../../usecases/waits/end-waits.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 const TENANT = 'acme';

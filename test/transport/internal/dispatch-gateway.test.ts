@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { DispatchApi, GatewayAnswer } from '../../../actors/execution/dispatch-api.ts';
+import type { DispatchApi, GatewayAnswer } from '../../../usecases/dispatch-api.ts';
 import type { CallOptions } from '../../../runtime/client.ts';
 import { type ErrorCode, SvcError } from '../../../runtime/errors.ts';
 import {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { credentials } from '@grpc/grpc-js';
 import { pino } from 'pino';
-import type { DispatchApi, GatewayAnswer } from '../../../actors/execution/dispatch-api.ts';
+import type { DispatchApi, GatewayAnswer } from '../../../usecases/dispatch-api.ts';
 import { SvcRuntimeClient } from '../../../proto/gen/svc/runtime/v1/runtime.ts';
 import { type GenerateRequest, type GenerateResponse, InnerLoopClient } from '../../../proto/gen/svc/v1/inner_loop.ts';
 import { SvcError } from '../../../runtime/errors.ts';

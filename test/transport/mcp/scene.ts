@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { TOOL_SESSIONS, type ToolSessionDocument } from '../../../actors/tool-session/api.ts';
+import { TOOL_SESSIONS, type ToolSessionDocument } from '../../../usecases/tool-session-api.ts';
 import { toolSessionActor } from '../../../actors/tool-session/definition.ts';
-import { createToolSessionApi } from '../../../actors/tool-session/tool-sessions.ts';
+import { createToolSessionApi } from '../../../usecases/tool-sessions.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { systemRandom } from '../../../runtime/random.ts';
 import { FileBlobs } from '../../../runtime/sqlite/blobs.ts';

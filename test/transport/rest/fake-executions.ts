@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events';
-import type { ExecutionApi, ExecutionStatus, StartExecution, WaitReason } from '../../../actors/execution/api.ts';
+import type { ExecutionApi, ExecutionStatus, StartExecution, WaitReason } from '../../../usecases/executions.ts';
 import type { ActorEvent, CallOptions } from '../../../runtime/client.ts';
 import type { PageAsked } from '../../../runtime/documents/pages.ts';
 import { SvcError } from '../../../runtime/errors.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { ManagedConfig, NodePeer, NodePeerApi } from '../../../actors/node-peer/api.ts';
-import type { ClusterApi, ClusterStatus, LocalNode, MemberStatus, PushAnswer } from '../../../cluster/api.ts';
-import type { ChaosApi, Fault, FaultRequest } from '../../../cluster/chaos/api.ts';
+import type { ManagedConfig, NodePeer, NodePeerApi } from '../../../usecases/node-api.ts';
+import type { ClusterApi, ClusterStatus, LocalNode, MemberStatus, PushAnswer } from '../../../usecases/ports/cluster.ts';
+import type { ChaosApi, Fault, FaultRequest } from '../../../usecases/ports/faults.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 

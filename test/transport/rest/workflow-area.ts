@@ -1,6 +1,6 @@
-import { APPROVALS, type ApprovalDocument, createApprovalApi } from '../../../actors/approval/api.ts';
+import { APPROVALS, type ApprovalDocument, createApprovalApi } from '../../../usecases/approvals.ts';
 import { approvalActor } from '../../../actors/approval/definition.ts';
-import { createWorkflowApi } from '../../../actors/workflow/api.ts';
+import { createWorkflowApi } from '../../../usecases/workflow-runs.ts';
 import { workflowActor } from '../../../actors/workflow/definition.ts';
 import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../../../actors/workflow/view.ts';
 import { createWorkflowCatalog } from '../../../catalog/workflow-catalog.ts';

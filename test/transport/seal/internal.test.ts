@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
 import { pino } from 'pino';
-import type { DispatchApi } from '../../../actors/execution/api.ts';
+import type { DispatchApi } from '../../../usecases/executions.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { createExecutionTokens } from '../../../security/seal/agent-tokens.ts';
 import type { GrpcServer } from '../../../transport/grpc/endpoint.ts';

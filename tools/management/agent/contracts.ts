@@ -14,8 +14,8 @@ import {
   offset,
   page,
   time,
-} from '../fields.ts';
-import { changing, reading } from '../ports.ts';
+} from '../../../usecases/fields.ts';
+import { changing, reading } from '../../../usecases/management.ts';
 import { searchArguments, searchResult } from '../search-contract.ts';
 
 export const agentCreate = defineContract({

@@ -8,7 +8,7 @@ import type { Json, JsonObject } from '../../../runtime/json.ts';
 import type { Tool } from '../../tool.ts';
 import { schemaGet, schemaValidate } from '../contracts.ts';
 import { managed } from '../managed.ts';
-import type { LateManagement } from '../ports.ts';
+import type { LateManagement } from '../../../usecases/management.ts';
 
 const PARSERS = { agent: parseAgentManifest, workflow: parseWorkflowManifest } as const;
 

@@ -18,8 +18,8 @@ import {
   time,
   version,
   taskWait as wait,
-} from '../fields.ts';
-import { changing, reading, starting } from '../ports.ts';
+} from '../../../usecases/fields.ts';
+import { changing, reading, starting } from '../../../usecases/management.ts';
 
 /** As GET /v1/executions/{id} answers it (H21). */
 const taskStanding = {

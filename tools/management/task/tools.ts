@@ -1,9 +1,9 @@
 import { requireRole } from '../../../security/api.ts';
 import type { Tool } from '../../tool.ts';
 import { unless } from '../failure.ts';
-import { type AskedWait, endWait } from '../fields.ts';
+import { type AskedWait, endWait } from '../../../usecases/fields.ts';
 import { type ManagedCall, managed } from '../managed.ts';
-import { type LateManagement, readerOf } from '../ports.ts';
+import { type LateManagement, readerOf } from '../../../usecases/management.ts';
 import {
   agentWait,
   taskCancel,

@@ -11,8 +11,8 @@ import {
   TEXT_CHARS,
   tenantId,
   time,
-} from '../fields.ts';
-import { changing, reading } from '../ports.ts';
+} from '../../../usecases/fields.ts';
+import { changing, reading } from '../../../usecases/management.ts';
 import { searchArguments, searchResult } from '../search-contract.ts';
 
 const CODE_QUALITY_JUDGE = 'code-quality-judge';

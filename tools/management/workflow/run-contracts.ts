@@ -18,8 +18,8 @@ import {
   version,
   workflowWait as wait,
   workflowStatus,
-} from '../fields.ts';
-import { changing, reading, starting } from '../ports.ts';
+} from '../../../usecases/fields.ts';
+import { changing, reading, starting } from '../../../usecases/management.ts';
 
 const identified = { execution_id: z.string(), workflow_id: z.string() };
 const standing = { status: workflowStatus, current_state: z.string().nullable() };

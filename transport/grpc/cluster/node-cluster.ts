@@ -25,7 +25,7 @@ import {
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import { delegatedTenant, type NodeIdentity } from '../../../security/api.ts';
-import { startOnce } from '../../start-limits.ts';
+import { startOnce } from '../../../usecases/starts/start-execution.ts';
 import { single } from '../access.ts';
 import { traceOfCall, type UnaryCall } from '../call-context.ts';
 import { decoded, inBytes, type StreamInBytes, type UnaryInBytes, unary } from '../service.ts';

@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import type { Metadata } from '@grpc/grpc-js';
-import type { StartExecution } from '../../../actors/execution/api.ts';
-import type { Capabilities, NodeCommand, NodePeer, NodePeerStatus, NodeRole } from '../../../actors/node-peer/api.ts';
+import type { StartExecution } from '../../../usecases/executions.ts';
+import type { Capabilities, NodeCommand, NodePeer, NodePeerStatus, NodeRole } from '../../../usecases/node-api.ts';
 import { parseAgentManifest } from '../../../manifests/agent/parse.ts';
 import type { AgentManifest } from '../../../manifests/agent/schema.ts';
 import {

@@ -1,6 +1,6 @@
 import type { Metadata, Server } from '@grpc/grpc-js';
-import type { DispatchApi } from '../../../actors/execution/api.ts';
-import { answerGateway } from '../../../effects/agents/bootstrap/api.ts';
+import type { DispatchApi } from '../../../usecases/executions.ts';
+import { answerGateway } from '../../../usecases/gateway.ts';
 import { SvcRuntimeClient, SvcRuntimeService } from '../../../proto/gen/svc/runtime/v1/runtime.ts';
 import {
   GenerateRequest,

@@ -1,4 +1,4 @@
-import { type GatewayAnswer, type GatewayRequest, gatewayRequestOf } from '../../../effects/agents/bootstrap/api.ts';
+import { type GatewayAnswer, type GatewayRequest, gatewayRequestOf } from '../../../usecases/gateway.ts';
 import type { GenerateRequest, GenerateResponse, Message, ToolCall } from '../../../proto/gen/svc/v1/inner_loop.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';

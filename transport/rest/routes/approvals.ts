@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ApprovalApi } from '../../../actors/approval/api.ts';
+import type { ApprovalApi } from '../../../usecases/approvals.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf } from '../request-context.ts';
 import { CallerHeaders, nextPageField, pageAsked, pageFields, RequestIdParams } from '../schemas/fields.ts';

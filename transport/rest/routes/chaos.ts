@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type ChaosApi, FAULT_KINDS, MAX_FREEZE_MS } from '../../../cluster/chaos/api.ts';
+import { type ChaosApi, FAULT_KINDS, MAX_FREEZE_MS } from '../../../usecases/ports/faults.ts';
 import { addressOf, parseAddress } from '../../../runtime/address.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { RestApp, RestParts } from '../parts.ts';

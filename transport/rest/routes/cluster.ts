@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Capabilities, NodePeer, NodePeerApi, NodePeerStatus, NodeRole } from '../../../actors/node-peer/api.ts';
-import type { ClusterApi, MemberStatus } from '../../../cluster/api.ts';
+import type { Capabilities, NodePeer, NodePeerApi, NodePeerStatus, NodeRole } from '../../../usecases/node-api.ts';
+import type { ClusterApi, MemberStatus } from '../../../usecases/ports/cluster.ts';
 import { parseManagedConfig } from '../../../manifests/node/managed.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { RestApp, RestParts } from '../parts.ts';

@@ -6,10 +6,10 @@ import {
   IntentStatus,
   intentRequest,
   promptRequest,
-} from '../../../tools/management/execute/request.ts';
-import { started } from '../../../tools/management/fields.ts';
-import type { IntentApi, Starter } from '../../../tools/management/ports.ts';
-import { IdempotencyKey, type StartKey, type StartKeys, startIdFor } from '../../idempotency.ts';
+} from '../../../usecases/intent-request.ts';
+import { started } from '../../../usecases/fields.ts';
+import type { IntentApi, Starter } from '../../../usecases/management.ts';
+import { IdempotencyKey, type StartKey, type StartKeys, startIdFor } from '../../../usecases/starts/start-keys.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf } from '../request-context.ts';
 import { CallerHeaders, ExecutionId } from '../schemas/fields.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { ExecutionApi } from '../../../actors/execution/api.ts';
+import type { ExecutionApi } from '../../../usecases/executions.ts';
 import type { Identity } from '../../../runtime/identity.ts';
-import { IdempotencyKey } from '../../idempotency.ts';
-import { startExecution } from '../../start-limits.ts';
+import { IdempotencyKey } from '../../../usecases/starts/start-keys.ts';
+import { startExecution } from '../../../usecases/starts/start-execution.ts';
 import {
   afterOf,
   type EventSource,

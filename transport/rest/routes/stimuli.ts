@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { StimulusApi } from '../../../actors/stimulus/api.ts';
+import type { StimulusApi } from '../../../usecases/stimulus-api.ts';
 import type { StimulusRoutes } from '../../../catalog/api.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf, hasBegun } from '../request-context.ts';

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
-import type { VolumeApi, VolumeFiles } from '../../../effects/volumes/api.ts';
+import type { VolumeApi, VolumeFiles } from '../../../usecases/ports/volumes.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf } from '../request-context.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { AuditExport } from '../../../manifests/audit/record.ts';
-import { TOOL_NAME_CHARS } from '../../caller-tools/call.ts';
+import { TOOL_NAME_CHARS } from '../../../usecases/caller-tools.ts';
 import { flagField } from './catalog.ts';
 import { AGENT_ID_TEXT, EXECUTION_ID_TEXT, nextPageField, pageFields } from './fields.ts';
 import { type ProblemStatuses, problemSchemas } from './problems.ts';

@@ -10,7 +10,7 @@ import {
   programTimeoutMs,
   WRITES_LABEL,
   writerName,
-} from '../../../../tools/management/execute/intents.ts';
+} from '../../../../usecases/intents.ts';
 
 const settings = NodePipeline.parse({ tier_timeouts: { enterprise: 900 } });
 const caller = (kind: Identity['kind'], tier: Identity['tier']): Identity => ({

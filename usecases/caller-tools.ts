@@ -1,0 +1,124 @@
+import type { InvokeAnswer, ToolSessionApi } from './tool-session-api.ts';
+import { canonicalHash } from '../manifests/audit/record.ts';
+import type { ToolOutcome } from '../manifests/tool/call.ts';
+import type { ToolGrant } from '../manifests/tool/scope.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { SvcError } from '../runtime/errors.ts';
+import type { Identity } from '../runtime/identity.ts';
+import type { JsonObject } from '../runtime/json.ts';
+import type { Random } from '../runtime/random.ts';
+import type { ToolGranter } from './ports/tool-granter.ts';
+import { startsRun } from '../tools/management/contracts.ts';
+import { needsExecution } from '../tools/tool-granter.ts';
+import type { Admission } from './starts/admission.ts';
+
+export interface Caller {
+  readonly identity: Identity;
+  /** W3C trace id of the request. */
+  readonly trace: string;
+  /** Aborted when the client is gone; the call itself goes on. */
+  readonly signal: AbortSignal;
+}
+
+interface CallerCall {
+  /** Which way in it came. */
+  readonly source: 'mcp' | 'rest';
+  readonly tool: string;
+  readonly arguments: unknown;
+  /** Id of the call in its session: `n:1`, `s:abc`. */
+  readonly call: string;
+}
+
+export interface CallerAnswer {
+  readonly answer: InvokeAnswer;
+  /** Whether the tool is one of those the caller may use, by its own name. */
+  readonly isOffered: boolean;
+}
+
+export const TOOL_NAME_CHARS = 200;
+
+/**
+ * One call in a tool session of its own, so that each is decided, recorded and chained as every other one. Throws what the
+ * granter and sessions throw, `overloaded` for a tool that starts a run, `deadline_exceeded` when its time is over, and what `caller.signal` was aborted with.
+ */
+export async function callTool(parts: CallerToolParts, caller: Caller, call: CallerCall): Promise<CallerAnswer> {
+  const { identity, trace } = caller;
+  const { tool, arguments: given } = call;
+  const begun = startsRun(tool) ? parts.admission?.enter() : undefined;
+  const late = new AbortController();
+  const timeoutMs = parts.callTimeoutMs ?? CALL_TIMEOUT_MS;
+  const cancelTimer = parts.clock.after(timeoutMs, () =>
+    late.abort(new SvcError('deadline_exceeded', `no result within ${timeoutMs} ms; the tool goes on`)),
+  );
+  const options = { identity, trace, signal: AbortSignal.any([caller.signal, late.signal]) };
+  try {
+    const grant = await callerGrant(parts, identity);
+    const sessionId = parts.random.uuid();
+    const session = {
+      ...{ session_id: sessionId, source: call.source, subject: subjectOf(identity, sessionId) },
+      ...{ grant: grantFor(grant, tool), public_key: null, expires_at: null },
+    };
+    await parts.sessions.open(identity.tenant, session, options);
+    const payloadHash = canonicalHash({ tool, arguments: given });
+    const made = { call: call.call, tool, arguments: given, envelopeHash: null, payloadHash, last: true };
+    const answer = await parts.sessions.invoke(identity.tenant, sessionId, made, options);
+    return { answer, isOffered: grant.tools.some((offer) => offer.name === tool) };
+  } finally {
+    cancelTimer();
+    begun?.();
+  }
+}
+
+/**
+ * What the one call needs: a grant may hold a thousand schemas, and a session's state is written with each turn. Another
+ * name of a tool is known by policy alone, so that one has them all.
+ */
+function grantFor(grant: ToolGrant, tool: string): ToolGrant {
+  const called = grant.tools.filter(({ name }) => name === tool);
+  return called.length === 0 ? grant : { ...grant, tools: called };
+}
+
+/** Without an execution: no mounts, and nothing that runs where an agent runs. */
+const subjectOf = ({ kind, subject, roles, tier, tenants }: Identity, sessionId: string) => ({
+  execution_id: null,
+  agent_id: null,
+  session_id: sessionId,
+  principal: { kind, subject, roles, tier, ...(tenants === undefined ? {} : { tenants }) },
+  mounts: [],
+  isolation: 'process' as const,
+});
+
+/** What a caller may use: the granter's grant without what needs an execution, whatever the granter put into it. */
+export async function callerGrant(
+  { granter }: Pick<CallerToolParts, 'granter'>,
+  identity: Identity,
+): Promise<ToolGrant> {
+  const grant = await granter.callerGrant(identity);
+  return { ...grant, tools: grant.tools.filter((offer) => !needsExecution(offer)) };
+}
+
+/** What calls of tools by callers are translated into. */
+export interface CallerToolParts {
+  readonly granter: Pick<ToolGranter, 'callerGrant'>;
+  readonly sessions: Pick<ToolSessionApi, 'open' | 'invoke'>;
+  /** Without it no call that starts a run is refused for its amount. */
+  readonly admission?: Pick<Admission, 'enter'>;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Longest wait for a call's result. Default 640,000: longer than any tool. */
+  readonly callTimeoutMs?: number;
+}
+
+const CALL_TIMEOUT_MS = 640_000;
+
+/** An MCP tool result: texts, the object where there is one, and of a tool that failed its error. */
+interface CallerResult {
+  readonly content: ToolOutcome['content'];
+  readonly structuredContent?: JsonObject;
+  readonly isError: boolean;
+}
+
+export function resultOf({ content, structured, is_error, error }: ToolOutcome): CallerResult {
+  const told = structured ?? (error === undefined ? undefined : { error });
+  return { content, ...(told === undefined ? {} : { structuredContent: told }), isError: is_error };
+}

@@ -1,0 +1,191 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { z } from 'zod';
+import { STORED_ABOVE_BYTES, type ToolOutcome } from '../manifests/tool/call.ts';
+import {
+  COMMAND_TAIL_CHARS,
+  type CommandFailure,
+  commandNotFound,
+  commandTooLong,
+  commandTooMuch,
+  storedContent,
+  textContent,
+} from '../manifests/tool/contract.ts';
+import { type Address, addressOf, tenantOf } from '../runtime/address.ts';
+import type { Blobs } from '../runtime/blobs.ts';
+import type { ActorClient, ActorSnapshot, CallOptions } from '../runtime/client.ts';
+import { isErrorCode, SvcError } from '../runtime/errors.ts';
+import type { Json, JsonObject } from '../runtime/json.ts';
+import type { DispatchApi, DispatchResult, GatewayAnswer } from './dispatch-api.ts';
+import type { DispatchEnded } from '../actors/execution/messages.ts';
+import { ExecutionState } from '../actors/execution/state.ts';
+import { type AllowedCall, LOOP, type Loop, type LoopCall } from '../actors/execution/inner-loop/state.ts';
+
+const Reply = z.object({ iteration: z.number().int() });
+
+type DispatchClient = Pick<ActorClient, 'ask' | 'read'>;
+
+/**
+ * How long to wait before the state is looked at again: a round takes some milliseconds, or a model's time. The pauses
+ * grow with the time that has passed, so that a look too late adds a twentieth to it.
+ */
+const FIRST_PAUSE_MS = 5;
+
+const LONGEST_PAUSE_MS = 1_000;
+
+const PAUSE_PART = 1 / 20;
+
+/** The dispatch gateway's calls over messages and committed states: what is answered is what is durable. */
+export function createDispatchApi({
+  client,
+  blobs,
+}: {
+  readonly client: DispatchClient;
+  readonly blobs: Pick<Blobs, 'put'>;
+}): DispatchApi {
+  async function call(address: Address, type: string, payload: Json, options: CallOptions): Promise<GatewayAnswer> {
+    const { iteration } = Reply.parse(await client.ask(address, type, payload, options));
+    return awaitAnswer(client, address, iteration, options.signal);
+  }
+  return {
+    generate(tenant, executionId, request, options = {}) {
+      const messages = [...request.messages];
+      return call(addressOf('execution', tenant, executionId), 'Generate', { ...request, messages }, options);
+    },
+    async dispatchResult(tenant, executionId, result, options = {}) {
+      const address = addressOf('execution', tenant, executionId);
+      return call(address, 'DispatchEnded', await withoutBulk(blobs, address, result), options);
+    },
+  };
+}
+
+async function awaitAnswer(
+  client: DispatchClient,
+  address: Address,
+  iteration: number,
+  signal: AbortSignal | undefined,
+): Promise<GatewayAnswer> {
+  let known: ActorSnapshot | null = null;
+  for (let waitedMs = 0; ; ) {
+    const snapshot: ActorSnapshot | null = await client.read(address, known);
+    // What has not changed is not looked through again.
+    const answer = known !== null && snapshot === known ? null : answerOf(snapshot, iteration);
+    if (answer !== null) return answer;
+    known = snapshot;
+    const pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(FIRST_PAUSE_MS, waitedMs * PAUSE_PART));
+    waitedMs += pauseMs;
+    try {
+      await pause(pauseMs, undefined, signal === undefined ? {} : { signal });
+    } catch (cause) {
+      throw new SvcError('cancelled', 'the caller stopped waiting; the same call again goes on', { cause });
+    }
+  }
+}
+
+/** Null: the loop goes on. Throws what ended it. */
+function answerOf(snapshot: ActorSnapshot | null, iteration: number): GatewayAnswer | null {
+  const state = snapshot === null ? null : ExecutionState.parse(snapshot.state);
+  if (state === null || state.status === 'pending') throw new SvcError('not_found', 'execution not found');
+  if (state.status !== 'running') {
+    throw new SvcError(
+      'failed_precondition',
+      `the execution is ${state.status}: ${state.last_error ?? 'it has ended'}`,
+    );
+  }
+  const { loop } = state.current;
+  if (state.iteration_count !== iteration || loop === undefined) {
+    const text = `iteration ${iteration} is over: ${state.last_error ?? `iteration ${state.iteration_count} runs`}`;
+    throw new SvcError('failed_precondition', text);
+  }
+  if (loop.phase === 'failed') throw failureOf(loop);
+  if (loop.phase === 'final') return finalOf(loop);
+  const open = loop.calls.find(({ status }) => status === 'dispatched');
+  return open === undefined ? null : dispatchOf(open);
+}
+
+function failureOf({ failure }: Loop): SvcError {
+  const { code, message } = failure ?? { code: 'internal', message: 'the loop failed' };
+  if (isErrorCode(code)) return new SvcError(code, message);
+  return new SvcError('failed_precondition', `${code}: ${message}`);
+}
+
+function finalOf({ messages, executed }: Loop): GatewayAnswer {
+  const content = messages.at(-1)?.content;
+  const conversation: readonly JsonObject[] = messages;
+  return {
+    type: 'final',
+    content: typeof content === 'string' ? content : '',
+    tool_calls_executed: executed,
+    conversation,
+  };
+}
+
+/**
+ * A result as the message DispatchEnded carries it: a large one is stored aside whole, as those of tools in the node are. The
+ * same result again has the same reference.
+ */
+async function withoutBulk(blobs: Pick<Blobs, 'put'>, address: Address, result: DispatchResult): Promise<JsonObject> {
+  const { stdout, stderr, exit_code } = result;
+  const structured = { stdout, stderr, exit_code };
+  const text = JSON.stringify(structured);
+  const whole = Buffer.from(JSON.stringify({ content: textContent(text), structured }));
+  if (whole.length <= STORED_ABOVE_BYTES) return { ...result };
+  const ends = { stdout: stdout.slice(-COMMAND_TAIL_CHARS), stderr: stderr.slice(-COMMAND_TAIL_CHARS) };
+  // Of one that broke a ceiling only its end is told.
+  if (result.truncated) return { ...result, ...ends };
+  const ref = await blobs.put(tenantOf(address), whole, address);
+  return { ...result, ...ends, stored: { ref, bytes: whole.length, head: text.slice(0, STORED_ABOVE_BYTES) } };
+}
+
+type Dispatch = Extract<GatewayAnswer, { readonly type: 'dispatch' }>;
+
+const ceilings = (allowed: AllowedCall | null) => ({
+  timeout_secs: allowed?.limits.command?.timeout_secs ?? LOOP.dispatchSecs,
+  max_output_bytes: allowed?.limits.command?.max_output_bytes ?? LOOP.dispatchOutputBytes,
+});
+
+function dispatchedCommand(allowed: AllowedCall | null) {
+  const { command, args } = allowed?.arguments ?? {};
+  return {
+    command: typeof command === 'string' ? command : '',
+    args: Array.isArray(args) ? args.filter((arg) => typeof arg === 'string') : [],
+  };
+}
+
+/** A call that the agent's own bootstrap is to run (W28; `action` is always `exec`). */
+function dispatchOf({ dispatch_id = '', allowed }: LoopCall): Dispatch {
+  return {
+    type: 'dispatch',
+    dispatch_id,
+    action: 'exec',
+    ...dispatchedCommand(allowed),
+    cwd: '/workspace',
+    env_additions: {},
+    ...ceilings(allowed),
+  };
+}
+
+/** As `cmd.run` answers where the node runs it: an exit code is a result, a broken ceiling is an error (W44). */
+export function commandOutcome(allowed: AllowedCall | null, end: DispatchEnded): ToolOutcome {
+  const { exit_code, duration_ms, stdout, stderr, stored } = end;
+  const failure = dispatchFailureOf(allowed, end);
+  if (failure !== null) {
+    const { code, message } = failure;
+    const content = textContent(`${code}: ${message}`);
+    return { content, is_error: true, error: { code, class: 'recoverable', message }, duration_ms };
+  }
+  if (stored !== undefined) {
+    const { head, ...kept } = stored;
+    return { content: storedContent(head), stored: kept, is_error: false, duration_ms };
+  }
+  const structured = { stdout, stderr, exit_code };
+  return { content: textContent(JSON.stringify(structured)), structured, is_error: false, duration_ms };
+}
+
+function dispatchFailureOf(allowed: AllowedCall | null, end: DispatchEnded): CommandFailure | null {
+  const { exit_code, duration_ms, stderr } = end;
+  const { timeout_secs, max_output_bytes } = ceilings(allowed);
+  const { command } = dispatchedCommand(allowed);
+  if (exit_code === -1 && duration_ms >= timeout_secs * 1_000) return commandTooLong(timeout_secs, end);
+  if (end.truncated) return commandTooMuch(max_output_bytes, end);
+  return exit_code === 127 && stderr === `command_not_found:${command}` ? commandNotFound(command) : null;
+}

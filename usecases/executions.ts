@@ -1,0 +1,254 @@
+import { type Address, addressOf } from '../runtime/address.ts';
+import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../runtime/client.ts';
+import { type Clock, systemClock } from '../runtime/clock.ts';
+import { type Page, type PageAsked, pageOf } from '../runtime/documents/pages.ts';
+import type { Collection, Condition } from '../runtime/documents.ts';
+import { SvcError } from '../runtime/errors.ts';
+import { mayStop, seenPart, sees, tenantOfViewer, type Viewer } from '../runtime/identity.ts';
+import type { WaitLookups, WaitReason } from './waits/wait-reason.ts';
+import { type ExecutionLogEvent, executionLogEvents } from '../actors/execution/events.ts';
+import { type StartExecution, startPayload } from '../actors/execution/messages.ts';
+import { fitToNode, type NodeOffer } from '../actors/execution/plan-execution.ts';
+import { type EndedExecution, ExecutionState, type RunningExecution } from '../actors/execution/state.ts';
+import { EXECUTIONS, type ExecutionDocument, type ExecutionStatus, listed, statusOf, tombstone } from '../actors/execution/view.ts';
+import { aboutToStart, executionWait, waitingDocument, waitingFor } from './waits/execution-wait.ts';
+
+export type { AttestApi, DispatchApi, DispatchResult, GatewayAnswer, GenerateRequest } from './dispatch-api.ts';
+export type { ExecutionStatus, StartExecution, WaitReason };
+export { EXECUTIONS, type ExecutionDocument, type ExecutionLogEvent, executionLogEvents };
+
+/** What is under an id: `removed` was there and was deleted. */
+export type Presence = 'there' | 'removed' | 'unknown';
+
+/** The area's public surface: what transports, CLI views and tools call. Implemented over ActorClient. */
+export interface ExecutionApi {
+  /**
+   * Resolves when the execution is durably started, or, where no node may serve it yet, when its start is durable:
+   * `waiting_for` says for what.
+   */
+  start(
+    request: StartExecution,
+    options?: CallOptions,
+  ): Promise<{ readonly execution_id: string; readonly waiting_for?: WaitReason }>;
+  /** With what it waits for. Throws `not_found`, as all here, for what the viewer does not see too. */
+  status(viewer: Viewer, executionId: string): Promise<ExecutionStatus>;
+  /** Whether anything is under this id of a tenant, seen by a caller or not. */
+  presence(tenant: string, executionId: string): Promise<Presence>;
+  /** Whether it has ended: what those ask that wait for it. Throws `not_found`. */
+  hasEnded(viewer: Viewer, executionId: string): Promise<boolean>;
+  /** Events behind `after` as recorded; payloads are the wire objects of events.ts. */
+  events(viewer: Viewer, executionId: string, after: number, limit: number): Promise<ActorEvent[]>;
+  follow(
+    viewer: Viewer,
+    executionId: string,
+    after: number,
+    options: { readonly signal: AbortSignal; readonly heartbeatMs: number },
+  ): AsyncIterable<ActorEvent | null>;
+  /** Resolves when the cancel is committed; cancelling an ended execution throws `failed_precondition`. */
+  cancel(viewer: Viewer, executionId: string, options?: CallOptions): Promise<void>;
+  /** Newest first. */
+  list(
+    viewer: Viewer,
+    filter: PageAsked & { readonly agentId?: string; readonly status?: string },
+  ): Promise<Page<ExecutionStatus>>;
+  /** Executions of an agent that have ended, last ended first, and how many there are; the list's delay. */
+  ended(
+    viewer: Viewer,
+    agentId: string,
+    page: { readonly limit: number; readonly skip: number },
+  ): Promise<{ readonly executions: ExecutionStatus[]; readonly total: number }>;
+  /** Log of one execution (`svc.task.logs`, W36), oldest first; `limit` is capped at 200. Throws `not_found`. */
+  logs(
+    viewer: Viewer,
+    executionId: string,
+    page: { readonly limit: number; readonly offset: number },
+  ): Promise<{ status: ExecutionStatus['status']; events: ExecutionLogEvent[]; total: number }>;
+  /** Removes an ended execution; throws `failed_precondition` while it runs. */
+  remove(viewer: Viewer, executionId: string): Promise<void>;
+}
+
+export type ExecutionClient = Pick<ActorClient, 'ask' | 'tell' | 'read' | 'events' | 'follow' | 'place' | 'isServed'>;
+
+const MAX_LOG_EVENTS = 200;
+const NEWEST_FIRST = [
+  ['started_at', 'desc'],
+  ['id', 'desc'],
+] as const;
+
+/** What a caller may see: started, and not removed. */
+interface Visible {
+  readonly address: Address;
+  readonly snapshot: ActorSnapshot;
+  readonly state: RunningExecution | EndedExecution;
+}
+
+/** Accepted, and not handled by its actor yet. */
+interface Waiting {
+  readonly address: Address;
+  readonly document: ExecutionDocument;
+}
+
+/** The area's api over messages, committed states and the collection `EXECUTIONS`. */
+export function createExecutionApi(parts: {
+  readonly client: ExecutionClient;
+  readonly executions: Collection<ExecutionDocument>;
+  /** The kernel's removal of ended actors; without it a removed one is kept, unseen. */
+  readonly removals?: {
+    ask(address: Address, since: number): Promise<void>;
+    finish(address: Address): Promise<boolean>;
+  };
+  /** Default: `inherit` means `process`. */
+  readonly node?: () => NodeOffer;
+  readonly clock?: Clock;
+  /** For `waiting_for` of running ones. */
+  readonly waits?: Omit<WaitLookups, 'client'>;
+}): ExecutionApi {
+  const { client, executions, removals, node = () => ({ isolation: 'inherit' }), clock = systemClock, waits } = parts;
+
+  async function find(viewer: Viewer, executionId: string, may = sees): Promise<Visible | Waiting> {
+    const tenant = tenantOfViewer(viewer);
+    const address = addressOf('execution', tenant, executionId);
+    const snapshot = await client.read(address);
+    const state = snapshot === null ? null : ExecutionState.parse(snapshot.state);
+    if (snapshot === null || state === null || state.status === 'pending') {
+      const document = await executions.get(tenant, executionId);
+      if (document?.status !== 'pending' || !may(viewer, document.owner)) throw notFound();
+      return { address, document };
+    }
+    if (!may(viewer, state.owner)) throw notFound();
+    const removed = state.status !== 'running' && (await executions.get(tenant, executionId))?.removed === true;
+    if (removed) throw notFound();
+    return { address, snapshot, state };
+  }
+
+  return {
+    async start(request, options) {
+      const address = addressOf('execution', request.identity.tenant, request.executionId);
+      const manifest = fitToNode(request, node());
+      const tags = manifest.spec.execution.target_tags;
+      const payload = startPayload({ ...request, manifest });
+      const call = { ...options, identity: request.identity };
+      const started = { execution_id: request.executionId };
+      const { served } = await client.place(address, { tags, ...(request.here === true ? { here: true } : {}) });
+      if (served) {
+        await client.ask(address, 'Start', payload, call);
+        return started;
+      }
+      // Nobody would answer: it is enough that it cannot be lost, and that it can be seen.
+      const document = waitingDocument(request, tags, new Date(clock.now()).toISOString());
+      await client.tell(address, 'Start', payload, { ...call, messageId: request.executionId });
+      await executions.put(document);
+      const waiting = await waitingFor(client, document);
+      return { ...started, ...(waiting === undefined ? {} : { waiting_for: waiting }) };
+    },
+
+    async status(viewer, executionId) {
+      const found = await find(viewer, executionId);
+      if ('document' in found) {
+        const waiting_for = (await waitingFor(client, found.document)) ?? aboutToStart;
+        return listed(found.document, waiting_for);
+      }
+      const { address, state, snapshot } = found;
+      const status = statusOf(state, snapshot);
+      if (state.status !== 'running') return status;
+      return { ...status, waiting_for: await executionWait({ ...waits, client }, state, snapshot, address) };
+    },
+
+    async presence(tenant, executionId) {
+      try {
+        await find(tenant, executionId);
+        return 'there';
+      } catch (thrown) {
+        if (!(thrown instanceof SvcError) || thrown.code !== 'not_found') throw thrown;
+        return (await executions.get(tenant, executionId))?.removed === true ? 'removed' : 'unknown';
+      }
+    },
+
+    async hasEnded(viewer, executionId) {
+      const found = await find(viewer, executionId);
+      return !('document' in found) && found.state.status !== 'running';
+    },
+
+    async events(viewer, executionId, after, limit) {
+      const { address } = await find(viewer, executionId);
+      return client.events(address, after, limit);
+    },
+
+    async *follow(viewer, executionId, after, options) {
+      const { address } = await find(viewer, executionId);
+      yield* client.follow(address, after, options);
+    },
+
+    async logs(viewer, executionId, page) {
+      const found = await find(viewer, executionId);
+      if ('document' in found) return { status: 'pending', events: [], total: 0 };
+      const { address, snapshot, state } = found;
+      const limit = Math.min(Math.max(1, page.limit), MAX_LOG_EVENTS);
+      const events = await client.events(address, Math.max(0, page.offset), limit);
+      return { status: state.status, events: executionLogEvents(events), total: snapshot.lastEvent };
+    },
+
+    async cancel(viewer, executionId, options) {
+      const found = await find(viewer, executionId, mayStop);
+      const { address } = found;
+      // It is cancelled as soon as some node serves it, before it does anything.
+      if ('document' in found) return client.tell(address, 'Cancel', {}, options);
+      const { state } = found;
+      if (state.status !== 'running') throw endedAlready(state.status);
+      try {
+        await client.ask(address, 'Cancel', {}, options);
+      } catch (thrown) {
+        // It ended and was archived between the two calls.
+        if (thrown instanceof SvcError && thrown.code === 'not_found') {
+          const { status } = await this.status(viewer, executionId);
+          throw endedAlready(status);
+        }
+        throw thrown;
+      }
+    },
+
+    async list(viewer, filter) {
+      const tenant = tenantOfViewer(viewer);
+      const where: Record<string, Condition> = { removed: false, ...seenPart(viewer) };
+      if (filter.agentId !== undefined) where.agent_id = filter.agentId;
+      if (filter.status !== undefined) where.status = filter.status;
+      const { items, ...next } = await pageOf(executions, 'executions', { tenant, where, sort: NEWEST_FIRST }, filter);
+      return {
+        items: await Promise.all(items.map(async (one) => listed(one, await waitingFor(client, one)))),
+        ...next,
+      };
+    },
+
+    async ended(viewer, agentId, page) {
+      const tenant = tenantOfViewer(viewer);
+      const where = { removed: false, ...seenPart(viewer), agent_id: agentId, ended_at: { gt: '' } };
+      const [found, total] = await Promise.all([
+        executions.find({
+          ...{ tenant, where, ...page },
+          sort: [
+            ['ended_at', 'desc'],
+            ['id', 'desc'],
+          ],
+        }),
+        executions.count({ tenant, where }),
+      ]);
+      return { executions: found.map((one) => listed(one)), total };
+    },
+
+    async remove(viewer, executionId) {
+      const found = await find(viewer, executionId);
+      if ('document' in found || found.state.status === 'running') {
+        throw new SvcError('failed_precondition', 'the execution has not ended: cancel it first');
+      }
+      const { address, state, snapshot } = found;
+      // First what makes it durable, whether or not the run is archived by now; then what hides it from every reader.
+      await removals?.ask(address, Date.parse(state.started_at));
+      await executions.put(tombstone(tenantOfViewer(viewer), executionId, statusOf(state, snapshot)));
+      await removals?.finish(address);
+    },
+  };
+}
+
+const notFound = (): SvcError => new SvcError('not_found', 'execution not found');
+const endedAlready = (status: string): SvcError =>
+  new SvcError('failed_precondition', `the execution is ${status} already`);

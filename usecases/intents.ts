@@ -1,0 +1,178 @@
+import { createHash } from 'node:crypto';
+import { pipelineResult, type WorkflowApi, type WorkflowExecution } from './workflow-runs.ts';
+import type { AgentCatalog, CatalogReader, CatalogSearch } from '../catalog/api.ts';
+import { INTENT_PIPELINE_ID } from '../catalog/built-in/api.ts';
+import type { VolumeApi } from './ports/volumes.ts';
+import type { NodePipeline } from '../manifests/node/models.ts';
+import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
+import { SvcError } from '../runtime/errors.ts';
+import type { Identity } from '../runtime/identity.ts';
+import { unless } from '../tools/management/failure.ts';
+import { type IntentApi, readerOf, type Starts } from './management.ts';
+import type { IntentRequest, IntentStatus } from './intent-request.ts';
+
+interface IntentParts {
+  readonly agents: Pick<AgentCatalog, 'lookup' | 'hasRoom'>;
+  readonly search: CatalogSearch;
+  readonly starts: Pick<Starts, 'workflow'>;
+  readonly runs: Pick<WorkflowApi, 'get'>;
+  readonly volumes: Pick<VolumeApi, 'get'>;
+  readonly settings: NodePipeline;
+}
+
+export function createIntents({ agents, search, starts, runs, volumes, settings }: IntentParts): IntentApi {
+  return {
+    async start(request, starter) {
+      const { identity } = starter;
+      const { intent, inputs = {}, language, volume_id } = request;
+      if (volume_id !== undefined) await checkVolume(volumes, identity, volume_id);
+      const minScore = settings.reuse_min_score;
+      const found = await fittingAgent({ agents, search, minScore }, readerOf(identity), request);
+      const makesOne = settings.generate && found === null && (await agents.hasRoom(identity));
+      const timeoutMs = programTimeoutMs(settings, identity, request);
+      const image = settings.images[language];
+      const { execution_id } = await starts.workflow(
+        {
+          workflow: INTENT_PIPELINE_ID,
+          intent,
+          input: {
+            ...{ language, inputs, agent: found?.id ?? '' },
+            new_agent: makesOne ? writerName(request) : '',
+          },
+          pipeline: {
+            language,
+            workspace_volume_id: volume_id ?? null,
+            ...(found?.score === undefined ? {} : { agent_similarity_score: found.score }),
+          },
+          adapt: (manifest) => pipelineFor(manifest, { image, timeoutMs, volumeId: volume_id }),
+        },
+        starter,
+      );
+      return {
+        pipeline_execution_id: execution_id,
+        status: 'started',
+        stream_url: `/v1/workflows/executions/${execution_id}/logs/stream`,
+      };
+    },
+
+    async status(viewer, id) {
+      const run = await runs.get(viewer, id);
+      if (run.workflow_id !== INTENT_PIPELINE_ID) throw new SvcError('not_found', 'pipeline execution not found');
+      return statusOf(run);
+    },
+  };
+}
+
+/** A volume of the caller's tenant that outlives the run; not for the free tier (W40). */
+async function checkVolume(volumes: Pick<VolumeApi, 'get'>, identity: Identity, id: string): Promise<void> {
+  const field = 'volume_id';
+  if (tierOf(identity) === 'free')
+    throw new SvcError('forbidden', 'volume_id: volumes are for tier pro and above', { field });
+  const { storage_class } = await volumes.get(identity, id);
+  if (storage_class === 'persistent') return;
+  throw new SvcError('failed_precondition', 'volume_id: expected a persistent volume', { field });
+}
+
+/** As svc.execute.status shows it (W40): a cancelled run failed, and one that waits runs. */
+function statusOf(run: WorkflowExecution): IntentStatus {
+  const { status, reason, error, current_state, output, started_at, ended_at } = run;
+  if (ended_at === null) return { status: 'running' };
+  if (status !== 'completed') {
+    const said = [reason ?? status, error].filter((text) => text !== null).join(': ');
+    return { status: 'failed', reason: said, failed_at_state: current_state };
+  }
+  return {
+    status: 'completed',
+    duration_ms: Date.parse(ended_at) - Date.parse(started_at),
+    ...pipelineResult(output),
+  };
+}
+
+/** The state that runs the program. */
+const PROGRAM = 'EXECUTE_CODE';
+
+/** Name of the caller's volume among those of the run. */
+const VOLUME = 'data';
+
+/** An image may have to be pulled before the container's own time begins. */
+const START_MS = 10 * 60_000;
+
+/** Kinds of callers that no tier binds (H27). */
+const UNBOUND: readonly Identity['kind'][] = ['local', 'operator', 'service_account'];
+
+const tierOf = ({ kind, tier }: Identity): Identity['tier'] => (UNBOUND.includes(kind) ? 'enterprise' : tier);
+
+/** How long the program may run: what was asked for, at most what the tier allows. Milliseconds. */
+export function programTimeoutMs(
+  settings: NodePipeline,
+  identity: Identity,
+  { timeout_seconds }: IntentRequest,
+): number {
+  const cap = settings.tier_timeouts[tierOf(identity)];
+  return Math.min(timeout_seconds ?? cap, cap) * 1_000;
+}
+
+/** The pipeline for one call: image, time and volume of its containers are not for templates, which a caller could fill. */
+export function pipelineFor(
+  { spec, ...manifest }: WorkflowManifest,
+  call: { readonly image: string; readonly timeoutMs: number; readonly volumeId?: string | undefined },
+): WorkflowManifest {
+  const { image, timeoutMs, volumeId } = call;
+  const states = Object.fromEntries(
+    Object.entries(spec.states).map(([name, state]) => {
+      if (state.kind !== 'ContainerRun') return [name, state];
+      if (name !== PROGRAM) return [name, { ...state, image }];
+      const resources = { ...state.resources, timeout_ms: timeoutMs };
+      const volumes = volumeId === undefined ? [] : [{ name: VOLUME, mount_path: '/workspace', read_only: true }];
+      return [name, { ...state, image, resources, volumes, timeout_ms: timeoutMs + START_MS }];
+    }),
+  );
+  const given = { name: VOLUME, storage_class: 'persistent' as const, volume_id: volumeId };
+  const shared_volumes = volumeId === undefined ? [] : [given];
+  return { ...manifest, spec: { ...spec, states, storage: { ...spec.storage, shared_volumes } } };
+}
+
+/** Label of agents that write programs of the language it names for one kind of goal: these alone are taken again. */
+export const WRITES_LABEL = 'svc.dev/writes';
+
+const SLUG_CHARS = 45;
+
+const HASH_CHARS = 8;
+
+/** Name of the agent that is made for a goal: the same goal finds it again, however the search words it. */
+export function writerName({ intent, language }: Pick<IntentRequest, 'intent' | 'language'>): string {
+  const words = intent.trim().toLowerCase();
+  const slug = words
+    .normalize('NFKD')
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, SLUG_CHARS)
+    .replace(/^-+|-+$/g, '');
+  const hash = createHash('sha256')
+    .update(JSON.stringify([language, words]))
+    .digest('hex');
+  return `${slug === '' ? 'program' : slug}-${hash.slice(0, HASH_CHARS)}`;
+}
+
+interface FittingAgent {
+  readonly id: string;
+  /** How like the goal it is, 0 to 1. Absent: it was made for this very goal. */
+  readonly score?: number;
+}
+
+/**
+ * An agent whose programs reach such a goal: the one that was made for it, else the one that the search finds like
+ * enough. Null when there is none, and where memory is switched off and none has the name.
+ */
+export async function fittingAgent(
+  ports: { readonly agents: Pick<AgentCatalog, 'lookup'>; readonly search: CatalogSearch; readonly minScore: number },
+  reader: CatalogReader,
+  request: Pick<IntentRequest, 'intent' | 'language'>,
+): Promise<FittingAgent | null> {
+  const { agents, search, minScore } = ports;
+  const { intent, language } = request;
+  const made = await unless('not_found', agents.lookup(reader, writerName(request)));
+  if (made?.labels[WRITES_LABEL] === language && made.status === 'deployed') return { id: made.agent_id };
+  const asked = { query: intent, limit: 1, minScore, labels: { [WRITES_LABEL]: language }, status: 'deployed' };
+  const [best] = (await unless('cortex_not_configured', search.agents(reader, asked))) ?? [];
+  return best === undefined ? null : { id: best.id, score: best.score };
+}

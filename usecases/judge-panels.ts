@@ -1,0 +1,117 @@
+import { type Address, addressOf } from '../runtime/address.ts';
+import type { ActorClient } from '../runtime/client.ts';
+import { SvcError, toSvcError } from '../runtime/errors.ts';
+import type { Json, JsonObject } from '../runtime/json.ts';
+import type { OwnWait, WaitedJudge } from './waits/wait-reason.ts';
+import type { JudgePanelApi, ValidateOptions, ValidateRequest } from './judge-panel-api.ts';
+import type { PanelConcluded } from '../actors/judge-panel/messages.ts';
+import { type EndedPanel, JudgePanelState, type Seat } from '../actors/judge-panel/state.ts';
+
+type PanelClient = Pick<ActorClient, 'ask' | 'tell' | 'read' | 'follow'>;
+
+const HEARTBEAT_MS = 60_000;
+
+/** Panels over messages, events and committed states. */
+export function createJudgePanelApi({ client }: { readonly client: PanelClient }): JudgePanelApi {
+  return {
+    async validate(request, options = {}) {
+      const address = addressOf('judge-panel', request.identity.tenant, request.panelId);
+      const signal = options.signal ?? new AbortController().signal;
+      if (signal.aborted) throw abandoned();
+      const ended = await awaitEnd(client, address, { request, options, signal });
+      return verdictOf(ended);
+    },
+  };
+}
+
+interface Waiting {
+  readonly request: ValidateRequest;
+  readonly options: ValidateOptions;
+  readonly signal: AbortSignal;
+}
+
+async function awaitEnd(client: PanelClient, address: Address, waiting: Waiting): Promise<EndedPanel> {
+  const { request, options, signal } = waiting;
+  try {
+    // Not given up half way: a Cancel must come behind the Convene it is meant for.
+    const { signal: _signal, onBegun, ...call } = options;
+    await client.ask(address, 'Convene', convening(request), { ...call, identity: request.identity });
+    onBegun?.();
+    for await (const _event of client.follow(address, 0, { signal, heartbeatMs: HEARTBEAT_MS }));
+    if (signal.aborted) throw abandoned();
+  } catch (thrown) {
+    throw await withdrawn(client, address, toSvcError(thrown), waiting);
+  }
+  const snapshot = await client.read(address);
+  const state = snapshot === null ? null : JudgePanelState.parse(snapshot.state);
+  if (state?.status !== 'ended') throw new SvcError('unavailable', 'the end of the judge panel could not be read');
+  return state;
+}
+
+const abandoned = (): SvcError => new SvcError('cancelled', 'the caller stopped waiting for its judge panel');
+
+/** A panel that nobody waits for judges nothing. What refused the panel made none. */
+async function withdrawn(client: PanelClient, address: Address, error: SvcError, waiting: Waiting): Promise<SvcError> {
+  if (error.row.kind === 'terminal') return error;
+  const { trace } = waiting.options;
+  try {
+    const reason = 'the caller stopped waiting';
+    await client.tell(
+      address,
+      'Cancel',
+      { reason },
+      {
+        identity: waiting.request.identity,
+        ...(trace === undefined ? {} : { trace }),
+      },
+    );
+    return error;
+  } catch (cause) {
+    const text = `${error.message}; the judge panel could not be told to stop, its judges' timers will end it`;
+    return new SvcError(error.code, text, { cause });
+  }
+}
+
+function verdictOf({ outcome, seats }: EndedPanel): PanelConcluded {
+  const unknown = seats.find(({ code }) => code === 'not_found');
+  if (unknown !== undefined) {
+    throw new SvcError('not_found', `judge ${unknown.agent}: no agent of this name or id is deployed in this tenant`);
+  }
+  if (outcome.status === 'cancelled') throw new SvcError('cancelled', outcome.error ?? undefined);
+  if (outcome.status === 'failed') throw new SvcError('failed_precondition', outcome.error ?? undefined);
+  return outcome;
+}
+
+function convening({ panelId, judges, consensus, identity }: ValidateRequest): JsonObject {
+  const { min_agreement_confidence: least, n, ...rule } = consensus;
+  return {
+    panel_id: panelId,
+    judges: judges.map((judge): Json => ({ ...judge })),
+    consensus: {
+      ...rule,
+      ...(least === undefined ? {} : { min_agreement_confidence: least }),
+      ...(n === undefined ? {} : { n }),
+    },
+    identity: { ...identity, roles: [...identity.roles] },
+  };
+}
+
+const isAwaited = (seat: Seat): seat is Seat & WaitedJudge => seat.status === 'asked' || seat.status === 'judging';
+
+/** What somebody waits for who convened a panel: the judges that have not answered. */
+export async function judgesWait(
+  client: Pick<ActorClient, 'read'>,
+  { panel_id, judges: all }: { readonly panel_id: string; readonly judges: number },
+  tenant: string,
+): Promise<OwnWait> {
+  const kind = 'judges';
+  const snapshot = await client.read(addressOf('judge-panel', tenant, panel_id));
+  const panel = snapshot === null ? null : JudgePanelState.parse(snapshot.state);
+  if (panel === null || panel.status === 'idle') return { kind, reason: `${all} judges are being convened` };
+  const judges = panel.seats
+    .filter(isAwaited)
+    .map(({ agent, execution_id, status }) => ({ agent, execution_id, status }));
+  if (panel.status === 'ended' || judges.length === 0) return { kind, reason: 'its judges have answered' };
+  const names = judges.map(({ agent }) => agent).join(', ');
+  return { kind, reason: `waiting for ${judges.length} of ${all} judges: ${names}`, judges };
+}

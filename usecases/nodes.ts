@@ -1,0 +1,148 @@
+import { z } from 'zod';
+import { type ErrorCode, SvcError } from '../runtime/errors.ts';
+import type { JsonObject } from '../runtime/json.ts';
+import type { Random } from '../runtime/random.ts';
+import { ChallengeAnswer, challengeAddress } from '../actors/node-challenge/definition.ts';
+import type { NodePeerApi } from './node-api.ts';
+import { QueuedCommand } from '../actors/node-peer/commands.ts';
+import { Heartbeat, Register } from '../actors/node-peer/messages.ts';
+import { type NodePeerClient, operations, type PeerCalls, peerCalls, rosterReads } from './node-calls.ts';
+import { canonicalPublicKey, checked, NodeId, NodeRoleName } from '../actors/node-peer/state.ts';
+
+/** `NodePeerApi` over messages and committed states. Keeps nothing itself: every controller has one of its own. */
+export function createNodePeerApi(parts: {
+  readonly client: NodePeerClient;
+  readonly random: Pick<Random, 'uuid'>;
+  /** A cryptographic source: nonces come from it. */
+  readonly randomBytes: (size: number) => Uint8Array;
+}): NodePeerApi {
+  const calls = peerCalls(parts.client, parts.random);
+  return {
+    ...attestation(calls, parts.randomBytes),
+    ...membership(calls),
+    ...rosterReads(calls),
+    ...operations(calls),
+  };
+}
+
+type Membership = Pick<NodePeerApi, 'register' | 'heartbeat' | 'deregister' | 'isRegistered'>;
+
+const Registered = z.object({ peer_id: z.string() });
+
+const Beaten = z.object({ commands: z.array(QueuedCommand) });
+
+const Left = z.object({ accepted: z.boolean() });
+
+const MOST_REASON_CHARS = 1_000;
+
+/** What a node says of itself (G17). */
+function membership({ find, ask, askPeer, tellFleet }: PeerCalls): Membership {
+  return {
+    async register(nodeId, node) {
+      const message = checked(Register, {
+        role: node.role,
+        capabilities: node.capabilities,
+        grpc_address: node.grpcAddress,
+        public_key_pem: canonicalPublicKey(node.publicKeyPem),
+      });
+      const answer = await askPeer(nodeId, 'Register', message).catch((thrown: unknown) => {
+        throw hasCode(thrown, 'failed_precondition') ? leaving() : thrown;
+      });
+      await tellFleet(answer).catch(async (thrown: unknown) => {
+        // The fleet is full. A node that nobody can see must not believe that it is in it.
+        if (hasCode(thrown, 'failed_precondition')) await ask(nodeId, 'Deregister', { reason: 'the fleet is full' });
+        throw thrown;
+      });
+      return { peerId: Registered.parse(answer).peer_id };
+    },
+
+    async heartbeat(nodeId, beat) {
+      const message = checked(Heartbeat, {
+        peer_id: beat.peerId,
+        active_execution_count: beat.activeExecutionCount,
+        cpu_utilization_percent: beat.cpuUtilizationPercent,
+        memory_utilization_percent: beat.memoryUtilizationPercent,
+        status: beat.status,
+      });
+      try {
+        return { commands: Beaten.parse(await ask(nodeId, 'Heartbeat', message)).commands };
+      } catch (thrown) {
+        if (!hasCode(thrown, 'not_found')) throw thrown;
+        throw new SvcError('failed_precondition', 'the node is not registered: register first');
+      }
+    },
+
+    async deregister(nodeId, reason, publicKeyPem) {
+      const message: JsonObject = { reason: reason.slice(0, MOST_REASON_CHARS) };
+      if (publicKeyPem !== undefined) message.public_key_pem = canonicalPublicKey(publicKeyPem);
+      try {
+        return { accepted: Left.parse(await ask(nodeId, 'Deregister', message)).accepted };
+      } catch (thrown) {
+        if (!hasCode(thrown, 'not_found')) throw thrown;
+        return { accepted: false };
+      }
+    },
+
+    async isRegistered(nodeId, publicKeyPem) {
+      const peer = await find(nodeId);
+      return peer !== null && (publicKeyPem === undefined || peer.public_key_pem === canonicalPublicKey(publicKeyPem));
+    },
+  };
+}
+
+const hasCode = (thrown: unknown, code: ErrorCode): boolean => thrown instanceof SvcError && thrown.code === code;
+
+/** The moment between the end of a node's old actor and its leaving the store. */
+const leaving = (): SvcError =>
+  new SvcError('unavailable', 'what was kept of the node is being cleared away: register again', {
+    retryAfterMs: 1_000,
+  });
+
+const NONCE_BYTES = 32;
+
+const SIGNATURE_BYTES = 64;
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** Attestation of strangers (G17). */
+function attestation(
+  { client, random, admit }: PeerCalls,
+  randomBytes: (size: number) => Uint8Array,
+): Pick<NodePeerApi, 'attest' | 'answerChallenge'> {
+  return {
+    async attest(request) {
+      const nodeId = checked(NodeId, request.nodeId, 'node_id');
+      const publicKeyPem = canonicalPublicKey(request.publicKeyPem);
+      const role = checked(NodeRoleName, request.role, 'role');
+      if (role === 'CONTROLLER') throw new SvcError('forbidden', 'role: expected WORKER or HYBRID', { field: 'role' });
+      await admit(nodeId, publicKeyPem);
+      const challengeId = random.uuid();
+      const challengeNonce = Buffer.from(randomBytes(NONCE_BYTES)).toString('base64url');
+      const claim = { node_id: nodeId, public_key_pem: publicKeyPem, role, nonce: challengeNonce };
+      await client.ask(challengeAddress(challengeId), 'Issue', claim);
+      return { challengeNonce, challengeId };
+    },
+
+    async answerChallenge({ challengeId, signature }) {
+      if (!UUID.test(challengeId)) throw refused();
+      // A signature of another length is a wrong one, and uses the challenge up like any other.
+      const whole = signature.length === SIGNATURE_BYTES ? signature : new Uint8Array();
+      const signature_base64 = Buffer.from(whole).toString('base64');
+      const { proven } = ChallengeAnswer.parse(
+        await client
+          .ask(challengeAddress(challengeId.toLowerCase()), 'Answer', { signature_base64 })
+          .catch((thrown: unknown) => {
+            throw thrown instanceof SvcError && thrown.code === 'not_found' ? refused() : thrown;
+          }),
+      );
+      if (proven === null) throw refused();
+      // Another key may have been registered since the challenge was issued.
+      await admit(proven.node_id, proven.public_key_pem);
+      return { nodeId: proven.node_id, role: proven.role, publicKeyPem: proven.public_key_pem };
+    },
+  };
+}
+
+/** One text for all reasons: a stranger learns nothing of what went wrong. */
+const refused = (): SvcError =>
+  new SvcError('unauthenticated', 'the challenge is unknown, used or expired, or the signature is wrong');

@@ -1,0 +1,89 @@
+import type { KnownVolume } from '../../manifests/metadata.ts';
+import type { ProgramRules } from '../../manifests/tool/contract.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { ProgramResult } from '../../effects/programs/input.ts';
+import type { Mount } from '../../effects/programs/mounts.ts';
+import { Command } from '../../effects/commands/input.ts';
+
+export interface CommandResult extends ProgramResult {
+  /** What was looked up of the workspace's volume; absent when the request knew it, or it is no volume. */
+  readonly workspace?: KnownVolume;
+}
+
+export interface CommandRequest extends Command {
+  readonly tenant: string;
+  /** Null: an empty workspace for this command alone, removed at its end. */
+  readonly workspace: {
+    readonly volume_id: string;
+    readonly implicit: boolean;
+    readonly known?: KnownVolume | undefined;
+  } | null;
+  readonly mounts?: readonly Omit<Mount, 'create'>[];
+  /** Told to the command as SVC_EXECUTION_ID and SVC_STATE. */
+  readonly execution_id?: string;
+  readonly state_name?: string;
+}
+
+/**
+ * Runs shell commands on this host, for System states and for ExecuteSystemCommand. An exit code other than 0 is a
+ * result, and so is the end by time (`timed_out`) or by another limit (`stopped_by`). Throws `forbidden` for tenants
+ * without host commands (S6), `invalid_argument`, `quota_exceeded` when a volume became full, `not_found` for a
+ * volume that is not there, `program_failed`, `unavailable`, and the signal's reason when that ended it.
+ */
+export interface CommandRunner {
+  run(request: CommandRequest, signal: AbortSignal): Promise<CommandResult>;
+}
+
+/** One command of `cmd.run`: no shell, its arguments as they are (W44). */
+export interface ToolCommandRequest {
+  readonly tenant: string;
+  readonly execution_id: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly mounts: readonly Mount[];
+  readonly timeout_ms: number;
+  /** Of stdout and stderr together. */
+  readonly max_output_bytes: number;
+  /** Of this execution at a time on this node; the others wait within their own time. Default 1. */
+  readonly max_concurrent?: number;
+  /** What the agent's manifest says; absent: nothing of the network, all of the workspace. */
+  readonly rules?: ProgramRules;
+  /** Names or prefixes with `*` that it does not see, besides the compiled-in ones. */
+  readonly env_denylist: readonly string[];
+  /** Isolation `docker`: it runs in this container. */
+  readonly container_id?: string;
+}
+
+export interface ToolCommandResult {
+  readonly exit_code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly duration_ms: number;
+  /** Which ceiling ended it: an error of the tool, `ExecTimeoutCeilingExceeded` or `OutputSizeLimitExceeded`. */
+  readonly stopped_by?: 'timeout' | 'output' | 'memory' | 'processes';
+}
+
+/**
+ * Runs `cmd.run` where the agent runs: on this host in the execution's workspace, or in its container. The whole process
+ * group is ended with it. Throws `invalid_argument` for what is neither a program's name nor a path below /workspace,
+ * `failed_precondition` (ConcurrentExecLimitExceeded) when its turn does not come in time, `forbidden` for tenants without host commands (S6), `not_found` for a command
+ * that is not there, `unsupported_isolation`, `quota_exceeded`, and the signal's reason.
+ */
+export interface ToolCommands {
+  run(request: ToolCommandRequest, signal: AbortSignal): Promise<ToolCommandResult>;
+}
+
+/** What came from outside as a command. Throws `invalid_argument` naming the field and what was expected. */
+export function parseCommand(given: {
+  readonly command: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly workdir?: string;
+  readonly timeout_ms: number;
+}): Command {
+  const parsed = Command.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const field = String(issue?.path[0] ?? 'command').replace('timeout_ms', 'timeout_seconds');
+  const keyIssue = issue?.code === 'invalid_key' ? issue.issues[0]?.message : undefined;
+  throw new SvcError('invalid_argument', `${field}: expected ${keyIssue ?? issue?.message}`, { field });
+}

@@ -1,0 +1,159 @@
+import { z } from 'zod';
+import type { ExecutionApi, Presence } from '../executions.ts';
+import type { WorkflowApi } from '../workflow-runs.ts';
+import { canonicalHash } from '../../manifests/audit/record.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Collection, CollectionSpec, Documents, StoredDocument } from '../../runtime/documents.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Identity } from '../../runtime/identity.ts';
+import { derivedUuid, type Random, systemRandom } from '../../runtime/random.ts';
+
+const NAMESPACE = 'svc/execution/idempotency-key';
+const KEY_NAMESPACE = 'svc/start-key';
+/** A start under a key is found under its id long before this, or it never happened. */
+const NEVER_STARTED_MS = 24 * 60 * 60_000;
+/** Each try but the last lost against another call with the same key, which wrote. */
+const TRIES = 8;
+
+/** Value of the `Idempotency-Key` header: 1 to 255 visible ASCII characters. */
+export const IdempotencyKey = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,255}$/, 'must be 1 to 255 visible ASCII characters')
+  .describe(
+    'The same key of the same caller with the same body starts one execution, however often the call is repeated; with ' +
+      'another body it is refused. It is free again once that execution was removed.',
+  );
+
+/** A key as a caller gave it; `what` keeps the keys of different calls apart, empty for starts of agents. */
+export interface StartKey {
+  readonly identity: Identity;
+  readonly what: '' | 'workflow' | 'intent' | 'generate agent' | 'generate workflow';
+  readonly key: string;
+}
+
+/** Ids under which callers' keys start things. */
+export interface StartKeys {
+  /** The id that this key names now; null: none, or what it named was removed. */
+  find(key: StartKey): Promise<string | null>;
+  /**
+   * The id to start under: always the same for a key and body, until what was started was removed. Throws `conflict` when
+   * the key names something that another body started. Durable when it resolves, so after a crash the same id is found.
+   */
+  idFor(key: StartKey, body: unknown): Promise<string>;
+}
+
+/** `id` is a hash of caller, kind of start and key: the key itself is not stored. */
+interface BoundKey extends StoredDocument {
+  readonly execution_id: string;
+  /** Of the body that it was first given with. */
+  readonly body_hash: string;
+  /** Unix ms. */
+  readonly bound_at: number;
+}
+
+export const START_KEYS: CollectionSpec = { name: 'start_keys', unique: [['execution_id']], indexes: [['bound_at']] };
+
+/**
+ * An id that the same tenant and key always give, or a fresh one without a key. Keys had these ids before they belonged to
+ * one caller: the first start under a key still takes it, so that a caller's repeat of an older start, or on an older node,
+ * finds it.
+ */
+export function executionIdFor(tenant: string, key: string | undefined, random: Random = systemRandom): string {
+  if (key === undefined) return random.uuid();
+  return derivedUuid(NAMESPACE, tenant, key);
+}
+
+/** The id to start under, with a key or without. */
+export async function startIdFor(
+  keys: StartKeys | undefined,
+  { key, ...caller }: Omit<StartKey, 'key'> & { readonly key: string | undefined },
+  body: unknown,
+): Promise<string> {
+  if (key === undefined || keys === undefined)
+    return executionIdFor(caller.identity.tenant, plainKey(caller.what, key));
+  return keys.idFor({ ...caller, key }, body);
+}
+
+/** The space keeps the keys of other calls apart from those of agents: no key holds one. */
+const plainKey = <K extends string | undefined>(what: StartKey['what'], key: K): string | K =>
+  key === undefined || what === '' ? key : `${what} ${key}`;
+
+export async function openStartKeys(parts: {
+  readonly documents: Documents;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly random: Random;
+  readonly executions: Pick<ExecutionApi, 'presence'>;
+  readonly workflows: Pick<WorkflowApi, 'presence'>;
+  /** Whether a caller started what is under an id of its tenant; undefined: nobody knows any more. */
+  readonly startedBy: (caller: Identity, id: string) => Promise<boolean | undefined>;
+}): Promise<StartKeys> {
+  const keys = await parts.documents.collection<BoundKey>(START_KEYS);
+  return {
+    async find(key) {
+      const bound = await keys.get(key.identity.tenant, documentId(key));
+      return bound === null || (await isFree(parts, key, bound)) ? null : bound.execution_id;
+    },
+    async idFor(key, body) {
+      const hash = canonicalHash(body);
+      for (let tries = 0; tries < TRIES; tries += 1) {
+        const id = await tryBinding(parts, keys, key, hash);
+        if (id !== null) return id;
+      }
+      throw new SvcError('unavailable', 'too many calls with this key at the same time', { retryAfterMs: 1_000 });
+    },
+  };
+}
+
+type Binding = Omit<Parameters<typeof openStartKeys>[0], 'documents'>;
+
+/** Null: another call bound the key meanwhile. */
+async function tryBinding(
+  parts: Binding,
+  keys: Collection<BoundKey>,
+  key: StartKey,
+  body_hash: string,
+): Promise<string | null> {
+  const { random, clock } = parts;
+  const { tenant } = key.identity;
+  const id = documentId(key);
+  const bound = await keys.get(tenant, id);
+  const bind = (execution_id: string, version: number): BoundKey => ({
+    ...{ tenant, id, version, execution_id, body_hash, bound_at: clock.now() },
+  });
+  if (bound === null) {
+    const first = executionIdFor(tenant, plainKey(key.what, key.key));
+    if ((await mayTake(parts, key, first)) && (await keys.insert(bind(first, 1)))) return first;
+    // Removed, another caller's, or bound by a call at the same time.
+    const fresh = random.uuid();
+    return (await keys.insert(bind(fresh, 1))) ? fresh : null;
+  }
+  if (await isFree(parts, key, bound)) {
+    const fresh = random.uuid();
+    return (await keys.replace(bind(fresh, bound.version + 1), bound.version)) ? fresh : null;
+  }
+  if (bound.body_hash === body_hash) return bound.execution_id;
+  throw new SvcError('conflict', 'this key was used for a start with another body', { field: 'idempotency-key' });
+}
+
+/**
+ * Whether a caller's first start under a key may have the id that keys had before they belonged to one caller. What is there
+ * has to be the caller's own; of what has ended nobody knows whose it was, unless there is no caller but one.
+ */
+async function mayTake(parts: Binding, key: StartKey, first: string): Promise<boolean> {
+  const now = await presence(parts, key, first);
+  if (now !== 'there') return now === 'unknown';
+  return (await parts.startedBy(key.identity, first)) ?? key.identity.kind === 'local';
+}
+
+async function isFree(parts: Binding, key: StartKey, { execution_id, bound_at }: BoundKey): Promise<boolean> {
+  const now = await presence(parts, key, execution_id);
+  return now === 'removed' || (now === 'unknown' && parts.clock.now() - bound_at > NEVER_STARTED_MS);
+}
+
+function presence({ executions, workflows }: Binding, { identity, what }: StartKey, id: string): Promise<Presence> {
+  const area = what === 'workflow' || what === 'intent' ? workflows : executions;
+  return area.presence(identity.tenant, id);
+}
+
+const documentId = ({ identity, what, key }: StartKey): string =>
+  derivedUuid(KEY_NAMESPACE, identity.kind, identity.subject, what, key);

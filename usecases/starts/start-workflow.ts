@@ -1,0 +1,143 @@
+import type { StartWorkflow, WorkflowApi } from '../workflow-runs.ts';
+import { actingFor, requireStartable, type WorkflowCatalog } from '../../catalog/api.ts';
+import { type TakenInput, takeInput } from '../../manifests/workflow/input.ts';
+import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Identity } from '../../runtime/identity.ts';
+import { executionIdFor, startIdFor } from './start-keys.ts';
+import { type StartLimits, startInPlace, takeStart } from './start-execution.ts';
+
+/** What a caller asks for, whichever way it came. */
+export interface StartWorkflowCall
+  extends Pick<StartWorkflow, 'intent' | 'blackboard' | 'ancestors' | 'notify' | 'pipeline'> {
+  /** UUID or name. */
+  readonly workflow: string;
+  /** Version of the workflow; default the newest. */
+  readonly version?: string;
+  /** Default: an empty object. */
+  readonly input?: StartWorkflow['input'];
+  /** What the run takes instead of the deployed manifest, for workflows of the product. */
+  readonly adapt?: (manifest: WorkflowManifest) => WorkflowManifest;
+}
+
+export interface StartWorkflowCaller {
+  readonly identity: Identity;
+  /** W3C trace id. */
+  readonly trace?: string;
+  /** The same key of the same caller with the same call starts one execution, until that was removed. */
+  readonly idempotencyKey?: string;
+  /** Instead of a key: the id itself, made by a caller that repeats its call (effects). */
+  readonly executionId?: string;
+  /** Stops waiting for the answer; what was sent may start all the same. */
+  readonly signal?: AbortSignal;
+}
+
+export interface StartedWorkflow {
+  readonly execution_id: string;
+  readonly workflow_id: string;
+  readonly name: string;
+}
+
+interface Parts extends StartLimits {
+  readonly catalog: Pick<WorkflowCatalog, 'get'>;
+  readonly workflows: Pick<WorkflowApi, 'start' | 'status'>;
+}
+
+/**
+ * Finds the workflow as the caller sees it (its own, its tenant's, global), checks the input against its schema, fills in
+ * the schema's defaults and starts an execution; resolves when the start is durable. Throws `not_found`; `failed_precondition` for a paused or
+ * archived one; `validation_failed` with path and message
+ * of each misfit, before anything is created or counted; `conflict` for a key or id that started another workflow, and for
+ * a key given with another body; `rate_limited`; and what `WorkflowApi.start` throws.
+ */
+export async function startWorkflow(
+  parts: Parts,
+  call: StartWorkflowCall,
+  caller: StartWorkflowCaller,
+): Promise<StartedWorkflow> {
+  const { identity, trace, signal, idempotencyKey } = caller;
+  const { workflow, version, input = {}, adapt = same, ...rest } = call;
+  const bind = (workflowId: string): Promise<string> =>
+    startIdFor(
+      parts.startKeys,
+      { identity, what: 'workflow', key: idempotencyKey },
+      { ...rest, version, input, workflow: workflowId },
+    );
+  const known = await knownId(parts, caller);
+  const repeated = known === null ? null : await startedBefore(parts, call, { identity, executionId: known });
+  if (repeated !== null) {
+    if (caller.executionId === undefined) await bind(repeated.workflow_id);
+    return repeated;
+  }
+  const found = await parts.catalog.get(identity, workflow, version);
+  requireStartable(found);
+  const { input: taken, misfits } = takeInput(found.manifest.metadata.input_schema, input);
+  if (misfits.length > 0) throw unfit(found.name, misfits);
+  // Whoever asked has gone, so nothing is started for nobody.
+  signal?.throwIfAborted();
+  const id = caller.executionId ?? (await bind(found.id));
+  const executionId = idempotencyKey === undefined ? caller.executionId : id;
+  const place = { identity, kind: 'workflow', id } as const;
+  await takeStart(parts, place);
+  const start: StartWorkflow = {
+    ...rest,
+    executionId: id,
+    workflowId: found.id,
+    manifest: adapt(found.manifest),
+    input: taken,
+    identity: actingFor(identity, found),
+  };
+  const options = {
+    ...(trace === undefined ? {} : { trace }),
+    ...(signal === undefined ? {} : { signal }),
+    // The message has the id of the execution, so the mailbox drops a repeat as well.
+    ...(executionId === undefined ? { isFirst: true } : { messageId: executionId }),
+  };
+  try {
+    const { execution_id } = await startInPlace(parts, place, () => parts.workflows.start(start, options));
+    return { execution_id, workflow_id: found.id, name: found.name };
+  } catch (thrown) {
+    const isRepeat = thrown instanceof SvcError && thrown.code === 'conflict' && executionId !== undefined;
+    const before = isRepeat ? await startedBefore(parts, call, { identity, executionId }) : null;
+    if (before === null) throw thrown;
+    return before;
+  }
+}
+
+const same = (manifest: WorkflowManifest): WorkflowManifest => manifest;
+
+/** Under which an earlier call may have started it; a workflow that was removed since is found by that alone. */
+async function knownId(
+  { startKeys }: Parts,
+  { identity, executionId, idempotencyKey: key }: StartWorkflowCaller,
+): Promise<string | null> {
+  if (executionId !== undefined || key === undefined) return executionId ?? null;
+  if (startKeys === undefined) return executionIdFor(identity.tenant, `workflow ${key}`);
+  return startKeys.find({ identity, what: 'workflow', key });
+}
+
+/** What an earlier call with the same id started; null when there was none. */
+async function startedBefore(
+  { workflows }: Parts,
+  { workflow }: StartWorkflowCall,
+  { identity, executionId }: { readonly identity: Identity; readonly executionId: string },
+): Promise<StartedWorkflow | null> {
+  try {
+    const { workflow_id, workflow_name } = await workflows.status(identity, executionId);
+    if (workflow === workflow_name || workflow.toLowerCase() === workflow_id)
+      return { execution_id: executionId, workflow_id, name: workflow_name };
+  } catch (thrown) {
+    if (thrown instanceof SvcError && thrown.code === 'not_found') return null;
+    throw thrown;
+  }
+  throw new SvcError('conflict', 'this key or id was used to start an execution of another workflow');
+}
+
+function unfit(name: string, misfits: TakenInput['misfits']): SvcError {
+  const [first] = misfits;
+  const where = first === undefined ? '' : ` ${first.path}: ${first.message}.`;
+  return new SvcError('validation_failed', `The input does not fit the schema of workflow ${name}.${where}`, {
+    field: 'input',
+    details: misfits,
+  });
+}

@@ -1,0 +1,160 @@
+import { z } from 'zod';
+import { type Address, addressOf } from '../../runtime/address.ts';
+import type { ActorClient, ActorSnapshot } from '../../runtime/client.ts';
+import type { EffectRow } from '../../runtime/effect-ledger.ts';
+import { Identity } from '../../runtime/identity.ts';
+import { poolOfTags, tagsOfPool } from '../../runtime/locator.ts';
+
+/** An effect that is waited for. */
+export interface WaitedEffect {
+  readonly effect_id: string;
+  readonly kind: string;
+  /**
+   * `open`: no runner has it; `started`: attempt `attempt` runs on `runner`; `retrying`: the one after `attempt` begins
+   * at `retry_at`; `answered`: its result is in the mailbox.
+   */
+  readonly status: 'open' | 'started' | 'retrying' | 'answered';
+  readonly attempt: number;
+  /** `node/incarnation`. */
+  readonly runner?: string;
+  /** ISO 8601. */
+  readonly retry_at?: string;
+  /** What keeps a started one from going on, where the node that was asked runs it. */
+  readonly held_by?: string;
+}
+
+/** A judge that has not answered: its start was asked for, or its execution runs. */
+export interface WaitedJudge {
+  readonly agent: string;
+  readonly execution_id: string;
+  readonly status: 'asked' | 'judging';
+}
+
+/** What one execution itself waits for. */
+export interface OwnWait {
+  readonly kind: 'node' | 'timer' | 'approval' | 'child' | 'judges' | 'effect' | 'volumes' | 'turn';
+  /** For people. */
+  readonly reason: string;
+  /** Of a workflow. */
+  readonly state_name?: string;
+  /** What no live node has. */
+  readonly tags?: readonly string[];
+  readonly approval_id?: string;
+  readonly child_execution_ids?: readonly string[];
+  readonly judges?: readonly WaitedJudge[];
+  readonly effects?: readonly WaitedEffect[];
+  /** ISO 8601: when a timer of its own ends the wait, such as a pause or a time-out. */
+  readonly until?: string;
+}
+
+/** What an unfinished execution, of an agent or a workflow, waits for, in one call; a child's own wait with it. */
+export interface WaitReason extends OwnWait {
+  readonly child?: OwnWait;
+}
+
+/** Where waits are looked up besides an actor's committed state. */
+export interface WaitLookups {
+  readonly client: Pick<ActorClient, 'isServed'>;
+  /** Unsettled effects of an actor; without it they are named without their attempts. */
+  readonly effects?: (address: Address) => Promise<readonly EffectRow[]>;
+  /** Pool that serves an actor. Default: `default`. */
+  readonly poolOf?: (address: Address) => Promise<string>;
+  /** What a started effect waits for outside of its node, as far as this node knows (runtime/effects/target-gates.ts). */
+  readonly heldBy?: (effectId: string) => string | undefined;
+}
+
+/** Pending: no node may serve the pool of these tags (P1). Undefined when one may. */
+export async function nodeWait(client: WaitLookups['client'], tags: readonly string[]): Promise<OwnWait | undefined> {
+  if (await client.isServed(poolOfTags(tags))) return undefined;
+  const whom = tags.length === 0 ? 'a worker' : `a node with tags ${tags.join(', ')}`;
+  return { kind: 'node', tags, reason: `waiting for ${whom}` };
+}
+
+/** What keeps an actor from its next turn, whatever its state waits for: a message that fails, or nobody to serve it. */
+export async function turnWait(
+  { client, poolOf }: WaitLookups,
+  { stuck }: Pick<ActorSnapshot, 'stuck'>,
+  address: Address,
+): Promise<OwnWait | undefined> {
+  if (stuck !== null) return { kind: 'turn', reason: `${stuck.messageType} keeps failing: ${stuck.error}` };
+  return nodeWait(client, poolOf === undefined ? [] : tagsOfPool(await poolOf(address)));
+}
+
+/** How the asked effects (id -> kind) of an actor stand. */
+export async function waitedEffects(
+  { effects, heldBy }: WaitLookups,
+  asked: ReadonlyMap<string, string>,
+  address: Address,
+): Promise<WaitedEffect[]> {
+  if (asked.size === 0) return [];
+  if (effects === undefined)
+    return [...asked].map(([effect_id, kind]) => ({ effect_id, kind, status: 'open', attempt: 0 }));
+  const rows = new Map((await effects(address)).map((row) => [row.id, row]));
+  return [...asked].map(([id, kind]) => {
+    const waited = waitedEffect(id, kind, rows.get(id));
+    const held_by = heldBy?.(id);
+    return held_by === undefined ? waited : { ...waited, held_by };
+  });
+}
+
+function waitedEffect(effect_id: string, kind: string, row: EffectRow | undefined): WaitedEffect {
+  // The record goes with the result: what is asked for and has none was answered after the state was read.
+  if (row === undefined) return { effect_id, kind, status: 'answered', attempt: 0 };
+  const { attempt } = row;
+  if (row.status === 'started') return { effect_id, kind, status: 'started', attempt, runner: row.runner };
+  if (attempt === 0) return { effect_id, kind, status: 'open', attempt };
+  // Open after an attempt: its pause is on the record.
+  return { effect_id, kind, status: 'retrying', attempt, retry_at: new Date(row.until).toISOString() };
+}
+
+/** The reason, going on with how its one effect stands: ", attempt 2 begins at 2026-01-01T00:00:00.000Z". */
+export function withProgress(reason: string, effects: readonly WaitedEffect[]): string {
+  const [effect] = effects;
+  if (effect === undefined || effects.length > 1) return reason;
+  const { status, attempt, runner = '', retry_at = '', held_by } = effect;
+  switch (status) {
+    case 'open':
+      return `${reason}, which no node has begun`;
+    case 'started':
+      return `${reason}, attempt ${attempt} on node ${runner.split('/')[0]}${held_by === undefined ? '' : `: ${held_by}`}`;
+    case 'retrying':
+      return `${reason}, attempt ${attempt + 1} begins at ${retry_at}`;
+    case 'answered':
+      return `${reason}, which has answered`;
+  }
+}
+
+/** Of the states of both kinds (runtime/identity.ts). */
+const Owned = z.object({ owner: z.string().optional() });
+
+/** Subject whose own an execution or a run is; undefined: it is its tenant's, or there is none of this id. */
+export async function ownerOfRun(
+  client: Pick<ActorClient, 'read'>,
+  tenant: string,
+  id: string,
+): Promise<string | undefined> {
+  for (const kind of ['workflow', 'execution']) {
+    const snapshot = await client.read(addressOf(kind, tenant, id));
+    if (snapshot !== null) return Owned.parse(snapshot.state).owner;
+  }
+  return undefined;
+}
+
+/** Of the states of both kinds while they run; an ended one keeps its owner alone. */
+const Started = z.object({ owner: z.string().optional(), identity: Identity.optional() });
+
+/** Whether a caller started an execution or a run; undefined: it has ended, or there is none of this id, so nobody knows. */
+export async function isStartedBy(
+  client: Pick<ActorClient, 'read'>,
+  { tenant, kind, subject }: Identity,
+  id: string,
+): Promise<boolean | undefined> {
+  for (const area of ['workflow', 'execution']) {
+    const snapshot = await client.read(addressOf(area, tenant, id));
+    if (snapshot === null) continue;
+    const { identity, owner } = Started.parse(snapshot.state);
+    if (identity !== undefined) return identity.kind === kind && identity.subject === subject;
+    return owner === undefined ? undefined : owner === subject;
+  }
+  return undefined;
+}

@@ -1,0 +1,253 @@
+import { z } from 'zod';
+import { type Address, addressOf } from '../runtime/address.ts';
+import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../runtime/client.ts';
+import { type Page, pageOf, shownPage } from '../runtime/documents/pages.ts';
+import type { Collection, Condition } from '../runtime/documents.ts';
+import { SvcError } from '../runtime/errors.ts';
+import { type Identity, mayStop, seenPart, sees, tenantOfViewer, type Viewer } from '../runtime/identity.ts';
+import type { ApprovalApi } from './approvals.ts';
+import type { ExecutionApi, Presence } from './executions.ts';
+import type { OwnWait, WaitLookups, WaitReason } from './waits/wait-reason.ts';
+import { type WorkflowLogEvent, workflowLogEvents } from '../actors/workflow/events.ts';
+import { pipelineResult } from '../actors/workflow/intent-pipeline.ts';
+import {
+  type Ancestor,
+  ancestryProblem,
+  type IntentPipeline,
+  type StartWorkflow,
+  startPayload,
+} from '../actors/workflow/start-request.ts';
+import { type EndedWorkflow, isRunning, type RunningWorkflow, WorkflowState } from '../actors/workflow/state.ts';
+import {
+  executionOf,
+  listed,
+  summaryOf,
+  tombstone,
+  WORKFLOW_EXECUTIONS,
+  type WorkflowExecution,
+  type WorkflowExecutionDocument,
+  type WorkflowFilter,
+  type WorkflowStatus,
+  type WorkflowSummary,
+  waitReason,
+} from '../actors/workflow/view.ts';
+
+export type {
+  Ancestor,
+  IntentPipeline,
+  StartWorkflow,
+  WaitReason,
+  WorkflowExecution,
+  WorkflowLogEvent,
+  WorkflowStatus,
+  WorkflowSummary,
+};
+export { ancestryProblem, pipelineResult, WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument, workflowLogEvents };
+
+/** The area's public surface. All reads answer from committed state; what the viewer does not see is `not_found`. */
+export interface WorkflowApi {
+  /**
+   * Resolves when the execution is durably started; a run of built-in steps may have ended by then. Throws `conflict`
+   * when the id belongs to another workflow, `payload_too_large`, `invalid_manifest`.
+   */
+  start(
+    request: StartWorkflow,
+    options?: CallOptions,
+  ): Promise<{ readonly execution_id: string; readonly status: WorkflowStatus }>;
+  get(viewer: Viewer, executionId: string): Promise<WorkflowExecution>;
+  status(viewer: Viewer, executionId: string): Promise<WorkflowSummary>;
+  /** Whether anything is under this id of a tenant, seen by a caller or not. */
+  presence(tenant: string, executionId: string): Promise<Presence>;
+  events(viewer: Viewer, executionId: string, after: number, limit: number): Promise<ActorEvent[]>;
+  follow(
+    viewer: Viewer,
+    executionId: string,
+    after: number,
+    options: { readonly signal: AbortSignal; readonly heartbeatMs: number },
+  ): AsyncIterable<ActorEvent | null>;
+  logs(
+    viewer: Viewer,
+    executionId: string,
+    page: { readonly limit: number; readonly offset: number },
+  ): Promise<{ readonly status: WorkflowStatus; readonly events: WorkflowLogEvent[]; readonly total: number }>;
+  /** Newest first. */
+  list(viewer: Viewer, filter: WorkflowFilter): Promise<Page<WorkflowSummary> & { readonly total: number }>;
+  /** Answers the approval it waits for. Throws `conflict` when it waits for none, `not_found`. */
+  signal(identity: Identity, executionId: string, response: string, options?: CallOptions): Promise<void>;
+  /** Resolves when the cancel is committed; throws `failed_precondition` for an ended one. */
+  cancel(viewer: Identity | string, executionId: string, options?: CallOptions): Promise<void>;
+  /** Removes an ended execution; throws `failed_precondition` while it runs. */
+  remove(viewer: Viewer, executionId: string): Promise<void>;
+}
+
+export type WorkflowClient = Pick<ActorClient, 'ask' | 'read' | 'events' | 'follow' | 'isServed'>;
+
+const MAX_LOG_EVENTS = 200;
+const MAX_LISTED = 1_000;
+const NEWEST_FIRST = [
+  ['started_at', 'desc'],
+  ['id', 'desc'],
+] as const;
+
+/** Answer of Start. */
+const Started = z.object({
+  status: z.enum(['running', 'waiting_for_human_input', 'completed', 'failed', 'cancelled']),
+});
+
+/** What a caller may see: started, and not removed. */
+interface Visible {
+  readonly address: Address;
+  readonly snapshot: ActorSnapshot;
+  readonly state: RunningWorkflow | EndedWorkflow;
+}
+
+/** The area's api over messages, committed states and the collection `WORKFLOW_EXECUTIONS`. */
+export function createWorkflowApi(parts: {
+  readonly client: WorkflowClient;
+  readonly executions: Collection<WorkflowExecutionDocument>;
+  /** Where signals go. */
+  readonly approvals: Pick<ApprovalApi, 'answer'>;
+  /** The kernel's removal of ended actors; without it a removed one is kept, unseen. */
+  readonly removals?: {
+    ask(address: Address, since: number): Promise<void>;
+    finish(address: Address): Promise<boolean>;
+  };
+  /** For `waiting_for`. */
+  readonly waits?: Omit<WaitLookups, 'client'>;
+  /** What a child agent waits for itself is asked here. */
+  readonly agents?: Pick<ExecutionApi, 'status'>;
+}): WorkflowApi {
+  const { client, executions, approvals, removals, agents } = parts;
+  const waits = { ...parts.waits, client };
+
+  async function find(viewer: Viewer, executionId: string, may = sees): Promise<Visible> {
+    const tenant = tenantOfViewer(viewer);
+    const address = addressOf('workflow', tenant, executionId);
+    const snapshot = await client.read(address);
+    if (snapshot === null) throw notFound();
+    const state = WorkflowState.parse(snapshot.state);
+    if (state.status === 'pending') throw notFound();
+    if (!may(viewer, state.owner)) throw notFound();
+    const removed = !isRunning(state) && (await executions.get(tenant, executionId))?.removed === true;
+    if (removed) throw notFound();
+    return { address, snapshot, state };
+  }
+
+  /** One level deep: of a child's own child only the id is told. */
+  async function childWait(kind: 'agent' | 'child', tenant: string, id: string): Promise<OwnWait | undefined> {
+    try {
+      if (kind === 'agent') return (await agents?.status(tenant, id))?.waiting_for;
+      const { address, snapshot, state } = await find(tenant, id);
+      return isRunning(state) ? await waitReason(waits, state, snapshot, address) : undefined;
+    } catch (thrown) {
+      if (thrown instanceof SvcError && thrown.code === 'not_found') return undefined;
+      throw thrown;
+    }
+  }
+
+  return {
+    async start(request, options) {
+      const address = addressOf('workflow', request.identity.tenant, request.executionId);
+      const call = { ...options, identity: request.identity };
+      const { status } = Started.parse(await client.ask(address, 'Start', startPayload(request), call));
+      return { execution_id: request.executionId, status };
+    },
+
+    async get(viewer, executionId) {
+      const { address, snapshot, state } = await find(viewer, executionId);
+      const execution = executionOf(state);
+      if (!isRunning(state)) return execution;
+      return { ...execution, waiting_for: await waitReason({ ...waits, childWait }, state, snapshot, address) };
+    },
+
+    async status(viewer, executionId) {
+      return summaryOf((await find(viewer, executionId)).state);
+    },
+
+    async presence(tenant, executionId) {
+      try {
+        await find(tenant, executionId);
+        return 'there';
+      } catch (thrown) {
+        if (!(thrown instanceof SvcError) || thrown.code !== 'not_found') throw thrown;
+        return (await executions.get(tenant, executionId))?.removed === true ? 'removed' : 'unknown';
+      }
+    },
+
+    async events(viewer, executionId, after, limit) {
+      const { address } = await find(viewer, executionId);
+      return client.events(address, after, limit);
+    },
+
+    async *follow(viewer, executionId, after, options) {
+      const { address } = await find(viewer, executionId);
+      yield* client.follow(address, after, options);
+    },
+
+    async logs(viewer, executionId, page) {
+      const { address, snapshot, state } = await find(viewer, executionId);
+      const limit = Math.min(Math.max(1, page.limit), MAX_LOG_EVENTS);
+      const events = await client.events(address, Math.max(0, page.offset), limit);
+      return { status: state.status, events: workflowLogEvents(events), total: snapshot.lastEvent };
+    },
+
+    async list(viewer, { workflowId: workflow_id, status, ...page }) {
+      const tenant = tenantOfViewer(viewer);
+      const where: Record<string, Condition> = { removed: false, ...seenPart(viewer) };
+      if (workflow_id !== undefined) where.workflow_id = workflow_id;
+      if (status !== undefined) where.status = status;
+      const limit = Math.min(Math.max(1, page.limit), MAX_LISTED);
+      const [found, total] = await Promise.all([
+        pageOf(executions, 'workflow executions', { tenant, where, sort: NEWEST_FIRST }, { ...page, limit }),
+        executions.count({ tenant, where }),
+      ]);
+      return { ...shownPage(found, listed), total };
+    },
+
+    async signal(identity, executionId, response, options) {
+      const { state } = await find(identity, executionId);
+      const approval = isRunning(state) && state.awaiting.kind === 'approval' ? state.awaiting : null;
+      if (approval?.opened !== true) throw notWaiting();
+      const answer = { payload: response, feedback: null, by: null };
+      try {
+        await approvals.answer(identity, approval.approval_id, answer, options);
+      } catch (thrown) {
+        // Answered or withdrawn between the two calls, and archived since.
+        if (thrown instanceof SvcError && thrown.code === 'not_found') throw notWaiting();
+        throw thrown;
+      }
+    },
+
+    async cancel(viewer, executionId, options) {
+      const { address, state } = await find(viewer, executionId, mayStop);
+      if (!isRunning(state)) throw ended(state.status);
+      try {
+        await client.ask(
+          address,
+          'Cancel',
+          {},
+          typeof viewer === 'string' ? options : { ...options, identity: viewer },
+        );
+      } catch (thrown) {
+        // It ended and was archived between the two calls.
+        if (!(thrown instanceof SvcError) || thrown.code !== 'not_found') throw thrown;
+        throw ended((await find(viewer, executionId, mayStop)).state.status);
+      }
+    },
+
+    async remove(viewer, executionId) {
+      const { address, state } = await find(viewer, executionId);
+      if (isRunning(state))
+        throw new SvcError('failed_precondition', 'the workflow execution has not ended: cancel it first');
+      // First what makes it durable, whether or not the run is archived by now; then what hides it from every reader.
+      await removals?.ask(address, Date.parse(state.started_at));
+      await executions.put(tombstone(tenantOfViewer(viewer), state));
+      await removals?.finish(address);
+    },
+  };
+}
+
+const notWaiting = (): SvcError => new SvcError('conflict', 'the workflow execution waits for no human');
+const notFound = (): SvcError => new SvcError('not_found', 'workflow execution not found');
+const ended = (status: string): SvcError =>
+  new SvcError('failed_precondition', `the workflow execution is ${status} already`);
