@@ -1,13 +1,10 @@
 import { flushCompileCache } from 'node:module';
 import { join, resolve } from 'node:path';
 import { pino } from 'pino';
-import { createExecutionApi } from './usecases/executions.ts';
 import { executionActor } from './actors/execution/definition.ts';
-import { createDispatchApi } from './usecases/dispatches.ts';
 import { EXECUTIONS, type ExecutionDocument } from './actors/execution/view.ts';
 import { nodeActors } from './actors/node-peer/definition.ts';
 import { toolSessionActor } from './actors/tool-session/definition.ts';
-import { isStartedBy } from './usecases/waits/wait-reason.ts';
 import { announcement, onTheWire, whoMayCall } from './app/announcement.ts';
 import { LateAreas } from './app/areas.ts';
 import { openCallers } from './app/callers.ts';
@@ -40,8 +37,11 @@ import { createAuthenticator } from './security/authenticator.ts';
 import { createFileSecrets } from './security/file-secrets.ts';
 import { openLocalToken } from './security/local-token.ts';
 import { authenticatorSettings } from './security/settings.ts';
+import { createDispatchApi } from './usecases/dispatches.ts';
+import { createExecutionApi } from './usecases/executions.ts';
 import { Admission } from './usecases/starts/admission.ts';
 import { openStartKeys } from './usecases/starts/start-keys.ts';
+import { isStartedBy } from './usecases/waits/wait-reason.ts';
 
 export type { Node, NodeInput } from './app/node.ts';
 export { VERSION };

@@ -1,7 +1,5 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { ExecutionApi } from '../usecases/executions.ts';
-import type { WorkflowApi } from '../usecases/workflow-runs.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Documents } from '../runtime/documents.ts';
@@ -14,6 +12,8 @@ import { createTierLimits } from '../security/rate-bounds.ts';
 import { createRateUsage, openRateOverrides } from '../security/rate-overrides.ts';
 import { openRunningLimits } from '../security/running-limits.ts';
 import { createFileSecretStore } from '../security/secret-store/file-secret-store.ts';
+import type { ExecutionApi } from '../usecases/executions.ts';
+import type { WorkflowApi } from '../usecases/workflow-runs.ts';
 
 export interface CallersParts {
   readonly documents: Documents;

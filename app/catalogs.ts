@@ -1,5 +1,4 @@
 import { EXECUTIONS, type ExecutionDocument } from '../actors/execution/view.ts';
-import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../usecases/workflow-runs.ts';
 import { type AgentQuota, createAgentCatalog } from '../catalog/agent-catalog.ts';
 import { AgentsWithoutScopes } from '../catalog/agents-without-scopes.ts';
 import type { CatalogSearch, Embeddings, InUse } from '../catalog/api.ts';
@@ -15,6 +14,7 @@ import { Lazy } from '../runtime/kit/lazy.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Secrets } from '../security/api.ts';
 import { countBound, type OverridesOf } from '../security/rate-bounds.ts';
+import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../usecases/workflow-runs.ts';
 
 const NOT_ENDED = { in: ['pending', 'running', 'waiting_for_human_input'] };
 

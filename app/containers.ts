@@ -9,7 +9,6 @@ import type { ContainerLimits, ContainerOwner } from '../effects/containers/sett
 import { createContainerStarts } from '../effects/containers/state.ts';
 import { startContainerSweep } from '../effects/containers/sweep.ts';
 import type { McpLog } from '../effects/mcp/limits.ts';
-import type { VolumeDirectories, VolumeHolds } from '../usecases/ports/volumes.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Blobs } from '../runtime/blobs.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -18,6 +17,7 @@ import { SvcError } from '../runtime/errors.ts';
 import type { Random } from '../runtime/random.ts';
 import type { RateLimits } from '../runtime/rate-limits.ts';
 import type { Secrets, TierLimits } from '../security/api.ts';
+import type { VolumeDirectories, VolumeHolds } from '../usecases/ports/volumes.ts';
 import { installationId } from './announcement.ts';
 import type { LateAreas } from './areas.ts';
 import type { AgentAccess } from './tool-areas.ts';

@@ -1,7 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
-import type { NodePeerApi } from '../usecases/node-api.ts';
-import { createNodePeerApi } from '../usecases/nodes.ts';
 import { type ClusterNode, type ClusterNodeParts, openClusterNode } from '../cluster/cluster-node.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -15,6 +13,8 @@ import { openNodeAdmission } from '../security/join-tokens/node-admission.ts';
 import { createSigningKeys } from '../security/keys/open-keys.ts';
 import { createPublishedKeys, type PublishedKeys } from '../security/keys/published-keys.ts';
 import { openPins } from '../security/node-proofs/proof.ts';
+import type { NodePeerApi } from '../usecases/node-api.ts';
+import { createNodePeerApi } from '../usecases/nodes.ts';
 
 interface FleetParts extends Omit<ClusterNodeParts, 'pins' | 'joins' | 'activeExecutions' | 'managedConfig' | 'log'> {
   readonly documents: Documents;

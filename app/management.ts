@@ -1,21 +1,20 @@
-import type { ExecutionApi } from '../usecases/executions.ts';
-import type { JudgePanelApi } from '../usecases/judge-panel-api.ts';
-import type { WorkflowApi } from '../usecases/workflow-runs.ts';
 import type { AgentCatalog, CatalogSearch, WorkflowCatalog } from '../catalog/api.ts';
-import type { VolumeApi } from '../usecases/ports/volumes.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import { shownSettings } from '../manifests/node/shown.ts';
 import { runtimeTable } from '../manifests/runtime-table/table.ts';
 import type { ActorStore } from '../runtime/actor-store.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { RunningLimits, TierLimits } from '../security/api.ts';
-import { createAuthors } from '../tools/management/contracts.ts';
-import { createIntents } from '../usecases/intents.ts';
-import type { ManagementPorts, NodeFacts, Starts } from '../usecases/management.ts';
-import { createEndWaits } from '../usecases/waits/end-waits.ts';
 import type { Health } from '../transport/health.ts';
+import type { ExecutionApi } from '../usecases/executions.ts';
+import { createAuthors, createIntents } from '../usecases/intents.ts';
+import type { JudgePanelApi } from '../usecases/judge-panels.ts';
+import type { ManagementPorts, NodeFacts, Starts } from '../usecases/management.ts';
+import type { VolumeApi } from '../usecases/ports/volumes.ts';
 import { startExecution } from '../usecases/starts/start-execution.ts';
 import { startWorkflow } from '../usecases/starts/start-workflow.ts';
+import { createEndWaits } from '../usecases/waits/end-waits.ts';
+import type { WorkflowApi } from '../usecases/workflow-runs.ts';
 
 export interface ManagementParts extends NodeFactsParts {
   readonly agents: AgentCatalog;

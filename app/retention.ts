@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
-import { APPROVALS } from '../usecases/approvals.ts';
+import { APPROVALS } from '../actors/approval/view.ts';
 import { EXECUTIONS } from '../actors/execution/view.ts';
-import { TOOL_SESSIONS } from '../usecases/tool-session-api.ts';
+import { TOOL_SESSIONS } from '../actors/tool-session/view.ts';
 import type { NodeRetention } from '../manifests/node/rate-limits.ts';
 import { type Address, parseAddress } from '../runtime/address.ts';
 import type { Collection, CollectionSpec, Condition, Documents, StoredDocument } from '../runtime/documents.ts';

@@ -1,20 +1,20 @@
-import type { DispatchApi } from '../usecases/dispatch-api.ts';
-import type { NodePeerApi } from '../usecases/node-api.ts';
-import type { ClusterApi } from '../usecases/ports/cluster.ts';
 import type { ClusterNode } from '../cluster/cluster-node.ts';
 import { advertised } from '../cluster/failure-detector/liveness-server.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import { runtimeTable } from '../manifests/runtime-table/table.ts';
 import { CertificateFiles, type CertificateParts } from '../security/certificate-files.ts';
 import { openNodeEnvelope } from '../security/node-envelope.ts';
-import type { Admission } from '../usecases/starts/admission.ts';
 import { createClusterServer } from '../transport/grpc/cluster/server.ts';
 import type { GrpcServerParts } from '../transport/grpc/parts.ts';
 import { createGrpcServer } from '../transport/grpc/svc-runtime.ts';
 import { acceptProgram } from '../transport/internal/server.ts';
 import type { RestServerParts } from '../transport/rest/parts.ts';
 import { createRestServer } from '../transport/rest/server.ts';
+import type { DispatchApi } from '../usecases/dispatches.ts';
+import type { NodePeerApi } from '../usecases/node-api.ts';
+import type { ClusterApi } from '../usecases/ports/cluster.ts';
 import type { SealParts } from '../usecases/seal/parts.ts';
+import type { Admission } from '../usecases/starts/admission.ts';
 import type { Node } from './node.ts';
 import { type AgentAccess, createInternalServers } from './tool-areas.ts';
 

@@ -1,10 +1,7 @@
 import type { Socket } from 'node:net';
 import type { FastifyBaseLogger } from 'fastify';
-import type { DispatchApi } from '../usecases/dispatch-api.ts';
-import { createAttestApi } from '../actors/execution/handlers/attest.ts';
 import type { NodeOffer } from '../actors/execution/plan-execution.ts';
-import { TOOL_SESSIONS, type ToolSessionDocument } from '../usecases/tool-session-api.ts';
-import { createToolSessionApi } from '../usecases/tool-sessions.ts';
+import { TOOL_SESSIONS, type ToolSessionDocument } from '../actors/tool-session/view.ts';
 import type { NodeControls } from '../cluster/operations/node-controls.ts';
 import { nodeVariables } from '../effects/agents/input.ts';
 import { ContainerNetworks } from '../effects/containers/networks.ts';
@@ -20,8 +17,6 @@ import type { Runtime } from '../runtime/runtime.ts';
 import type { ExecutionTokens } from '../security/api.ts';
 import { createAgentTokens, createExecutionTokens } from '../security/seal/agent-tokens.ts';
 import { createAuditSigner, createSealEnvelopes } from '../security/seal/envelopes.ts';
-import type { ToolGranter } from '../usecases/ports/tool-granter.ts';
-import type { Admission } from '../usecases/starts/admission.ts';
 import { createInternalGrpcServer } from '../transport/grpc/inner-loop/server.ts';
 import { internalSealMethods } from '../transport/grpc/seal-methods.ts';
 import type { Health } from '../transport/health.ts';
@@ -29,7 +24,12 @@ import { addMetrics, type NodeFigures } from '../transport/internal/metrics.ts';
 import { createInternalServer } from '../transport/internal/server.ts';
 import type { McpParts } from '../transport/rest/parts.ts';
 import { addSealRoutes } from '../transport/rest/routes/seal.ts';
+import { createAttestApi } from '../usecases/attestation.ts';
+import type { DispatchApi } from '../usecases/dispatches.ts';
+import type { ToolGranter } from '../usecases/ports/tool-granter.ts';
 import type { SealParts } from '../usecases/seal/parts.ts';
+import type { Admission } from '../usecases/starts/admission.ts';
+import { createToolSessionApi } from '../usecases/tool-sessions.ts';
 import type { Signing } from './fleet.ts';
 
 interface ToolAreasParts {

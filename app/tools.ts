@@ -5,7 +5,6 @@ import type { McpLog } from '../effects/mcp/limits.ts';
 import { createMcpServers } from '../effects/mcp/mcp-servers.ts';
 import type { ProgramView } from '../effects/programs/view.ts';
 import type { Volumes } from '../effects/volumes/volumes.ts';
-import type { Web } from '../usecases/ports/web.ts';
 import type { WebParts } from '../effects/web/web.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { ToolPolicy } from '../manifests/tool/decision.ts';
@@ -23,8 +22,9 @@ import { filesystemBreach } from '../security/policy/paths.ts';
 import { createToolPolicy, domainProblem } from '../security/policy/policy.ts';
 import { createBuiltInTools, TOOL_CONTRACTS } from '../tools/contracts.ts';
 import { createGrantEffect, createToolEffect } from '../tools/effects/tool-effect.ts';
-import type { LateManagement } from '../usecases/management.ts';
 import { createToolGranter } from '../tools/tool-granter.ts';
+import type { LateManagement } from '../usecases/management.ts';
+import type { Web } from '../usecases/ports/web.ts';
 
 /** Decides about tool calls, in turns: the same on every node of one version, for grants hold what is of one node. */
 export const toolPolicy = (settings: NodeSettings): ToolPolicy =>

@@ -1,21 +1,8 @@
-import { APPROVALS, type ApprovalDocument, createApprovalApi } from '../usecases/approvals.ts';
 import { approvalActor } from '../actors/approval/definition.ts';
-import type { ExecutionApi, StartExecution } from '../usecases/executions.ts';
-import type { DispatchApi } from '../usecases/dispatch-api.ts';
-import { hasEnded } from '../actors/execution/view.ts';
+import { APPROVALS, type ApprovalDocument } from '../actors/approval/view.ts';
 import { judgePanel } from '../actors/judge-panel/definition.ts';
-import { createJudgePanelApi } from '../usecases/judge-panels.ts';
-import { STIMULI, type StimulusDocument } from '../usecases/stimulus-api.ts';
 import { stimulusActor } from '../actors/stimulus/definition.ts';
-import { createStimulusApi } from '../usecases/stimuli.ts';
-import { ownerOfRun } from '../usecases/waits/wait-reason.ts';
-import {
-  ancestryProblem,
-  createWorkflowApi,
-  WORKFLOW_EXECUTIONS,
-  type WorkflowApi,
-  type WorkflowExecutionDocument,
-} from '../usecases/workflow-runs.ts';
+import { STIMULI, type StimulusDocument } from '../actors/stimulus/view.ts';
 import { workflowActor } from '../actors/workflow/definition.ts';
 import { type AgentCatalog, actingFor, type InUse, requireStartable, type WorkflowCatalog } from '../catalog/api.ts';
 import type { BuiltIns } from '../catalog/built-in/api.ts';
@@ -36,8 +23,22 @@ import type { Identity } from '../runtime/identity.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { createWebhooks } from '../security/webhooks/deliveries.ts';
+import { createApprovalApi } from '../usecases/approvals.ts';
+import type { DispatchApi } from '../usecases/dispatches.ts';
+import { hasEnded } from '../usecases/execution-status.ts';
+import type { ExecutionApi, StartExecution } from '../usecases/executions.ts';
+import { createJudgePanelApi } from '../usecases/judge-panels.ts';
 import { startOnce } from '../usecases/starts/start-execution.ts';
 import { startWorkflow } from '../usecases/starts/start-workflow.ts';
+import { createStimulusApi } from '../usecases/stimuli.ts';
+import { ownerOfRun } from '../usecases/waits/wait-reason.ts';
+import {
+  ancestryProblem,
+  createWorkflowApi,
+  WORKFLOW_EXECUTIONS,
+  type WorkflowApi,
+  type WorkflowExecutionDocument,
+} from '../usecases/workflow-runs.ts';
 import type { LateAreas } from './areas.ts';
 
 /** Kinds of actors behind workflows. */

@@ -22,6 +22,7 @@ const AREAS = [
   'transport',
   'cli',
   'app',
+  'usecases',
 ];
 const NOT_SHIPPED = new Set(['cli/pack.ts']);
 /** Read at run time, next to the code that reads it. */

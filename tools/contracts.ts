@@ -1,5 +1,6 @@
-import type { ToolCommands } from '../usecases/ports/commands.ts';
 import type { ToolContract } from '../manifests/tool/contract.ts';
+import type { LateManagement } from '../usecases/management.ts';
+import type { ToolCommands } from '../usecases/ports/commands.ts';
 import { cmdRun, commandTools } from './command/tools.ts';
 import { DISCOVERY_CONTRACTS, discoveryTools, type Listing } from './discovery/tools.ts';
 import { FILE_CONTRACTS } from './files/contracts.ts';
@@ -9,7 +10,6 @@ import type { FilePorts } from './files/places.ts';
 import { searchTools } from './files/search-tools.ts';
 import { MANAGEMENT_CONTRACTS } from './management/contracts.ts';
 import { lateManagementTools } from './management/late-tools.ts';
-import type { LateManagement } from '../usecases/management.ts';
 import type { Tool } from './tool.ts';
 import { WEB_CONTRACTS, type WebPorts, webTools } from './web/tools.ts';
 

@@ -1,11 +1,12 @@
 import { z } from 'zod';
-import type { McpServers, McpTool } from '../usecases/ports/mcp-servers.ts';
 import { canonicalHash } from '../manifests/audit/record.ts';
 import type { ToolContract } from '../manifests/tool/contract.ts';
 import type { CommandCeilings, ToolGrant, ToolOffer, ToolScope } from '../manifests/tool/scope.ts';
 import type { JsonObject } from '../runtime/json.ts';
 import type { SecurityContexts } from '../security/policy/api.ts';
+import type { McpServers, McpTool } from '../usecases/ports/mcp-servers.ts';
 import type { ToolGranter } from '../usecases/ports/tool-granter.ts';
+import { needsExecution } from '../usecases/ports/tool-granter.ts';
 import { BUILT_IN, TOOL_CONTRACTS } from './contracts.ts';
 
 export interface ToolGranterParts {
@@ -70,6 +71,7 @@ export function createToolGranter(parts: ToolGranterParts): NodeTools {
       const scope = parts.contexts.callerScope(identity);
       return granted(scope, await list(scope, { withoutExecution: true }));
     },
+    outputSchema,
     async offer(name) {
       const contract = TOOL_CONTRACTS.get(name);
       if (contract !== undefined) return builtIn().find((offer) => offer.name === contract.name) ?? null;
@@ -148,10 +150,6 @@ function mcpOffer(tool: McpTool): ToolOffer | null {
     mode: reads || repeatable ? 'repeatable' : 'once',
   };
 }
-
-/** Files belong to the workspace of an execution, and commands run where its agent runs: a caller by itself has neither. */
-export const needsExecution = ({ name, source, runs }: ToolOffer): boolean =>
-  source === 'builtin' && (runs === 'agent' || name.startsWith('fs.'));
 
 /** The hash by which a grant notices that a tool has changed. */
 function hashed<Said extends { name: string; description: string; input_schema: JsonObject }>(said: Said) {

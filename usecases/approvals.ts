@@ -1,10 +1,11 @@
+import { ApprovalState } from '../actors/approval/messages.ts';
+import { type ApprovalDocument, timeoutSeconds } from '../actors/approval/view.ts';
 import { type Address, addressOf } from '../runtime/address.ts';
 import type { ActorClient, CallOptions } from '../runtime/client.ts';
 import { type Page, type PageAsked, pageOf, shownPage } from '../runtime/documents/pages.ts';
-import type { Collection, CollectionSpec, StoredDocument } from '../runtime/documents.ts';
+import type { Collection } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { type Identity, seenPart, sees, tenantOfViewer, type Viewer } from '../runtime/identity.ts';
-import { ApprovalState } from '../actors/approval/messages.ts';
 
 /** A question to a human as callers see it (H19). */
 interface ApprovalRequest {
@@ -33,54 +34,6 @@ export interface ApprovalApi {
    * Resolves when the answer is committed: one wins. Throws `conflict` when it was answered or expired before, `not_found`.
    */
   answer(identity: Identity, approvalId: string, answer: ApprovalAnswer, options?: CallOptions): Promise<void>;
-}
-
-/** Where the lists of approvals come from (R2). */
-export const APPROVALS: CollectionSpec = {
-  name: 'approvals',
-  unique: [],
-  indexes: [['status', 'created_at'], ['created_at'], ['execution_id']],
-  beside: ['owner'],
-  counted: ['status', 'owner'],
-};
-
-/** One approval in lists. */
-export interface ApprovalDocument extends StoredDocument {
-  readonly status: 'pending' | 'answered' | 'expired' | 'withdrawn';
-  readonly execution_id: string;
-  readonly state_name: string;
-  readonly prompt: string;
-  readonly created_at: string;
-  /** 0: it waits without end. */
-  readonly timeout_seconds: number;
-  readonly resolved_at: string | null;
-  readonly payload: string | null;
-  /** Subject that alone sees it, beside operators; absent: it is the tenant's. */
-  readonly owner?: string;
-}
-
-/** Whole seconds, at least the time that is given; 0 for without end. */
-export const timeoutSeconds = (timeoutMs: number | null): number =>
-  timeoutMs === null ? 0 : Math.ceil(timeoutMs / 1_000);
-
-export function projectApproval(
-  state: ApprovalState,
-  self: { readonly tenant: string; readonly id: string },
-): Omit<ApprovalDocument, 'version'> | null {
-  if (state.status === 'new') return null;
-  return {
-    tenant: self.tenant,
-    id: self.id,
-    status: state.status,
-    execution_id: state.execution_id,
-    state_name: state.state_name,
-    prompt: state.prompt,
-    created_at: state.created_at,
-    timeout_seconds: timeoutSeconds(state.timeout_ms),
-    resolved_at: state.status === 'pending' ? null : state.resolved_at,
-    payload: state.status === 'answered' || state.status === 'expired' ? state.payload : null,
-    ...(state.owner === undefined ? {} : { owner: state.owner }),
-  };
 }
 
 const MOST_LISTED = 1_000;

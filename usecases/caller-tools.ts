@@ -1,4 +1,3 @@
-import type { InvokeAnswer, ToolSessionApi } from './tool-session-api.ts';
 import { canonicalHash } from '../manifests/audit/record.ts';
 import type { ToolOutcome } from '../manifests/tool/call.ts';
 import type { ToolGrant } from '../manifests/tool/scope.ts';
@@ -8,9 +7,10 @@ import type { Identity } from '../runtime/identity.ts';
 import type { JsonObject } from '../runtime/json.ts';
 import type { Random } from '../runtime/random.ts';
 import type { ToolGranter } from './ports/tool-granter.ts';
-import { startsRun } from '../tools/management/contracts.ts';
-import { needsExecution } from '../tools/tool-granter.ts';
+import { needsExecution } from './ports/tool-granter.ts';
 import type { Admission } from './starts/admission.ts';
+import { startsRun } from './starts/admission.ts';
+import type { InvokeAnswer, ToolSessionApi } from './tool-sessions.ts';
 
 export interface Caller {
   readonly identity: Identity;
@@ -99,7 +99,7 @@ export async function callerGrant(
 
 /** What calls of tools by callers are translated into. */
 export interface CallerToolParts {
-  readonly granter: Pick<ToolGranter, 'callerGrant'>;
+  readonly granter: Pick<ToolGranter, 'callerGrant' | 'outputSchema'>;
   readonly sessions: Pick<ToolSessionApi, 'open' | 'invoke'>;
   /** Without it no call that starts a run is refused for its amount. */
   readonly admission?: Pick<Admission, 'enter'>;

@@ -1,24 +1,77 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
-import { STORED_ABOVE_BYTES, type ToolOutcome } from '../manifests/tool/call.ts';
-import {
-  COMMAND_TAIL_CHARS,
-  type CommandFailure,
-  commandNotFound,
-  commandTooLong,
-  commandTooMuch,
-  storedContent,
-  textContent,
-} from '../manifests/tool/contract.ts';
+import { ceilings, dispatchedCommand } from '../actors/execution/inner-loop/dispatched.ts';
+import type { Loop, LoopCall } from '../actors/execution/inner-loop/state.ts';
+import { ExecutionState } from '../actors/execution/state.ts';
+import { STORED_ABOVE_BYTES } from '../manifests/tool/call.ts';
+import { COMMAND_TAIL_CHARS, textContent } from '../manifests/tool/contract.ts';
 import { type Address, addressOf, tenantOf } from '../runtime/address.ts';
 import type { Blobs } from '../runtime/blobs.ts';
 import type { ActorClient, ActorSnapshot, CallOptions } from '../runtime/client.ts';
 import { isErrorCode, SvcError } from '../runtime/errors.ts';
 import type { Json, JsonObject } from '../runtime/json.ts';
-import type { DispatchApi, DispatchResult, GatewayAnswer } from './dispatch-api.ts';
-import type { DispatchEnded } from '../actors/execution/messages.ts';
-import { ExecutionState } from '../actors/execution/state.ts';
-import { type AllowedCall, LOOP, type Loop, type LoopCall } from '../actors/execution/inner-loop/state.ts';
+
+/** What a bootstrap asks for (H9). */
+export interface GenerateRequest {
+  readonly agent_id: string;
+  readonly iteration_number: number;
+  /** Empty: the manifest's. */
+  readonly model_alias: string;
+  readonly prompt: string;
+  /** Conversation to begin with: {role, content, …}. */
+  readonly messages: readonly Json[];
+}
+
+export interface DispatchResult {
+  readonly dispatch_id: string;
+  readonly exit_code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly duration_ms: number;
+  readonly truncated: boolean;
+}
+
+/** The answers of the gateway, as on the wire. */
+export type GatewayAnswer =
+  | {
+      readonly type: 'final';
+      readonly content: string;
+      readonly tool_calls_executed: number;
+      readonly conversation: readonly JsonObject[];
+    }
+  | {
+      readonly type: 'dispatch';
+      readonly dispatch_id: string;
+      /** `exec`. */
+      readonly action: string;
+      readonly command: string;
+      readonly args: readonly string[];
+      readonly cwd: string;
+      readonly env_additions: Readonly<Record<string, string>>;
+      readonly timeout_secs: number;
+      readonly max_output_bytes: number;
+    };
+
+/**
+ * The inner loop for agents that run in a program or container of their own (H9). Both calls wait
+ * until the loop has a final answer or needs a command run; a call that was cut off is simply made again and gets the same.
+ * Throws `not_found`, `failed_precondition` (ended; another iteration runs; no such dispatch is open), `invalid_argument`,
+ * the model's and tools' errors.
+ */
+export interface DispatchApi {
+  generate(
+    tenant: string,
+    executionId: string,
+    request: GenerateRequest,
+    options?: CallOptions,
+  ): Promise<GatewayAnswer>;
+  dispatchResult(
+    tenant: string,
+    executionId: string,
+    result: DispatchResult,
+    options?: CallOptions,
+  ): Promise<GatewayAnswer>;
+}
 
 const Reply = z.object({ iteration: z.number().int() });
 
@@ -138,19 +191,6 @@ async function withoutBulk(blobs: Pick<Blobs, 'put'>, address: Address, result: 
 
 type Dispatch = Extract<GatewayAnswer, { readonly type: 'dispatch' }>;
 
-const ceilings = (allowed: AllowedCall | null) => ({
-  timeout_secs: allowed?.limits.command?.timeout_secs ?? LOOP.dispatchSecs,
-  max_output_bytes: allowed?.limits.command?.max_output_bytes ?? LOOP.dispatchOutputBytes,
-});
-
-function dispatchedCommand(allowed: AllowedCall | null) {
-  const { command, args } = allowed?.arguments ?? {};
-  return {
-    command: typeof command === 'string' ? command : '',
-    args: Array.isArray(args) ? args.filter((arg) => typeof arg === 'string') : [],
-  };
-}
-
 /** A call that the agent's own bootstrap is to run (W28; `action` is always `exec`). */
 function dispatchOf({ dispatch_id = '', allowed }: LoopCall): Dispatch {
   return {
@@ -162,30 +202,4 @@ function dispatchOf({ dispatch_id = '', allowed }: LoopCall): Dispatch {
     env_additions: {},
     ...ceilings(allowed),
   };
-}
-
-/** As `cmd.run` answers where the node runs it: an exit code is a result, a broken ceiling is an error (W44). */
-export function commandOutcome(allowed: AllowedCall | null, end: DispatchEnded): ToolOutcome {
-  const { exit_code, duration_ms, stdout, stderr, stored } = end;
-  const failure = dispatchFailureOf(allowed, end);
-  if (failure !== null) {
-    const { code, message } = failure;
-    const content = textContent(`${code}: ${message}`);
-    return { content, is_error: true, error: { code, class: 'recoverable', message }, duration_ms };
-  }
-  if (stored !== undefined) {
-    const { head, ...kept } = stored;
-    return { content: storedContent(head), stored: kept, is_error: false, duration_ms };
-  }
-  const structured = { stdout, stderr, exit_code };
-  return { content: textContent(JSON.stringify(structured)), structured, is_error: false, duration_ms };
-}
-
-function dispatchFailureOf(allowed: AllowedCall | null, end: DispatchEnded): CommandFailure | null {
-  const { exit_code, duration_ms, stderr } = end;
-  const { timeout_secs, max_output_bytes } = ceilings(allowed);
-  const { command } = dispatchedCommand(allowed);
-  if (exit_code === -1 && duration_ms >= timeout_secs * 1_000) return commandTooLong(timeout_secs, end);
-  if (end.truncated) return commandTooMuch(max_output_bytes, end);
-  return exit_code === 127 && stderr === `command_not_found:${command}` ? commandNotFound(command) : null;
 }

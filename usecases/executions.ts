@@ -1,3 +1,8 @@
+import { type ExecutionLogEvent, executionLogEvents } from '../actors/execution/events.ts';
+import { type StartExecution, startPayload } from '../actors/execution/messages.ts';
+import { fitToNode, type NodeOffer } from '../actors/execution/plan-execution.ts';
+import { type EndedExecution, ExecutionState, type RunningExecution } from '../actors/execution/state.ts';
+import { EXECUTIONS, type ExecutionDocument } from '../actors/execution/view.ts';
 import { type Address, addressOf } from '../runtime/address.ts';
 import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../runtime/client.ts';
 import { type Clock, systemClock } from '../runtime/clock.ts';
@@ -5,15 +10,11 @@ import { type Page, type PageAsked, pageOf } from '../runtime/documents/pages.ts
 import type { Collection, Condition } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { mayStop, seenPart, sees, tenantOfViewer, type Viewer } from '../runtime/identity.ts';
-import type { WaitLookups, WaitReason } from './waits/wait-reason.ts';
-import { type ExecutionLogEvent, executionLogEvents } from '../actors/execution/events.ts';
-import { type StartExecution, startPayload } from '../actors/execution/messages.ts';
-import { fitToNode, type NodeOffer } from '../actors/execution/plan-execution.ts';
-import { type EndedExecution, ExecutionState, type RunningExecution } from '../actors/execution/state.ts';
-import { EXECUTIONS, type ExecutionDocument, type ExecutionStatus, listed, statusOf, tombstone } from '../actors/execution/view.ts';
+import { type ExecutionStatus, listed, statusOf, tombstone } from './execution-status.ts';
 import { aboutToStart, executionWait, waitingDocument, waitingFor } from './waits/execution-wait.ts';
+import type { WaitLookups, WaitReason } from './waits/wait-reason.ts';
 
-export type { AttestApi, DispatchApi, DispatchResult, GatewayAnswer, GenerateRequest } from './dispatch-api.ts';
+export type { DispatchApi, DispatchResult, GatewayAnswer, GenerateRequest } from './dispatches.ts';
 export type { ExecutionStatus, StartExecution, WaitReason };
 export { EXECUTIONS, type ExecutionDocument, type ExecutionLogEvent, executionLogEvents };
 
@@ -67,7 +68,7 @@ export interface ExecutionApi {
   remove(viewer: Viewer, executionId: string): Promise<void>;
 }
 
-export type ExecutionClient = Pick<ActorClient, 'ask' | 'tell' | 'read' | 'events' | 'follow' | 'place' | 'isServed'>;
+type ExecutionClient = Pick<ActorClient, 'ask' | 'tell' | 'read' | 'events' | 'follow' | 'place' | 'isServed'>;
 
 const MAX_LOG_EVENTS = 200;
 const NEWEST_FIRST = [
@@ -252,3 +253,5 @@ export function createExecutionApi(parts: {
 const notFound = (): SvcError => new SvcError('not_found', 'execution not found');
 const endedAlready = (status: string): SvcError =>
   new SvcError('failed_precondition', `the execution is ${status} already`);
+
+export type { AttestApi } from './attestation.ts';

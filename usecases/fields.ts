@@ -1,12 +1,17 @@
 import { z } from 'zod';
-import { systemText } from '../tools/contract/arguments.ts';
-import type { ToolCall } from '../tools/tool.ts';
 
 export interface EndWait {
   readonly timeoutMs: number;
   readonly lookAgainMs: number;
   readonly signal: AbortSignal;
 }
+
+/** Text that the system takes as a name or an argument: it cannot hold NUL. */
+export const systemText = (maxChars: number) =>
+  z
+    .string()
+    .max(maxChars)
+    .refine((value) => !value.includes('\0'), 'expected text without NUL');
 
 /** Arguments that several management tools share (W34–W36). */
 
@@ -120,6 +125,15 @@ export const workflowWait = {
   timeout_seconds: z.number().min(0).default(300).describe(timeoutText).transform(capped),
 };
 
+/** Who waits: a call of a tool, with what is left of its time. */
+interface Waiter {
+  readonly signal: AbortSignal;
+  /** How long it may take, milliseconds. Absent: without end. */
+  readonly timeoutMs?: number;
+  /** Of a call that is repeated after a crash: how long ago it was first made, milliseconds. */
+  readonly askedAgoMs?: number;
+}
+
 export interface AskedWait {
   readonly poll_interval_seconds: number;
   readonly timeout_seconds: number;
@@ -132,7 +146,7 @@ const FOR_THE_ANSWER_MS = 5_000;
  * As `EndWaits` takes it; never longer than the call itself may take. One that is repeated after a crash waits for what is
  * left: the caller's time began with the first.
  */
-export function endWait({ poll_interval_seconds, timeout_seconds }: AskedWait, call: ToolCall): EndWait {
+export function endWait({ poll_interval_seconds, timeout_seconds }: AskedWait, call: Waiter): EndWait {
   const { signal, timeoutMs: mostMs = Number.POSITIVE_INFINITY, askedAgoMs = 0 } = call;
   return {
     timeoutMs: Math.max(0, Math.min(timeout_seconds * 1_000 - askedAgoMs, mostMs - FOR_THE_ANSWER_MS)),

@@ -52,7 +52,7 @@ export const GatewayRequest = z.discriminatedUnion('type', [GenerateMessage, Dis
 export type GatewayRequest = z.output<typeof GatewayRequest>;
 
 /** The loop has ended; the bootstrap prints `content`. */
-export interface FinalAnswer {
+interface FinalAnswer {
   readonly type: 'final';
   readonly content: string;
   readonly tool_calls_executed: number;
@@ -115,7 +115,7 @@ export function gatewayProblem(thrown: unknown): GatewayProblem {
 export const retrySecs = (code: string, retryAfterMs = 1_000): number =>
   TRANSIENT.has(code) ? Math.max(1, Math.ceil(retryAfterMs / 1_000)) : 0;
 
-/** The inner loop of an execution (H9). Implemented by usecases/dispatch-api.ts. */
+/** The inner loop of an execution (H9). Implemented by usecases/dispatches.ts. */
 export interface AgentGateway {
   generate(
     tenant: string,

@@ -79,3 +79,13 @@ export const IntentStatus = z.discriminatedUnion('status', [
 ]);
 
 export type IntentStatus = z.output<typeof IntentStatus>;
+
+/** Argument of svc.agent.generate and svc.workflow.generate, and the body of their routes. */
+export const generateRequest = {
+  input: z
+    .string()
+    .min(1)
+    .max(TEXT_CHARS)
+    .refine((text) => text.trim() !== '', 'expected what it should do, in words')
+    .describe('What it should do, in plain words.'),
+};

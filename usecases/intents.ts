@@ -1,15 +1,22 @@
 import { createHash } from 'node:crypto';
-import { pipelineResult, type WorkflowApi, type WorkflowExecution } from './workflow-runs.ts';
 import type { AgentCatalog, CatalogReader, CatalogSearch } from '../catalog/api.ts';
-import { INTENT_PIPELINE_ID } from '../catalog/built-in/api.ts';
-import type { VolumeApi } from './ports/volumes.ts';
+import { AGENT_AUTHOR_ID, INTENT_PIPELINE_ID, WORKFLOW_AUTHOR_ID } from '../catalog/built-in/api.ts';
 import type { NodePipeline } from '../manifests/node/models.ts';
 import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
-import { unless } from '../tools/management/failure.ts';
-import { type IntentApi, readerOf, type Starts } from './management.ts';
 import type { IntentRequest, IntentStatus } from './intent-request.ts';
+import {
+  type AuthorApi,
+  type IntentApi,
+  readerOf,
+  type Started,
+  type Starter,
+  type Starts,
+  unless,
+} from './management.ts';
+import type { VolumeApi } from './ports/volumes.ts';
+import { pipelineResult, type WorkflowApi, type WorkflowExecution } from './workflow-runs.ts';
 
 interface IntentParts {
   readonly agents: Pick<AgentCatalog, 'lookup' | 'hasRoom'>;
@@ -175,4 +182,16 @@ export async function fittingAgent(
   const asked = { query: intent, limit: 1, minScore, labels: { [WRITES_LABEL]: language }, status: 'deployed' };
   const [best] = (await unless('cortex_not_configured', search.agents(reader, asked))) ?? [];
   return best === undefined ? null : { id: best.id, score: best.score };
+}
+
+/** By id: whatever a tenant deploys under the authors' names, these write. */
+export function createAuthors({ starts }: { readonly starts: Pick<Starts, 'agent'> }): AuthorApi {
+  const ask = async (agent: string, input: string, starter: Starter): Promise<Started> => {
+    const { execution_id } = await starts.agent({ agent, input }, starter);
+    return { execution_id, status: 'started' };
+  };
+  return {
+    agent: (input, starter) => ask(AGENT_AUTHOR_ID, input, starter),
+    workflow: (input, starter) => ask(WORKFLOW_AUTHOR_ID, input, starter),
+  };
 }

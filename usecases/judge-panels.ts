@@ -1,11 +1,36 @@
+import type { ConsensusRule, Judge, PanelConcluded } from '../actors/judge-panel/messages.ts';
+import { type EndedPanel, JudgePanelState, type Seat } from '../actors/judge-panel/state.ts';
 import { type Address, addressOf } from '../runtime/address.ts';
-import type { ActorClient } from '../runtime/client.ts';
+import type { ActorClient, CallOptions } from '../runtime/client.ts';
 import { SvcError, toSvcError } from '../runtime/errors.ts';
+import type { Identity } from '../runtime/identity.ts';
 import type { Json, JsonObject } from '../runtime/json.ts';
 import type { OwnWait, WaitedJudge } from './waits/wait-reason.ts';
-import type { JudgePanelApi, ValidateOptions, ValidateRequest } from './judge-panel-api.ts';
-import type { PanelConcluded } from '../actors/judge-panel/messages.ts';
-import { type EndedPanel, JudgePanelState, type Seat } from '../actors/judge-panel/state.ts';
+
+export type { ConsensusRule, Judge, PanelConcluded };
+
+export interface ValidateRequest {
+  /** UUID. The same again finds the same panel. */
+  readonly panelId: string;
+  readonly judges: readonly Judge[];
+  readonly consensus: ConsensusRule;
+  readonly identity: Identity;
+}
+
+interface ValidateOptions extends CallOptions {
+  /** Told when the panel is durably convened. */
+  readonly onBegun?: () => void;
+}
+
+/** Judge panels for callers (gRPC ValidateWithJudges, G9; svc.workflow.create with judges). */
+export interface JudgePanelApi {
+  /**
+   * Convenes a panel and waits for its verdict, whatever node it is on. When the signal ends first the panel is cancelled,
+   * with its judges, and `cancelled` is thrown. Throws `not_found` naming a judge that is not deployed, `cancelled` when
+   * somebody else cancelled it, `failed_precondition` when too few judges gave a verdict: the text says which and why.
+   */
+  validate(request: ValidateRequest, options?: ValidateOptions): Promise<PanelConcluded>;
+}
 
 type PanelClient = Pick<ActorClient, 'ask' | 'tell' | 'read' | 'follow'>;
 

@@ -1,16 +1,15 @@
-import type { ExecutionApi } from './executions.ts';
-import type { JudgePanelApi } from './judge-panel-api.ts';
-import type { IntentPipeline, WorkflowApi } from './workflow-runs.ts';
 import type { AgentCatalog, CatalogReader, CatalogScope, CatalogSearch, WorkflowCatalog } from '../catalog/api.ts';
 import type { RuntimeTable } from '../manifests/runtime-table/table.ts';
 import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
-import { SvcError } from '../runtime/errors.ts';
+import { type ErrorCode, SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
 import type { JsonObject } from '../runtime/json.ts';
 import { mayActFor, requireRole } from '../security/api.ts';
-import type { ToolCall } from '../tools/tool.ts';
-import type { IntentRequest, IntentStarted, IntentStatus } from './intent-request.ts';
+import type { ExecutionApi } from './executions.ts';
 import type { EndWait } from './fields.ts';
+import type { IntentRequest, IntentStarted, IntentStatus } from './intent-request.ts';
+import type { JudgePanelApi } from './judge-panels.ts';
+import type { IntentPipeline, WorkflowApi } from './workflow-runs.ts';
 
 /** Goals that a program reaches (W40). */
 export interface IntentApi {
@@ -117,21 +116,6 @@ export interface ManagementPorts {
 /** Tools are made before the areas are there: a call that comes earlier waits. */
 export type LateManagement = () => Promise<ManagementPorts>;
 
-/** How management tools run: all on the node that the call reaches. `mode` says what becomes of a call after a crash. */
-const onNode = { runs: 'node' } as const;
-
-/** Changes nothing, so it may be called again. */
-export const reading = { ...onNode, mode: 'repeatable', reads: true } as const;
-
-/** Changes what is there: whether it did is in doubt after a crash. */
-export const changing = { ...onNode, mode: 'once', reads: false } as const;
-
-/** What is started goes by the call's own id, so a call that is repeated after a crash starts nothing twice. */
-export const starting = { ...onNode, mode: 'repeatable', reads: false } as const;
-
-/** Who asks: whoever started the execution that calls, or the caller of /mcp. */
-export const callerOf = ({ run, tenant }: ToolCall): Identity => ({ ...run.subject.principal, tenant });
-
 /** Whose eyes see the catalog. */
 export const readerOf = ({ tenant, subject }: Identity): CatalogReader => ({ tenant, subject });
 
@@ -161,4 +145,14 @@ export function eyesOf(identity: Identity, userId: string | undefined): CatalogR
   if (userId === undefined || userId === identity.subject) return readerOf(identity);
   if (!FOR_OTHERS.includes(identity.kind)) throw new SvcError('not_found', 'user not found');
   return { tenant: identity.tenant, subject: userId };
+}
+
+/** What an area answers; null where it refuses with this code. */
+export async function unless<T>(code: ErrorCode, answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer;
+  } catch (thrown) {
+    if (thrown instanceof SvcError && thrown.code === code) return null;
+    throw thrown;
+  }
 }

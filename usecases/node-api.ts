@@ -1,5 +1,5 @@
-import type { Identity } from '../runtime/identity.ts';
 import type { NodeCommand } from '../actors/node-peer/commands.ts';
+import type { Identity } from '../runtime/identity.ts';
 
 export type { NodeCommand } from '../actors/node-peer/commands.ts';
 

@@ -1,10 +1,5 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { OPERATORS_CONFIG_BYTES, parseManagedConfig, versionOf } from '../manifests/node/managed.ts';
-import type { ActorClient, CallOptions } from '../runtime/client.ts';
-import { SvcError } from '../runtime/errors.ts';
-import type { Json, JsonObject } from '../runtime/json.ts';
-import type { Random } from '../runtime/random.ts';
 import {
   FLEET,
   FLEET_CONFIG,
@@ -16,9 +11,22 @@ import {
   nodeIds,
   RosterUpdate,
 } from '../actors/fleet/roster.ts';
-import type { NodePeer, NodePeerApi } from './node-api.ts';
 import { Shutdown } from '../actors/node-peer/messages.ts';
-import { checked, NodeId, NodePeerState, type Peer, PeerStatus, peerAddress, Requirement } from '../actors/node-peer/state.ts';
+import {
+  checked,
+  NodeId,
+  NodePeerState,
+  type Peer,
+  PeerStatus,
+  peerAddress,
+  Requirement,
+} from '../actors/node-peer/state.ts';
+import { OPERATORS_CONFIG_BYTES, parseManagedConfig, versionOf } from '../manifests/node/managed.ts';
+import type { ActorClient, CallOptions } from '../runtime/client.ts';
+import { SvcError } from '../runtime/errors.ts';
+import type { Json, JsonObject } from '../runtime/json.ts';
+import type { Random } from '../runtime/random.ts';
+import type { NodePeer, NodePeerApi } from './node-api.ts';
 
 export type NodePeerClient = Pick<ActorClient, 'ask' | 'read'>;
 

@@ -1,13 +1,13 @@
 import { z } from 'zod';
+import { ChallengeAnswer, challengeAddress } from '../actors/node-challenge/definition.ts';
+import { QueuedCommand } from '../actors/node-peer/commands.ts';
+import { Heartbeat, Register } from '../actors/node-peer/messages.ts';
+import { canonicalPublicKey, checked, NodeId, NodeRoleName } from '../actors/node-peer/state.ts';
 import { type ErrorCode, SvcError } from '../runtime/errors.ts';
 import type { JsonObject } from '../runtime/json.ts';
 import type { Random } from '../runtime/random.ts';
-import { ChallengeAnswer, challengeAddress } from '../actors/node-challenge/definition.ts';
 import type { NodePeerApi } from './node-api.ts';
-import { QueuedCommand } from '../actors/node-peer/commands.ts';
-import { Heartbeat, Register } from '../actors/node-peer/messages.ts';
 import { type NodePeerClient, operations, type PeerCalls, peerCalls, rosterReads } from './node-calls.ts';
-import { canonicalPublicKey, checked, NodeId, NodeRoleName } from '../actors/node-peer/state.ts';
 
 /** `NodePeerApi` over messages and committed states. Keeps nothing itself: every controller has one of its own. */
 export function createNodePeerApi(parts: {

@@ -1,24 +1,77 @@
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
+import { type Receive, Received, type Routing, stimulusEvents } from '../actors/stimulus/messages.ts';
+import type { Duplicate, StimulusDocument, StimulusRecord } from '../actors/stimulus/view.ts';
 import { type Address, addressOf } from '../runtime/address.ts';
 import type { ActorClient, ActorEvent, CallOptions } from '../runtime/client.ts';
 import { type Clock, systemClock } from '../runtime/clock.ts';
-import { pageOf, shownPage } from '../runtime/documents/pages.ts';
+import { type Page, type PageAsked, pageOf, shownPage } from '../runtime/documents/pages.ts';
 import type { Collection } from '../runtime/documents.ts';
 import { isErrorCode, SvcError } from '../runtime/errors.ts';
-import { SYSTEM_TENANT } from '../runtime/identity.ts';
-import type { Json, JsonObject } from '../runtime/json.ts';
+import { type Identity, SYSTEM_TENANT } from '../runtime/identity.ts';
 import { type Random, systemRandom } from '../runtime/random.ts';
-import type {
-  IngestOptions,
-  IngestStimulus,
-  StimulusApi,
-  StimulusContent,
-  StimulusDocument,
-  StimulusRecord,
-  StimulusStarted,
-} from './stimulus-api.ts';
-import { type Receive, Received, type Routing, stimulusEvents } from '../actors/stimulus/messages.ts';
+
+export interface StimulusContent {
+  readonly source: string;
+  readonly content: string;
+  /** `base64`: what came were bytes and no text. */
+  readonly contentEncoding?: 'base64';
+  readonly idempotencyKey?: string;
+  /** Of the key; by default a repeat is refused for 24 hours (G14, H22). */
+  readonly repeats?: RepeatRules;
+  /** Forwarded HTTP headers; those that could carry secrets are left out here. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** What becomes of a stimulus whose key came before. */
+interface RepeatRules {
+  /** How long it is a repeat, from the first one on. */
+  readonly windowMs: number;
+  /** As the first one, once that has its workflow; otherwise it is refused. */
+  readonly answered: boolean;
+}
+
+export interface IngestStimulus extends StimulusContent {
+  readonly identity: Identity;
+}
+
+interface StimulusStarted {
+  readonly stimulus_id: string;
+  readonly workflow_execution_id: string;
+  /** Both ids are those of an earlier delivery, and nothing was started now. */
+  readonly duplicate?: true;
+}
+
+interface IngestOptions extends CallOptions {
+  /** Told when it is durably received and an agent is asked where it goes: that takes as long as the agent takes. */
+  readonly onBegun?: () => void;
+}
+
+/** Stimuli: idempotency, direct route, router agent (G14, H22, H23). */
+export interface StimulusApi {
+  /**
+   * Resolves when its workflow is durably started. Throws `idempotent_duplicate` (see `duplicateOf`),
+   * `classification_failed`, `no_router_configured`, `workflow_error`, `validation_failed`. Once it is received it goes
+   * on without its caller. A repeat whose rules say that it is answered resolves, or throws, as the first one does.
+   */
+  ingest(request: IngestStimulus, options?: IngestOptions): Promise<StimulusStarted>;
+  /** The same for a webhook whose signature was verified; the route names the tenant. Throws `not_found` without route and router. */
+  ingestWebhook(request: StimulusContent, options?: IngestOptions): Promise<StimulusStarted>;
+  /** Newest first. */
+  list(tenant: string, page: PageAsked): Promise<Page<StimulusRecord>>;
+  /** Throws `not_found`. */
+  get(tenant: string, stimulusId: string): Promise<StimulusRecord>;
+}
+
+/** Null for every error but `idempotent_duplicate`. */
+export function duplicateOf(thrown: unknown): Duplicate | null {
+  if (!(thrown instanceof SvcError) || thrown.code !== 'idempotent_duplicate') return null;
+  const of = (name: keyof Duplicate): string => thrown.details?.find(({ path }) => path === name)?.message ?? '';
+  return {
+    original_stimulus_id: of('original_stimulus_id'),
+    workflow_execution_id: of('workflow_execution_id'),
+  };
+}
 
 /** `spec.stimulus` without its routes. */
 export interface StimulusSettings {
@@ -206,49 +259,6 @@ const recordOf = ({
   reason,
   received_at,
 });
-
-/** Deeper JSON is taken as text: nothing behind may recurse into it without end. */
-const MAX_DEPTH = 100;
-
-export interface Content {
-  readonly content: string;
-  readonly content_encoding?: 'base64' | undefined;
-  /** Lower-case names; none that carries a secret. */
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-/** Input of the workflow (H23): the content when it is a JSON object, else `{content}`. */
-export function workflowInput({ content, content_encoding }: Omit<Content, 'headers'>): JsonObject {
-  if (content_encoding !== undefined) return { content, content_encoding };
-  return objectOf(content) ?? { content };
-}
-
-function objectOf(text: string): JsonObject | null {
-  // Cheap, and spares a long text that is none.
-  if (!/^\s*\{/.test(text)) return null;
-  try {
-    const value: Json = JSON.parse(text);
-    return isObject(value) && isTame(value, MAX_DEPTH) ? value : null;
-  } catch {
-    // Text that is no JSON, or too deep for the parser, is text.
-    return null;
-  }
-}
-
-const isObject = (value: Json): value is JsonObject =>
-  value !== null && typeof value === 'object' && !Array.isArray(value);
-
-/**
- * Whether the value has so many levels at most. No part of it may pose as a prototype when it is copied later: members of that
- * name are removed. A walk behind the parser takes a twentieth of the time of a reviver, which is called for every value.
- */
-function isTame(value: Json, levels: number): boolean {
-  if (value === null || typeof value !== 'object') return true;
-  if (levels === 0) return false;
-  if (Object.hasOwn(value, '__proto__')) Reflect.deleteProperty(value, '__proto__');
-  const inner = Array.isArray(value) ? value : Object.values(value);
-  return inner.every((one) => isTame(one, levels - 1));
-}
 
 /** Credentials, sessions and signatures never reach a message, a blackboard or a log. */
 const SECRET = /auth|cookie|signature|token|secret|password|credential|session|api-?key|^x-tenant-id$/;

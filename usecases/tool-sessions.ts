@@ -1,23 +1,161 @@
+import { z } from 'zod';
+import {
+  type CallResult,
+  InvokeReply,
+  type OpenSession,
+  SESSION_LIMITS,
+  toolSessionEvents,
+} from '../actors/tool-session/messages.ts';
+import { ToolSessionState } from '../actors/tool-session/state.ts';
+import { ownerOf, projectToolSession, type ToolSessionDocument } from '../actors/tool-session/view.ts';
 import { AuditRecord, canonicalHash } from '../manifests/audit/record.ts';
+import type { ToolOutcome } from '../manifests/tool/call.ts';
+import type { ToolOffer } from '../manifests/tool/scope.ts';
 import { type Address, addressOf } from '../runtime/address.ts';
 import type { Blobs } from '../runtime/blobs.ts';
-import type { ActorClient, CallOptions } from '../runtime/client.ts';
-import { pageOf, shownPage } from '../runtime/documents/pages.ts';
+import type { ActorClient, ActorEvent, CallOptions } from '../runtime/client.ts';
+import { type Page, type PageAsked, pageOf, shownPage } from '../runtime/documents/pages.ts';
 import type { Collection, Condition } from '../runtime/documents.ts';
-import { SvcError } from '../runtime/errors.ts';
-import { seenPart, sees, tenantOfViewer, type Viewer } from '../runtime/identity.ts';
+import { isErrorCode, SvcError } from '../runtime/errors.ts';
+import { type Identity, seenPart, sees, tenantOfViewer, type Viewer } from '../runtime/identity.ts';
 import type { Json } from '../runtime/json.ts';
-import {
-  type InvokeCall,
-  ownerOf,
-  projectToolSession,
-  type SessionSummary,
-  type ToolSessionApi,
-  type ToolSessionDocument,
-} from './tool-session-api.ts';
-import { endBehind, endOf, type SessionEvents } from './tool-call-end.ts';
-import { InvokeReply, SESSION_LIMITS } from '../actors/tool-session/messages.ts';
-import { ToolSessionState } from '../actors/tool-session/state.ts';
+
+type SessionEvents = Pick<ActorClient, 'events' | 'follow'>;
+
+interface EndParts {
+  readonly client: SessionEvents;
+  readonly blobs: Pick<Blobs, 'get'>;
+  readonly tenant: string;
+  readonly address: Address;
+}
+
+/** Heartbeats are ignored here. */
+const HEARTBEAT_MS = 3_600_000;
+/** Long, since thousands of calls may wait. */
+const MOST_LOOK_AGAIN_MS = 30_000;
+
+/** The recorded end of a finished call. */
+async function endOf(parts: EndParts, sequence: number): Promise<InvokeAnswer> {
+  const [event] = await parts.client.events(parts.address, sequence - 1, 1);
+  const ended = event === undefined ? null : endIn(event);
+  if (ended === null) throw new SvcError('unavailable', 'the record of the call could not be read');
+  return answerOf(parts, ended.result, true);
+}
+
+interface Waiting {
+  readonly call: string;
+  /** Event of its decision. */
+  readonly after: number;
+  readonly replayed: boolean;
+}
+
+/** Waits for the end of a call that runs, or ran just now. `signal` ends the wait, not the call. */
+async function endBehind(
+  parts: EndParts,
+  { call, after, replayed }: Waiting,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<InvokeAnswer> {
+  const { client, address } = parts;
+  const patience = { heartbeatMs: HEARTBEAT_MS, mostLookAgainMs: MOST_LOOK_AGAIN_MS };
+  for await (const event of client.follow(address, after, { signal, ...patience })) {
+    const ended = event === null ? null : endIn(event);
+    if (ended?.call === call) return answerOf(parts, ended.result, replayed);
+  }
+  if (!signal.aborted) throw new SvcError('unavailable', 'the session ended without the record of the call');
+  if (signal.reason instanceof SvcError) throw signal.reason;
+  throw new SvcError('cancelled', 'the caller stopped waiting; the call goes on and its id asks for its result');
+}
+
+function endIn({ name, payload }: ActorEvent): { readonly call: string; readonly result: CallResult } | null {
+  if (name !== 'CallEnded') return null;
+  const { body, result } = toolSessionEvents.CallEnded.parse(payload);
+  return body.kind !== 'ended' || result === undefined ? null : { call: body.call, result };
+}
+
+async function answerOf(parts: EndParts, result: CallResult, replayed: boolean): Promise<InvokeAnswer> {
+  if (result.kind === 'failed') {
+    const { code, message } = result;
+    throw isErrorCode(code) ? new SvcError(code, message) : new SvcError('tool_failed', message);
+  }
+  if (result.kind === 'outcome') return { kind: 'outcome', outcome: await whole(parts, result.outcome), replayed };
+  const { retry_after_ms, ...denied } = result;
+  return { ...denied, ...(retry_after_ms === undefined ? {} : { retryAfterMs: retry_after_ms }) };
+}
+
+const Stored = z.object({
+  content: z.array(z.record(z.string(), z.json())),
+  structured: z.record(z.string(), z.json()).optional(),
+});
+
+/** The outcome with its whole content, which may be stored as a blob. */
+async function whole({ blobs, tenant }: EndParts, outcome: ToolOutcome): Promise<ToolOutcome> {
+  const { stored, ...rest } = outcome;
+  if (stored === undefined) return outcome;
+  const bytes = await blobs.get(tenant, stored.ref);
+  const { content, structured } = Stored.parse(JSON.parse(Buffer.from(bytes).toString('utf8')));
+  return { ...rest, content, ...(structured === undefined ? {} : { structured }) };
+}
+
+/** One call of a tool through a session. */
+interface InvokeCall {
+  /** JSON-RPC id as text with its type: `n:1`, `s:abc`; the same again is answered from the record. */
+  readonly call: string;
+  readonly tool: string | null;
+  readonly arguments: unknown;
+  /** Null: no envelope: a caller of /mcp or /v1/tools. */
+  readonly envelopeHash: string | null;
+  readonly payloadHash: string;
+  /** The session ends with this call (sources `mcp` and `rest`). */
+  readonly last?: boolean;
+}
+
+export type InvokeAnswer =
+  | { readonly kind: 'outcome'; readonly outcome: ToolOutcome; readonly replayed: boolean }
+  /** A denial reason of manifests/tool/decision.ts; `InvalidArguments` is 422 / -32602, the rest 403 / -32000. */
+  | { readonly kind: 'denied'; readonly reason: string; readonly message: string; readonly retryAfterMs?: number }
+  /** 403: the session is closed, revoked, or was never opened. */
+  | { readonly kind: 'inactive'; readonly message: string }
+  /** 400 / -32600: the same id with another payload, or no tool name. */
+  | { readonly kind: 'invalid_request'; readonly message: string };
+
+interface SessionSummary {
+  readonly session_id: string;
+  readonly execution_id: string | null;
+  readonly agent_id: string | null;
+  readonly source: 'seal' | 'inner_loop' | 'mcp' | 'rest';
+  readonly status: 'active' | 'closed' | 'revoked';
+  readonly calls: number;
+  readonly denied: number;
+  readonly opened_at: string;
+}
+
+/** Sessions in which agents and callers use tools; each is an actor with an audit chain. */
+export interface ToolSessionApi {
+  /** Opens a session. Repeating it is harmless. */
+  open(tenant: string, session: OpenSession, options?: CallOptions): Promise<void>;
+  /**
+   * One call, from its decision to its result. The wait ends with `signal`, the call does not: the same id asks for its
+   * result again. Throws `unavailable`, `deadline_exceeded`, `cancelled` with `signal`, and what kept the tool from running:
+   * a code of the error table, else `tool_failed`.
+   */
+  invoke(tenant: string, sessionId: string, call: InvokeCall, options?: CallOptions): Promise<InvokeAnswer>;
+  /** Records an envelope that was refused before its sender was certain; never throws for an unknown session. */
+  refuse(
+    tenant: string,
+    sessionId: string,
+    refusal: { readonly envelopeHash: string; readonly reason: string },
+  ): Promise<void>;
+  /** What the session may call, as pinned. Throws `not_found`, `failed_precondition` when it is closed. */
+  tools(tenant: string, sessionId: string): Promise<readonly ToolOffer[]>;
+  /** Nothing more may be called in it. Throws `not_found`. */
+  revoke(identity: Identity, sessionId: string): Promise<void>;
+  /** The whole chain, live or from the archive. Throws `not_found`. */
+  audit(viewer: Viewer, sessionId: string): Promise<readonly AuditRecord[]>;
+  /** Sessions of an execution, newest first. */
+  list(viewer: Viewer, filter: PageAsked & { readonly executionId?: string }): Promise<Page<SessionSummary>>;
+  /** One session, from its own committed state. Throws `not_found`. */
+  get(viewer: Viewer, sessionId: string): Promise<SessionSummary>;
+}
 
 const MOST_LISTED = 1_000;
 

@@ -1,13 +1,4 @@
 import { z } from 'zod';
-import { type Address, addressOf } from '../runtime/address.ts';
-import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../runtime/client.ts';
-import { type Page, pageOf, shownPage } from '../runtime/documents/pages.ts';
-import type { Collection, Condition } from '../runtime/documents.ts';
-import { SvcError } from '../runtime/errors.ts';
-import { type Identity, mayStop, seenPart, sees, tenantOfViewer, type Viewer } from '../runtime/identity.ts';
-import type { ApprovalApi } from './approvals.ts';
-import type { ExecutionApi, Presence } from './executions.ts';
-import type { OwnWait, WaitLookups, WaitReason } from './waits/wait-reason.ts';
 import { type WorkflowLogEvent, workflowLogEvents } from '../actors/workflow/events.ts';
 import { pipelineResult } from '../actors/workflow/intent-pipeline.ts';
 import {
@@ -18,19 +9,27 @@ import {
   startPayload,
 } from '../actors/workflow/start-request.ts';
 import { type EndedWorkflow, isRunning, type RunningWorkflow, WorkflowState } from '../actors/workflow/state.ts';
+import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../actors/workflow/view.ts';
+import { type Address, addressOf } from '../runtime/address.ts';
+import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../runtime/client.ts';
+import { type Page, pageOf, shownPage } from '../runtime/documents/pages.ts';
+import type { Collection, Condition } from '../runtime/documents.ts';
+import { SvcError } from '../runtime/errors.ts';
+import { type Identity, mayStop, seenPart, sees, tenantOfViewer, type Viewer } from '../runtime/identity.ts';
+import type { ApprovalApi } from './approvals.ts';
+import type { ExecutionApi, Presence } from './executions.ts';
+import type { OwnWait, WaitLookups, WaitReason } from './waits/wait-reason.ts';
+import { waitReason } from './waits/workflow-wait.ts';
 import {
   executionOf,
   listed,
   summaryOf,
   tombstone,
-  WORKFLOW_EXECUTIONS,
   type WorkflowExecution,
-  type WorkflowExecutionDocument,
   type WorkflowFilter,
   type WorkflowStatus,
   type WorkflowSummary,
-  waitReason,
-} from '../actors/workflow/view.ts';
+} from './workflow-status.ts';
 
 export type {
   Ancestor,
@@ -80,7 +79,7 @@ export interface WorkflowApi {
   remove(viewer: Viewer, executionId: string): Promise<void>;
 }
 
-export type WorkflowClient = Pick<ActorClient, 'ask' | 'read' | 'events' | 'follow' | 'isServed'>;
+type WorkflowClient = Pick<ActorClient, 'ask' | 'read' | 'events' | 'follow' | 'isServed'>;
 
 const MAX_LOG_EVENTS = 200;
 const MAX_LISTED = 1_000;

@@ -1,6 +1,5 @@
 import { defineActor, type Turn } from '../../runtime/define-actor.ts';
 import { sees } from '../../runtime/identity.ts';
-import { APPROVALS, projectApproval } from '../../usecases/approvals.ts';
 import {
   type Answer as AnswerMessage,
   ApprovalState,
@@ -10,6 +9,7 @@ import {
   approvalMessages,
   type PendingApproval,
 } from './messages.ts';
+import { APPROVALS, projectApproval } from './view.ts';
 
 type ApprovalTurn = Turn<typeof approvalEvents, typeof approvalMessages>;
 

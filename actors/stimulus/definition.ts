@@ -1,5 +1,4 @@
 import { defineActor } from '../../runtime/define-actor.ts';
-import { duplicateDetails, projectStimulus, STIMULI } from '../../usecases/stimulus-api.ts';
 import { askRouter, ClassificationTimedOut, RouterSaid, RouterStarted } from './classifying.ts';
 import {
   type Known,
@@ -10,6 +9,7 @@ import {
   stimulusMessages,
 } from './messages.ts';
 import { rejected, startWorkflow, timeOf, WorkflowStarted } from './starting.ts';
+import { duplicateDetails, projectStimulus, STIMULI } from './view.ts';
 
 const WINDOW_TIMER = 'window';
 

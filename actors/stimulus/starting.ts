@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { EffectResult } from '../../runtime/effect.ts';
+import { type Content, workflowInput } from './content.ts';
 import type { Known, Outcome, RoutingMode, Settled, Starting, StimulusState, StimulusTurn } from './messages.ts';
-import { type Content, workflowInput } from '../../usecases/stimuli.ts';
 
 const RETRY = { maxAttempts: 5, initialDelayMs: 200, maxDelayMs: 5_000 } as const;
 

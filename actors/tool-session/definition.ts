@@ -1,10 +1,10 @@
 import type { ToolPolicy } from '../../manifests/tool/decision.ts';
 import { defineActor } from '../../runtime/define-actor.ts';
-import { projectToolSession, TOOL_SESSIONS } from '../../usecases/tool-session-api.ts';
 import { invoke } from './handlers/invoke.ts';
 import { Close, Expired, Open, Record, Refuse, Revoke, ToolEnded } from './handlers/open.ts';
 import { toolSessionEvents, toolSessionMessages } from './messages.ts';
 import { newSession, ToolSessionState } from './state.ts';
+import { projectToolSession, TOOL_SESSIONS } from './view.ts';
 
 /**
  * A session in which an agent or caller uses tools: new → active → closed | revoked. Its events are its audit chain

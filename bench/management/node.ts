@@ -2,19 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  createExecutionApi,
-  EXECUTIONS,
-  type ExecutionApi,
-  type ExecutionDocument,
-} from '../../usecases/executions.ts';
 import { execution } from '../../actors/execution/definition.ts';
-import {
-  createWorkflowApi,
-  WORKFLOW_EXECUTIONS,
-  type WorkflowApi,
-  type WorkflowExecutionDocument,
-} from '../../usecases/workflow-runs.ts';
 import { workflowActor } from '../../actors/workflow/definition.ts';
 import { createModelEffect } from '../../effects/models/model-effect.ts';
 import { ModelSelection, ProviderConfigs } from '../../manifests/node/models.ts';
@@ -22,6 +10,18 @@ import type { ActorClient } from '../../runtime/client.ts';
 import type { Documents } from '../../runtime/documents.ts';
 import { openStores } from '../../runtime/open-stores.ts';
 import { startRuntime } from '../../runtime/runtime.ts';
+import {
+  createExecutionApi,
+  EXECUTIONS,
+  type ExecutionApi,
+  type ExecutionDocument,
+} from '../../usecases/executions.ts';
+import {
+  createWorkflowApi,
+  WORKFLOW_EXECUTIONS,
+  type WorkflowApi,
+  type WorkflowExecutionDocument,
+} from '../../usecases/workflow-runs.ts';
 
 export interface ListingNode {
   readonly client: ActorClient;

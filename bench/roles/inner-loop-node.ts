@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { createExecutionApi, EXECUTIONS, type ExecutionDocument } from '../../usecases/executions.ts';
 import { executionActor } from '../../actors/execution/definition.ts';
 import { toolSessionActor } from '../../actors/tool-session/definition.ts';
 import { openStores } from '../../runtime/open-stores.ts';
 import { startRuntime } from '../../runtime/runtime.ts';
+import { createExecutionApi, EXECUTIONS, type ExecutionDocument } from '../../usecases/executions.ts';
 import { IDENTITY, manifest, TENANT, type Variant } from '../inner-loop/agent.ts';
 import { type LoopTimes, Marks } from '../inner-loop/marks.ts';
 import type { LoopAnswer, LoopQuestion } from '../inner-loop/measure.ts';

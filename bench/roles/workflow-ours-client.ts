@@ -1,9 +1,13 @@
-import { createWorkflowApi, WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../../usecases/workflow-runs.ts';
 import { workflowActor } from '../../actors/workflow/definition.ts';
 import { RedisActorStore } from '../../runtime/redis/redis-actor-store.ts';
 import { connectClient } from '../../runtime/runtime.ts';
 import { FileBlobs } from '../../runtime/sqlite/blobs.ts';
 import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
+import {
+  createWorkflowApi,
+  WORKFLOW_EXECUTIONS,
+  type WorkflowExecutionDocument,
+} from '../../usecases/workflow-runs.ts';
 import { closedLoop, type LoadPlan } from '../load.ts';
 import { serveProfiled } from '../profile.ts';
 import { roleOptions } from '../role.ts';

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createExecutionApi, EXECUTIONS, type ExecutionDocument } from '../../usecases/executions.ts';
 import { execution } from '../../actors/execution/definition.ts';
 import { createModelEffect } from '../../effects/models/model-effect.ts';
 import { ModelSelection, ProviderConfigs } from '../../manifests/node/models.ts';
 import type { Identity } from '../../runtime/identity.ts';
+import { createExecutionApi, EXECUTIONS, type ExecutionDocument } from '../../usecases/executions.ts';
 import { startEmbedded } from '../embedded.ts';
 import { closedLoop, type Measured, medianOf } from '../load.ts';
 import { oneShotAgent } from '../one-shot-agent.ts';

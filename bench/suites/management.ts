@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import type { ExecutionApi } from '../../usecases/executions.ts';
-import { WORKFLOW_EXECUTIONS, type WorkflowApi, type WorkflowExecutionDocument } from '../../usecases/workflow-runs.ts';
 import { createAgentCatalog } from '../../catalog/agent-catalog.ts';
 import { NO_BUILT_INS } from '../../catalog/built-in/api.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { PageAsked } from '../../runtime/documents/pages.ts';
 import type { Documents } from '../../runtime/documents.ts';
 import { systemRandom } from '../../runtime/random.ts';
+import type { ExecutionApi } from '../../usecases/executions.ts';
+import { WORKFLOW_EXECUTIONS, type WorkflowApi, type WorkflowExecutionDocument } from '../../usecases/workflow-runs.ts';
 import { closedLoop, medianOf } from '../load.ts';
 import { longExecution } from '../management/log.ts';
 import { startListingNode } from '../management/node.ts';

@@ -2,9 +2,13 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createWorkflowApi, WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../../usecases/workflow-runs.ts';
 import { workflowActor } from '../../actors/workflow/definition.ts';
 import { startRedis } from '../../test/support/redis.ts';
+import {
+  createWorkflowApi,
+  WORKFLOW_EXECUTIONS,
+  type WorkflowExecutionDocument,
+} from '../../usecases/workflow-runs.ts';
 import { startEmbedded } from '../embedded.ts';
 import { closedLoop, type LoadPlan, type Measured } from '../load.ts';
 import { type RoleProcess, startRole } from '../role.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { WorkflowApi } from '../../usecases/workflow-runs.ts';
 import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
 import type { Identity } from '../../runtime/identity.ts';
+import type { WorkflowApi } from '../../usecases/workflow-runs.ts';
 import { STEPS } from './five-steps.ts';
 
 const TENANT = 'bench';

@@ -2,8 +2,8 @@ import type { Partition } from '../../runtime/address.ts';
 import type { CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
 import type { ErrorCode } from '../../runtime/errors.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
-import type { FleetPlacement } from '../placement/fleet-placement.ts';
 import type { Fault, FaultPort } from '../../usecases/ports/faults.ts';
+import type { FleetPlacement } from '../placement/fleet-placement.ts';
 
 export const CHAOS_FAULTS: CollectionSpec = {
   name: 'chaos_faults',

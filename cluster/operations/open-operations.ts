@@ -8,11 +8,10 @@ import type { Members } from '../../runtime/members.ts';
 import type { OpenStores } from '../../runtime/open-stores.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
-import type { ClusterApi, LocalNode, PushAnswer } from '../../usecases/ports/cluster.ts';
+import type { ClusterApi, LocalNode, MemberInfo, PushAnswer } from '../../usecases/ports/cluster.ts';
 import type { ChaosApi } from '../../usecases/ports/faults.ts';
 import { createChaos } from '../chaos/create-chaos.ts';
 import { kernelFaults } from '../chaos/fault-record.ts';
-import type { MemberInfo } from '../placement/fleet.ts';
 import type { FleetPlacement } from '../placement/fleet-placement.ts';
 import type { NodeControls } from './node-controls.ts';
 

@@ -5,8 +5,8 @@ import type { Unsubscribe } from '../../runtime/leases.ts';
 import { type Assignment, type Placement, tagsOfPool } from '../../runtime/locator.ts';
 import type { Members } from '../../runtime/members.ts';
 import type { Random } from '../../runtime/random.ts';
-import type { ClusterStatus, MemberStatus, PoolStatus, WaitingFor } from '../../usecases/ports/cluster.ts';
-import { type Fleet, type FleetMember, isServing, type MemberInfo } from './fleet.ts';
+import type { ClusterStatus, MemberInfo, MemberStatus, PoolStatus, WaitingFor } from '../../usecases/ports/cluster.ts';
+import { type Fleet, type FleetMember, isServing } from './fleet.ts';
 import { type FleetHint, MembershipPoller, parseFleetHint } from './membership-poller.ts';
 
 /** Every node defines its pools before it joins: a store that knows none lost all it had. */

@@ -1,7 +1,7 @@
-import { z } from 'zod';
 import type { Partition, PoolLayout } from '../../runtime/address.ts';
 import { type Assignment, tagsOfPool } from '../../runtime/locator.ts';
 import type { Member } from '../../runtime/members.ts';
+import { MemberInfo } from '../../usecases/ports/cluster.ts';
 import { assign } from './assign.ts';
 
 /** A live member and what it says of itself; null when this version cannot read it, and then it serves nothing. */
@@ -95,29 +95,3 @@ function isEligible(pool: string, info: MemberInfo): boolean {
   if (pool === 'system') return info.role !== 'worker';
   return info.role !== 'controller' && tagsOfPool(pool).every((tag) => info.tags.includes(tag));
 }
-
-/**
- * What a member tells the others with its node lease (P2). Additive: a reader ignores what it does not know, so
- * that nodes of different versions share a fleet.
- */
-export const MemberInfo = z.object({
-  role: z.enum(['controller', 'worker', 'hybrid']),
-  tags: z.array(z.string()).max(64),
-  /** Share beside other members of the same pool. */
-  weight: z.number().positive().max(100),
-  draining: z.boolean(),
-  /** Version of the product, shown to operators. */
-  version: z.string(),
-  /** Of what it stores (runtime/store-formats.ts); members that do not say are of format 1. */
-  format: z.number().int().positive().optional(),
-  /** Unix ms. */
-  startedAt: z.number(),
-  /** `host:port` that peers hold a connection to; null when the node is not watched. */
-  pulse: z.string().nullable(),
-  /** `host:port` of NodeClusterService; null without. */
-  clusterAddress: z.string().nullable(),
-  /** Base URL of REST, for operators. */
-  restUrl: z.string().nullable(),
-});
-
-export type MemberInfo = z.output<typeof MemberInfo>;

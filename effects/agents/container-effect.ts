@@ -1,6 +1,7 @@
 import { defineEffect, type EffectContext, type EffectHandler } from '../../runtime/effect.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
+import { answerGateway } from '../../usecases/gateway.ts';
 import { CapturedStream } from '../containers/captured-stream.ts';
 import { requireEngine, runOwned } from '../containers/container-effect.ts';
 import { runContainer } from '../containers/container-run.ts';
@@ -8,7 +9,6 @@ import type { ContainerResult } from '../containers/input.ts';
 import type { ContainerOwner, EngineParts } from '../containers/settings.ts';
 import { type ContainerState, killContainer } from '../containers/state.ts';
 import { CapturedOutput, ProgressFlow, Redactor } from '../programs/captured-output.ts';
-import { answerGateway } from '../../usecases/gateway.ts';
 import { EXCHANGE_LABEL, exchangeOf, removeExchange } from './exchange-directory.ts';
 import { startExchange } from './file-exchange.ts';
 import { AgentContainerInput, type AgentContainerResult } from './input.ts';

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Secrets } from '../../security/api.ts';
+import { EnvironmentName, text } from '../../usecases/ports/commands.ts';
 import { AbsolutePath, ImageReference, MountPath } from '../containers/input.ts';
-import { EnvironmentName, Segment, text } from '../programs/input.ts';
+import { Segment } from '../programs/input.ts';
 
 const MiB = 1_048_576;
 

@@ -7,10 +7,10 @@ import {
 } from '../../manifests/runtime-table/table.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { ExecutionTokens } from '../../security/api.ts';
+import type { AgentGateway } from '../../usecases/gateway.ts';
 import { KEEP_LABEL } from '../containers/create-options.ts';
 import type { ContainerInput } from '../containers/input.ts';
 import type { ContainerExtras, ContainerOwner, ContainerParts, EngineParts } from '../containers/settings.ts';
-import type { AgentGateway } from '../../usecases/gateway.ts';
 import { BOOTSTRAP, EXCHANGE_LABEL, exchangeOf, PROMPT_FILE, prepareExchange } from './exchange-directory.ts';
 import { type AgentContainerInput, nodeVariables, resolveEnvironment } from './input.ts';
 

@@ -3,12 +3,12 @@ import { Readable } from 'node:stream';
 import type Docker from 'dockerode';
 import { longTimer } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import type { ToolCommandRequest, ToolCommandResult } from '../../usecases/ports/commands.ts';
 import type { ContainerEngine } from '../containers/engine.ts';
 import { isGone, refusalOf } from '../containers/engine-error.ts';
 import { ContainerOutput } from '../containers/output.ts';
 import { RUN_MARK } from '../programs/process-table.ts';
 import { WORKSPACE } from '../programs/view.ts';
-import type { ToolCommandRequest, ToolCommandResult } from '../../usecases/ports/commands.ts';
 import { fitted } from './input.ts';
 import { missing, scrubbed, type ToolProgram } from './tool-program.ts';
 

@@ -2,14 +2,19 @@ import { lstat, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { longTimer } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import type {
+  ProgramResult,
+  ToolCommandRequest,
+  ToolCommandResult,
+  ToolCommands,
+} from '../../usecases/ports/commands.ts';
 import type { ContainerEngine } from '../containers/engine.ts';
 import { toolEnvironment } from '../programs/environment.ts';
 import { GroupWatch } from '../programs/group-watch.ts';
-import { confined, Places, type ProgramResult } from '../programs/input.ts';
+import { confined, Places } from '../programs/input.ts';
 import { Mounts } from '../programs/mounts.ts';
 import { WORKSPACE } from '../programs/view.ts';
 import { beforeStart, TEMPORARY } from '../programs/workspace.ts';
-import type { ToolCommandRequest, ToolCommandResult, ToolCommands } from '../../usecases/ports/commands.ts';
 import { runInContainer } from './container-command.ts';
 import { fitted } from './input.ts';
 import { findToolProgram, heldVolume, parseToolProgram, scrubbed, type ToolProgram } from './tool-program.ts';

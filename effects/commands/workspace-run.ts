@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { SvcError } from '../../runtime/errors.ts';
+import type { Mount, ProgramResult } from '../../usecases/ports/commands.ts';
+import { PathTraversal } from '../../usecases/ports/volumes.ts';
 import type { GroupWatch } from '../programs/group-watch.ts';
-import { ProgramLimits, type ProgramResult } from '../programs/input.ts';
+import { ProgramLimits } from '../programs/input.ts';
 import {
   type GuardedVolume,
   linkMounts,
-  type Mount,
   makeMountPoints,
   makeWorkdir,
   type OpenMount,
@@ -16,7 +17,6 @@ import {
 import { supervise } from '../programs/supervise.ts';
 import { type Bind, type ProgramView, type ViewedProgram, WORKSPACE } from '../programs/view.ts';
 import { beforeStart, makeTemporary } from '../programs/workspace.ts';
-import { PathTraversal } from '../volumes/volume-path.ts';
 
 /** What running commands on this host takes. */
 export interface HostParts {

@@ -1,6 +1,6 @@
 import { SvcError } from '../../runtime/errors.ts';
-import { GroupWatch } from '../programs/group-watch.ts';
 import type { McpServers } from '../../usecases/ports/mcp-servers.ts';
+import { GroupWatch } from '../programs/group-watch.ts';
 import { MCP_LIMITS, type McpLimits, type McpServerSettings } from './limits.ts';
 import { McpServer, type McpServerParts } from './mcp-server.ts';
 

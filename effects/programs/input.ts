@@ -1,28 +1,11 @@
 import { z } from 'zod';
 import { ProgramRules } from '../../manifests/tool/contract.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { EnvironmentName, text } from '../../usecases/ports/commands.ts';
 import { Mounts } from './mounts.ts';
 import type { ProgramView } from './view.ts';
 
-/** One argument or `NAME=value` on Linux holds at most 128 KiB with its closing NUL. */
-const STRING_LIMIT_BYTES = 131_071;
-
 const MiB = 1024 * 1024;
-
-export const text = (what: string) =>
-  z
-    .string()
-    .refine((value) => !value.includes('\0'), `${what} must not hold NUL`)
-    .refine(
-      (value) => Buffer.byteLength(value) < STRING_LIMIT_BYTES,
-      `${what} must be shorter than ${STRING_LIMIT_BYTES} bytes: that is all the system takes in one`,
-    );
-
-/** Loader variables would run code inside the launcher, before the limits. */
-export const EnvironmentName = z
-  .string()
-  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,255}$/, 'an environment name is letters, digits and underscores')
-  .refine((name) => !/^(LD_|DYLD_|BASH_ENV$|ENV$)/.test(name), 'this environment name would change the launcher');
 
 /** What a name of a directory below the workspaces may be. */
 export const Segment = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$/, 'an id of letters, digits and . _ @ -');
@@ -74,20 +57,6 @@ export const ProgramInput = z.object({
 });
 
 export type ProgramInput = z.output<typeof ProgramInput>;
-
-export interface ProgramResult {
-  /** As a shell tells it: 128 and the signal's number when a signal ended it. */
-  readonly exit_code: number;
-  readonly signal?: string;
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly duration_ms: number;
-  readonly stdout_truncated: boolean;
-  readonly stderr_truncated: boolean;
-  readonly timed_out: boolean;
-  /** The limit for which this node ended it. */
-  readonly stopped_by?: 'timeout' | 'output' | 'memory' | 'processes';
-}
 
 /**
  * What rules mean to a program in a view. Throws `unsupported_isolation` naming the rule where the manifest asks for one that

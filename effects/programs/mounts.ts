@@ -1,8 +1,9 @@
 import { readlink, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { KnownVolume } from '../../manifests/metadata.ts';
+import type { KnownVolume } from '../../manifests/metadata.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { Mount } from '../../usecases/ports/commands.ts';
 import type { VolumeDirectories, VolumeHolds, VolumeQuotas } from '../../usecases/ports/volumes.ts';
 import { fileFailure, systemCode } from '../volumes/file-failure.ts';
 import { openDirectory, openParent } from '../volumes/tree.ts';
@@ -18,21 +19,6 @@ export type Guard = (end: (why: SvcError) => void) => Promise<() => Promise<void
 /** What effects that run processes need of volumes. */
 export type ProcessVolumes = VolumeDirectories & VolumeHolds & VolumeQuotas;
 
-/** A volume of the workflow and where the program finds it (W4). */
-export const Mount = z.object({
-  volume_id: z.string().min(1).max(128),
-  /** `/workspace`: the volume is the workspace. Else a path below it. */
-  mount_path: z
-    .string()
-    .max(1_024)
-    .regex(/^\/workspace(\/[^/\0]+)*\/?$/, 'a path at or under /workspace')
-    .refine((path) => !path.split('/').includes('..'), 'a path without ..'),
-  read_only: z.boolean().default(false),
-  /** It is the workspace of a workflow execution without storage: made when it is not there. */
-  create: z.boolean().default(false),
-  known: KnownVolume.optional(),
-});
-export type Mount = z.output<typeof Mount>;
 export const Mounts = z.array(Mount).max(50);
 
 export interface OpenMount extends Bind {

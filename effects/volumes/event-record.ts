@@ -1,7 +1,7 @@
 import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
-import type { JsonObject } from '../../runtime/json.ts';
 import type { Random } from '../../runtime/random.ts';
+import type { StorageEvent } from '../../usecases/ports/volumes.ts';
 
 /** Storage events as they can be searched: the newest of each volume. */
 export const STORAGE_EVENT_DOCUMENTS: CollectionSpec = {
@@ -109,34 +109,4 @@ export class EventRecord {
     }
     if (this.#sincePruned.size > MAX_WAITING) this.#sincePruned.clear();
   }
-}
-
-/** Names of storage events (W4). */
-export const STORAGE_EVENTS = [
-  'VolumeCreated',
-  'VolumeDeleted',
-  'VolumeExpired',
-  'FileRead',
-  'FileWritten',
-  'FileCreated',
-  'FileDeleted',
-  'DirectoryListed',
-  'PathTraversalBlocked',
-  'QuotaExceeded',
-] as const;
-
-export type StorageEventName = (typeof STORAGE_EVENTS)[number];
-
-/** One event for each operation on a volume. `details` has the fields of its kind and never the content of a file. */
-export interface StorageEvent {
-  readonly event: StorageEventName;
-  readonly tenant: string;
-  readonly volume_id: string;
-  /** Null for events of the volume itself. */
-  readonly path: string | null;
-  readonly workflow_execution_id: string | null;
-  /** ISO time. */
-  readonly at: string;
-  /** FileRead {offset, bytes_read}, FileWritten {bytes_written}, DirectoryListed {entry_count}, … */
-  readonly details: JsonObject;
 }

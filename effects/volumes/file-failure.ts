@@ -1,5 +1,5 @@
 import { SvcError } from '../../runtime/errors.ts';
-import { PathTraversal } from './volume-path.ts';
+import { PathTraversal } from '../../usecases/ports/volumes.ts';
 
 /** Code of a system error, or '' for anything else. */
 export const systemCode = (thrown: unknown): string =>

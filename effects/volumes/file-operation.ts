@@ -2,10 +2,10 @@ import type { Stats } from 'node:fs';
 import { beforeActing } from '../../runtime/errors.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 import type { FileEntry } from '../../usecases/ports/volumes.ts';
-import type { StorageEventName } from './event-record.ts';
+import { PathTraversal, type StorageEventName } from '../../usecases/ports/volumes.ts';
 import { fileFailure } from './file-failure.ts';
 import type { VolumeDocument } from './stored-volume.ts';
-import { PathTraversal, partsOf } from './volume-path.ts';
+import { partsOf } from './volume-path.ts';
 import type { VolumeStore } from './volume-store.ts';
 
 const MAX_SHOWN_CHARS = 1_024;

@@ -4,8 +4,9 @@ import { type FileHandle, lstat, mkdir, open, readlink, rm } from 'node:fs/promi
 import { isAbsolute } from 'node:path';
 import { promisify } from 'node:util';
 import { SvcError } from '../../runtime/errors.ts';
+import { PathTraversal } from '../../usecases/ports/volumes.ts';
 import { systemCode } from './file-failure.ts';
-import { giveDirectory, MAX_DEPTH, PathTraversal, UPLOADS } from './volume-path.ts';
+import { giveDirectory, MAX_DEPTH, UPLOADS } from './volume-path.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY, O_NONBLOCK } = constants;
 

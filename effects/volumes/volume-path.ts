@@ -3,6 +3,7 @@ import { constants } from 'node:fs';
 import { lchown, open, stat } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { SvcError } from '../../runtime/errors.ts';
+import { PathTraversal } from '../../usecases/ports/volumes.ts';
 
 const MAX_PATH_BYTES = 4_096;
 
@@ -13,13 +14,6 @@ export const MAX_DEPTH = 128;
 
 /** Where uploads grow before they take their place; hidden from lists. */
 export const UPLOADS = '.svc-uploads';
-
-/** A path that leaves its volume: what tools call PathOutsideBoundary. */
-export class PathTraversal extends SvcError {
-  constructor(message = 'path: must stay inside the volume') {
-    super('forbidden', message, { field: 'path' });
-  }
-}
 
 /**
  * Names on the way to a file, from the volume's root; the root itself has none. A leading `/` is that root. Any `..`

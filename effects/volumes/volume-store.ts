@@ -1,6 +1,7 @@
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { EventRecord, StorageEvent } from './event-record.ts';
+import type { StorageEvent } from '../../usecases/ports/volumes.ts';
+import type { EventRecord } from './event-record.ts';
 import { usedBytes } from './quota-watch.ts';
 import { expiry, type VolumeDocument, type VolumeLimits, volumesPerTenant } from './stored-volume.ts';
 import type { VolumeDisk } from './volume-disk.ts';

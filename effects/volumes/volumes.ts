@@ -4,8 +4,15 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Documents } from '../../runtime/documents.ts';
 import { beforeActing, SvcError } from '../../runtime/errors.ts';
 import type { Random } from '../../runtime/random.ts';
-import type { VolumeApi, VolumeDirectories, VolumeFiles, VolumeHolds, VolumeQuotas } from '../../usecases/ports/volumes.ts';
-import { EventRecord, STORAGE_EVENT_DOCUMENTS, type StorageEvent, type StorageEventDocument } from './event-record.ts';
+import type {
+  StorageEvent,
+  VolumeApi,
+  VolumeDirectories,
+  VolumeFiles,
+  VolumeHolds,
+  VolumeQuotas,
+} from '../../usecases/ports/volumes.ts';
+import { EventRecord, STORAGE_EVENT_DOCUMENTS, type StorageEventDocument } from './event-record.ts';
 import { QuotaWatch, quotaExceeded } from './quota-watch.ts';
 import { SearchThreads } from './search/threads.ts';
 import { shown, sizeLimitBytes, VOLUME_DOCUMENTS, type VolumeDocument, type VolumeLimits } from './stored-volume.ts';

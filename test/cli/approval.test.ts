@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { APPROVALS, type ApprovalDocument, createApprovalApi } from '../../usecases/approvals.ts';
 import { approvalActor } from '../../actors/approval/definition.ts';
 import { ApprovalState } from '../../actors/approval/messages.ts';
+import { APPROVALS, type ApprovalDocument } from '../../actors/approval/view.ts';
 import { addressOf } from '../../runtime/address.ts';
+import { createApprovalApi } from '../../usecases/approvals.ts';
 import { type KernelNode, startKernelNode } from '../support/kernel-node.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { scene } from '../transport/rest/scene.ts';

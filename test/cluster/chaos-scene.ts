@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ChaosApi, FaultPort } from '../../usecases/ports/faults.ts';
 import { type ChaosSettings, createChaos } from '../../cluster/chaos/create-chaos.ts';
 import type { Address, Partition } from '../../runtime/address.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -9,6 +8,7 @@ import { systemClock } from '../../runtime/clock.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { openStores } from '../../runtime/open-stores.ts';
 import { systemRandom } from '../../runtime/random.ts';
+import type { ChaosApi, FaultPort } from '../../usecases/ports/faults.ts';
 
 export const ADMIN: Identity = {
   kind: 'operator',

@@ -1,14 +1,14 @@
+import { execution } from '../../actors/execution/definition.ts';
+import { createModelEffect } from '../../effects/models/model-effect.ts';
+import { defineActor } from '../../runtime/define-actor.ts';
+import type { EffectHandler } from '../../runtime/effect.ts';
 import {
   createExecutionApi,
   EXECUTIONS,
   type ExecutionApi,
   type ExecutionDocument,
 } from '../../usecases/executions.ts';
-import { execution } from '../../actors/execution/definition.ts';
-import type { MemberInfo } from '../../cluster/placement/fleet.ts';
-import { createModelEffect } from '../../effects/models/model-effect.ts';
-import { defineActor } from '../../runtime/define-actor.ts';
-import type { EffectHandler } from '../../runtime/effect.ts';
+import type { MemberInfo } from '../../usecases/ports/cluster.ts';
 import { counter, job } from '../support/actors.ts';
 import { type Kernel, openKernels } from '../support/kernels.ts';
 import { scriptedSettings } from '../support/scripted-settings.ts';

@@ -1,31 +1,62 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { areaOf, importsOf, isGenerated, projectFiles } from '../support/tree.ts';
+import { areaOf, importsOf, isGenerated, linesOf, projectFiles } from '../support/tree.ts';
 
-/** An area's public surface: `api.ts`, or `dispatch-api.ts` where it has several. */
-const isSurface = (target: string): boolean => /[/-]api\.ts$/.test(target);
+const KERNEL = ['runtime', 'manifests'];
+const DOMAIN = ['actors', 'security', 'catalog', 'usecases'];
+
+const among =
+  (...areas: readonly string[]) =>
+  (target: string): boolean =>
+    areas.includes(areaOf(target));
+
+/** What transports use of the kernel and the domain beside `usecases`: errors, who calls, and types of values they carry. */
+const OF_TRANSPORT: ReadonlySet<string> = new Set([
+  'runtime/address.ts',
+  'runtime/client.ts',
+  'runtime/clock.ts',
+  'runtime/documents/pages.ts',
+  'runtime/errors.ts',
+  'runtime/identity.ts',
+  'runtime/json.ts',
+  'runtime/kit/lazy.ts',
+  'runtime/random.ts',
+  // Schemas of what callers send and get.
+  'manifests/agent/parse.ts',
+  'manifests/agent/schema.ts',
+  'manifests/audit/record.ts',
+  'manifests/node/managed.ts',
+  'manifests/node/rate-limits.ts',
+  'manifests/runtime-table/table.ts',
+  'manifests/template/rendering.ts',
+  'manifests/template/tree.ts',
+  'manifests/tool/call.ts',
+  'manifests/tool/scope.ts',
+  // The event vocabulary of an execution is part of its wire format.
+  'actors/execution/events.ts',
+  // Surfaces of what is deployed and of who may call.
+  'catalog/api.ts',
+  'catalog/patterns-api.ts',
+  'security/api.ts',
+]);
 
 /** Who may import whom: rule L1. An area always may import itself. */
 const MAY: Record<string, (target: string) => boolean> = {
   runtime: () => false,
   manifests: () => false,
-  actors: (target) => ['runtime', 'manifests'].includes(areaOf(target)),
-  cluster: (target) => ['runtime', 'manifests', 'security'].includes(areaOf(target)) || target.startsWith('proto/gen/'),
-  effects: (target) => ['runtime', 'manifests', 'security'].includes(areaOf(target)),
-  catalog: (target) => ['runtime', 'manifests', 'security'].includes(areaOf(target)),
-  security: (target) => ['runtime', 'manifests'].includes(areaOf(target)),
-  tools: (target) => ['runtime', 'manifests'].includes(areaOf(target)) || isSurface(target),
-  transport: (target) =>
-    ['runtime', 'manifests', 'tools'].includes(areaOf(target)) ||
-    isSurface(target) ||
-    // The event vocabulary and its log names are part of the execution's public surface.
-    /^actors\/[a-z-]+\/(events|log)\.ts$/.test(target) ||
-    target.startsWith('proto/gen/'),
-  // Checking a document offline needs no node: the audit chain's format is one.
+  actors: among(...KERNEL),
+  security: among(...KERNEL),
+  catalog: among(...KERNEL, 'security'),
+  usecases: among(...KERNEL, ...DOMAIN),
+  effects: among(...KERNEL, ...DOMAIN),
+  tools: among(...KERNEL, ...DOMAIN),
+  cluster: (target) => among(...KERNEL, ...DOMAIN)(target) || target.startsWith('proto/gen/'),
+  transport: (target) => areaOf(target) === 'usecases' || OF_TRANSPORT.has(target) || target.startsWith('proto/gen/'),
+  // A client of the API; the rest is for commands that need no node: start, validate, verify.
+  cli: (target) => target === 'main.ts' || among('app', 'usecases', 'manifests')(target),
   app: (target) => !['test', 'bench', 'examples', 'cli', 'main.ts'].includes(areaOf(target)),
   'main.ts': (target) => !['test', 'bench', 'examples', 'cli'].includes(areaOf(target)),
-  'read-settings.ts': (target) => ['runtime', 'manifests', 'security'].includes(areaOf(target)),
-  cli: (target) => target === 'main.ts' || target.startsWith('manifests/audit/'),
+  'read-settings.ts': among(...KERNEL, 'security'),
 };
 
 const sources = projectFiles('.ts').filter((file) => !isGenerated(file));
@@ -40,6 +71,38 @@ test('each area imports only what the layout allows', () => {
     }
   }
   assert.deepEqual(broken, []);
+});
+
+test('transports name what they use of the kernel and the domain, and nothing more', () => {
+  const used = new Set(
+    sources.filter((file) => areaOf(file) === 'transport').flatMap((file) => importsOf(file).map(({ to }) => to)),
+  );
+  assert.deepEqual(
+    [...OF_TRANSPORT].filter((target) => !used.has(target)),
+    [],
+  );
+});
+
+/** A turn is a pure function (K5): no wait, no I/O, no clock, no random source of its own. */
+const IMPURE =
+  /\basync\b|\bawait\b|\bPromise\b|\bActorClient\b|\bCollection<|\bDate\.now\(|new Date\(\)|\bMath\.random\(|\brandomUUID\b|\brandomBytes\b|\bsystemClock\b|\bsystemRandom\b|\bsetTimeout\b|\bsetInterval\b|\bfetch\(|\bprocess\./;
+
+const IMPURE_MODULE = /from 'node:(?!buffer|crypto|util|string_decoder|url)/;
+
+test('no file of actors waits, does I/O, or reads a clock or a random source', () => {
+  const impure = sources
+    .filter((file) => areaOf(file) === 'actors')
+    .flatMap((file) =>
+      linesOf(file)
+        .map((line, index) => ({ line, at: `${file}:${index + 1}` }))
+        .filter(
+          ({ line }) =>
+            !/^\s*(?:\/?\*|\/\/)/.test(line) &&
+            (IMPURE.test(line.replaceAll(/'[^']*'/g, "''")) || IMPURE_MODULE.test(line)),
+        )
+        .map(({ line, at }) => `${at} ${line.trim()}`),
+    );
+  assert.deepEqual(impure, []);
 });
 
 test('product code never imports tests, examples or benchmarks', () => {

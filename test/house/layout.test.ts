@@ -17,6 +17,7 @@ const AREAS = [
   'tools',
   'cli',
   'app',
+  'usecases',
   'docs',
   'examples',
   'bench',

@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { MemberInfo } from '../../cluster/placement/fleet.ts';
 import { FleetPlacement } from '../../cluster/placement/fleet-placement.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { ActorDefinition } from '../../runtime/define-actor.ts';
@@ -9,6 +8,7 @@ import type { EffectHandler } from '../../runtime/effect.ts';
 import { type OpenStores, openStores } from '../../runtime/open-stores.ts';
 import { systemRandom } from '../../runtime/random.ts';
 import { type Runtime, type RuntimeParts, startRuntime } from '../../runtime/runtime.ts';
+import type { MemberInfo } from '../../usecases/ports/cluster.ts';
 import { startMongo } from './ferretdb.ts';
 import { type RedisServer, type RedisServerOptions, startRedis } from './redis.ts';
 

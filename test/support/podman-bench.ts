@@ -7,12 +7,12 @@ import { ContainerEngine } from '../../effects/containers/engine.ts';
 import { ContainerInput } from '../../effects/containers/input.ts';
 import type { ContainerOwner, ContainerParts } from '../../effects/containers/settings.ts';
 import { type ContainerStarts, createContainerStarts } from '../../effects/containers/state.ts';
-import type { VolumeDirectories, VolumeHolds } from '../../usecases/ports/volumes.ts';
 import { addressOf } from '../../runtime/address.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { EffectContext } from '../../runtime/effect.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
+import type { VolumeDirectories, VolumeHolds } from '../../usecases/ports/volumes.ts';
 import { BUSYBOX, TestPodman } from './podman.ts';
 
 export const Result = z.strictObject({

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { McpServers, McpTool } from '../../usecases/ports/mcp-servers.ts';
 import { BuiltinDispatchers } from '../../manifests/node/tools.ts';
 import { ToolGrant } from '../../manifests/tool/scope.ts';
 import type { Identity } from '../../runtime/identity.ts';
@@ -11,6 +10,7 @@ import { BUILT_IN, TOOL_CONTRACTS } from '../../tools/contracts.ts';
 import { createGrantEffect } from '../../tools/effects/tool-effect.ts';
 import { MANAGEMENT_CONTRACTS } from '../../tools/management/contracts.ts';
 import { createToolGranter, type ToolGranterParts } from '../../tools/tool-granter.ts';
+import type { McpServers, McpTool } from '../../usecases/ports/mcp-servers.ts';
 import { effectContext, everyTool, TENANT, toolsBench } from './bench.ts';
 
 const granter = (parts: Partial<ToolGranterParts> = {}) =>

@@ -3,8 +3,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import type { Presence } from '../../usecases/executions.ts';
-import { isStartedBy } from '../../usecases/waits/wait-reason.ts';
 import { canonicalHash } from '../../manifests/audit/record.ts';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import type { ActorSnapshot } from '../../runtime/client.ts';
@@ -12,7 +10,9 @@ import type { StoredDocument } from '../../runtime/documents.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { systemRandom } from '../../runtime/random.ts';
 import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
+import type { Presence } from '../../usecases/executions.ts';
 import { executionIdFor, openStartKeys, START_KEYS, type StartKey } from '../../usecases/starts/start-keys.ts';
+import { isStartedBy } from '../../usecases/waits/wait-reason.ts';
 
 const directory = await mkdtemp(join(tmpdir(), 'svc-keys-'));
 const documents = new SqliteDocuments({ directory });

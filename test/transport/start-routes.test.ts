@@ -4,16 +4,16 @@ import { request as httpRequest } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import { Client, credentials, type Metadata, status } from '@grpc/grpc-js';
 import { z } from 'zod';
-import type { ToolSessionApi } from '../../usecases/tool-session-api.ts';
 import { NodeClusterServiceService } from '../../proto/gen/svc/cluster/v1/cluster.ts';
 import { SvcRuntimeService } from '../../proto/gen/svc/runtime/v1/runtime.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { systemRandom } from '../../runtime/random.ts';
-import { MANAGEMENT_CONTRACTS, startsRun } from '../../tools/management/contracts.ts';
-import { Admission } from '../../usecases/starts/admission.ts';
+import { MANAGEMENT_CONTRACTS } from '../../tools/management/contracts.ts';
 import { callTool } from '../../usecases/caller-tools.ts';
 import { invokeTool } from '../../usecases/seal/invoke-tool.ts';
+import { Admission, startsRun } from '../../usecases/starts/admission.ts';
+import type { ToolSessionApi } from '../../usecases/tool-sessions.ts';
 import { HandClock } from '../support/hand-clock.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type FleetNode, fleetNode } from './cluster/node.ts';
@@ -178,6 +178,8 @@ describe('tools that start a run', () => {
     const names = MANAGEMENT_CONTRACTS.map(({ name }) => name).filter(startsRun);
     const expected = ['svc.agent.generate', 'svc.execute', 'svc.execute.intent', 'svc.task.execute'];
     assert.deepEqual(names.toSorted(), [...expected, 'svc.workflow.generate', 'svc.workflow.run']);
+    const starting = MANAGEMENT_CONTRACTS.filter(({ mode, reads }) => mode === 'repeatable' && !reads);
+    assert.deepEqual(starting.map(({ name }) => name).toSorted(), names.toSorted());
   });
 
   /** A session whose calls answer when they are told to. */
@@ -202,7 +204,7 @@ describe('tools that start a run', () => {
       network: null,
       filesystem: null,
     };
-    const granter = { callerGrant: async () => ({ ...grant, tools: [] }) };
+    const granter = { callerGrant: async () => ({ ...grant, tools: [] }), outputSchema: () => undefined };
     const parts = { granter, sessions, admission, clock: systemClock, random: systemRandom };
     const identity: Identity = { kind: 'local', subject: 's', tenant: SYSTEM_TENANT, roles: [], tier: 'free' };
     const caller = { identity, trace: 'a'.repeat(32), signal: new AbortController().signal };

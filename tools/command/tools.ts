@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { ToolCommandResult, ToolCommands } from '../../usecases/ports/commands.ts';
 import type { ToolRun } from '../../manifests/tool/call.ts';
 import {
   type CommandFailure,
@@ -11,7 +10,9 @@ import {
 } from '../../manifests/tool/contract.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { JsonObject } from '../../runtime/json.ts';
-import { defineContract, PATH_CHARS, skipsJudge, systemText, toolArguments } from '../contract/arguments.ts';
+import { systemText } from '../../usecases/fields.ts';
+import type { ToolCommandResult, ToolCommands } from '../../usecases/ports/commands.ts';
+import { defineContract, PATH_CHARS, skipsJudge, toolArguments } from '../contract/arguments.ts';
 import { absolutePath, WORKSPACE } from '../files/places.ts';
 import { defineTool, type Tool, ToolFailure } from '../tool.ts';
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ToolContract } from '../../manifests/tool/contract.ts';
+import { systemText } from '../../usecases/fields.ts';
 
 /** Longest path, pattern and command that a tool takes, characters. */
 export const PATH_CHARS = 4_096;
@@ -18,13 +19,6 @@ function withoutNulls(given: unknown): unknown {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) return given;
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
 }
-
-/** Text that the system takes as a name or an argument: it cannot hold NUL. */
-export const systemText = (maxChars: number) =>
-  z
-    .string()
-    .max(maxChars)
-    .refine((value) => !value.includes('\0'), 'expected text without NUL');
 
 /** An absolute path, or one under /workspace. */
 export const path = systemText(PATH_CHARS).min(1).describe('Absolute, or relative to /workspace.');
@@ -63,3 +57,15 @@ export const SKIP_JUDGE: ReadonlyMap<string, boolean> = new Map([
 
 /** Of one that the specification does not know: a judge looks. */
 export const skipsJudge = (name: string): boolean => SKIP_JUDGE.get(name) ?? false;
+
+/** How management tools run: all on the node that the call reaches. `mode` says what becomes of a call after a crash. */
+export const onNode = { runs: 'node' } as const;
+
+/** Changes nothing, so it may be called again. */
+export const reading = { ...onNode, mode: 'repeatable', reads: true } as const;
+
+/** Changes what is there: whether it did is in doubt after a crash. */
+export const changing = { ...onNode, mode: 'once', reads: false } as const;
+
+/** What is started goes by the call's own id, so a call that is repeated after a crash starts nothing twice. */
+export const starting = { ...onNode, mode: 'repeatable', reads: false } as const;

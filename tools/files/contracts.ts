@@ -1,13 +1,6 @@
 import { z } from 'zod';
-import {
-  defineContract,
-  PATH_CHARS,
-  path,
-  skipsJudge,
-  systemText,
-  text,
-  toolArguments,
-} from '../contract/arguments.ts';
+import { systemText } from '../../usecases/fields.ts';
+import { defineContract, PATH_CHARS, path, skipsJudge, text, toolArguments } from '../contract/arguments.ts';
 import { directoryOf } from './places.ts';
 
 const onNode = { runs: 'node' } as const;

@@ -1,6 +1,6 @@
-import type { VolumeDirectories, VolumeFiles } from '../../usecases/ports/volumes.ts';
 import type { ToolMount } from '../../manifests/tool/call.ts';
 import type { ToolScope } from '../../manifests/tool/scope.ts';
+import type { VolumeDirectories, VolumeFiles } from '../../usecases/ports/volumes.ts';
 import { type ToolCall, ToolFailure } from '../tool.ts';
 
 /** What fs.* need of the node. */

@@ -1,6 +1,6 @@
-import { PathTraversal } from '../../usecases/ports/volumes.ts';
 import type { ToolRun } from '../../manifests/tool/call.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { PathTraversal } from '../../usecases/ports/volumes.ts';
 import { ToolFailure } from '../tool.ts';
 import type { FilePlace, FilePorts } from './places.ts';
 

@@ -1,25 +1,19 @@
 import { z } from 'zod';
-import { AGENT_AUTHOR_ID, WORKFLOW_AUTHOR_ID } from '../../catalog/built-in/api.ts';
 import { AGENT_MANIFEST_KEY } from '../../manifests/agent/schema.ts';
 import { WORKFLOW_MANIFEST_KEY } from '../../manifests/workflow/json-schema.ts';
-import { defineContract, skipsJudge, toolArguments } from '../contract/arguments.ts';
+import { anyObject, executionId, manifestYaml, started } from '../../usecases/fields.ts';
+import {
+  generateRequest,
+  IntentStarted,
+  IntentStatus,
+  intentRequest,
+  promptRequest,
+} from '../../usecases/intent-request.ts';
+import { defineContract, reading, skipsJudge, starting, toolArguments } from '../contract/arguments.ts';
 import { AGENT_CONTRACTS } from './agent/contracts.ts';
-import { IntentStarted, IntentStatus, intentRequest, promptRequest } from '../../usecases/intent-request.ts';
-import { anyObject, executionId, manifestYaml, started, TEXT_CHARS } from '../../usecases/fields.ts';
-import { type AuthorApi, reading, type Started, type Starter, type Starts, starting } from '../../usecases/management.ts';
 import { agentWait, TASK_CONTRACTS } from './task/contracts.ts';
 import { WORKFLOW_DEPLOY_CONTRACTS } from './workflow/deploy-contracts.ts';
 import { WORKFLOW_RUN_CONTRACTS, workflowWait } from './workflow/run-contracts.ts';
-
-/** Argument of svc.agent.generate and svc.workflow.generate, and the body of their routes. */
-export const generateRequest = {
-  input: z
-    .string()
-    .min(1)
-    .max(TEXT_CHARS)
-    .refine((text) => text.trim() !== '', 'expected what it should do, in words')
-    .describe('What it should do, in plain words.'),
-};
 
 export const agentGenerate = defineContract({
   ...starting,
@@ -44,18 +38,6 @@ export const workflowGenerate = defineContract({
 });
 
 const GENERATE_CONTRACTS = [agentGenerate, workflowGenerate] as const;
-
-/** By id: whatever a tenant deploys under the authors' names, these write. */
-export function createAuthors({ starts }: { readonly starts: Pick<Starts, 'agent'> }): AuthorApi {
-  const ask = async (agent: string, input: string, starter: Starter): Promise<Started> => {
-    const { execution_id } = await starts.agent({ agent, input }, starter);
-    return { execution_id, status: 'started' };
-  };
-  return {
-    agent: (input, starter) => ask(AGENT_AUTHOR_ID, input, starter),
-    workflow: (input, starter) => ask(WORKFLOW_AUTHOR_ID, input, starter),
-  };
-}
 
 export const systemInfo = defineContract({
   ...reading,
@@ -181,11 +163,3 @@ export const MANAGEMENT_CONTRACTS = [
   ...SCHEMA_CONTRACTS,
   ...RUNTIME_CONTRACTS,
 ] as const;
-
-/** Tools that start a run: the call may be repeated, and is no reading (conduct.ts). */
-const STARTING: ReadonlySet<string> = new Set(
-  MANAGEMENT_CONTRACTS.filter(({ mode, reads }) => mode === 'repeatable' && !reads).map(({ name }) => name),
-);
-
-/** Whether a call of this tool brings a run. */
-export const startsRun = (tool: string): boolean => STARTING.has(tool);

@@ -35,16 +35,6 @@ export function refusalOf(thrown: unknown): string {
   throw thrown;
 }
 
-/** What an area answers; null where it refuses with this code. */
-export async function unless<T>(code: ErrorCode, answer: Promise<T>): Promise<T | null> {
-  try {
-    return await answer;
-  } catch (thrown) {
-    if (thrown instanceof SvcError && thrown.code === code) return null;
-    throw thrown;
-  }
-}
-
 function withDetails(message: string, details: readonly ErrorDetail[] | undefined): string {
   if (details === undefined || details.length === 0) return message;
   const told = details

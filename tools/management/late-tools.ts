@@ -1,9 +1,9 @@
 import { SvcError } from '../../runtime/errors.ts';
 import { Lazy } from '../../runtime/kit/lazy.ts';
+import type { LateManagement } from '../../usecases/management.ts';
 import type { Listing } from '../discovery/tools.ts';
 import type { Tool } from '../tool.ts';
 import { MANAGEMENT_CONTRACTS } from './contracts.ts';
-import type { LateManagement } from '../../usecases/management.ts';
 
 /** The management tools, whose handlers are loaded when one is first called: an idle node does not carry them. */
 export function lateManagementTools(late: LateManagement, listing: Listing): Tool[] {

@@ -6,9 +6,9 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 import { requireRole } from '../../security/api.ts';
+import type { LateManagement, ManagementPorts } from '../../usecases/management.ts';
 import { defineTool, type Tool, type ToolCall } from '../tool.ts';
 import { failureOf } from './failure.ts';
-import { callerOf, type LateManagement, type ManagementPorts } from '../../usecases/management.ts';
 
 /** One call of a management tool, as its handler sees it. */
 export interface ManagedCall {
@@ -68,3 +68,6 @@ export function scopeOfNew(identity: Identity): CatalogScope {
     throw thrown;
   }
 }
+
+/** Who asks: whoever started the execution that calls, or the caller of /mcp. */
+export const callerOf = ({ run, tenant }: ToolCall): Identity => ({ ...run.subject.principal, tenant });

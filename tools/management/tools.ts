@@ -1,3 +1,4 @@
+import type { LateManagement, Starter } from '../../usecases/management.ts';
 import type { Listing } from '../discovery/tools.ts';
 import type { Tool } from '../tool.ts';
 import { agentTools } from './agent/tools.ts';
@@ -13,7 +14,6 @@ import {
   workflowGenerate,
 } from './contracts.ts';
 import { type ManagedCall, managed } from './managed.ts';
-import type { LateManagement, Starter } from '../../usecases/management.ts';
 import { schemaTools } from './schema/tools.ts';
 import { taskTools } from './task/tools.ts';
 import { workflowDeployTools } from './workflow/deploy-tools.ts';

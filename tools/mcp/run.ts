@@ -1,5 +1,5 @@
-import type { McpServers } from '../../usecases/ports/mcp-servers.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import type { McpServers } from '../../usecases/ports/mcp-servers.ts';
 import { type ToolCall, ToolFailure, type WholeOutcome } from '../tool.ts';
 
 export interface McpParts {

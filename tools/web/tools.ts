@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Web, WebRules } from '../../usecases/ports/web.ts';
 import type { ToolScope } from '../../manifests/tool/scope.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import type { Web, WebRules } from '../../usecases/ports/web.ts';
 import { defineContract, skipsJudge, toolArguments } from '../contract/arguments.ts';
 import { defineTool, type Tool, ToolFailure } from '../tool.ts';
 

@@ -9,9 +9,9 @@ import {
 import { longTimer } from '../../runtime/clock.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
+import type { SealCaller } from '../../usecases/seal/parts.ts';
 import { traceOf, traceparentOf } from '../health.ts';
 import { type StreamOwner, streamOwner } from '../open-streams.ts';
-import type { SealCaller } from '../../usecases/seal/parts.ts';
 import { isPublic, single } from './access.ts';
 import { logRefusal } from './log.ts';
 import type { EndpointParts } from './parts.ts';

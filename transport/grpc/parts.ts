@@ -1,17 +1,17 @@
 import type { Metadata } from '@grpc/grpc-js';
-import type { ExecutionApi } from '../../usecases/executions.ts';
-import type { JudgePanelApi } from '../../usecases/judge-panel-api.ts';
-import type { StimulusApi } from '../../usecases/stimulus-api.ts';
 import type { AgentCatalog } from '../../catalog/api.ts';
 import type { Patterns } from '../../catalog/patterns-api.ts';
-import type { CommandRunner } from '../../usecases/ports/commands.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { Authenticator, RunningLimits, TierLimits } from '../../security/api.ts';
-import type { Admission } from '../../usecases/starts/admission.ts';
-import type { Health } from '../health.ts';
-import type { StartKeys } from '../../usecases/starts/start-keys.ts';
-import type { OpenStreams } from '../open-streams.ts';
+import type { ExecutionApi } from '../../usecases/executions.ts';
+import type { JudgePanelApi } from '../../usecases/judge-panels.ts';
+import type { CommandRunner } from '../../usecases/ports/commands.ts';
 import type { SealParts } from '../../usecases/seal/parts.ts';
+import type { Admission } from '../../usecases/starts/admission.ts';
+import type { StartKeys } from '../../usecases/starts/start-keys.ts';
+import type { StimulusApi } from '../../usecases/stimuli.ts';
+import type { Health } from '../health.ts';
+import type { OpenStreams } from '../open-streams.ts';
 import type { ServerTls } from '../tls.ts';
 import type { GrpcLimits } from './limits.ts';
 

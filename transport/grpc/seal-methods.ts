@@ -5,10 +5,10 @@ import {
   InvokeToolResponse,
 } from '../../proto/gen/svc/runtime/v1/runtime.ts';
 import { bearerToken, type ExecutionTokens, parseAgentPublicKey } from '../../security/api.ts';
-import { gatewayCaller } from '../internal/dispatch-gateway.ts';
 import { attestAgent as attest } from '../../usecases/seal/attest-agent.ts';
 import { invokeTool as invoke } from '../../usecases/seal/invoke-tool.ts';
 import type { SealParts } from '../../usecases/seal/parts.ts';
+import { gatewayCaller } from '../internal/dispatch-gateway.ts';
 import { single } from './access.ts';
 import { type SealCallers, traceOfCall, whileCalled } from './call-context.ts';
 import type { GrpcLogger } from './parts.ts';

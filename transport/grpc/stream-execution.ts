@@ -1,10 +1,10 @@
 import { Metadata, type ServerWritableStream } from '@grpc/grpc-js';
-import type { ExecutionApi } from '../../usecases/executions.ts';
 import { type ExecutionEventName, executionEvents } from '../../actors/execution/events.ts';
 import { ExecutionEvent } from '../../proto/gen/svc/runtime/v1/runtime.ts';
 import type { ActorEvent } from '../../runtime/client.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
+import type { ExecutionApi } from '../../usecases/executions.ts';
 import type { OpenStream, OpenStreams } from '../open-streams.ts';
 import { atDeadline, ownerOf, traceOfCall } from './call-context.ts';
 import type { GrpcLimits } from './limits.ts';

@@ -1,7 +1,5 @@
 import type { Server } from '@grpc/grpc-js';
-import { duplicateOf, type IngestStimulus, type StimulusApi } from '../../usecases/stimulus-api.ts';
 import type { NewPattern, PatternQuery, Patterns } from '../../catalog/patterns-api.ts';
-import { type CommandRunner, parseCommand } from '../../usecases/ports/commands.ts';
 import {
   AttestAgentRequest,
   ExecuteSystemCommandRequest,
@@ -19,6 +17,8 @@ import {
 } from '../../proto/gen/svc/runtime/v1/runtime.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
+import { type CommandRunner, parseCommand } from '../../usecases/ports/commands.ts';
+import { duplicateOf, type IngestStimulus, type StimulusApi } from '../../usecases/stimuli.ts';
 import { OpenStreams } from '../open-streams.ts';
 import { admit } from './access.ts';
 import { atDeadline, callerOf, hasBegun, sealCaller, type UnaryCall } from './call-context.ts';

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { ConsensusRule, Judge, JudgePanelApi, PanelConcluded } from '../../usecases/judge-panel-api.ts';
 import { requireStartable } from '../../catalog/api.ts';
 import { renderTemplate } from '../../manifests/template/rendering.ts';
 import { TemplateError } from '../../manifests/template/tree.ts';
@@ -12,6 +11,7 @@ import {
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
+import type { ConsensusRule, Judge, JudgePanelApi, PanelConcluded } from '../../usecases/judge-panels.ts';
 import { atDeadline, callerOf, hasBegun, ownerOf, type UnaryCall } from './call-context.ts';
 import { contextOf } from './execute-agent.ts';
 import type { GrpcLimits } from './limits.ts';

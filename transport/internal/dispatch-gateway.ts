@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { isErrorCode, SvcError } from '../../runtime/errors.ts';
+import { bearerToken, type ExecutionTokens } from '../../security/api.ts';
 import { answerGateway, GatewayRequest, retrySecs } from '../../usecases/gateway.ts';
 import {
   readShellRequest,
@@ -8,8 +10,6 @@ import {
   shellAnswer,
   shellProblem,
 } from '../../usecases/gateway-shell.ts';
-import { isErrorCode, SvcError } from '../../runtime/errors.ts';
-import { bearerToken, type ExecutionTokens } from '../../security/api.ts';
 import type { OpenStream, OpenStreams } from '../open-streams.ts';
 import type { RestApp } from '../rest/parts.ts';
 import type { InternalServerParts } from './parts.ts';

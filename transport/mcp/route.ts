@@ -1,13 +1,18 @@
 import { hash } from 'node:crypto';
 import type { CallToolRequest, CallToolResult, RequestId, Tool } from '@modelcontextprotocol/sdk/types.js';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { InvokeAnswer } from '../../usecases/tool-session-api.ts';
 import type { ToolOutcome } from '../../manifests/tool/call.ts';
 import type { ToolGrant } from '../../manifests/tool/scope.ts';
 import { ERRORS, type ErrorCode, SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
-import { outputSchema } from '../../tools/tool-granter.ts';
-import { type Caller, callerGrant, callTool as callOf, resultOf, TOOL_NAME_CHARS } from '../../usecases/caller-tools.ts';
+import {
+  type Caller,
+  callerGrant,
+  callTool as callOf,
+  resultOf,
+  TOOL_NAME_CHARS,
+} from '../../usecases/caller-tools.ts';
+import type { InvokeAnswer } from '../../usecases/tool-sessions.ts';
 import { parseJsonBytes } from '../json-thread.ts';
 import type { McpParts, RestApp, RestParts } from '../rest/parts.ts';
 import { callerOf } from '../rest/request-context.ts';
@@ -122,7 +127,7 @@ async function answerMcp(parts: McpParts, { headers, message, caller, version, o
   const server = new sdk.Server({ name: 'svc', version }, { capabilities: { tools: {} }, jsonSchemaValidator });
   const transport = new sdk.Transport({ enableJsonResponse: true });
   server.setRequestHandler(sdk.ListToolsRequestSchema, () =>
-    told(onBug, async () => ({ tools: listedTools(await callerGrant(parts, caller.identity)) })),
+    told(onBug, async () => ({ tools: listedTools(parts.granter, await callerGrant(parts, caller.identity)) })),
   );
   server.setRequestHandler(sdk.CallToolRequestSchema, ({ params }, { requestId }) =>
     told(onBug, () => callTool(sdk, parts, caller, { params, id: requestId })),
@@ -226,12 +231,12 @@ function outcomeResult(sdk: McpSdk, outcome: ToolOutcome): CallToolResult {
 }
 
 /** A grant as `tools/list` shows it. */
-function listedTools({ tools }: ToolGrant): Tool[] {
+function listedTools(granter: McpParts['granter'], { tools }: ToolGrant): Tool[] {
   return tools.flatMap(({ name, description, input_schema, reads, mode, source }) => {
     const { type, ...rest } = input_schema;
     // Clients refuse the whole list for a schema of another type.
     if (type !== 'object') return [];
-    const result = source === 'builtin' ? outputSchema(name) : undefined;
+    const result = source === 'builtin' ? granter.outputSchema(name) : undefined;
     return [
       {
         name,

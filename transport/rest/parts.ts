@@ -1,16 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import type { ApprovalApi } from '../../usecases/approvals.ts';
-import type { ExecutionApi } from '../../usecases/executions.ts';
-import type { NodePeerApi } from '../../usecases/node-api.ts';
-import type { StimulusApi } from '../../usecases/stimulus-api.ts';
-import type { WorkflowApi } from '../../usecases/workflow-runs.ts';
 import type { AgentCatalog, CatalogSearch, StimulusRoutes, WorkflowCatalog } from '../../catalog/api.ts';
 import type { Patterns } from '../../catalog/patterns-api.ts';
-import type { ClusterApi } from '../../usecases/ports/cluster.ts';
-import type { ChaosApi } from '../../usecases/ports/faults.ts';
-import type { VolumeApi, VolumeFiles } from '../../usecases/ports/volumes.ts';
 import type { RuntimeTable } from '../../manifests/runtime-table/table.ts';
 import type {
   ApiKeys,
@@ -24,13 +16,21 @@ import type {
   TierLimits,
   Webhooks,
 } from '../../security/api.ts';
-import type { AuthorApi, IntentApi } from '../../usecases/management.ts';
-import type { Admission } from '../../usecases/starts/admission.ts';
+import type { ApprovalApi } from '../../usecases/approvals.ts';
 import type { CallerToolParts } from '../../usecases/caller-tools.ts';
-import type { Health } from '../health.ts';
-import type { StartKeys } from '../../usecases/starts/start-keys.ts';
-import type { OpenStreams } from '../open-streams.ts';
+import type { ExecutionApi } from '../../usecases/executions.ts';
+import type { AuthorApi, IntentApi } from '../../usecases/management.ts';
+import type { NodePeerApi } from '../../usecases/node-api.ts';
+import type { ClusterApi } from '../../usecases/ports/cluster.ts';
+import type { ChaosApi } from '../../usecases/ports/faults.ts';
+import type { VolumeApi, VolumeFiles } from '../../usecases/ports/volumes.ts';
 import type { SealParts } from '../../usecases/seal/parts.ts';
+import type { Admission } from '../../usecases/starts/admission.ts';
+import type { StartKeys } from '../../usecases/starts/start-keys.ts';
+import type { StimulusApi } from '../../usecases/stimuli.ts';
+import type { WorkflowApi } from '../../usecases/workflow-runs.ts';
+import type { Health } from '../health.ts';
+import type { OpenStreams } from '../open-streams.ts';
 import type { ServerTls } from '../tls.ts';
 import type { RestLimits } from './limits.ts';
 

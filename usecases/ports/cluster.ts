@@ -1,4 +1,4 @@
-import type { MemberInfo } from '../../cluster/placement/fleet.ts';
+import { z } from 'zod';
 
 /** This node as it sees itself. */
 export interface LocalNode {
@@ -77,3 +77,29 @@ export interface ClusterApi {
   /** Sends the managed configuration in force to every node that can be reached (G30). */
   pushConfig(): Promise<readonly PushAnswer[]>;
 }
+
+/**
+ * What a member tells the others with its node lease (P2). Additive: a reader ignores what it does not know, so
+ * that nodes of different versions share a fleet.
+ */
+export const MemberInfo = z.object({
+  role: z.enum(['controller', 'worker', 'hybrid']),
+  tags: z.array(z.string()).max(64),
+  /** Share beside other members of the same pool. */
+  weight: z.number().positive().max(100),
+  draining: z.boolean(),
+  /** Version of the product, shown to operators. */
+  version: z.string(),
+  /** Of what it stores (runtime/store-formats.ts); members that do not say are of format 1. */
+  format: z.number().int().positive().optional(),
+  /** Unix ms. */
+  startedAt: z.number(),
+  /** `host:port` that peers hold a connection to; null when the node is not watched. */
+  pulse: z.string().nullable(),
+  /** `host:port` of NodeClusterService; null without. */
+  clusterAddress: z.string().nullable(),
+  /** Base URL of REST, for operators. */
+  restUrl: z.string().nullable(),
+});
+
+export type MemberInfo = z.output<typeof MemberInfo>;

@@ -1,9 +1,7 @@
-import type { KnownVolume } from '../../manifests/metadata.ts';
+import { z } from 'zod';
+import { KnownVolume } from '../../manifests/metadata.ts';
 import type { ProgramRules } from '../../manifests/tool/contract.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { ProgramResult } from '../../effects/programs/input.ts';
-import type { Mount } from '../../effects/programs/mounts.ts';
-import { Command } from '../../effects/commands/input.ts';
 
 export interface CommandResult extends ProgramResult {
   /** What was looked up of the workspace's volume; absent when the request knew it, or it is no volume. */
@@ -87,3 +85,80 @@ export function parseCommand(given: {
   const keyIssue = issue?.code === 'invalid_key' ? issue.issues[0]?.message : undefined;
   throw new SvcError('invalid_argument', `${field}: expected ${keyIssue ?? issue?.message}`, { field });
 }
+
+/** One argument or `NAME=value` on Linux holds at most 128 KiB with its closing NUL. */
+const STRING_LIMIT_BYTES = 131_071;
+
+export const text = (what: string) =>
+  z
+    .string()
+    .refine((value) => !value.includes('\0'), `${what} must not hold NUL`)
+    .refine(
+      (value) => Buffer.byteLength(value) < STRING_LIMIT_BYTES,
+      `${what} must be shorter than ${STRING_LIMIT_BYTES} bytes: that is all the system takes in one`,
+    );
+
+/** Loader variables would run code inside the launcher, before the limits. */
+export const EnvironmentName = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,255}$/, 'an environment name is letters, digits and underscores')
+  .refine((name) => !/^(LD_|DYLD_|BASH_ENV$|ENV$)/.test(name), 'this environment name would change the launcher');
+
+export interface ProgramResult {
+  /** As a shell tells it: 128 and the signal's number when a signal ended it. */
+  readonly exit_code: number;
+  readonly signal?: string;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly duration_ms: number;
+  readonly stdout_truncated: boolean;
+  readonly stderr_truncated: boolean;
+  readonly timed_out: boolean;
+  /** The limit for which this node ended it. */
+  readonly stopped_by?: 'timeout' | 'output' | 'memory' | 'processes';
+}
+
+/** A volume of the workflow and where the program finds it (W4). */
+export const Mount = z.object({
+  volume_id: z.string().min(1).max(128),
+  /** `/workspace`: the volume is the workspace. Else a path below it. */
+  mount_path: z
+    .string()
+    .max(1_024)
+    .regex(/^\/workspace(\/[^/\0]+)*\/?$/, 'a path at or under /workspace')
+    .refine((path) => !path.split('/').includes('..'), 'a path without ..'),
+  read_only: z.boolean().default(false),
+  /** It is the workspace of a workflow execution without storage: made when it is not there. */
+  create: z.boolean().default(false),
+  known: KnownVolume.optional(),
+});
+
+export type Mount = z.output<typeof Mount>;
+
+const MAX_TIMEOUT_MS = 24 * 3_600_000;
+
+const MAX_VARIABLES = 256;
+
+const MAX_ENV_BYTES = 512 * 1024;
+
+const Environment = z
+  .record(EnvironmentName, text('an environment value'))
+  .refine((env) => Object.keys(env).length <= MAX_VARIABLES, `at most ${MAX_VARIABLES} variables`)
+  .refine(
+    (env) =>
+      Object.entries(env).reduce((sum, [name, value]) => sum + name.length + Buffer.byteLength(value), 0) <=
+      MAX_ENV_BYTES,
+    `at most ${MAX_ENV_BYTES} bytes together`,
+  );
+
+/** One shell command, as a workflow's System state or a caller of ExecuteSystemCommand asks for it. */
+export const Command = z.object({
+  command: text('the command').min(1, 'a command'),
+  /** Plain text: references such as `secret:NAME` are not looked up, since values may come from a user's input. */
+  env: Environment.default({}),
+  /** At or under `/workspace`; a relative one starts there. It is made when it is missing. */
+  workdir: text('workdir').max(1_024).default('/workspace'),
+  timeout_ms: z.number().int().min(1).max(MAX_TIMEOUT_MS),
+});
+
+export type Command = z.output<typeof Command>;

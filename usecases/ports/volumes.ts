@@ -1,9 +1,8 @@
 import type { KnownVolume } from '../../manifests/metadata.ts';
 import type { Page, PageAsked } from '../../runtime/documents/pages.ts';
+import { SvcError } from '../../runtime/errors.ts';
 import type { Identity, Viewer } from '../../runtime/identity.ts';
-
-export { STORAGE_EVENTS, type StorageEvent, type StorageEventName } from '../../effects/volumes/event-record.ts';
-export { PathTraversal } from '../../effects/volumes/volume-path.ts';
+import type { JsonObject } from '../../runtime/json.ts';
 
 export interface Volume {
   readonly id: string;
@@ -38,7 +37,7 @@ export interface VolumeApi {
   delete(identity: Identity, volumeId: string): Promise<void>;
 }
 
-export interface OpenVolume {
+interface OpenVolume {
   readonly directory: string;
   readonly sizeLimitBytes: number | null;
   readonly known: KnownVolume;
@@ -82,7 +81,7 @@ export interface FileEntry {
   readonly modified_at: string;
 }
 
-export interface FileStat extends FileEntry {
+interface FileStat extends FileEntry {
   /** From the volume's root, which is `/`. */
   readonly path: string;
 }
@@ -90,7 +89,7 @@ export interface FileStat extends FileEntry {
 /** Why a search ended before it had seen everything; null when it has. */
 export type SearchEnd = 'found' | 'entries' | 'time' | null;
 
-export interface GlobResult {
+interface GlobResult {
   /** Files, directories and links below the directory, relative to it, sorted. */
   readonly paths: readonly string[];
   readonly ended_by: SearchEnd;
@@ -176,4 +175,41 @@ export interface VolumeFiles {
     pattern: string,
     options?: SearchLimits & { readonly signal?: AbortSignal },
   ): Promise<GrepResult>;
+}
+
+/** Names of storage events (W4). */
+const STORAGE_EVENTS = [
+  'VolumeCreated',
+  'VolumeDeleted',
+  'VolumeExpired',
+  'FileRead',
+  'FileWritten',
+  'FileCreated',
+  'FileDeleted',
+  'DirectoryListed',
+  'PathTraversalBlocked',
+  'QuotaExceeded',
+] as const;
+
+export type StorageEventName = (typeof STORAGE_EVENTS)[number];
+
+/** One event for each operation on a volume. `details` has the fields of its kind and never the content of a file. */
+export interface StorageEvent {
+  readonly event: StorageEventName;
+  readonly tenant: string;
+  readonly volume_id: string;
+  /** Null for events of the volume itself. */
+  readonly path: string | null;
+  readonly workflow_execution_id: string | null;
+  /** ISO time. */
+  readonly at: string;
+  /** FileRead {offset, bytes_read}, FileWritten {bytes_written}, DirectoryListed {entry_count}, … */
+  readonly details: JsonObject;
+}
+
+/** A path that leaves its volume: what tools call PathOutsideBoundary. */
+export class PathTraversal extends SvcError {
+  constructor(message = 'path: must stay inside the volume') {
+    super('forbidden', message, { field: 'path' });
+  }
 }

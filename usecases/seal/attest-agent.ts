@@ -4,14 +4,14 @@ import { type ErrorCode, SvcError } from '../../runtime/errors.ts';
 import { publicKeyText } from '../../security/api.ts';
 import type { SealCall, SealParts } from './parts.ts';
 
-export interface AttestRequest {
+interface AttestRequest {
   readonly agent_id: string;
   readonly execution_id: string;
   readonly container_id: string;
   readonly publicKey: KeyObject;
 }
 
-export interface Attestation {
+interface Attestation {
   /** JWT of the session. */
   readonly security_token: string;
   readonly session_id: string;

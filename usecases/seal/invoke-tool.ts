@@ -1,8 +1,8 @@
-import type { InvokeAnswer } from '../tool-session-api.ts';
 import type { ToolOutcome } from '../../manifests/tool/call.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { AgentClaims, RefusedEnvelope, SealEnvelope, SealEnvelopes, VerifiedCall } from '../../security/api.ts';
-import { startsRun } from '../../tools/management/contracts.ts';
+import { startsRun } from '../starts/admission.ts';
+import type { InvokeAnswer } from '../tool-sessions.ts';
 import {
   brokenCall,
   deniedCall,

@@ -1,11 +1,10 @@
-import type { AttestApi } from '../executions.ts';
-import type { ToolSessionApi } from '../tool-session-api.ts';
 import { ERRORS, type ErrorCode, SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { AgentTokens, AuditSigner, Refusal, SealEnvelopes } from '../../security/api.ts';
+import type { AttestApi } from '../executions.ts';
 import type { ToolGranter } from '../ports/tool-granter.ts';
 import type { Admission } from '../starts/admission.ts';
-import { endOfString } from '../../transport/json-measure.ts';
+import type { ToolSessionApi } from '../tool-sessions.ts';
 
 /** What SEAL is made of, whichever way it is asked for. */
 export interface SealParts {
@@ -110,52 +109,4 @@ export function rpcError(id: string | number | null, error: SvcError): RpcError 
   const message = error.row.kind === 'bug' ? ERRORS[error.code].message : error.message;
   const data = error.reason === undefined ? {} : { data: { reason: error.reason } };
   return { jsonrpc: '2.0', id, error: { code: RPC_CODES.get(error.code) ?? INTERNAL_RPC_CODE, message, ...data } };
-}
-
-const QUOTE = 0x22;
-
-const BACKSLASH = 0x5c;
-
-const COLON = 0x3a;
-
-const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
-
-const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
-
-/**
- * The text of a member of a JSON object, found in its bytes without parsing them: so that a token can be checked before
- * what it came with. Undefined where there is none, or where the name or the text is written with escapes, as no writer of
- * tokens does.
- */
-export function textMember(json: Uint8Array, name: string): string | undefined {
-  const wanted = Buffer.from(`"${name}"`);
-  let depth = 0;
-  for (let at = 0; at < json.length; at += 1) {
-    const byte = json[at];
-    if (byte === OPEN_OBJECT || byte === OPEN_LIST) depth += 1;
-    else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) depth -= 1;
-    else if (byte === QUOTE) {
-      const end = endOfString(json, at);
-      const value = depth === 1 ? valueBehind(json, end) : -1;
-      if (value !== -1 && wanted.equals(json.subarray(at, end + 1))) return textAt(json, value);
-      at = end;
-    }
-  }
-  return undefined;
-}
-
-/** Where the value begins whose name ends at `end`; -1 when that was no name. */
-function valueBehind(json: Uint8Array, end: number): number {
-  let at = end + 1;
-  while (isSpace(json[at])) at += 1;
-  if (json[at] !== COLON) return -1;
-  at += 1;
-  while (isSpace(json[at])) at += 1;
-  return at;
-}
-
-function textAt(json: Uint8Array, at: number): string | undefined {
-  if (json[at] !== QUOTE) return undefined;
-  const text = json.subarray(at + 1, endOfString(json, at));
-  return text.includes(BACKSLASH) ? undefined : Buffer.from(text).toString('latin1');
 }

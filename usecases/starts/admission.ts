@@ -10,7 +10,7 @@ export interface AdmissionLimits {
   readonly start_wait_ms: number;
 }
 
-export interface AdmissionParts {
+interface AdmissionParts {
   readonly limits: AdmissionLimits;
   readonly clock: Clock;
   readonly random: Random;
@@ -141,3 +141,16 @@ export class Admission {
     onChange?.(refusing, this.counts);
   }
 }
+
+/** Tools that start a run: their calls count as starts. */
+const STARTING: ReadonlySet<string> = new Set([
+  'svc.agent.generate',
+  'svc.execute',
+  'svc.execute.intent',
+  'svc.task.execute',
+  'svc.workflow.generate',
+  'svc.workflow.run',
+]);
+
+/** Whether a call of this tool starts a run. */
+export const startsRun = (tool: string): boolean => STARTING.has(tool);

@@ -1,8 +1,9 @@
-import type { ExecutionApi, StartExecution } from '../executions.ts';
 import { type AgentCatalog, actingFor, requireStartable } from '../../catalog/api.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
+import type { JsonObject } from '../../runtime/json.ts';
 import type { RunningLimits, StartedKind, TierLimits } from '../../security/api.ts';
+import type { ExecutionApi, StartExecution } from '../executions.ts';
 import { type StartKeys, startIdFor } from './start-keys.ts';
 
 /** Of callers; actors, whose starts were counted with their parent's, come without. */
@@ -141,4 +142,24 @@ async function startedBefore(executions: ExecutionApi, start: StartExecution): P
     throw error;
   }
   throw new SvcError('conflict', 'this key or id was used to start an execution of another agent');
+}
+
+/** What an execution is started with. */
+interface TaskInput {
+  /** `{{input}}` of the agent's prompt. */
+  readonly input: string;
+  /** `{{context.KEY}}` and, where the name is not one of the prompt's own, `{{KEY}}`. */
+  readonly context?: JsonObject;
+}
+
+/**
+ * Goal and values of a start (svc.task.execute) as an agent takes them: the text is the goal, then the values as JSON when
+ * there are any; the values are there by name too.
+ */
+export function taskInput(intent: string | undefined, values: JsonObject): TaskInput {
+  const hasValues = Object.keys(values).length > 0;
+  const json = hasValues ? [JSON.stringify(values)] : [];
+  const input = [...(intent === undefined ? [] : [intent]), ...json].join('\n\n');
+  const context = { ...values, ...(intent === undefined ? {} : { intent }) };
+  return Object.keys(context).length === 0 ? { input } : { input, context };
 }

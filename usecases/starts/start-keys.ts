@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import type { ExecutionApi, Presence } from '../executions.ts';
-import type { WorkflowApi } from '../workflow-runs.ts';
 import { canonicalHash } from '../../manifests/audit/record.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { derivedUuid, type Random, systemRandom } from '../../runtime/random.ts';
+import type { ExecutionApi, Presence } from '../executions.ts';
+import type { WorkflowApi } from '../workflow-runs.ts';
 
 const NAMESPACE = 'svc/execution/idempotency-key';
 const KEY_NAMESPACE = 'svc/start-key';

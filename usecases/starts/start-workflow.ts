@@ -1,15 +1,14 @@
-import type { StartWorkflow, WorkflowApi } from '../workflow-runs.ts';
 import { actingFor, requireStartable, type WorkflowCatalog } from '../../catalog/api.ts';
 import { type TakenInput, takeInput } from '../../manifests/workflow/input.ts';
 import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
-import { executionIdFor, startIdFor } from './start-keys.ts';
+import type { StartWorkflow, WorkflowApi } from '../workflow-runs.ts';
 import { type StartLimits, startInPlace, takeStart } from './start-execution.ts';
+import { executionIdFor, startIdFor } from './start-keys.ts';
 
 /** What a caller asks for, whichever way it came. */
-export interface StartWorkflowCall
-  extends Pick<StartWorkflow, 'intent' | 'blackboard' | 'ancestors' | 'notify' | 'pipeline'> {
+interface StartWorkflowCall extends Pick<StartWorkflow, 'intent' | 'blackboard' | 'ancestors' | 'notify' | 'pipeline'> {
   /** UUID or name. */
   readonly workflow: string;
   /** Version of the workflow; default the newest. */
@@ -20,7 +19,7 @@ export interface StartWorkflowCall
   readonly adapt?: (manifest: WorkflowManifest) => WorkflowManifest;
 }
 
-export interface StartWorkflowCaller {
+interface StartWorkflowCaller {
   readonly identity: Identity;
   /** W3C trace id. */
   readonly trace?: string;
@@ -32,7 +31,7 @@ export interface StartWorkflowCaller {
   readonly signal?: AbortSignal;
 }
 
-export interface StartedWorkflow {
+interface StartedWorkflow {
   readonly execution_id: string;
   readonly workflow_id: string;
   readonly name: string;

@@ -7,7 +7,7 @@ import type { EndWaits } from '../management.ts';
 
 type Kind = 'execution' | 'workflow';
 
-export interface EndWaitsParts {
+interface EndWaitsParts {
   /** Whether it has ended; throws `not_found`. Asked seldom, and once at a time for each. */
   hasEnded(kind: Kind, tenant: string, id: string): Promise<boolean>;
   /** Wakes when an actor may have new events; a wake-up may be lost between nodes. */

@@ -1,12 +1,12 @@
+import { endOfIteration } from '../../actors/execution/ending.ts';
+import type { StartExecution } from '../../actors/execution/messages.ts';
+import type { RunningExecution } from '../../actors/execution/state.ts';
+import type { ExecutionDocument } from '../../actors/execution/view.ts';
 import { type Address, tenantOf } from '../../runtime/address.ts';
 import type { ActorClient, ActorSnapshot } from '../../runtime/client.ts';
 import { ownerPart } from '../../runtime/identity.ts';
 import { judgesWait } from '../judge-panels.ts';
 import { nodeWait, turnWait, type WaitLookups, type WaitReason, waitedEffects, withProgress } from './wait-reason.ts';
-import { endOfIteration } from '../../actors/execution/ending.ts';
-import type { StartExecution } from '../../actors/execution/messages.ts';
-import type { RunningExecution } from '../../actors/execution/state.ts';
-import type { ExecutionDocument } from '../../actors/execution/view.ts';
 
 const WAITING_VERSION = 0;
 

@@ -1,10 +1,4 @@
-import { z } from 'zod';
-import { ToolSubject } from '../../../manifests/tool/call.ts';
-import { GrantRequest } from '../../../manifests/tool/scope.ts';
-import { addressOf } from '../../../runtime/address.ts';
-import type { ActorClient } from '../../../runtime/client.ts';
 import { sees } from '../../../runtime/identity.ts';
-import type { AttestApi } from '../../../usecases/dispatch-api.ts';
 import { plain } from '../inner-loop/ask.ts';
 import { subjectOf } from '../inner-loop/audit.ts';
 import { LOOP } from '../inner-loop/state.ts';
@@ -46,16 +40,4 @@ export function Attest(state: ExecutionState, attest: AttestMessage, turn: Execu
     expires_at: Date.parse(state.started_at) + plan.execution_timeout_ms,
   });
   return known ? state : { ...state, sessions: [...sessions, attest.session_id] };
-}
-
-const Attested = z.object({ subject: ToolSubject, grant_request: GrantRequest, expires_at: z.number() });
-
-/** Attestation, asked of the execution itself. */
-export function createAttestApi({ client }: { readonly client: Pick<ActorClient, 'ask'> }): AttestApi {
-  return {
-    async attest(tenant, { executionId, agentId, containerId, sessionId }, options) {
-      const payload = { session_id: sessionId, agent_id: agentId, container_id: containerId };
-      return Attested.parse(await client.ask(addressOf('execution', tenant, executionId), 'Attest', payload, options));
-    },
-  };
 }

@@ -7,7 +7,7 @@ import { failLoop } from '../outcome.ts';
 import { awaited, phaseOf, runningOf, withCall, withLoop } from '../phase.ts';
 import type { ExecutionState, RunningExecution } from '../state.ts';
 import { continueLoop } from './calls.ts';
-import { commandOutcome } from '../../../usecases/dispatches.ts';
+import { commandOutcome } from './dispatched.ts';
 import { denyCall, doubtCall, endCall } from './settle-call.ts';
 import { LOOP, type LoopCall } from './state.ts';
 

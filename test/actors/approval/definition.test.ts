@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { timeoutSeconds } from '../../../usecases/approvals.ts';
 import { approvalActor } from '../../../actors/approval/definition.ts';
+import { timeoutSeconds } from '../../../actors/approval/view.ts';
 import { ActorDriver, type DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
 
 const ID = '6f1c3a52-0000-4000-8000-000000000001';

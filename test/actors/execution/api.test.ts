@@ -4,12 +4,6 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import {
-  createExecutionApi,
-  EXECUTIONS,
-  type ExecutionApi,
-  type ExecutionDocument,
-} from '../../../usecases/executions.ts';
 import { execution } from '../../../actors/execution/definition.ts';
 import { createModelEffect } from '../../../effects/models/model-effect.ts';
 import { createProgramEffect } from '../../../effects/programs/program-effect.ts';
@@ -21,6 +15,12 @@ import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import { type OpenStores, openStores } from '../../../runtime/open-stores.ts';
 import { type Runtime, startRuntime } from '../../../runtime/runtime.ts';
+import {
+  createExecutionApi,
+  EXECUTIONS,
+  type ExecutionApi,
+  type ExecutionDocument,
+} from '../../../usecases/executions.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { manifestOf } from './rig.ts';
 

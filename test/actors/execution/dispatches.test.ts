@@ -5,16 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
-import {
-  createExecutionApi,
-  EXECUTIONS,
-  type ExecutionApi,
-  type ExecutionDocument,
-} from '../../../usecases/executions.ts';
 import { executionActor } from '../../../actors/execution/definition.ts';
-import type { AttestApi, DispatchApi, GatewayAnswer } from '../../../usecases/dispatch-api.ts';
-import { createAttestApi } from '../../../actors/execution/handlers/attest.ts';
-import { createDispatchApi } from '../../../usecases/dispatches.ts';
 import { toolSessionActor } from '../../../actors/tool-session/definition.ts';
 import { createModelEffect } from '../../../effects/models/model-effect.ts';
 import { ModelSelection, ProviderConfig } from '../../../manifests/node/models.ts';
@@ -28,6 +19,15 @@ import type { Identity } from '../../../runtime/identity.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import { openStores } from '../../../runtime/open-stores.ts';
 import { startRuntime } from '../../../runtime/runtime.ts';
+import { type AttestApi, createAttestApi } from '../../../usecases/attestation.ts';
+import type { DispatchApi, GatewayAnswer } from '../../../usecases/dispatches.ts';
+import { createDispatchApi } from '../../../usecases/dispatches.ts';
+import {
+  createExecutionApi,
+  EXECUTIONS,
+  type ExecutionApi,
+  type ExecutionDocument,
+} from '../../../usecases/executions.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { manifestOf } from './rig.ts';
 import { GRANT, policy } from './tooled.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { executionWait, waitingFor } from '../../../usecases/waits/execution-wait.ts';
-import type { WaitLookups, WaitReason } from '../../../usecases/waits/wait-reason.ts';
 import type { ActorSnapshot } from '../../../runtime/client.ts';
 import type { EffectRow } from '../../../runtime/effect-ledger.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
+import { executionWait, waitingFor } from '../../../usecases/waits/execution-wait.ts';
+import type { WaitLookups, WaitReason } from '../../../usecases/waits/wait-reason.ts';
 import { DrivenExecution, manifestOf, programOf } from './rig.ts';
 
 /** Only the pool of no tags, and of those in `tags`, is served. */

@@ -1,8 +1,6 @@
 import { z } from 'zod';
-import { createExecutionApi, EXECUTIONS, type ExecutionDocument } from '../../../usecases/executions.ts';
 import { execution } from '../../../actors/execution/definition.ts';
 import { judgePanel } from '../../../actors/judge-panel/definition.ts';
-import { createJudgePanelApi } from '../../../usecases/judge-panels.ts';
 import { createAgentCatalog } from '../../../catalog/agent-catalog.ts';
 import { type AgentStarts, createAgentStart } from '../../../effects/starts/child-start.ts';
 import { systemClock } from '../../../runtime/clock.ts';
@@ -10,6 +8,8 @@ import { defineEffect } from '../../../runtime/effect.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import { systemRandom } from '../../../runtime/random.ts';
+import { createExecutionApi, EXECUTIONS, type ExecutionDocument } from '../../../usecases/executions.ts';
+import { createJudgePanelApi } from '../../../usecases/judge-panels.ts';
 import { startOnce } from '../../../usecases/starts/start-execution.ts';
 import { type KernelNodeOptions, startKernelNode } from '../../support/kernel-node.ts';
 

@@ -4,8 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join as pathJoin } from 'node:path';
 import { after, before, test } from 'node:test';
-import type { NodePeerApi } from '../../../usecases/node-api.ts';
 import { peerAddress } from '../../../actors/node-peer/state.ts';
+import type { NodePeerApi } from '../../../usecases/node-api.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { beatOf, join, NOTHING, nodeKey, OPERATOR, signNonce, startController } from './rig.ts';
 

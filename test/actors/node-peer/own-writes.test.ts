@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import type { NodePeerApi } from '../../../usecases/node-api.ts';
-import { createNodePeerApi } from '../../../usecases/nodes.ts';
 import type { Address } from '../../../runtime/address.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Json } from '../../../runtime/json.ts';
 import { systemRandom } from '../../../runtime/random.ts';
+import type { NodePeerApi } from '../../../usecases/node-api.ts';
+import { createNodePeerApi } from '../../../usecases/nodes.ts';
 import { beatOf, NOTHING, nodeKey, OPERATOR } from './rig.ts';
 
 const word = { node_id: 'w1', revision: 7, entry: null };

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
-import type { Capabilities, NodePeerApi } from '../../../usecases/node-api.ts';
 import { nodeActors } from '../../../actors/node-peer/definition.ts';
-import { createNodePeerApi } from '../../../usecases/nodes.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import { openStores } from '../../../runtime/open-stores.ts';
 import { systemRandom } from '../../../runtime/random.ts';
 import { type Runtime, startRuntime } from '../../../runtime/runtime.ts';
+import type { Capabilities, NodePeerApi } from '../../../usecases/node-api.ts';
+import { createNodePeerApi } from '../../../usecases/nodes.ts';
 
 export const OPERATOR: Identity = {
   kind: 'operator',

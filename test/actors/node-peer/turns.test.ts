@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { NodePeerStatus } from '../../../usecases/node-api.ts';
 import { HEARTBEAT_INTERVAL_MS, nodePeerActor } from '../../../actors/node-peer/definition.ts';
 import { NodePeerState } from '../../../actors/node-peer/state.ts';
 import { SYSTEM_TENANT } from '../../../runtime/identity.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import { ActorDriver, type DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
+import type { NodePeerStatus } from '../../../usecases/node-api.ts';
 
 const HASH_A = 'a'.repeat(64);
 const HASH_B = 'b'.repeat(64);

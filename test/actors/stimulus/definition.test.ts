@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { duplicateOf, projectStimulus } from '../../../usecases/stimulus-api.ts';
 import { stimulusActor } from '../../../actors/stimulus/definition.ts';
 import { StimulusState } from '../../../actors/stimulus/messages.ts';
+import { projectStimulus } from '../../../actors/stimulus/view.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import type { Json } from '../../../runtime/json.ts';
 import { ActorDriver, type DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
+import { duplicateOf } from '../../../usecases/stimuli.ts';
 
 const DAY_MS = 86_400_000;
 const router = { kind: 'router', agent: 'router', threshold: 0.7, timeout_ms: 30_000 };

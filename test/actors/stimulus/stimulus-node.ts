@@ -1,7 +1,6 @@
 import type { ExecutionUpdate } from '../../../actors/execution/update.ts';
-import { STIMULI, type StimulusDocument } from '../../../usecases/stimulus-api.ts';
 import { stimulusActor } from '../../../actors/stimulus/definition.ts';
-import { createStimulusApi, type StimulusSettings } from '../../../usecases/stimuli.ts';
+import { STIMULI, type StimulusDocument } from '../../../actors/stimulus/view.ts';
 import {
   type ConfiguredRoute,
   createStimulusRoutes,
@@ -18,6 +17,7 @@ import type { Address } from '../../../runtime/address.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { defineEffect } from '../../../runtime/effect.ts';
 import { SvcError } from '../../../runtime/errors.ts';
+import { createStimulusApi, type StimulusSettings } from '../../../usecases/stimuli.ts';
 import type { AreaKernel, AreaParts } from '../../transport/rest/area-kernel.ts';
 
 /** What the router agent does: says a text, ends in another way, or stays silent. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { duplicateOf } from '../../../usecases/stimulus-api.ts';
 import { addressOf } from '../../../runtime/address.ts';
 import type { Identity } from '../../../runtime/identity.ts';
+import { duplicateOf } from '../../../usecases/stimuli.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { AREA_KERNELS } from '../../transport/rest/area-kernel.ts';
 import { stimulusNode } from './stimulus-node.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as soon } from 'node:timers/promises';
-import { refusalsInTurn } from '../../../usecases/tool-sessions.ts';
 import { addressOf } from '../../../runtime/address.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Json } from '../../../runtime/json.ts';
+import { refusalsInTurn } from '../../../usecases/tool-sessions.ts';
 
 const one = addressOf('tool-session', 'acme', 'one');
 const other = addressOf('tool-session', 'acme', 'other');

@@ -1,3 +1,4 @@
+import { TOOL_SESSIONS, type ToolSessionDocument } from '../../../actors/tool-session/view.ts';
 /**
  * A node with tool sessions in a process of its own, to be killed; it speaks as `kill-node.ts`. An `ask` of type `Call`
  * is a call through the port. Arguments: the `StoreLocation` as JSON, a file that gets a line for each run of a tool, and
@@ -6,13 +7,12 @@
 
 import { appendFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { TOOL_SESSIONS, type ToolSessionDocument } from '../../../usecases/tool-session-api.ts';
-import { createToolSessionApi } from '../../../usecases/tool-sessions.ts';
 import { ToolRun } from '../../../manifests/tool/call.ts';
 import { parseAddress } from '../../../runtime/address.ts';
 import { defineEffect } from '../../../runtime/effect.ts';
 import { openStores, type StoreLocation } from '../../../runtime/open-stores.ts';
 import { startRuntime } from '../../../runtime/runtime.ts';
+import { createToolSessionApi } from '../../../usecases/tool-sessions.ts';
 import type { KillNodeCall } from '../../support/kill-node.ts';
 import { definition, said, sha } from './rig.ts';
 

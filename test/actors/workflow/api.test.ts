@@ -5,14 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
-import { APPROVALS, type ApprovalDocument, createApprovalApi } from '../../../usecases/approvals.ts';
 import { approvalActor } from '../../../actors/approval/definition.ts';
-import {
-  createWorkflowApi,
-  WORKFLOW_EXECUTIONS,
-  type WorkflowApi,
-  type WorkflowExecutionDocument,
-} from '../../../usecases/workflow-runs.ts';
+import { APPROVALS, type ApprovalDocument } from '../../../actors/approval/view.ts';
 import { workflowActor } from '../../../actors/workflow/definition.ts';
 import type { WorkflowManifest } from '../../../manifests/workflow/schema.ts';
 import { addressOf } from '../../../runtime/address.ts';
@@ -23,6 +17,13 @@ import type { Identity } from '../../../runtime/identity.ts';
 import type { Json } from '../../../runtime/json.ts';
 import { type OpenStores, openStores } from '../../../runtime/open-stores.ts';
 import { type Runtime, startRuntime } from '../../../runtime/runtime.ts';
+import { createApprovalApi } from '../../../usecases/approvals.ts';
+import {
+  createWorkflowApi,
+  WORKFLOW_EXECUTIONS,
+  type WorkflowApi,
+  type WorkflowExecutionDocument,
+} from '../../../usecases/workflow-runs.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { manifestOf, pure } from './rig.ts';
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { WaitReason } from '../../../usecases/waits/wait-reason.ts';
 import { isRunning } from '../../../actors/workflow/state.ts';
-import { type WorkflowWaitLookups, waitReason } from '../../../actors/workflow/view.ts';
 import type { ActorSnapshot } from '../../../runtime/client.ts';
 import type { EffectRow } from '../../../runtime/effect-ledger.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
+import type { WaitReason } from '../../../usecases/waits/wait-reason.ts';
+import { type WorkflowWaitLookups, waitReason } from '../../../usecases/waits/workflow-wait.ts';
 import { DrivenPanel } from '../judge-panel/rig.ts';
 import { DrivenWorkflow, single } from './rig.ts';
 

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { chown, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { AgentGateway } from '../../../usecases/gateway.ts';
 import { createAgentContainerEffect } from '../../../effects/agents/container-effect.ts';
 import { AgentContainerInput } from '../../../effects/agents/input.ts';
 import type { AgentContainerParts } from '../../../effects/agents/plan-container.ts';
@@ -11,6 +10,7 @@ import { addressOf } from '../../../runtime/address.ts';
 import type { EffectContext } from '../../../runtime/effect.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Json } from '../../../runtime/json.ts';
+import type { AgentGateway } from '../../../usecases/gateway.ts';
 import { BUSYBOX } from '../../support/podman.ts';
 import { type PodmanBench, podmanBench, TENANT } from '../../support/podman-bench.ts';
 

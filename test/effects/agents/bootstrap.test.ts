@@ -4,12 +4,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { GatewayAnswer } from '../../../usecases/dispatch-api.ts';
 import { pack } from '../../../cli/pack.ts';
-import { answerGateway } from '../../../usecases/gateway.ts';
 import { bootstrapScript, prepareExchange } from '../../../effects/agents/exchange-directory.ts';
 import { startExchange } from '../../../effects/agents/file-exchange.ts';
 import { SvcError } from '../../../runtime/errors.ts';
+import type { GatewayAnswer } from '../../../usecases/dispatches.ts';
+import { answerGateway } from '../../../usecases/gateway.ts';
 import {
   AGENT,
   bootstrap,

@@ -4,10 +4,10 @@ import { link, mkdir, readdir, readFile, rename, rm, symlink, truncate, writeFil
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import type { GatewayAnswer, GatewayHandler, GatewayRequest } from '../../../usecases/gateway.ts';
 import { prepareExchange } from '../../../effects/agents/exchange-directory.ts';
 import { type ExchangeParts, startExchange } from '../../../effects/agents/file-exchange.ts';
 import { SvcError } from '../../../runtime/errors.ts';
+import type { GatewayAnswer, GatewayHandler, GatewayRequest } from '../../../usecases/gateway.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { AGENT, dispatch, EXECUTION, final, privateDirectory } from './bootstrap-bench.ts';
 

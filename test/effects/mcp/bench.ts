@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { z } from 'zod';
-import type { McpServers } from '../../../usecases/ports/mcp-servers.ts';
 import type { McpLimits } from '../../../effects/mcp/limits.ts';
 import { createMcpServers } from '../../../effects/mcp/mcp-servers.ts';
 import type { ProgramView } from '../../../effects/programs/view.ts';
@@ -12,6 +11,7 @@ import { systemClock } from '../../../runtime/clock.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
 import { systemRandom } from '../../../runtime/random.ts';
+import type { McpServers } from '../../../usecases/ports/mcp-servers.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 /** Values behind references; none may be seen anywhere. */

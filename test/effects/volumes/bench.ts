@@ -1,11 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { StorageEvent } from '../../../usecases/ports/volumes.ts';
 import { createVolumes, type Volumes, type VolumesOptions } from '../../../effects/volumes/volumes.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import { systemRandom } from '../../../runtime/random.ts';
 import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
+import type { StorageEvent } from '../../../usecases/ports/volumes.ts';
 
 export const MiB = 1024 * 1024;
 export const ACME: Identity = { kind: 'local', subject: 'ada', tenant: 'acme', roles: [], tier: 'free' };

@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { z } from 'zod';
-import type { FetchedPage, FetchRequest, Web, WebRules } from '../../../usecases/ports/web.ts';
 import { createWeb, type WebParts } from '../../../effects/web/web.ts';
 import { NodeWeb } from '../../../manifests/node/containers.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { systemRandom } from '../../../runtime/random.ts';
+import type { FetchedPage, FetchRequest, Web, WebRules } from '../../../usecases/ports/web.ts';
 
 /** A real server on a loopback address, and what it was asked. */
 export interface PageServer extends AsyncDisposable {

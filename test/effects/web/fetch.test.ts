@@ -3,10 +3,10 @@ import type { RequestListener } from 'node:http';
 import { createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
-import type { FetchedPage, FetchRequest } from '../../../usecases/ports/web.ts';
 import { MarkdownConversions } from '../../../effects/web/markdown.ts';
 import type { WebParts } from '../../../effects/web/web.ts';
 import { SvcError } from '../../../runtime/errors.ts';
+import type { FetchedPage, FetchRequest } from '../../../usecases/ports/web.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { fetchFrom, serve, webOver } from './bench.ts';
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text as textOf } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
-import type { Web } from '../../../usecases/ports/web.ts';
 import { SvcError } from '../../../runtime/errors.ts';
+import type { Web } from '../../../usecases/ports/web.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { serve, webOver } from './bench.ts';
 

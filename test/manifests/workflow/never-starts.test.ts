@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { validateWorkflow } from '../../../catalog/workflow-catalog.ts';
-import { Command } from '../../../effects/commands/input.ts';
 import { ContainerInput } from '../../../effects/containers/input.ts';
+import { Command } from '../../../usecases/ports/commands.ts';
 import { STATES, workflowText } from './document.ts';
 
 const PATHS = [

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
-import { APPROVALS } from '../../../usecases/approvals.ts';
+import { APPROVALS } from '../../../actors/approval/view.ts';
 import { EXECUTIONS } from '../../../actors/execution/view.ts';
-import { STIMULI } from '../../../usecases/stimulus-api.ts';
-import { TOOL_SESSIONS } from '../../../usecases/tool-session-api.ts';
+import { STIMULI } from '../../../actors/stimulus/view.ts';
+import { TOOL_SESSIONS } from '../../../actors/tool-session/view.ts';
 import { WORKFLOW_EXECUTIONS } from '../../../actors/workflow/view.ts';
 import { AGENTS } from '../../../catalog/agent-record.ts';
 import { WORKFLOWS } from '../../../catalog/workflow-catalog.ts';

@@ -2,9 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createExecutionApi, EXECUTIONS, type ExecutionDocument } from '../../../usecases/executions.ts';
 import { executionActor } from '../../../actors/execution/definition.ts';
-import { createDispatchApi } from '../../../usecases/dispatches.ts';
 import { LateAreas } from '../../../app/areas.ts';
 import { agentQuota, inUseOf, openSearch } from '../../../app/catalogs.ts';
 import { managementPorts } from '../../../app/management.ts';
@@ -32,6 +30,8 @@ import { discoveryTools } from '../../../tools/discovery/tools.ts';
 import { createToolEffect } from '../../../tools/effects/tool-effect.ts';
 import { managementTools } from '../../../tools/management/tools.ts';
 import { builtInOffer, createToolGranter } from '../../../tools/tool-granter.ts';
+import { createDispatchApi } from '../../../usecases/dispatches.ts';
+import { createExecutionApi, EXECUTIONS, type ExecutionDocument } from '../../../usecases/executions.ts';
 import { scriptedSettings } from '../../support/scripted-settings.ts';
 
 export const OPERATOR: Identity = {

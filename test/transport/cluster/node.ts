@@ -4,10 +4,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { createExecutionApi, EXECUTIONS, type ExecutionDocument } from '../../../usecases/executions.ts';
 import { execution } from '../../../actors/execution/definition.ts';
 import { nodeActors } from '../../../actors/node-peer/definition.ts';
-import { createNodePeerApi } from '../../../usecases/nodes.ts';
 import { createAgentCatalog } from '../../../catalog/agent-catalog.ts';
 import { createModelEffect } from '../../../effects/models/model-effect.ts';
 import { ModelSelection, ProviderConfig } from '../../../manifests/node/models.ts';
@@ -27,6 +25,8 @@ import { createNodeTokens } from '../../../security/node-tokens.ts';
 import type { Applied, ClusterServerParts } from '../../../transport/grpc/cluster/envelope.ts';
 import { createClusterServer } from '../../../transport/grpc/cluster/server.ts';
 import { createGrpcServer } from '../../../transport/grpc/svc-runtime.ts';
+import { createExecutionApi, EXECUTIONS, type ExecutionDocument } from '../../../usecases/executions.ts';
+import { createNodePeerApi } from '../../../usecases/nodes.ts';
 
 const SCRIPT = `
 rules:

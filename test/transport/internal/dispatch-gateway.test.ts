@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { DispatchApi, GatewayAnswer } from '../../../usecases/dispatch-api.ts';
 import type { CallOptions } from '../../../runtime/client.ts';
 import { type ErrorCode, SvcError } from '../../../runtime/errors.ts';
+import type { DispatchApi, GatewayAnswer } from '../../../usecases/dispatches.ts';
 import {
   AGENT,
   dispatch,

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { credentials } from '@grpc/grpc-js';
 import { pino } from 'pino';
-import type { DispatchApi, GatewayAnswer } from '../../../usecases/dispatch-api.ts';
 import { SvcRuntimeClient } from '../../../proto/gen/svc/runtime/v1/runtime.ts';
 import { type GenerateRequest, type GenerateResponse, InnerLoopClient } from '../../../proto/gen/svc/v1/inner_loop.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
 import { createInternalGrpcServer, type SealMethods } from '../../../transport/grpc/inner-loop/server.ts';
+import type { DispatchApi, GatewayAnswer } from '../../../usecases/dispatches.ts';
 import { AGENT, dispatch, EXECUTION, final, ScriptedLoop, TOKEN } from '../../effects/agents/bootstrap-bench.ts';
 import { metadataOf, unary } from '../grpc/call.ts';
 

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
-import type { LocalNode } from '../../../usecases/ports/cluster.ts';
-import type { AdmissionCounts } from '../../../usecases/starts/admission.ts';
 import { addMetrics } from '../../../transport/internal/metrics.ts';
 import { createInternalServer } from '../../../transport/internal/server.ts';
+import type { LocalNode } from '../../../usecases/ports/cluster.ts';
+import type { AdmissionCounts } from '../../../usecases/starts/admission.ts';
 import { ScriptedLoop } from '../../effects/agents/bootstrap-bench.ts';
 import { NodeProcess } from '../../support/node-process.ts';
 

@@ -1,9 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { TOOL_SESSIONS, type ToolSessionDocument } from '../../../usecases/tool-session-api.ts';
 import { toolSessionActor } from '../../../actors/tool-session/definition.ts';
-import { createToolSessionApi } from '../../../usecases/tool-sessions.ts';
+import { TOOL_SESSIONS, type ToolSessionDocument } from '../../../actors/tool-session/view.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { systemRandom } from '../../../runtime/random.ts';
 import { FileBlobs } from '../../../runtime/sqlite/blobs.ts';
@@ -16,6 +15,7 @@ import { discoveryTools } from '../../../tools/discovery/tools.ts';
 import { createToolEffect } from '../../../tools/effects/tool-effect.ts';
 import { createToolGranter } from '../../../tools/tool-granter.ts';
 import type { ResourceParts } from '../../../transport/rest/parts.ts';
+import { createToolSessionApi } from '../../../usecases/tool-sessions.ts';
 import { mcpBench, ours } from '../../effects/mcp/bench.ts';
 import { startKernelNode } from '../../support/kernel-node.ts';
 import { namedUsers, scene } from '../rest/scene.ts';

@@ -1,10 +1,10 @@
 import { EventEmitter, once } from 'node:events';
-import type { ExecutionApi, ExecutionStatus, StartExecution, WaitReason } from '../../../usecases/executions.ts';
 import type { ActorEvent, CallOptions } from '../../../runtime/client.ts';
 import type { PageAsked } from '../../../runtime/documents/pages.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { tenantOfViewer, type Viewer } from '../../../runtime/identity.ts';
 import type { Json } from '../../../runtime/json.ts';
+import type { ExecutionApi, ExecutionStatus, StartExecution, WaitReason } from '../../../usecases/executions.ts';
 
 interface Run {
   readonly tenant: string;

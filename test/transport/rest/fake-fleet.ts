@@ -1,9 +1,15 @@
 import { createHash } from 'node:crypto';
-import type { ManagedConfig, NodePeer, NodePeerApi } from '../../../usecases/node-api.ts';
-import type { ClusterApi, ClusterStatus, LocalNode, MemberStatus, PushAnswer } from '../../../usecases/ports/cluster.ts';
-import type { ChaosApi, Fault, FaultRequest } from '../../../usecases/ports/faults.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
+import type { ManagedConfig, NodePeer, NodePeerApi } from '../../../usecases/node-api.ts';
+import type {
+  ClusterApi,
+  ClusterStatus,
+  LocalNode,
+  MemberStatus,
+  PushAnswer,
+} from '../../../usecases/ports/cluster.ts';
+import type { ChaosApi, Fault, FaultRequest } from '../../../usecases/ports/faults.ts';
 
 export const memberOf = (node: string, tags: string[] = [], draining = false): MemberStatus => ({
   node_id: node,

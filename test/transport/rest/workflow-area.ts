@@ -1,12 +1,13 @@
-import { APPROVALS, type ApprovalDocument, createApprovalApi } from '../../../usecases/approvals.ts';
 import { approvalActor } from '../../../actors/approval/definition.ts';
-import { createWorkflowApi } from '../../../usecases/workflow-runs.ts';
+import { APPROVALS, type ApprovalDocument } from '../../../actors/approval/view.ts';
 import { workflowActor } from '../../../actors/workflow/definition.ts';
 import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../../../actors/workflow/view.ts';
 import { createWorkflowCatalog } from '../../../catalog/workflow-catalog.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { systemRandom } from '../../../runtime/random.ts';
+import { createApprovalApi } from '../../../usecases/approvals.ts';
+import { createWorkflowApi } from '../../../usecases/workflow-runs.ts';
 import type { AreaKernel } from './area-kernel.ts';
 
 /** Actors of workflows that need no effects. */

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { defineContract, skipsJudge, toolArguments } from '../../contract/arguments.ts';
 import {
   agentId,
   anyObject,
@@ -15,7 +14,7 @@ import {
   page,
   time,
 } from '../../../usecases/fields.ts';
-import { changing, reading } from '../../../usecases/management.ts';
+import { changing, defineContract, reading, skipsJudge, toolArguments } from '../../contract/arguments.ts';
 import { searchArguments, searchResult } from '../search-contract.ts';
 
 export const agentCreate = defineContract({

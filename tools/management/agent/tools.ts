@@ -1,9 +1,9 @@
-import type { ExecutionApi, ExecutionStatus } from '../../../usecases/executions.ts';
 import type { AgentCatalog, AgentSummary, CatalogReader } from '../../../catalog/api.ts';
 import { parseAgentManifest } from '../../../manifests/agent/parse.ts';
+import type { ExecutionApi, ExecutionStatus } from '../../../usecases/executions.ts';
+import { type LateManagement, readerOf, requireChange } from '../../../usecases/management.ts';
 import type { Tool } from '../../tool.ts';
 import { type ManagedCall, managed, refuseShipped, scopeOfNew } from '../managed.ts';
-import { type LateManagement, readerOf, requireChange } from '../../../usecases/management.ts';
 import { requestOf, searchAnswer } from '../search-contract.ts';
 import { agentCreate, agentDelete, agentExport, agentList, agentLogs, agentSearch, agentUpdate } from './contracts.ts';
 

@@ -5,10 +5,10 @@ import type { Problem } from '../../../manifests/schema-problems.ts';
 import { WORKFLOW_MANIFEST_KEY, workflowJsonSchema } from '../../../manifests/workflow/json-schema.ts';
 import { parseWorkflowManifest } from '../../../manifests/workflow/parse.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
+import type { LateManagement } from '../../../usecases/management.ts';
 import type { Tool } from '../../tool.ts';
 import { schemaGet, schemaValidate } from '../contracts.ts';
 import { managed } from '../managed.ts';
-import type { LateManagement } from '../../../usecases/management.ts';
 
 const PARSERS = { agent: parseAgentManifest, workflow: parseWorkflowManifest } as const;
 

@@ -1,6 +1,4 @@
 import { z } from 'zod';
-import type { JsonObject } from '../../../runtime/json.ts';
-import { defineContract, skipsJudge, toolArguments } from '../../contract/arguments.ts';
 import {
   anyObject,
   count,
@@ -19,7 +17,7 @@ import {
   version,
   taskWait as wait,
 } from '../../../usecases/fields.ts';
-import { changing, reading, starting } from '../../../usecases/management.ts';
+import { changing, defineContract, reading, skipsJudge, starting, toolArguments } from '../../contract/arguments.ts';
 
 /** As GET /v1/executions/{id} answers it (H21). */
 const taskStanding = {
@@ -128,23 +126,3 @@ export const taskRemove = defineContract({
 export const TASK_CONTRACTS = [
   ...[taskExecute, taskStatus, taskWait, taskList, taskLogs, taskCancel, taskRemove],
 ] as const;
-
-/** What an execution is started with. */
-interface TaskInput {
-  /** `{{input}}` of the agent's prompt. */
-  readonly input: string;
-  /** `{{context.KEY}}` and, where the name is not one of the prompt's own, `{{KEY}}`. */
-  readonly context?: JsonObject;
-}
-
-/**
- * Goal and values of a start (svc.task.execute) as an agent takes them: the text is the goal, then the values as JSON when
- * there are any; the values are there by name too.
- */
-export function taskInput(intent: string | undefined, values: JsonObject): TaskInput {
-  const hasValues = Object.keys(values).length > 0;
-  const json = hasValues ? [JSON.stringify(values)] : [];
-  const input = [...(intent === undefined ? [] : [intent]), ...json].join('\n\n');
-  const context = { ...values, ...(intent === undefined ? {} : { intent }) };
-  return Object.keys(context).length === 0 ? { input } : { input, context };
-}

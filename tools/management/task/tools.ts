@@ -1,14 +1,13 @@
 import { requireRole } from '../../../security/api.ts';
-import type { Tool } from '../../tool.ts';
-import { unless } from '../failure.ts';
 import { type AskedWait, endWait } from '../../../usecases/fields.ts';
+import { type LateManagement, readerOf, unless } from '../../../usecases/management.ts';
+import { taskInput } from '../../../usecases/starts/start-execution.ts';
+import type { Tool } from '../../tool.ts';
 import { type ManagedCall, managed } from '../managed.ts';
-import { type LateManagement, readerOf } from '../../../usecases/management.ts';
 import {
   agentWait,
   taskCancel,
   taskExecute,
-  taskInput,
   taskList,
   taskLogs,
   taskRemove,

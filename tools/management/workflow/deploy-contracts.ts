@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { defineContract, skipsJudge, systemText, toolArguments } from '../../contract/arguments.ts';
 import {
   anyObject,
   catalogScope,
@@ -8,11 +7,12 @@ import {
   labels,
   manifestYaml,
   nameOrUuid,
+  systemText,
   TEXT_CHARS,
   tenantId,
   time,
 } from '../../../usecases/fields.ts';
-import { changing, reading } from '../../../usecases/management.ts';
+import { changing, defineContract, reading, skipsJudge, toolArguments } from '../../contract/arguments.ts';
 import { searchArguments, searchResult } from '../search-contract.ts';
 
 const CODE_QUALITY_JUDGE = 'code-quality-judge';

@@ -1,13 +1,19 @@
 import type { z } from 'zod';
-import type { ConsensusRule, Judge, JudgePanelApi, PanelConcluded } from '../../../usecases/judge-panel-api.ts';
 import type { WorkflowCatalog, WorkflowEntry } from '../../../catalog/api.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
+import type { ConsensusRule, Judge, JudgePanelApi, PanelConcluded } from '../../../usecases/judge-panels.ts';
+import {
+  eyesOf,
+  inTenant,
+  type LateManagement,
+  readerOf,
+  requireChange,
+  unless,
+} from '../../../usecases/management.ts';
 import { type Tool, ToolFailure } from '../../tool.ts';
-import { unless } from '../failure.ts';
 import { type ManagedCall, managed, refuseShipped, scopeOfNew } from '../managed.ts';
-import { eyesOf, inTenant, type LateManagement, readerOf, requireChange } from '../../../usecases/management.ts';
 import { requestOf, searchAnswer } from '../search-contract.ts';
 import {
   type validationResults,

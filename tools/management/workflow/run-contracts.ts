@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { defineContract, skipsJudge, toolArguments } from '../../contract/arguments.ts';
 import {
   anyObject,
   count,
@@ -19,7 +18,7 @@ import {
   workflowWait as wait,
   workflowStatus,
 } from '../../../usecases/fields.ts';
-import { changing, reading, starting } from '../../../usecases/management.ts';
+import { changing, defineContract, reading, skipsJudge, starting, toolArguments } from '../../contract/arguments.ts';
 
 const identified = { execution_id: z.string(), workflow_id: z.string() };
 const standing = { status: workflowStatus, current_state: z.string().nullable() };

@@ -1,11 +1,11 @@
-import type { WorkflowSummary } from '../../../usecases/workflow-runs.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import { requireRole } from '../../../security/api.ts';
-import type { Tool } from '../../tool.ts';
-import { refusalOf, unless } from '../failure.ts';
 import { type AskedWait, endWait } from '../../../usecases/fields.ts';
+import { inTenant, type LateManagement, readerOf, unless } from '../../../usecases/management.ts';
+import type { WorkflowSummary } from '../../../usecases/workflow-runs.ts';
+import type { Tool } from '../../tool.ts';
+import { refusalOf } from '../failure.ts';
 import { type ManagedCall, managed } from '../managed.ts';
-import { inTenant, type LateManagement, readerOf } from '../../../usecases/management.ts';
 import {
   executionsGet,
   executionsList,

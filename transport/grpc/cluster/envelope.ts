@@ -1,5 +1,3 @@
-import type { ExecutionApi } from '../../../usecases/executions.ts';
-import type { NodePeerApi } from '../../../usecases/node-api.ts';
 import { SealNodeEnvelope } from '../../../proto/gen/svc/cluster/v1/cluster.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import {
@@ -10,6 +8,8 @@ import {
   type NodeTokens,
   PROOF_KEY,
 } from '../../../security/api.ts';
+import type { ExecutionApi } from '../../../usecases/executions.ts';
+import type { NodePeerApi } from '../../../usecases/node-api.ts';
 import type { Admission } from '../../../usecases/starts/admission.ts';
 import type { Health } from '../../health.ts';
 import type { OpenStreams } from '../../open-streams.ts';

@@ -1,7 +1,5 @@
 import { isIPv6 } from 'node:net';
 import type { Metadata } from '@grpc/grpc-js';
-import type { StartExecution } from '../../../usecases/executions.ts';
-import type { Capabilities, NodeCommand, NodePeer, NodePeerStatus, NodeRole } from '../../../usecases/node-api.ts';
 import { parseAgentManifest } from '../../../manifests/agent/parse.ts';
 import type { AgentManifest } from '../../../manifests/agent/schema.ts';
 import {
@@ -14,6 +12,8 @@ import {
 } from '../../../proto/gen/svc/cluster/v1/cluster.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
+import type { StartExecution } from '../../../usecases/executions.ts';
+import type { Capabilities, NodeCommand, NodePeer, NodePeerStatus, NodeRole } from '../../../usecases/node-api.ts';
 import { single } from '../access.ts';
 import { contextOf } from '../execute-agent.ts';
 import type { GrpcLimits } from '../limits.ts';

@@ -1,6 +1,4 @@
 import type { Metadata, Server } from '@grpc/grpc-js';
-import type { DispatchApi } from '../../../usecases/executions.ts';
-import { answerGateway } from '../../../usecases/gateway.ts';
 import { SvcRuntimeClient, SvcRuntimeService } from '../../../proto/gen/svc/runtime/v1/runtime.ts';
 import {
   GenerateRequest,
@@ -10,6 +8,8 @@ import {
 } from '../../../proto/gen/svc/v1/inner_loop.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { bearerToken, type ExecutionTokens } from '../../../security/api.ts';
+import type { DispatchApi } from '../../../usecases/executions.ts';
+import { answerGateway } from '../../../usecases/gateway.ts';
 import type { Health } from '../../health.ts';
 import { type GatewayCaller, gatewayCaller } from '../../internal/dispatch-gateway.ts';
 import { OpenStreams } from '../../open-streams.ts';

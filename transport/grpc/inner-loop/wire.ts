@@ -1,7 +1,7 @@
-import { type GatewayAnswer, type GatewayRequest, gatewayRequestOf } from '../../../usecases/gateway.ts';
 import type { GenerateRequest, GenerateResponse, Message, ToolCall } from '../../../proto/gen/svc/v1/inner_loop.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
+import { type GatewayAnswer, type GatewayRequest, gatewayRequestOf } from '../../../usecases/gateway.ts';
 import { JSON_DEPTH, parseJson } from '../../json-measure.ts';
 
 /** The message of a request, checked as over REST. Throws `invalid_argument` naming the field. */

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { commandWarnings } from '../../../manifests/agent/parse.ts';
 import { runtimeWarnings } from '../../../manifests/runtime-table/table.ts';
-import { taskInput } from '../../../tools/management/task/contracts.ts';
+import { startExecution, taskInput } from '../../../usecases/starts/start-execution.ts';
 import { IdempotencyKey } from '../../../usecases/starts/start-keys.ts';
-import { startExecution } from '../../../usecases/starts/start-execution.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf, changeScope } from '../request-context.ts';
 import {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { type ChaosApi, FAULT_KINDS, MAX_FREEZE_MS } from '../../../usecases/ports/faults.ts';
 import { addressOf, parseAddress } from '../../../runtime/address.ts';
 import { SvcError } from '../../../runtime/errors.ts';
+import { type ChaosApi, FAULT_KINDS, MAX_FREEZE_MS } from '../../../usecases/ports/faults.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf } from '../request-context.ts';
 import { NodeId } from '../schemas/cluster.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { Capabilities, NodePeer, NodePeerApi, NodePeerStatus, NodeRole } from '../../../usecases/node-api.ts';
-import type { ClusterApi, MemberStatus } from '../../../usecases/ports/cluster.ts';
 import { parseManagedConfig } from '../../../manifests/node/managed.ts';
 import { SvcError } from '../../../runtime/errors.ts';
+import type { Capabilities, NodePeer, NodePeerApi, NodePeerStatus, NodeRole } from '../../../usecases/node-api.ts';
+import type { ClusterApi, MemberStatus } from '../../../usecases/ports/cluster.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf } from '../request-context.ts';
 import {

@@ -1,13 +1,13 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { generateRequest } from '../../../tools/management/contracts.ts';
+import { started } from '../../../usecases/fields.ts';
 import {
+  generateRequest,
   IntentStarted,
   IntentStatus,
   intentRequest,
   promptRequest,
 } from '../../../usecases/intent-request.ts';
-import { started } from '../../../usecases/fields.ts';
 import type { IntentApi, Starter } from '../../../usecases/management.ts';
 import { IdempotencyKey, type StartKey, type StartKeys, startIdFor } from '../../../usecases/starts/start-keys.ts';
 import type { RestApp, RestParts } from '../parts.ts';

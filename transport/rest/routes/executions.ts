@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { ExecutionApi } from '../../../usecases/executions.ts';
 import type { Identity } from '../../../runtime/identity.ts';
-import { IdempotencyKey } from '../../../usecases/starts/start-keys.ts';
+import type { ExecutionApi } from '../../../usecases/executions.ts';
 import { startExecution } from '../../../usecases/starts/start-execution.ts';
+import { IdempotencyKey } from '../../../usecases/starts/start-keys.ts';
 import {
   afterOf,
   type EventSource,

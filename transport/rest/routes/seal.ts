@@ -3,10 +3,17 @@ import { Transform } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { SvcError } from '../../../runtime/errors.ts';
 import { bearerToken, type ExecutionTokens, parseAgentPublicKey, payloadBytes } from '../../../security/api.ts';
-import { gatewayCaller, tokenOf } from '../../internal/dispatch-gateway.ts';
 import { attestAgent } from '../../../usecases/seal/attest-agent.ts';
-import { invokeTool, listedTools, noteMalformed, type RpcId, requireToken } from '../../../usecases/seal/invoke-tool.ts';
-import { rpcError, type SealCaller, type SealParts, textMember } from '../../../usecases/seal/parts.ts';
+import {
+  invokeTool,
+  listedTools,
+  noteMalformed,
+  type RpcId,
+  requireToken,
+} from '../../../usecases/seal/invoke-tool.ts';
+import { rpcError, type SealCaller, type SealParts } from '../../../usecases/seal/parts.ts';
+import { gatewayCaller, tokenOf } from '../../internal/dispatch-gateway.ts';
+import { textMember } from '../../json-member.ts';
 import { REST_LIMITS, type RestLimits } from '../limits.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { answerError, fromFramework, retryAfterSeconds } from '../problem.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { StimulusApi } from '../../../usecases/stimulus-api.ts';
 import type { StimulusRoutes } from '../../../catalog/api.ts';
+import type { StimulusApi } from '../../../usecases/stimuli.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf, hasBegun } from '../request-context.ts';
 import { CallerHeaders, pageAsked, pageFields } from '../schemas/fields.ts';

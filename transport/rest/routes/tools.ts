@@ -1,7 +1,13 @@
-import type { InvokeAnswer } from '../../../usecases/tool-session-api.ts';
 import type { ToolOffer } from '../../../manifests/tool/scope.ts';
-import { type CallerAnswer, type CallerToolParts, callerGrant, callTool, resultOf } from '../../../usecases/caller-tools.ts';
+import {
+  type CallerAnswer,
+  type CallerToolParts,
+  callerGrant,
+  callTool,
+  resultOf,
+} from '../../../usecases/caller-tools.ts';
 import { callOutcome } from '../../../usecases/seal/invoke-tool.ts';
+import type { InvokeAnswer } from '../../../usecases/tool-sessions.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf } from '../request-context.ts';
 import { isSet } from '../schemas/catalog.ts';

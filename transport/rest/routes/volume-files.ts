@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
-import type { VolumeApi, VolumeFiles } from '../../../usecases/ports/volumes.ts';
 import { SvcError } from '../../../runtime/errors.ts';
+import type { VolumeApi, VolumeFiles } from '../../../usecases/ports/volumes.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf } from '../request-context.ts';
 import { CallerHeaders } from '../schemas/fields.ts';

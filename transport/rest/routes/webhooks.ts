@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { duplicateOf, type StimulusApi, type StimulusContent } from '../../../usecases/stimulus-api.ts';
 import { ERRORS, SvcError } from '../../../runtime/errors.ts';
 import { SCHEMES, type SignedDelivery, type Webhooks } from '../../../security/api.ts';
+import { duplicateOf, type StimulusApi, type StimulusContent } from '../../../usecases/stimuli.ts';
 import type { RestApp } from '../parts.ts';
 import { answerError } from '../problem.ts';
 import { hasBegun } from '../request-context.ts';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import type { WorkflowApi } from '../../../usecases/workflow-runs.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import { IdempotencyKey } from '../../../usecases/starts/start-keys.ts';
 import { startWorkflow } from '../../../usecases/starts/start-workflow.ts';
+import type { WorkflowApi } from '../../../usecases/workflow-runs.ts';
 import {
   afterOf,
   type EventSource,

@@ -4,13 +4,7 @@ import { createBuiltIns } from '../../../../catalog/built-in/built-ins.ts';
 import { NodePipeline } from '../../../../manifests/node/models.ts';
 import { SvcError } from '../../../../runtime/errors.ts';
 import type { Identity } from '../../../../runtime/identity.ts';
-import {
-  fittingAgent,
-  pipelineFor,
-  programTimeoutMs,
-  WRITES_LABEL,
-  writerName,
-} from '../../../../usecases/intents.ts';
+import { fittingAgent, pipelineFor, programTimeoutMs, WRITES_LABEL, writerName } from '../../../../usecases/intents.ts';
 
 const settings = NodePipeline.parse({ tier_timeouts: { enterprise: 900 } });
 const caller = (kind: Identity['kind'], tier: Identity['tier']): Identity => ({

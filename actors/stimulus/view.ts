@@ -1,0 +1,47 @@
+import type { CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
+import type { StimulusState } from './messages.ts';
+export interface StimulusRecord {
+  readonly id: string;
+  readonly source: string;
+  readonly status: 'received' | 'routed' | 'rejected';
+  readonly workflow_execution_id: string | null;
+  readonly reason: string | null;
+  readonly received_at: string;
+}
+
+/** What a refused duplicate says of the first one. */
+export interface Duplicate {
+  readonly original_stimulus_id: string;
+  readonly workflow_execution_id: string;
+}
+
+/** The error of a duplicate; the ids travel as its details. */
+export function duplicateDetails(first: Duplicate): { path: string; message: string }[] {
+  return Object.entries(first).map(([path, message]) => ({ path, message }));
+}
+
+/** Where the lists of stimuli come from (R2). A document's id is the stimulus' id, not its actor's. */
+export const STIMULI: CollectionSpec = { name: 'stimuli', unique: [], indexes: [['received_at'], ['source']] };
+
+/** One stimulus in lists. */
+export interface StimulusDocument extends StoredDocument, StimulusRecord {}
+
+export function projectStimulus(
+  state: StimulusState,
+  { tenant }: { readonly tenant: string },
+): Omit<StimulusDocument, 'version'> | null {
+  if (state.status === 'new') return null;
+  const { stimulus_id, workflow_execution_id, source, received_at } = state.delivery;
+  const outcome = 'outcome' in state ? state.outcome : null;
+  const rejected = outcome?.kind === 'rejected';
+  return {
+    tenant,
+    id: stimulus_id,
+    source,
+    status: outcome?.kind ?? 'received',
+    // One that was rejected has started nothing.
+    workflow_execution_id: rejected ? null : workflow_execution_id,
+    reason: rejected ? `${outcome.code}: ${outcome.reason}` : null,
+    received_at,
+  };
+}

@@ -1,0 +1,112 @@
+import type { CallInDoubt } from '../actors/execution/inner-loop/state.ts';
+import type { EndedExecution, RunningExecution } from '../actors/execution/state.ts';
+import type { ExecutionDocument } from '../actors/execution/view.ts';
+import type { ActorSnapshot } from '../runtime/client.ts';
+import { SvcError } from '../runtime/errors.ts';
+import type { WaitReason } from './waits/wait-reason.ts';
+
+/** Above every revision of an actor, so that the projector never writes a removed execution again. */
+const REMOVED_VERSION = Number.MAX_SAFE_INTEGER;
+
+/** Result of `svc.task.status` (W36) with the ids a caller needs. */
+export interface ExecutionStatus {
+  readonly execution_id: string;
+  readonly agent_id: string;
+  readonly status: 'pending' | 'running' | 'completed' | 'failed' | 'cancelled';
+  readonly iteration_count: number;
+  readonly last_output: string | null;
+  readonly last_error: string | null;
+  readonly started_at: string | null;
+  readonly ended_at: string | null;
+  readonly usage: { readonly input_tokens: number; readonly output_tokens: number; readonly cost: number };
+  /** How often an effect was asked for again because its outcome was unknown; absent when never. */
+  readonly in_doubt?: number;
+  /** Tool calls that have run, over all iterations; absent when none did. */
+  readonly tool_calls_executed?: number;
+  /** Tool calls that may have acted when their node failed, and were not repeated; absent when there is none. */
+  readonly calls_in_doubt?: CallInDoubt[];
+  /** What an unfinished one waits for; in lists and answers to a start only when no live node may serve it. */
+  readonly waiting_for?: WaitReason;
+}
+
+/** From committed state, so a client reads its own writes (R2). */
+export function statusOf(state: RunningExecution | EndedExecution, snapshot: ActorSnapshot): ExecutionStatus {
+  const { stuck } = snapshot;
+  const stuckText = stuck === null ? null : `${stuck.messageType} keeps failing: ${stuck.error}`;
+  return {
+    execution_id: state.execution_id,
+    agent_id: state.agent_id,
+    status: state.status,
+    iteration_count: state.iteration_count,
+    last_output: state.last_output,
+    last_error: stuckText ?? state.last_error,
+    started_at: state.started_at,
+    ended_at: state.status === 'running' ? null : state.ended_at,
+    usage: state.usage,
+    ...(state.in_doubt > 0 ? { in_doubt: state.in_doubt } : {}),
+    ...(state.tool_calls_executed > 0 ? { tool_calls_executed: state.tool_calls_executed } : {}),
+    ...(state.calls_in_doubt.length > 0 ? { calls_in_doubt: state.calls_in_doubt } : {}),
+  };
+}
+
+/** From a list document; its texts are shorter. */
+export function listed(document: ExecutionDocument, waiting?: WaitReason): ExecutionStatus {
+  const { agent_id, status, iteration_count, last_output, last_error, started_at, ended_at, usage } = document;
+  const doubts = document.in_doubt > 0 ? { in_doubt: document.in_doubt } : {};
+  const execution_id = document.id;
+  return {
+    execution_id,
+    agent_id,
+    status,
+    iteration_count,
+    last_output,
+    last_error,
+    started_at,
+    ended_at,
+    usage,
+    ...doubts,
+    ...(waiting === undefined ? {} : { waiting_for: waiting }),
+  };
+}
+
+/** Says only that the id was removed: no text of the run stays in the collection. */
+export function tombstone(tenant: string, id: string, status: ExecutionStatus): ExecutionDocument {
+  return {
+    tenant,
+    id,
+    version: REMOVED_VERSION,
+    agent_id: status.agent_id,
+    agent_name: '',
+    agent_version: '',
+    status: status.status === 'pending' ? 'failed' : status.status,
+    iteration_count: status.iteration_count,
+    started_at: status.started_at ?? '',
+    ended_at: status.ended_at,
+    updated_at: status.ended_at ?? '',
+    last_error: null,
+    last_output: null,
+    reason: null,
+    usage: status.usage,
+    in_doubt: 0,
+    workflow_execution_id: null,
+    removed: true,
+  };
+}
+
+/** An API that knows the status of runs: executions or workflows. */
+interface Runs {
+  status(tenant: string, id: string): Promise<{ readonly status: string }>;
+}
+
+const UNFINISHED = new Set(['pending', 'running', 'waiting_for_human_input']);
+
+/** An unknown run counts as ended: it was removed. */
+export async function hasEnded(runs: Runs, tenant: string, id: string): Promise<boolean> {
+  try {
+    const { status } = await runs.status(tenant, id);
+    return !UNFINISHED.has(status);
+  } catch (thrown) {
+    if (thrown instanceof SvcError && thrown.code === 'not_found') return true;
+    throw thrown;
+  }
+}

@@ -1,0 +1,108 @@
+import { outputOf } from '../actors/workflow/ending.ts';
+import { own } from '../actors/workflow/json-values.ts';
+import { type EndedWorkflow, isRunning, type RunningWorkflow } from '../actors/workflow/state.ts';
+import type { WorkflowExecutionDocument } from '../actors/workflow/view.ts';
+import type { PageAsked } from '../runtime/documents/pages.ts';
+import type { Json, JsonObject } from '../runtime/json.ts';
+import type { WaitReason } from './waits/wait-reason.ts';
+export type WorkflowStatus = 'running' | 'waiting_for_human_input' | 'completed' | 'failed' | 'cancelled';
+
+/** Result of svc.workflow.status (W35). */
+export interface WorkflowSummary {
+  readonly execution_id: string;
+  readonly workflow_id: string;
+  readonly workflow_name: string;
+  readonly workflow_version: string;
+  readonly status: WorkflowStatus;
+  readonly current_state: string | null;
+  /** Code of a failure (`no_transition_matched` …), reason of a cancel. */
+  readonly reason: string | null;
+  /** The failure, for people. */
+  readonly error: string | null;
+  readonly started_at: string;
+  readonly last_transition_at: string;
+  readonly ended_at: string | null;
+}
+
+/** Which runs a list shows. */
+export interface WorkflowFilter extends PageAsked {
+  readonly workflowId?: string;
+  readonly status?: string;
+}
+
+/** Result of svc.workflow.executions.get (W35). */
+export interface WorkflowExecution extends WorkflowSummary {
+  readonly intent: string | null;
+  readonly input: Json;
+  readonly blackboard: JsonObject;
+  readonly state_outputs: JsonObject;
+  readonly output: Json;
+  /** What an unfinished one waits for. */
+  readonly waiting_for?: WaitReason;
+}
+
+export type Visible = RunningWorkflow | EndedWorkflow;
+
+/** Above every revision of an actor, so that the projector never writes a removed run again. */
+const REMOVED_VERSION = Number.MAX_SAFE_INTEGER;
+
+/** From committed state, so a client reads its own writes (R2). */
+export function summaryOf(state: Visible): WorkflowSummary {
+  const ended = isRunning(state) ? null : state;
+  return {
+    execution_id: state.execution_id,
+    workflow_id: state.workflow_id,
+    workflow_name: state.workflow_name,
+    workflow_version: state.workflow_version,
+    status: state.status,
+    current_state: state.current_state,
+    reason: ended?.reason ?? null,
+    error: ended?.error ?? null,
+    started_at: state.started_at,
+    last_transition_at: state.last_transition_at,
+    ended_at: ended?.ended_at ?? null,
+  };
+}
+
+export function executionOf(state: Visible): WorkflowExecution {
+  return {
+    ...summaryOf(state),
+    intent: state.intent,
+    input: state.input,
+    blackboard: state.blackboard,
+    state_outputs: stateOutputs(state),
+    output: state.status === 'completed' ? outputOf(state.blackboard, state.current_state) : null,
+  };
+}
+
+/** Blackboard entries of the entered states. */
+function stateOutputs({ blackboard, visits }: Visible): JsonObject {
+  const names = Object.keys(visits).filter((name) => Object.hasOwn(blackboard, name));
+  return Object.fromEntries(names.map((name) => [name, own(blackboard, name) ?? null]));
+}
+
+/** From a list document. */
+export function listed(document: WorkflowExecutionDocument): WorkflowSummary {
+  const { id, tenant: _tenant, version: _version, removed: _removed, owner: _owner, ...rest } = document;
+  return { execution_id: id, ...rest };
+}
+
+/** Says only that the id was removed: no text of the run stays in the collection. */
+export function tombstone(tenant: string, state: EndedWorkflow): WorkflowExecutionDocument {
+  return {
+    tenant,
+    id: state.execution_id,
+    version: REMOVED_VERSION,
+    workflow_id: state.workflow_id,
+    workflow_name: '',
+    workflow_version: '',
+    status: state.status,
+    current_state: null,
+    reason: null,
+    error: null,
+    started_at: state.started_at,
+    last_transition_at: state.ended_at,
+    ended_at: state.ended_at,
+    removed: true,
+  };
+}
