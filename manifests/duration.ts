@@ -6,7 +6,7 @@ const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/gy;
 
 const TEXT = /^(?:\d{1,9}(?:\.\d{1,3})?(?:ms|s|m|h|d)){1,5}$/;
 
-/** `300s`, `5m`, `1h30m`, `500ms` as milliseconds; null when the text is no duration. */
+/** `300s`, `5m`, `1h30m`, `500ms` as milliseconds; null when the text is not a duration. */
 function parseDurationMs(text: string): number | null {
   if (!TEXT.test(text)) return null;
   let totalMs = 0;
@@ -46,7 +46,7 @@ const FACTOR: Readonly<Record<string, number>> = {
 
 const QUANTITY = /^(\d{1,12}(?:\.\d{1,3})?)(k|K|M|G|T|Ki|Mi|Gi|Ti|)B?$/;
 
-/** `512Mi`, `1Gi`, `5G` or a plain number as bytes; null when the text is no size. */
+/** `512Mi`, `1Gi`, `5G` or a plain number as bytes; null when the text is not a size. */
 function parseBytes(text: string): number | null {
   const match = QUANTITY.exec(text);
   const factor = match?.[2] === undefined ? undefined : FACTOR[match[2]];

@@ -12,7 +12,7 @@ const TYPES: Readonly<Record<string, string>> = {
   record: 'a map',
 };
 
-/** What was expected, for issues whose schema has no text of its own. */
+/** The expected value, for issues whose schema has no text of its own. */
 export function expectation(issue: RawIssue): string {
   switch (issue.code) {
     case 'invalid_type':

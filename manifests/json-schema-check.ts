@@ -12,7 +12,7 @@ const DRAFTS: Readonly<Record<string, Ajv | Ajv2020>> = {
 };
 const DEFAULT_DRAFT = 'https://json-schema.org/draft/2020-12/schema';
 
-/** What is wrong with an object that should be a JSON Schema (draft 2020-12, or draft-07 by `$schema`); null if nothing. */
+/** Why an object is not a JSON Schema (draft 2020-12, or draft-07 by `$schema`); null when it is. */
 export function jsonSchemaFault(schema: Readonly<Record<string, Json>>): string | null {
   const named = schema.$schema ?? DEFAULT_DRAFT;
   const draft = typeof named === 'string' ? DRAFTS[named.replace(/#$/, '')] : undefined;
@@ -25,7 +25,7 @@ export function jsonSchemaFault(schema: Readonly<Record<string, Json>>): string 
 }
 
 /**
- * Remote references are never fetched, and patterns run on RE2: both are refused before anything runs. `budget` is what
+ * Remote references are never fetched, and patterns run on RE2, so schemas that need either are refused. `budget`: what
  * all patterns of the schema may cost together.
  */
 function outsideFault(node: Json, budget: { left: number }): string | null {

@@ -17,7 +17,7 @@ const manifestVersion = z
 
 const texts = z.record(z.string().min(1).max(256), z.string('expected text; put it in quotes').max(4_096)).default({});
 
-/** What `metadata` of every deployable manifest holds (W2). (name, version) is unique. */
+/** `metadata` of every deployable manifest (W2). (name, version) is unique. */
 export const metadataFields = {
   name: manifestName,
   version: manifestVersion,
@@ -26,19 +26,19 @@ export const metadataFields = {
   annotations: texts,
 };
 
-/** `{api_group}` of the specification. Every manifest and node configuration carries `apiVersion: svc.dev/v1`. */
+/** `{api_group}` of the specification. Every manifest and node configuration has `apiVersion: svc.dev/v1`. */
 const API_GROUP = 'svc.dev';
 
 export const API_VERSION = `${API_GROUP}/v1` as const;
 
 /**
- * What a step needs of a volume beside its id. It never changes, so a run keeps it in its state from the moment the volume was
- * made, and an effect that gets it looks up no record: work goes on while the document store is away.
+ * What a step needs of a volume beside its id. It never changes, so a run stores it in its state, and an effect that
+ * gets it needs no look-up: work goes on while the document store is down.
  */
 export const KnownVolume = z.object({
   /** Null: no limit. */
   size_limit_bytes: z.number().int().nullable(),
-  /** The execution it was made for; null for one made through the API. */
+  /** The execution it was created for; null for one created through the API. */
   workflow_execution_id: z.string().nullable(),
 });
 

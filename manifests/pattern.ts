@@ -25,10 +25,10 @@ export const pattern = z
     context.addIssue({ code: 'custom', message });
   });
 
-/** Elements a pattern may have after `x{n}` is written out n times: what its compilation costs. */
+/** Limit of a pattern's elements with `x{n}` written out n times: the cost of its compilation. */
 export const MAX_PATTERN_SIZE = 20_000;
 
-/** Longer ones are not measured, only refused. */
+/** Longer patterns are refused without measuring. */
 const MAX_PATTERN_LENGTH = 4_096;
 
 const ESCAPE = /\\(?:[pPx]\{[^}]*\}|[\s\S])/y;
@@ -37,7 +37,7 @@ const CLASS = /\[\^?\]?(?:\\[\s\S]|\[:\^?[a-z]+:\]|[^\]\\])*\]/y;
 
 const COUNT = /\{(\d{1,6})(?:,(\d{0,6}))?\}/y;
 
-/** Size of a pattern with its counted repetitions written out. An estimate: it never reads a pattern as smaller by much. */
+/** Size of a pattern with its counted repetitions written out. An estimate that is never much too low. */
 export function patternSize(pattern: string): number {
   if (pattern.length > MAX_PATTERN_LENGTH) return MAX_PATTERN_SIZE + pattern.length;
   const groups: number[] = [];

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type { RE2JS } from 're2js';
 
-/** Compiled patterns by source; a memo of a pure function, so replay is not touched. */
+/** Compiled patterns by source; a cache of a pure function, so replay is unaffected. */
 const compiled = new Map<string, RE2JS>();
 
 const MAX_COMPILED = 64;
@@ -19,8 +19,8 @@ export function linearRegex(pattern: string): { test(input: string): boolean } {
 const load = createRequire(import.meta.url);
 
 /**
- * A library for calls that cannot wait, loaded within the first one: an idle node does not carry it. `name` is that of its
- * package, `Library` the type of its module; one that is missing is an error at each call.
+ * Loads a package synchronously on first use, to keep the memory of an idle node low. `name` is the package's name,
+ * `Library` the type of its module; a missing package fails each call.
  */
 export function lateLibrary<Library>(name: string): () => Library {
   let library: Library | null = null;

@@ -8,10 +8,10 @@ export interface Position {
   readonly column: number;
 }
 
-/** A parsed document that still knows where each of its values stands. */
+/** A parsed document with the place of each of its values. */
 export interface YamlText {
   readonly value: Json;
-  /** Of the value at `path`; of its nearest container when nothing is there. */
+  /** Place of the value at `path`, or of its nearest parent when there is none. */
   locate(path: readonly PropertyKey[]): Position;
 }
 
@@ -19,7 +19,7 @@ export type Json = z.core.util.JSONType;
 
 type Issue = z.core.$ZodIssue;
 
-/** Checks a parsed document against a schema: the schema's output, or all problems at once with their places. */
+/** Checks a parsed document against a schema: the schema's output, or all problems with their places. */
 export function checkDocument<T>(schema: z.ZodType<T>, yaml: YamlText): Parsed<T> {
   const result = schema.safeParse(yaml.value, { error: expectation, reportInput: true });
   if (result.success) return { ok: true, manifest: result.data };
@@ -36,7 +36,10 @@ interface Found {
   readonly message: string;
 }
 
-/** One issue as the problems a reader can act on: a key each, the fitting branch of a union, the reason of a bad key. */
+/**
+ * One issue as problems that a reader can act on: one for each key, the matching branch of a union, the reason of a bad
+ * key.
+ */
 function expand(issue: Issue, base: readonly PropertyKey[]): Found[] {
   const path = [...base, ...issue.path];
   if (issue.code === 'unrecognized_keys')
@@ -63,7 +66,7 @@ function sentence(issue: Issue): string {
   return got === null ? issue.message : `${issue.message}, got ${got}`;
 }
 
-/** What came. Values are shown where they cannot be secrets: names, choices, bounds; otherwise only their type. */
+/** The value received. Shown where it cannot be a secret (names, choices, bounds); otherwise only its type. */
 function received(issue: Issue): string | null {
   const { input } = issue;
   const isShort = typeof input === 'string' || typeof input === 'number' || typeof input === 'boolean';
@@ -89,7 +92,7 @@ function received(issue: Issue): string | null {
   }
 }
 
-/** The value of `type` that no branch knows. */
+/** The value of `type` that no branch has. */
 function discriminatorText(key: string | undefined, input: unknown): string | null {
   if (key === undefined || typeof input !== 'object' || input === null) return null;
   const value: unknown = Object.entries(input).find(([name]) => name === key)?.[1];
@@ -108,7 +111,7 @@ function typeName(input: unknown): string {
   return names[typeof input] ?? typeof input;
 }
 
-/** One thing that is wrong with a document: where (path, line, column; 1-based) and what was expected and came. */
+/** One problem of a document: where (path, line, column; 1-based), what was expected and what was received. */
 export interface Problem {
   /** Such as `spec.volumes[0].mount_path`; empty for the document as a whole. */
   readonly path: string;
@@ -121,7 +124,7 @@ export type Parsed<T> =
   | { readonly ok: true; readonly manifest: T }
   | { readonly ok: false; readonly problems: readonly Problem[] };
 
-/** Reports stop here, so that a hostile document cannot make a large answer. */
+/** Limit of a report, so that a hostile document cannot produce a large answer. */
 export const MAX_PROBLEMS = 100;
 
 const PLAIN_KEY = /^[A-Za-z_][A-Za-z0-9_-]*$/;

@@ -9,7 +9,7 @@ export function parseAgentManifest(text: string): Parsed<AgentManifest> {
   return parsed.ok ? checkDocument(AgentManifestSchema, parsed.yaml) : parsed;
 }
 
-/** Programs that run what a file, an argument or a configuration tells them: who may run one may run anything. */
+/** Programs that run whatever a file, an argument or a configuration says: allowing one of them allows everything. */
 const RUNS_ANYTHING: ReadonlySet<string> = new Set([
   ...[
     'sh',
@@ -33,7 +33,7 @@ const RUNS_ANYTHING: ReadonlySet<string> = new Set([
   ...['gradle', 'docker', 'podman', 'vi', 'vim', 'ed', 'gdb', 'strace'],
 ]);
 
-/** Warns of commands that an allowlist of first arguments does not bind. Nothing here refuses a deploy. */
+/** Warns of allowed commands that an allowlist of first arguments does not restrict. Never refuses a deploy. */
 export function commandWarnings(text: string): Finding[] {
   const parsed = parseAgentManifest(text);
   const yaml = parseYaml(text);
@@ -53,8 +53,8 @@ export function commandWarnings(text: string): Finding[] {
             path: `spec.tools[${index}].config.subcommand_allowlist.${command}`,
           },
           ...locate(path),
-          message: `${command} runs anything that a file or an argument tells it`,
-          cure: 'Allow a program that does one thing, or rely on the sandbox alone: what it runs has no more rights than it.',
+          message: `${command} runs whatever a file or an argument says, so the allowlist does not restrict it`,
+          cure: 'Allow a program with one purpose, or rely on the sandbox alone, whose rights bound whatever runs in it.',
         };
       });
   });

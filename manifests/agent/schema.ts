@@ -8,7 +8,7 @@ import { Judge, ListedValidator, ValidationObject, type Validator, validatorsOf 
 
 export type { Validator } from './validation.ts';
 
-/** Set by the node for every program; a manifest may not replace them (W26). */
+/** Variables that the node sets for every program; a manifest may not replace them (W26). */
 const RESERVED = /^SVC_(?!BOOTSTRAP_DEBUG$|KEEP_CONTAINER$)/;
 
 const name = z
@@ -22,7 +22,7 @@ const value = z
   .transform(String)
   .refine((text) => !/^(secret|config):\s*$/.test(text), 'expected a name after secret: or config:');
 
-/** `spec.env`: literal | `secret:NAME` | `config:NAME`. References stay references here; secrets are never logged. */
+/** `spec.env`: literal | `secret:NAME` | `config:NAME`. References are not resolved here; secrets are never logged. */
 const AgentEnv = z.record(name, value).prefault({});
 
 const iterations = z.number().int().min(1).max(20);
@@ -127,7 +127,7 @@ const Destination = z.strictObject({
       timeout_seconds: z.number().int().min(1).max(3_600).default(300),
     })
     .optional(),
-  /** Of the type: addresses, URL, headers. */
+  /** Options of the type: addresses, URL, headers. */
   config: z.record(z.string(), z.json()).default({}),
 });
 
@@ -148,7 +148,7 @@ const AgentAdvanced = z.strictObject({
 
 const MAX_TEXT = 256 * 1024;
 
-/** The Handlebars parser's time grows faster than the number of open blocks: 28,000 took minutes. */
+/** The time of the Handlebars parser grows faster than the number of open blocks: 28,000 took minutes. */
 const MAX_EXPRESSIONS = 1_000;
 
 const template = z
@@ -167,7 +167,7 @@ const template = z
     }
   });
 
-/** `spec.task`: what the agent is to do (W22). `prompt_template` is Handlebars without HTML escaping. */
+/** `spec.task`: the agent's task (W22). `prompt_template` is Handlebars without HTML escaping. */
 const AgentTask = z.strictObject({
   instruction: z.string().max(MAX_TEXT).optional(),
   prompt_template: template.optional(),
@@ -288,8 +288,8 @@ const Spec = z
   });
 
 /**
- * Agent manifest v1 (W22). The input side is the YAML document; the output side has every
- * default filled in, durations as `…_ms`, sizes as `…_bytes` and validators as one list. Unknown keys are errors.
+ * Agent manifest v1 (W22). The input side is the YAML document; the output side has every default filled in, durations
+ * as `…_ms`, sizes as `…_bytes` and validators as one list. Unknown keys are errors.
  */
 export const AgentManifestSchema = z.strictObject({
   apiVersion: z.literal(API_VERSION),
@@ -306,7 +306,9 @@ export const AGENT_MANIFEST_KEY = 'agent/manifest/v1';
 
 let made: Readonly<Record<string, unknown>> | null = null;
 
-/** JSON Schema (draft 2020-12) of the document a user writes, derived from the schema that checks it. Made once. */
+/**
+ * JSON Schema (draft 2020-12) of the document that users write, derived from the schema that validates it. Built once.
+ */
 export function agentJsonSchema(): Readonly<Record<string, unknown>> {
   made ??= { title: 'Agent manifest v1', ...z.toJSONSchema(AgentManifestSchema, { io: 'input' }) };
   return made;

@@ -11,7 +11,7 @@ const names = z.array(z.string().min(1).max(200)).max(200);
 
 const count = z.number().int().min(1);
 
-/** Configuration of the tools that have one of their own (W44); other servers take any object. */
+/** Configuration of tools that have one (W44); other servers take any object. */
 const CONFIGS: Readonly<Record<string, z.ZodType<Record<string, z.core.util.JSONType>>>> = {
   'builtin:cmd': z.strictObject({
     /** Command → allowed first arguments; an empty list allows any. */
@@ -67,7 +67,7 @@ const ToolName = z
       MCP.test(text) ? { name: text.slice('mcp:'.length), server: text, config: {} } : { name: text, config: {} },
   );
 
-/** `spec.tools[]`: names, patterns or objects; one object each after parsing. */
+/** `spec.tools[]`: names, patterns or objects; after parsing an object each. */
 export const AgentTools = z
   .array(z.union([ToolName, ToolObject]))
   .max(200)
@@ -102,7 +102,7 @@ const glob = z
 
 const globs = z.array(glob).max(200).default([]);
 
-/** `deny`: nothing but the allowlist. `allow`: everything, or only the allowlist when it is given. `none`: nothing. */
+/** `deny`: only the allowlist. `allow`: everything, or only the allowlist when there is one. `none`: nothing. */
 const Network = z
   .strictObject({ mode: z.enum(['allow', 'deny', 'none']).default('deny'), allowlist: targets, denylist: targets })
   .superRefine((network, context) => {
@@ -127,7 +127,7 @@ const Resources = z
     cpu_millicores: cpu,
     memory_bytes: memory,
     disk_bytes: disk,
-    /** Of the whole execution. */
+    /** Time-out of the whole execution. */
     timeout_ms: timeout,
   }));
 

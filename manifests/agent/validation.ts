@@ -39,7 +39,7 @@ const Regex = z.strictObject({
   min_score: score.default(1),
 });
 
-/** A call of this tool has succeeded in the execution: what the answer says was done was done. */
+/** A call of this tool must have succeeded in the execution, so that the answer cannot merely claim it. */
 const ToolCall = z.strictObject({
   type: z.literal('tool_call'),
   tool: z.string().min(1).max(200),
@@ -87,7 +87,7 @@ export const ListedValidator = z.discriminatedUnion('type', [
 ]);
 export const Judge = z.discriminatedUnion('type', [Semantic, MultiJudge]);
 
-/** Object form (W23). A block that is absent checks nothing, but the program must still exit with 0. */
+/** Object form (W23). An absent block checks nothing, but the program must still exit with 0. */
 export const ValidationObject = z.strictObject({
   system: z
     .strictObject({
@@ -127,8 +127,8 @@ export const ValidationObject = z.strictObject({
 export type ValidationObject = z.output<typeof ValidationObject>;
 
 /**
- * One validator of the normalised list. The list form's types are kept; the object form adds `stderr_empty`,
- * `output_format`, `script` and `semantic_prompt` (a judge without an agent: a model and a prompt).
+ * One validator of the normalised list. The list form's types stay; the object form adds `stderr_empty`,
+ * `output_format`, `script` and `semantic_prompt` (a model with a prompt judges instead of an agent).
  */
 export type Validator =
   | z.output<typeof ListedValidator>
@@ -154,7 +154,7 @@ export type Validator =
       readonly fallback_on_unavailable: 'skip' | 'fail';
     };
 
-/** The object form as a list, cheap checks first. `hasInstruction` is the default of `semantic.enabled`. */
+/** The object form as a list, cheap checks first. `hasInstruction`: default of `semantic.enabled`. */
 export function validatorsOf(form: ValidationObject, hasInstruction: boolean): Validator[] {
   const list: Validator[] = [];
   if (form.system?.must_succeed ?? true) list.push({ type: 'exit_code', expected: 0, min_score: 1 });

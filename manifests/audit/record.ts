@@ -5,7 +5,7 @@ import type { ToolOutcome } from '../tool/call.ts';
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/, 'expected SHA-256 in lower-case hex');
 
-/** What a record is about. Texts are bounded by whoever writes it; no argument and no result is in it. */
+/** Content of a record. The writer bounds the texts; arguments and results are never in it. */
 const body = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('opened'),
@@ -13,21 +13,21 @@ const body = z.discriminatedUnion('kind', [
     tenant: z.string(),
     execution_id: z.string().nullable(),
     agent_id: z.string().nullable(),
-    /** `seal`: attested; `inner_loop`: the execution's own; `mcp`, `rest`: a caller of /mcp, of /v1/tools. */
+    /** `seal`: an attested agent; `inner_loop`: the execution's own; `mcp`, `rest`: a caller of /mcp or /v1/tools. */
     source: z.enum(['seal', 'inner_loop', 'mcp', 'rest']),
     subject: z.string(),
     security_context: z.string(),
-    /** Ed25519, JWK `x`; of attested sessions. */
+    /** Ed25519, JWK `x`; for attested sessions. */
     public_key: z.string().nullable(),
-    /** Names and schema hashes of what was offered. */
+    /** Names and schema hashes of the offered tools. */
     tools: z.array(z.object({ name: z.string(), schema_hash: hash })),
   }),
-  /** A call was decided about. */
+  /** A call was allowed or denied. */
   z.object({
     kind: z.literal('decided'),
     call: z.string(),
     tool: z.string(),
-    /** SHA-256 of the envelope as received: of payload, token, signature, timestamp, protocol; null without one. */
+    /** SHA-256 of the envelope as received (payload, token, signature, timestamp, protocol); null without one. */
     envelope_hash: hash.nullable(),
     /** SHA-256 of the canonical JSON of name and arguments. */
     payload_hash: hash,
@@ -36,7 +36,7 @@ const body = z.discriminatedUnion('kind', [
     reason: z.string().nullable(),
     schema_hash: hash.nullable(),
   }),
-  /** A call that was allowed has ended. */
+  /** An allowed call has ended. */
   z.object({
     kind: z.literal('ended'),
     call: z.string(),
@@ -44,13 +44,13 @@ const body = z.discriminatedUnion('kind', [
     error: z.string().nullable(),
     result_hash: hash.nullable(),
   }),
-  /** An envelope that was refused before it was known whose it is; `claimed` where its token named this session. */
+  /** An envelope was refused before its session was verified; `claimed` is the session its token names. */
   z.object({
     kind: z.literal('refused'),
     envelope_hash: hash,
     reason: z.string(),
   }),
-  /** Recorded result given again. */
+  /** A recorded result was returned again. */
   z.object({ kind: z.literal('replayed'), call: z.string(), envelope_hash: hash }),
   z.object({ kind: z.literal('closed'), reason: z.string() }),
 ]);
@@ -71,8 +71,8 @@ export const AuditRecord = z.object({
 export type AuditRecord = z.output<typeof AuditRecord>;
 
 /**
- * What `GET /v1/seal/sessions/{id}/audit` answers and `svc audit verify` reads. `head` is a compact JWS (RS256, `kid` of the
- * node's JWKS) over `{session_id, tenant, sequence, hash, signed_at}` of the last record.
+ * Answer of `GET /v1/seal/sessions/{id}/audit`, which `svc audit verify` reads. `head` is a compact JWS (RS256, `kid`
+ * of the node's JWKS) over `{session_id, tenant, sequence, hash, signed_at}` of the last record.
  */
 export const AuditExport = z.strictObject({
   format: z.literal('svc-audit/v1'),
@@ -84,7 +84,7 @@ export const AuditExport = z.strictObject({
 
 export type AuditExport = z.output<typeof AuditExport>;
 
-/** SHA-256, hex, of the RFC 8785 form of a JSON value; half a surrogate pair, which has none, counts as U+FFFD. */
+/** SHA-256, hex, of the RFC 8785 form of a JSON value. Half a surrogate pair has no such form and counts as U+FFFD. */
 export const canonicalHash = (value: unknown): string => linkHash('sha256', canonicalText(value), 'hex');
 
 function canonicalText(value: unknown): string {
@@ -98,12 +98,12 @@ function canonicalText(value: unknown): string {
   }
 }
 
-/** Escapes as `JSON.stringify` writes them: `\ud800` to `\udfff` only for halves that stand alone. */
+/** Escapes as `JSON.stringify` writes them: `\ud800` to `\udfff` only for unpaired halves. */
 const ESCAPE = /\\(?:u(d[89a-f][0-9a-f]{2})|.)/g;
 
 type Unhashed = Omit<AuditRecord, 'hash'>;
 
-/** The hash a record must have; its body may be anything that was read. */
+/** The hash that a record must have; its body may be any value. */
 export const recordHash = ({
   sequence,
   at,
@@ -112,7 +112,7 @@ export const recordHash = ({
 }: Omit<Unhashed, 'body'> & { readonly body?: unknown }): string =>
   canonicalHash({ sequence, at, body, previous_hash });
 
-/** What a session remembers of its chain: the last link. */
+/** A session's record of its chain: the last link. */
 interface ChainEnd {
   readonly sequence: number;
   readonly hash: string | null;
@@ -126,10 +126,10 @@ export function nextRecord(end: ChainEnd, body: AuditBody, at: string): AuditRec
   return { ...record, hash: recordHash(record) };
 }
 
-/** `typ` in the header of a head: no token of a node or an agent has it, and no head passes for one. */
+/** `typ` in a head's header. No token of a node or an agent has it, so neither passes for the other. */
 export const HEAD_TYPE = 'svc-audit+jws';
 
-/** What the signature over a chain says: this record was the last one when it was signed. */
+/** What the signature of a chain states: this record was the last one when it was signed. */
 export const AuditHead = z.strictObject({
   session_id: z.string(),
   tenant: z.string(),
@@ -142,8 +142,8 @@ export const AuditHead = z.strictObject({
 export type AuditHead = z.output<typeof AuditHead>;
 
 /**
- * `result_hash` of a record: over what the caller, or the model, gets. Where the whole is stored aside, the SHA-256 with
- * which its reference begins stands for it; whom the stored bytes belong to does not count.
+ * `result_hash` of a record: over the result that the caller or the model gets. Of a result stored as a blob, the
+ * SHA-256 at the beginning of its reference stands for the content; the blob's owner does not count.
  */
 export const resultHash = ({ content, structured, is_error, stored }: ToolOutcome): string =>
   canonicalHash({ content, structured: structured ?? null, is_error, stored: stored?.ref.split('.', 1)[0] ?? null });

@@ -2,25 +2,25 @@ import { compactVerify, createLocalJWKSet, decodeProtectedHeader, errors, type J
 import { z } from 'zod';
 import { AuditExport, AuditHead, AuditRecord, HEAD_TYPE, recordHash } from './record.ts';
 
-/** What is not hashed may not be there. */
+/** Strict: a member that is not hashed is refused. */
 const StrictRecord = AuditRecord.strict();
 
 export interface AuditVerdict {
   readonly valid: boolean;
-  /** `unchecked`: no keys were given, so whoever could change the file could have made all of it. */
+  /** `unchecked`: no keys were given, so the whole file may have been made up. */
   readonly signature: 'good' | 'bad' | 'unchecked';
   readonly session_id: string | null;
   readonly tenant: string | null;
   readonly records: number;
-  /** When the last record was signed, ISO time, as the head says. */
+  /** When the last record was signed, ISO time, as the head states. */
   readonly signed_at: string | null;
   readonly faults: readonly AuditFault[];
 }
 
 /**
- * Checks an export of a session's chain (`GET /v1/seal/sessions/{id}/audit`) with public keys alone: that each record is
- * what it was, that none is missing, moved or added, and that the node signed where it ends. `exported` is the parsed
- * JSON, whatever it holds; `jwks` the node's `/.well-known/jwks.json`, or null to look at hashes only. Never throws.
+ * Checks an export of a session's chain (`GET /v1/seal/sessions/{id}/audit`) with public keys alone: that no record was
+ * changed, removed, moved or added, and that the node signed its end. `exported` is the parsed JSON, of any form;
+ * `jwks` is the node's `/.well-known/jwks.json`, or null to check hashes only. Never throws.
  */
 export async function verifyAudit(exported: unknown, jwks: JSONWebKeySet | null): Promise<AuditVerdict> {
   const envelope = AuditExport.extend({ records: z.array(z.unknown()) }).safeParse(exported);
@@ -63,7 +63,7 @@ export async function verifyAudit(exported: unknown, jwks: JSONWebKeySet | null)
   };
 }
 
-/** The first record opens the session, and no other does. */
+/** The first record must open the session, and no other may. */
 function openingFaults(records: readonly AuditRecord[], sessionId: string, tenant: string): AuditFault[] {
   const [first] = records;
   const faults = records
@@ -123,37 +123,37 @@ const sequenceOf = (record: unknown): number | null =>
 
 const fault = (sequence: number | null, kind: FaultKind, message: string): AuditFault => ({ sequence, kind, message });
 
-/** What may be wrong with an audit chain. */
+/** Faults of an audit chain. */
 export type FaultKind =
-  /** A record is not what its hash was made of. */
+  /** A record does not match its hash. */
   | 'changed'
   /** The sequence has a gap. */
   | 'missing'
   | 'reordered'
-  /** Twice, of another chain, or added after the end. */
+  /** A repeated record, one of another chain, or one after the end. */
   | 'inserted'
-  /** The signed head is further than the last record. */
+  /** The signed head is beyond the last record. */
   | 'truncated'
   | 'bad_head'
   | 'wrong_session'
   | 'wrong_key'
   | 'not_opened'
-  /** Not of the form an export or a record has. */
+  /** Not the form of an export or a record. */
   | 'malformed';
 
 export interface AuditFault {
-  /** Of the record it was found at; null when it is about the whole. */
+  /** Sequence of the faulty record; null for a fault of the whole. */
   readonly sequence: number | null;
   readonly kind: FaultKind;
   readonly message: string;
 }
 
-/** As far as a record must be a record to have its place looked at; its body stays as it was read. */
+/** The parts of a record that the order check needs; the body stays as it was read. */
 const Linked = AuditRecord.extend({ body: z.unknown() }).strict();
 
 type Linked = Omit<AuditRecord, 'body'> & { readonly body?: unknown };
 
-/** Faults of each record's own hash and of its place in the chain. What is no record at all is left out. */
+/** Faults of each record's hash and of its place in the chain. What is not a record at all is skipped. */
 function sequenceFaults(records: readonly unknown[]): AuditFault[] {
   const links = records.flatMap((record) => {
     const parsed = Linked.safeParse(record);
@@ -177,7 +177,7 @@ function ownFault(link: Linked): AuditFault | null {
   return { sequence: link.sequence, kind: 'changed', message: 'its content does not have the hash it names' };
 }
 
-/** Null for what has no canonical form, such as nesting without end. */
+/** Null for a value without a canonical form, such as one nested too deep. */
 function hashOf(link: Linked): string | null {
   try {
     return recordHash(link);

@@ -11,17 +11,17 @@ import {
 } from '../template/tree.ts';
 import { type Comparison, type Expression, expressionOf, type Operand } from './parse.ts';
 
-/** Text that an operand may render to. */
+/** Limit of an operand's rendered text. */
 const MAX_OPERAND_CHARS = 4 * 1_024 * 1_024;
 
 interface EvaluateOptions {
-  /** State whose transition asks, named in errors. */
+  /** State of the transition, named in errors. */
   readonly state: string;
 }
 
 /**
- * Whether a `custom` condition holds over plain data (W16). Values are data: what they say is
- * never read as operators. A missing key is null. Throws TemplateError `invalid` or `too_much_work`.
+ * Whether a `custom` condition holds over plain data (W16). Values are data: their text is never read as operators. A
+ * missing key is null. Throws TemplateError `invalid` or `too_much_work`.
  */
 export function evaluateExpression(text: string, scope: ValueMap, options: EvaluateOptions): boolean {
   try {
@@ -78,15 +78,15 @@ class Evaluation {
 
 const orNull = (found: Value | Missing): Value => (found instanceof Missing ? null : found);
 
-/** False, null, 0, '' and 'false' are not; a missing key is null. */
+/** False, null, 0, '' and 'false' are false; a missing key is null. */
 function isTruthy(value: Value): boolean {
   return value !== 'false' && Boolean(value);
 }
 
 /**
- * Compares two values. Null equals null only and has no order. Two numbers compare as numbers; so do a number and a
- * numeric text, and for order two numeric texts too, since what commands print is text. Everything else compares as text
- * (lists and maps as JSON, true and false as these words) by UTF-16 unit.
+ * Compares two values. Null equals only null and has no order. Two numbers compare as numbers; so do a number and a
+ * numeric text, and, for order, two numeric texts, since commands print text. Everything else compares as text (lists
+ * and maps as JSON, true and false as these words) by UTF-16 unit.
  */
 function compare(operator: Comparison, left: Value, right: Value, budget: Budget): boolean {
   if (operator === '==') return isEqual(left, right, budget);

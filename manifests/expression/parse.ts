@@ -3,7 +3,7 @@ import { RecentByText, templateOf } from '../template/parse.ts';
 import { type Reference, templateReferences, termReferences } from '../template/references.ts';
 import { type Template, TemplateError, type Term, type Value } from '../template/tree.ts';
 
-/** An expression is a condition, not a program. */
+/** Limit of an expression's text: it is a condition, not a program. */
 const MAX_EXPRESSION_CHARS = 8_192;
 
 const MAX_DEPTH = 64;
@@ -13,8 +13,8 @@ const ORDER = new Set<string>(['<', '>', '<=', '>=']);
 const EQUALITY = new Set<string>(['==', '!=']);
 
 /**
- * Text to tree. From loosest to tightest: `||`, `&&`, `== !=`, `< > <= >=`, `!`. A comparison is not chained:
- * `1 < 2 < 3` is refused. Throws TemplateError `invalid`.
+ * Parses a text. From loosest to tightest: `||`, `&&`, `== !=`, `< > <= >=`, `!`. Comparisons are not chained: `1 < 2 <
+ * 3` is refused. Throws TemplateError `invalid`.
  */
 function parseExpression(text: string): Expression {
   if (text.length > MAX_EXPRESSION_CHARS) {
@@ -25,7 +25,7 @@ function parseExpression(text: string): Expression {
 
 const recent = new RecentByText(parseExpression, 1_000, 1_024 * 1_024);
 
-/** The tree of an expression, parsed once. Throws TemplateError `invalid`. */
+/** The tree of an expression, cached. Throws TemplateError `invalid`. */
 export function expressionOf(text: string): Expression {
   return recent.get(text);
 }
@@ -115,7 +115,7 @@ function isComparison(sign: string): sign is Comparison {
   return ORDER.has(sign) || EQUALITY.has(sign);
 }
 
-/** Why a text is no boolean expression, naming the place; null when it is one. */
+/** Why a text is not a boolean expression, with the place; null when it is one. */
 export function checkExpression(text: string): string | null {
   try {
     expressionOf(text);
@@ -158,7 +158,7 @@ function moved(references: readonly Reference[], by: number): readonly Reference
 
 export type Comparison = '<' | '>' | '<=' | '>=' | '==' | '!=';
 
-/** What stands between operators. */
+/** An operand. */
 export type Operand =
   | { readonly kind: 'literal'; readonly value: Value }
   /** `BUILD.score`, `{{BUILD.score}}`, `(length x)`. `offset` leads from the term's own offsets to the expression's. */
@@ -205,7 +205,7 @@ const LITERALS = new Map<string, boolean | null>([
   ['null', null],
 ]);
 
-/** Cuts an expression into signs and operands. Throws TemplateError `invalid`, naming the place. */
+/** Splits an expression into operators and operands. Throws TemplateError `invalid` with the place. */
 function tokensOf(text: string): readonly Token[] {
   const tokens: Token[] = [];
   for (let at = 0; at < text.length; ) {

@@ -3,12 +3,12 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { linearRegex } from '../re2.ts';
 
-/** Strings longer than this do not fit any format: some of the formats' expressions are not linear. */
+/** Longer strings do not fit any format: some formats' expressions are not linear. */
 const FORMAT_CHARS = 4_096;
 
 const MAX_COMPILED = 64;
 
-/** Compiled schemas by text; a memo of a pure function, so replay is not touched. */
+/** Compiled schemas by text; a cache of a pure function, so replay is unaffected. */
 const compiled = new Map<string, ValidateFunction>();
 
 /** One place where a value does not fit. `path` is a JSON Pointer, empty for the value as a whole. */
@@ -20,12 +20,12 @@ export interface Misfit {
 type Fit =
   | { readonly ok: true }
   | { readonly ok: false; readonly misfits: readonly Misfit[] }
-  /** The schema itself does not let the check end. */
+  /** The schema exceeds the work limit of a check. */
   | { readonly ok: false; readonly endless: string };
 
 /**
- * A value against a schema (draft 2020-12, or draft-07 when `$schema` says so). Patterns run on RE2, and the work is
- * bounded in steps, so neither schema nor value can hold anybody up. Throws when the schema does not compile.
+ * Checks a value against a schema (draft 2020-12, or draft-07 by `$schema`). Patterns run on RE2 and the number of
+ * steps is bounded, so neither schema nor value can block a turn or a request. Throws when the schema does not compile.
  */
 export function fitSchema(schema: JsonObject, value: Json, { allErrors }: { readonly allErrors: boolean }): Fit {
   const validate = compileSchema(schema, allErrors);
@@ -88,8 +88,8 @@ function formatTest(format: Format): ((text: string) => boolean) | null {
 }
 
 /**
- * Bounds the work of one schema check. Without references the work is at most schema size times data size; a schema
- * that refers to itself in two branches doubles it with each level, so every reference followed counts a step.
+ * Bounds the work of one check. Without references the work is at most schema size times data size; a schema that
+ * refers to itself in two branches doubles it with each level, so each followed reference counts a step.
  */
 const MAX_STEPS = 200_000;
 
@@ -102,7 +102,7 @@ class StepsExceeded extends Error {
   }
 }
 
-/** Steps left for the check that runs now; a check is synchronous, so there is only ever one. */
+/** Steps left in the running check; checks are synchronous, so there is only one. */
 let left = 0;
 
 function countSteps<T>(check: () => T): T {
@@ -125,7 +125,7 @@ const MAPS = new Set(['properties', 'patternProperties', '$defs', 'definitions',
 
 const DATA = new Set(['enum', 'const', 'default', 'examples']);
 
-/** A copy of the schema in which everything that holds a reference also counts. */
+/** A copy of the schema in which every object with a reference also counts a step. */
 function withSteps(schema: JsonObject): JsonObject {
   const copy: JsonObject = {};
   for (const [key, value] of Object.entries(schema)) {
@@ -150,12 +150,12 @@ function isObject(value: Json): value is JsonObject {
   return value !== null && typeof value === 'object' && !Array.isArray(value);
 }
 
-/** `uniqueItems` in one pass over canonical texts: the stock keyword compares every pair. */
+/** `uniqueItems` in one pass over canonical texts: the built-in keyword compares every pair. */
 function uniqueItems(wanted: boolean, items: readonly Json[]): boolean {
   return !wanted || new Set(items.map(canonical)).size === items.length;
 }
 
-/** Same text for equal JSON: keys sorted. Depth is bounded by the parser before. */
+/** The same text for equal JSON: keys are sorted. The parser bounds the depth. */
 function canonical(value: Json): string {
   if (value === null || typeof value !== 'object') return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;

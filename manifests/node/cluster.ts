@@ -11,7 +11,7 @@ export const endpoint = z
   .regex(/^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):\d{1,5}$/, 'expected host:port');
 const amount = z.number().min(0).max(1_000_000_000);
 
-/** `spec.node`: who this node is and what it has. Without `id` a UUID is kept in the data directory. */
+/** `spec.node`: this node's identity and capabilities. Without `id` a UUID is stored in the data directory. */
 export const NodeSelf = z.strictObject({
   id: z
     .string()
@@ -19,7 +19,7 @@ export const NodeSelf = z.strictObject({
     .optional(),
   region: z.string().min(1).max(100).optional(),
   tags: z.array(tag).max(32).default([]),
-  /** Share of the partitions this node takes beside others of its pools (P2). */
+  /** Weight of this node in the distribution of partitions among the nodes of its pools (P2). */
   weight: z.number().min(0.1).max(100).default(1),
   resources: z
     .strictObject({
@@ -37,24 +37,29 @@ export const NodeSelf = z.strictObject({
 export const NodeCluster = z.strictObject({
   enabled: z.boolean().default(false),
   role: z.enum(['controller', 'worker', 'hybrid']).default('hybrid'),
-  /** Whom a worker registers with: `host:port`, one or several controllers; `token` is their `join_token`. */
+  /** Controllers that a worker registers with, one or several `host:port`; `token` is their `join_token`. */
   controller: z
     .strictObject({
       endpoint: z.union([endpoint.transform((one) => [one]), z.array(endpoint).min(1).max(32)]),
       token: secretText.optional(),
     })
     .optional(),
-  /** What a node must show a controller to be attested; a token for all nodes, without an end. */
+  /** Token that a node must send to be attested; one for all nodes, without expiry. */
   join_token: secretText.optional(),
-  /** Plain text on a cluster port beyond loopback: only where the network between nodes is encrypted or nobody else's. */
+  /**
+   * Allows plain text on a cluster port beyond loopback: only where the network between nodes is encrypted or private.
+   */
   insecure: z.boolean().default(false),
-  /** A node needs a join token to be attested, one that was made (`svc node token create`) or `join_token`. */
+  /** A node needs a join token to be attested: one created by `svc node token create`, or `join_token`. */
   require_join_token: z.boolean().default(false),
-  /** Calls of other nodes without a proof are refused: every node of the fleet must send them. */
+  /** Calls of nodes without a proof of their key are refused: every node of the fleet must send them. */
   require_proof: z.boolean().default(false),
   /** Address of the cluster port; default `network.bind`. */
   bind: z.string().min(1).max(255).optional(),
-  /** Host that other nodes reach this one by; default the bound address, or the first that is not internal. */
+  /**
+   * Host name or address at which other nodes reach this one; default the bound address, or the first that is not
+   * internal.
+   */
   advertise_host: z.string().min(1).max(255).optional(),
   cluster_grpc_port: port.default(50_056),
   peers: z.array(z.string().min(1).max(500)).max(1_000).default([]),
@@ -78,7 +83,7 @@ export const NodeCluster = z.strictObject({
     .prefault({}),
 });
 
-/** `spec.chaos`: faults on purpose, off unless enabled, and only for what belongs to the tenants named. */
+/** `spec.chaos`: injected faults. Off unless enabled, and only for the tenants named. */
 export const NodeChaos = z.strictObject({
   enabled: z.boolean().default(false),
   tenants: z.array(z.string().min(1).max(128)).max(1_000).default([]),

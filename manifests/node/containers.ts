@@ -10,10 +10,10 @@ const TiB = 1_024 ** 4;
 
 const size = (min: number, value: string, text: string) => bytes({ min, max: 64 * TiB, text }).prefault(value);
 
-/** Those that are, or look like, this machine's own network, with the listeners of the node on its loopback. */
+/** Networks that are, or may look like, this machine's own, with the node's listeners on its loopback. */
 const SHARED_NETWORK = /^(host|default|private|slirp4netns|pasta)$/;
 
-/** A network of the engine: one that leads to the listeners of the node is refused, whatever its options. */
+/** A network of the engine. One that leads to the node's listeners is refused, whatever its options. */
 export const containerNetwork = z
   .string()
   .max(200)
@@ -23,11 +23,14 @@ export const containerNetwork = z
   )
   .optional();
 
-/** `spec.runtime.containers`: what every container of a workflow or agent gets on this node (docs/guides/containers.md). */
+/**
+ * `spec.runtime.containers`: settings of every container of a workflow or agent on this node
+ * (docs/guides/containers.md).
+ */
 export const NodeContainers = z.strictObject({
-  /** Processes and threads of one container. */
+  /** Limit of processes and threads in one container. */
   pids_limit: z.number().int().min(1).max(1_000_000).default(256),
-  /** For steps that name none. */
+  /** For steps without a memory limit. */
   cpu: millicores({ min: 1, max: 1_024_000 }).prefault(2_000),
   memory: size(6 * MiB, '2Gi', 'at least 6Mi'),
   /** `uid` or `uid:gid` instead of the image's user. */
@@ -36,29 +39,29 @@ export const NodeContainers = z.strictObject({
     .regex(/^\d{1,10}(:\d{1,10})?$/, 'expected uid or uid:gid')
     .optional(),
   read_only_root: z.boolean().default(false),
-  /** Size of the tmpfs at /tmp; its files count as memory of the container. */
+  /** Size of the tmpfs at /tmp; its files count as the container's memory. */
   tmp_size: size(MiB, '256Mi', 'at least 1Mi'),
   /** A container that writes more to stdout and stderr is killed. */
   output_limit: size(MiB, '1Gi', 'at least 1Mi'),
-  /** Pull every image anew, so that one tenant's private image is not another's. */
+  /** Pull every image again, so that one tenant's private image is not available to another. */
   always_pull: z.boolean().default(false),
-  /** Images of agents that name language and version, over the defaults. */
+  /** Images for agents that name language and version; override the defaults. */
   runtimes: RuntimeSettings.prefault({}),
-  /** Of agents that name neither an image nor a language. */
+  /** Image for agents that name neither an image nor a language. */
   agent_image: z.string().min(1).max(1_024).default('docker.io/library/alpine:3.22'),
-  /** Of agents whose manifest allows all of the network; default `spec.runtime.container_network_mode`. */
+  /** Network of agents whose manifest allows the whole network; default `spec.runtime.container_network_mode`. */
   agent_network: containerNetwork,
-  /** Honours SVC_KEEP_CONTAINER of agents: their containers stay until somebody removes them. */
+  /** Honours SVC_KEEP_CONTAINER of agents: their containers stay until someone removes them. */
   keep_agent_containers: z.boolean().default(false),
 });
 
 const tenant = z.string().min(1).max(128);
 
-/** Places that the sandbox itself fills: nothing of the host can be there. */
+/** Paths that the sandbox itself provides, so nothing of the host can be mounted there. */
 const TAKEN = /^\/(?:$|(?:proc|sys|dev|workspace)(?:\/|$))/;
 
 export const SharedPath = z.strictObject({
-  /** Of this host; commands find it at the same path. */
+  /** Path on this host; commands see it at the same path. */
   path: z
     .string()
     .max(4_096)
@@ -71,20 +74,21 @@ export const SharedPath = z.strictObject({
 
 /** `spec.runtime.host_commands`: `cmd.run`, System states, ExecuteSystemCommand and agents' programs on this host. */
 export const NodeHostCommands = z.strictObject({
-  /** Tenants that may run any when authentication is on (S6). */
+  /** Tenants that may run commands when authentication is on (S6). */
   allow: z.array(tenant).max(1_000).default([]),
   /**
-   * `auto`: sandboxed where the node can; where it cannot, a node without identity provider warns and runs them as they are,
-   * and one with an identity provider does not start. `required`: sandboxed, or the node does not start. `off`: as they are.
+   * `auto`: sandboxed where the node can; where it cannot, a node without identity provider warns and runs commands
+   * without a sandbox, and a node with one does not start. `required`: sandboxed, or the node does not start. `off`: no
+   * sandbox.
    */
   sandbox: z.enum(['auto', 'required', 'off']).default('auto'),
-  /** `host`: the host's network for System states, and for agents whose manifest allows all of the network. */
+  /** `host`: the host's network for System states, and for agents whose manifest allows the whole network. */
   network: z.enum(['none', 'host']).default('none'),
-  /** What commands see of this host beside the system's programs. */
+  /** Paths of this host that commands see, beside the system's programs. */
   paths: z.array(SharedPath).max(100).default([]),
 });
 
-/** Prefixes of at least 8 bits, so that a slip of the pen does not open every address. */
+/** At least 8 bits, so that a typing error does not open every address. */
 const cidr = z
   .string()
   .max(100)
@@ -108,11 +112,11 @@ const endpoint = z
 
 const SEARCH_PROVIDERS = ['searxng', 'brave', 'tavily'] as const;
 
-/** Who answers `web.search`. */
+/** Provider of `web.search`. */
 const Search = z
   .strictObject({
     provider: z.enum(SEARCH_PROVIDERS),
-    /** Base URL; Brave and Tavily have their own as default. It is the operator's, so it may be private. */
+    /** Base URL; Brave and Tavily have defaults. The operator sets it, so it may be private. */
     endpoint: endpoint.optional(),
     api_key: secretText.optional(),
   })
@@ -122,16 +126,16 @@ const Search = z
     if (provider !== 'searxng' && api_key === undefined) wrong('api_key', `provider ${provider} needs the api_key`);
   });
 
-/** `spec.web`: what the tools web.fetch and web.search may do on this node (docs/reference/web-tools.md). */
+/** `spec.web`: limits of the tools web.fetch and web.search on this node (docs/reference/web-tools.md). */
 export const NodeWeb = z.strictObject({
-  /** Without it web.search answers that it is not configured. */
+  /** Without it web.search fails as not configured. */
   search: Search.optional(),
   user_agent: z
     .string()
     .max(200)
     .regex(/^[\x20-\x7e]+$/, 'expected printable ASCII')
     .default('svc-web-fetch/1'),
-  /** Of one page, also after decompression: the rest is left out. */
+  /** Limit of one page, also after decompression; the rest is cut off. */
   max_bytes: z
     .number()
     .int()
@@ -139,7 +143,7 @@ export const NodeWeb = z.strictObject({
     .max(64 * MiB)
     .default(5 * MiB),
   timeout_ceiling_secs: z.number().int().min(1).max(3_600).default(120),
-  /** Ranges that may be fetched from although they are not public. Every agent of the node reaches them. */
+  /** Ranges that may be fetched from although they are not public. Every agent of the node can reach them. */
   allow_addresses: z.array(cidr).max(100).default([]),
 });
 

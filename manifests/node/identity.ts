@@ -9,15 +9,15 @@ const seconds = (min: number, max: number) => z.number().int().min(min).max(max)
 
 const slug = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'expected lower-case letters, digits and dashes');
 
-/** `service_accounts` of a realm: the one mark that makes a caller a service account, and whom it may act for. */
+/** `service_accounts` of a realm: what marks a caller as a service account, and the tenants it may act for. */
 const ServiceAccounts = z
   .strictObject({
-    /** Among the values of the claim of roles; the default mark is `svc:service`. */
+    /** Value in the roles claim; the default mark is `svc:service`. */
     role: claim.optional(),
     claim: z.strictObject({ name: claim, value: claim }).optional(),
-    /** Ids of clients that no person logs in with. */
+    /** Ids of clients that people do not log in with. */
     clients: z.array(claim).min(1).max(1_000).optional(),
-    /** Tenants that `X-Tenant-Id` may name; `*` is every one. */
+    /** Tenants that `X-Tenant-Id` may name; `*` is any. */
     tenants: z
       .array(z.union([slug, z.literal('*')]))
       .max(10_000)
@@ -31,7 +31,7 @@ const ServiceAccounts = z
 export type ServiceAccountSettings = z.output<typeof ServiceAccounts>;
 
 const Realm = z.strictObject({
-  /** For kind tenant: the tenant itself. */
+  /** The tenant, for kind tenant. */
   slug,
   /** Compared with the token's `iss`, character by character. */
   issuer_url: z.string().min(1).max(2_000),
@@ -43,7 +43,7 @@ const Realm = z.strictObject({
   service_accounts: ServiceAccounts.optional(),
 });
 
-/** `spec.iam`: identity providers; none is only right on loopback (S2). */
+/** `spec.iam`: identity providers. None is safe only on loopback (S2). */
 export const NodeIam = z.strictObject({
   /** Without realms: whether calls from this machine need the token that the node writes to its data directory. */
   local: z.enum(['open', 'token']).default('open'),
@@ -77,7 +77,7 @@ export const NodeIam = z.strictObject({
     .prefault({}),
 });
 
-/** `spec.grpc_auth` (G2). Without realms there is nothing to check against. */
+/** `spec.grpc_auth` (G2). Without realms no token is verified. */
 export const NodeGrpcAuth = z.strictObject({
   enabled: z.boolean().default(true),
   exempt_methods: z
@@ -86,7 +86,7 @@ export const NodeGrpcAuth = z.strictObject({
     .default(['/svc.v1.InnerLoop/Generate']),
 });
 
-/** `spec.seal`: tokens of agents. They are signed with the keys of `spec.signing`. */
+/** `spec.seal`: tokens of agents, signed with the keys of `spec.signing`. */
 export const NodeSeal = z.strictObject({
   issuer: claim.default('svc-orchestrator'),
   audiences: z.array(claim).min(1).max(20).default(['svc-agents']),
@@ -102,7 +102,7 @@ const name = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, 'expected le
 export const NodeSigning = z
   .strictObject({
     backend: z.enum(['file', 'vault']).default('file'),
-    /** Age at which a new key takes over; the old one verifies until the last token it signed has run out. */
+    /** Age at which a new key replaces it; the old one verifies until its last token has expired. */
     rotate_after_days: z.number().int().min(1).max(3_650).default(90),
     vault: z
       .strictObject({

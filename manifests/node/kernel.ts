@@ -6,22 +6,22 @@ const ms = (min: number, max: number) => z.number().int().min(min).max(max);
 /** `spec.kernel`: the actor runtime (K2, K4, K7, K8, K10). */
 export const NodeKernel = z
   .strictObject({
-    /** Of pool `default`; fixed at the first start. Default: 64 embedded, 256 on Redis. */
+    /** Partitions of pool `default`, fixed at the first start. Default: 64 embedded, 256 on Redis. */
     partitions: z.number().int().min(1).max(16_384).optional(),
-    /** Of each pool for tags; fixed when the first actor with these tags is placed (P1). */
+    /** Partitions of each pool for tags, fixed when the first actor with these tags is placed (P1). */
     tag_pool_partitions: z.number().int().min(1).max(16_384).default(32),
     /** Whether the partitions of this node share one log, on a Redis Cluster one for each slot tag (decision 0029). */
     shared_logs: z.boolean().default(true),
     lease_ttl_ms: ms(500, 600_000).default(6_000),
     lease_renew_ms: ms(100, 300_000).default(2_000),
-    /** Client messages that one actor may have waiting. */
+    /** Limit of client messages that wait for one actor. */
     mailbox_bound: z.number().int().min(1).max(1_000_000).default(1_024),
     /** Actors idle for this long leave memory. */
     passivate_after_ms: ms(100, 86_400_000).default(30_000),
-    /** Effects of one pool that this node runs at a time: model calls, tools, commands (E1). */
+    /** Effects of one pool that this node runs in parallel: model calls, tools, commands (E1). */
     cache_bytes: z.number().int().min(1_048_576).max(1_099_511_627_776).default(268_435_456),
     effect_concurrency: z.number().int().min(1).max(10_000).default(32),
-    /** How long the claim of a command or program lasts while its node cannot renew it. */
+    /** How long the claim of a command or program stays valid while its node cannot renew it. */
     command_claim_ttl_ms: ms(500, 600_000).default(30_000),
     /** Attempts before a message is dead-lettered. */
     max_turn_attempts: z.number().int().min(1).max(100).default(5),
@@ -37,25 +37,25 @@ export const NodeKernel = z
       });
   });
 
-/** `spec.limits`: when new work is refused for its amount (usecases/starts/admission.ts). */
+/** `spec.limits`: load above which new work is refused (usecases/starts/admission.ts). */
 export const NodeLimits = z.strictObject({
-  /** Starts that may come at once to a node on which none has to queue. */
+  /** Burst of starts to a node without a queue. */
   starts_in_flight: z.number().int().min(1).max(100_000).default(600),
-  /** More are taken while they wait no longer than this. */
+  /** More are accepted while they wait no longer than this. */
   start_wait_ms: ms(10, 60_000).default(1_000),
 });
 
 const megabytes = z.number().int().min(1).max(67_108_864);
 
-/** `spec.storage` (W45): volumes of workflows, kept in a directory of this host. */
+/** `spec.storage` (W45): volumes of workflows, stored in a directory of this host. */
 export const NodeStorage = z
   .strictObject({
     backend: z.literal('local_host').default('local_host'),
-    /** For ephemeral volumes that name none. */
+    /** For ephemeral volumes without a time to live. */
     default_ttl_hours: z.number().int().min(1).max(87_600).default(24),
-    /** MiB, for volumes that name none. */
+    /** MiB, for volumes without a size limit. */
     default_size_limit_mb: megabytes.default(1_000),
-    /** MiB; nobody may ask for more. */
+    /** MiB; the upper bound of any size limit. */
     max_size_limit_mb: megabytes.default(10_000),
     gc_interval_minutes: z.number().int().min(1).max(1_440).default(60),
     local_host: z
@@ -63,8 +63,9 @@ export const NodeStorage = z
         /** Directory of all volumes; default `<data_dir>/volumes`. Nodes that share volumes share this directory. */
         mount_point: z.string().min(1).max(4_096).optional(),
         /**
-         * How size limits hold for commands and containers. `sampled`: looked at while they run, and they are ended.
-         * `image`: every volume is a file system of its size (Linux, root, a directory of this node alone).
+         * How size limits are enforced for commands and containers. `sampled`: measured while they run; those over the
+         * limit are ended. `image`: each volume is a file system of its size (Linux, root, a directory of this node
+         * alone).
          */
         quota: z.enum(['sampled', 'image']).default('sampled'),
       })
@@ -87,7 +88,7 @@ export const NodeStores = z.strictObject({
     .transform((urls) => (typeof urls === 'string' ? [urls] : urls))
     .optional(),
   mongodb: secretUrl(['mongodb', 'mongodb+srv']).optional(),
-  /** The word that a refused start names: documents older than the log are taken as they are, once. */
+  /** The confirmation that a refused start asks for: older documents are accepted as they are, once. */
   accept_older_documents: z
     .string()
     .regex(/^[0-9a-f]{12}$/, 'must be the word that the refused start named, 12 of 0-9 and a-f')

@@ -8,19 +8,19 @@ import { NodeConfigSchema } from './schema.ts';
 /** Longest text of a managed configuration. */
 export const MANAGED_CONFIG_BYTES = 256 * 1024;
 
-/** The first line of a text that controllers hand out: a comment, so that those who know no versions read the text all the same. */
+/** First line of a managed text: a comment, so that readers without versions can still read it. */
 const VERSION_LINE = /^# version (\d{1,16})\n/;
 
 const VERSION_BYTES = 32;
 
-/** What an operator may write, so that there is room for the line. */
+/** Limit of the operator's text, which leaves room for that line. */
 export const OPERATORS_CONFIG_BYTES = MANAGED_CONFIG_BYTES - VERSION_BYTES;
 
-/** The text with its version above it, instead of the one that it had. */
+/** The text with this version in its first line, in place of an earlier one. */
 export const withVersion = (text: string, version: number): string =>
   `# version ${version}\n${text.replace(VERSION_LINE, '')}`;
 
-/** Which of two texts is the later one; 0 for a text without. */
+/** Version of a text, for order; 0 without one. */
 export const versionOf = (text: string): number => Number(VERSION_LINE.exec(text)?.[1] ?? 0);
 
 const MOST_NODES = 10_000;
@@ -31,12 +31,12 @@ const level = observability.unwrap().shape.logging.unwrap().shape.level.unwrap()
 
 const isolation = runtime.unwrap().shape.default_isolation.unwrap();
 
-/** The sections that controllers manage for all nodes (G30); what is absent stays a node's own. */
+/** The sections that controllers manage for all nodes (G30); an absent one stays the node's own. */
 const ManagedConfigSchema = z.strictObject({
   apiVersion: z.literal(API_VERSION),
   kind: z.literal('ManagedConfig'),
   spec: z.strictObject({
-    /** By node id: tags in place of the node's own. */
+    /** By node id: tags that replace the node's own. */
     nodes: z
       .record(NodeSelf.shape.id.unwrap(), z.strictObject({ tags: NodeSelf.shape.tags.unwrap() }))
       .refine((nodes) => Object.keys(nodes).length <= MOST_NODES, `expected at most ${MOST_NODES} nodes`)
@@ -55,8 +55,8 @@ type ParsedManagedConfig =
 const NOTHING: ManagedNodeConfig = { apiVersion: API_VERSION, kind: 'ManagedConfig', spec: {} };
 
 /**
- * A managed configuration from its YAML, or every problem with path, line and column; a key of any other section is
- * named as one that controllers do not manage. Empty text manages nothing. Never throws.
+ * A managed configuration from its YAML, or every problem with path, line and column; any other section is refused as
+ * one that controllers do not manage. Empty text manages nothing. Never throws.
  */
 export function parseManagedConfig(text: string): ParsedManagedConfig {
   if (text.trim() === '') return { ok: true, config: NOTHING };
@@ -71,12 +71,12 @@ const told = (problem: Problem): Problem =>
     ? { ...problem, message: `${problem.message}: controllers do not manage it` }
     : problem;
 
-/** Where one setting may come from besides the file: flags win over environment, environment over the file. */
+/** Sources of one setting beside the file: flags win over environment, environment over the file. */
 export interface SettingSource {
   /** Long flag without the dashes. */
   readonly flag: string;
   readonly env: string | null;
-  /** Place in the file. */
+  /** Path in the file. */
   readonly path: readonly string[];
   readonly form: 'text' | 'whole number' | 'comma list';
 }
@@ -88,7 +88,7 @@ const source = (
   form: SettingSource['form'] = 'text',
 ): SettingSource => ({ flag, env, path: path.split('.'), form });
 
-/** Settings that flags and the environment may give (W45), and what differs from pod to pod: id and address. */
+/** Settings that flags and the environment may give (W45), and those that differ from pod to pod: id and address. */
 export const SETTING_SOURCES: readonly SettingSource[] = [
   source('data', 'SVC_DATA', 'spec.stores.data_dir'),
   source('http-port', 'SVC_HTTP_PORT', 'spec.network.port', 'whole number'),
@@ -106,5 +106,5 @@ export const SETTING_SOURCES: readonly SettingSource[] = [
   source('tags', null, 'spec.node.tags', 'comma list'),
 ];
 
-/** The file itself: `--config`, else `SVC_CONFIG`, else `./svc.yaml` when it is there. */
+/** The file itself: `--config`, or `SVC_CONFIG`, or `./svc.yaml` if it exists. */
 export const CONFIG_FILE = { flag: 'config', env: 'SVC_CONFIG', path: './svc.yaml' } as const;

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * The blocks `llm_providers` and `llm_selection` of a NodeConfig (W45, E4). Keys are the
- * file's. What needs several blocks at once (does a fallback alias exist?) is checked where models are resolved.
+ * The blocks `llm_providers` and `llm_selection` of a NodeConfig (W45, E4), with the keys of the file. Rules over
+ * several blocks (does a fallback alias exist?) are checked where models are resolved.
  */
 
 const Name = z.string().min(1).max(100);
@@ -13,7 +13,7 @@ const SecretString = z
   .max(10_000)
   .meta({ description: 'Secret: env:NAME, secret:PATH, literal:VALUE, or the value itself.' });
 
-/** Money per 1,000 tokens in the currency the operator counts in; one number counts input and output alike. */
+/** Money per 1,000 tokens, in the operator's currency; one number is the price of input and output alike. */
 const TokenPrice = z.number().min(0).max(1_000_000);
 
 const Cost = z.union([TokenPrice, z.strictObject({ input: TokenPrice, output: TokenPrice })], {
@@ -30,9 +30,9 @@ const Endpoint = z
 const HeaderName = z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}$/, 'expected an HTTP header name');
 
 export const ModelConfig = z.strictObject({
-  /** What manifests call the model, such as `default` or `smart`. */
+  /** Name in manifests, such as `default` or `smart`. */
   alias: Name,
-  /** What the provider calls it. */
+  /** The provider's name. */
   model: z.string().min(1).max(200),
   capabilities: z.array(Name).max(50).default([]),
   /** Tokens. */
@@ -40,7 +40,7 @@ export const ModelConfig = z.strictObject({
   cost_per_1k_tokens: Cost.default(0),
   max_output_tokens: z.number().int().min(1).max(10_000_000).default(8_192),
   temperature: z.number().min(0).max(2).default(0.4),
-  /** Alias that answers when this model does not. */
+  /** Alias that is used when this model fails. */
   fallback_alias: Name.optional(),
 });
 
@@ -54,7 +54,7 @@ export const ProviderConfig = z
   .strictObject({
     name: Name,
     type: z.enum(PROVIDER_TYPES),
-    /** Base URL; each type but openai-compatible has the vendor's own as default. */
+    /** Base URL; each type but openai-compatible has a default. */
     endpoint: Endpoint.optional(),
     api_key: SecretString.optional(),
     enabled: z.boolean().default(true),
@@ -85,16 +85,16 @@ export type ProviderConfig = z.output<typeof ProviderConfig>;
 const SELECTION_STRATEGIES = ['prefer-local', 'prefer-cloud', 'cost-optimized', 'latency-optimized'] as const;
 
 export const ModelSelection = z.strictObject({
-  /** Which provider goes first when several serve an alias; `default_provider` goes before all of them. */
+  /** Which provider is tried first when several serve an alias; `default_provider` is tried before all. */
   strategy: z.enum(SELECTION_STRATEGIES).default('prefer-local'),
   default_provider: Name.optional(),
-  /** Answers when everything the alias names does not. */
+  /** Used when everything the alias names has failed. */
   fallback_provider: Name.optional(),
   /** Tries after the first one, for each model. */
   max_retries: z.number().int().min(0).max(20).default(3),
   /** Doubles with each retry. */
   retry_delay_ms: z.number().int().min(0).max(60_000).default(1_000),
-  /** Time in which a model must begin its answer, retries included; also the longest silence inside an answer. */
+  /** Time in which a model must begin its answer, including retries; also the longest pause within an answer. */
   llm_overall_timeout_secs: z.number().min(0.01).max(3_600).default(30),
 });
 
@@ -111,42 +111,42 @@ export const ProviderConfigs = z
     }
   });
 
-/** Scores of catalog search from meanings as a model sees them (docs/explanation/search.md). */
+/** Embeddings for the scores of catalog search (docs/explanation/search.md). */
 const Embeddings = z.strictObject({
   /** An alias of `spec.llm_providers` whose model makes embeddings. */
   alias: z.string().min(1).max(100),
-  /** Of the blended score: how much the vectors count; what the words say is the rest. */
+  /** Weight of the vectors in the score; the words have the rest. */
   weight: z.number().min(0).max(1).default(0.7),
-  /** For one call; after it the words alone decide. */
+  /** Time of one call; after it the words alone decide. */
   timeout_secs: z.number().min(0.01).max(300).default(10),
-  /** Vectors of this length, for models that can shorten theirs. */
+  /** Length of the vectors, for models that can shorten theirs. */
   dimensions: z.number().int().min(1).max(16_384).optional(),
   /**
-   * Cosines of texts that have nothing and everything in common; between them the score goes from 0 to 1. Models differ:
-   * many give 0.2 and more to any two texts of one language.
+   * Cosines that count as score 0 and 1; between them the score is linear. Models differ: many give 0.2 and more to any
+   * two texts of one language.
    */
   cosine_floor: z.number().min(-1).max(0.99).default(0.2),
   cosine_ceiling: z.number().min(0).max(1).default(0.8),
 });
 
 const Search = z.strictObject({
-  /** Agents or workflows of one tenant that are searched; the newest when there are more. */
+  /** Agents or workflows of one tenant that are searched: the newest, when there are more. */
   max_entries: z.number().int().min(1).max(1_000_000).default(100_000),
-  /** Entries of all tenants that are kept in memory; the tenants that were asked for longest ago go first. */
+  /** Entries of all tenants in memory; the tenants used longest ago are dropped first. */
   max_entries_in_memory: z.number().int().min(1).max(10_000_000).default(200_000),
 });
 
-/** Learned patterns: errors and what solved them (docs/explanation/memory.md). */
+/** Learned patterns: errors and their solutions (docs/explanation/memory.md). */
 const Patterns = z.strictObject({
-  /** Likeness, 0 to 1, from which two patterns count as one. */
+  /** Similarity, 0 to 1, from which two patterns count as one. */
   dedup_threshold: z.number().min(0).max(1).default(0.85),
   /** After this time without use a pattern counts half. */
   half_life_days: z.number().min(0.01).max(36_500).default(30),
-  /** Beyond it the weakest make room. */
+  /** Beyond it the weakest are removed. */
   max_per_tenant: z.number().int().min(1).max(10_000_000).default(100_000),
 });
 
-/** `spec.cortex`: search over the catalog and learned patterns (W38). Off: both answer `Cortex not configured`. */
+/** `spec.cortex`: search over the catalog and learned patterns (W38). Off: both fail with `Cortex not configured`. */
 export const NodeCortex = z.strictObject({
   enabled: z.boolean().default(true),
   embeddings: Embeddings.refine((at) => at.cosine_floor < at.cosine_ceiling, {
@@ -162,7 +162,7 @@ const seconds = z.number().int().min(1).max(86_400);
 
 const image = z.string().min(1).max(1_024);
 
-/** Longest that a program of svc.execute.intent may run, by the caller's tier (W40). */
+/** Longest time of a program of svc.execute.intent, by the caller's tier (W40). */
 const TierTimeouts = z.strictObject({
   free: seconds.default(30),
   pro: seconds.default(120),
@@ -170,7 +170,7 @@ const TierTimeouts = z.strictObject({
   enterprise: seconds.default(600),
 });
 
-/** Images in which programs run: a POSIX `sh` and the language's own program must be in them. */
+/** Images in which programs run. They must contain a POSIX `sh` and the language's own program. */
 const Images = z.strictObject({
   python: image.default('docker.io/library/python:3.11-slim'),
   javascript: image.default('docker.io/library/node:20-slim'),
@@ -182,9 +182,12 @@ export const NodePipeline = z.strictObject({
   /** Seconds. */
   tier_timeouts: TierTimeouts.prefault({}),
   images: Images.prefault({}),
-  /** Likeness, 0 to 1, from which an agent that was made for an earlier goal is taken again. */
+  /** Similarity, 0 to 1, from which an agent made for an earlier goal is used again. */
   reuse_min_score: z.number().min(0).max(1).default(0.75),
-  /** Whether an agent is made for a goal that none fits; if not, the code writers that ship with the product write. */
+  /**
+   * Whether an agent is created for a goal that none fits; otherwise the code writers that ship with the product are
+   * used.
+   */
   generate: z.boolean().default(true),
 });
 

@@ -10,20 +10,20 @@ const bind = z.string().refine((text) => isIP(text) !== 0 || HOST.test(text), {
   params: { show: true },
 });
 
-/** As browsers write it: scheme, host and a port that is not the usual one. */
+/** As browsers write it: scheme, host, and the port unless it is the default one. */
 const origin = z.string().refine((text) => /^https?:\/\//.test(text) && URL.parse(text)?.origin === text, {
   error: 'expected an origin such as https://tools.example.org, without a path',
   params: { show: true },
 });
 
-/** As `10.1.2.3` or `10.0.0.0/8`. */
+/** `10.1.2.3` or `10.0.0.0/8`. */
 const addresses = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
   error: 'expected an IP address or a network such as 10.0.0.0/8',
 });
 
 const path = z.string().min(1).max(4_096);
 
-/** `spec.network.tls`: REST and gRPC of the public addresses speak TLS alone. */
+/** `spec.network.tls`: REST and gRPC on the public addresses accept only TLS. */
 const tls = z
   .strictObject({
     enabled: z.boolean().default(false),
@@ -38,8 +38,8 @@ const tls = z
   });
 
 /**
- * `spec.network`: the public listener, and the internal one for agents' programs and /metrics (S5). Who lets the
- * system pick a public port runs several nodes on one machine, so the internal one is picked too unless it is given.
+ * `spec.network`: the public listener, and the internal one for agents' programs and /metrics (S5). A public port of 0
+ * means several nodes on one machine, so the internal port is 0 too unless it is set.
  */
 export const NodeNetwork = z
   .strictObject({
@@ -73,6 +73,6 @@ export const NodeNetwork = z
     },
   }));
 
-/** True for addresses that only this machine reaches. Other host names may resolve to anything. */
+/** True for addresses that only this machine can reach. Other host names may resolve to anything. */
 export const isLoopback = (address: string): boolean =>
   address === 'localhost' || address === '::1' || (isIPv4(address) && address.startsWith('127.'));

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { secretText, webhookSecretVariable } from '../secret.ts';
 
-/** Units in one window. `null`: no bound; 0: nothing at all. What is not said is left to the rates below it. */
+/** Units in one window. `null`: no limit; 0: none at all. An absent window falls back to the rates below. */
 const bound = z.number().int().min(0).max(1_000_000_000_000).nullable().optional();
 
 export const RATE_WINDOWS = ['minute', 'hour', 'day', 'week', 'month'] as const;
@@ -17,17 +17,17 @@ const toolPattern = z
   .max(200)
   .regex(/^(\*|[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*(\.\*)?)$/, 'expected fs.read, fs.* or *');
 
-/** Rates of one user. Calls of all tools under one pattern are counted together. */
+/** Rates of one user. Calls of all tools that match one pattern count together. */
 export const Rates = z.strictObject({
   agent_executions: Bounds.optional(),
   workflow_executions: Bounds.optional(),
   model_calls: Bounds.optional(),
   model_tokens: Bounds.optional(),
-  /** Pattern to bounds; of several that match a tool the narrowest counts. */
+  /** Limits by pattern; of several that match a tool the narrowest applies. */
   tools: z.record(toolPattern, Bounds).optional(),
-  /** Agents that are there at once; no window. */
+  /** Deployed agents; no window. */
   agents: bound,
-  /** Executions of agents and workflows that run at once, children not counted; no window. */
+  /** Executions of agents and workflows that run in parallel, children not counted; no window. */
   concurrent_executions: bound,
 });
 
@@ -35,13 +35,13 @@ export type Rates = z.output<typeof Rates>;
 
 const name = z.string().min(1).max(256);
 
-/** `spec.rate_limits` (H27): laid over the defaults, window by window; user > tenant > tier or kind. */
+/** `spec.rate_limits` (H27): override the defaults, window by window; user > tenant > tier or kind. */
 export const NodeRateLimits = z.strictObject({
   /** For consumers and tenant users. */
   tiers: z.partialRecord(z.enum(['free', 'pro', 'business', 'enterprise']), Rates).default({}),
-  /** For the others, who have no rates unless they are set here or by name. */
+  /** For all other kinds, which have no rates unless they are set here or by name. */
   kinds: z.partialRecord(z.enum(['operator', 'service_account', 'actor', 'local']), Rates).default({}),
-  /** By tenant: for each of its users, whatever they are. */
+  /** By tenant: for each of its users of any kind. */
   tenants: z.record(name, Rates).default({}),
   /** By subject of the token, or `TENANT/SUBJECT`. */
   users: z.record(z.string().min(1).max(513), Rates).default({}),
@@ -53,7 +53,7 @@ const all = (minute: number, hour: number, day: number, week: number, month: num
   ...{ minute, hour, day, week, month },
 });
 
-/** Windows of each tier unless the node sets others (H27). */
+/** Default windows of each tier (H27). */
 export const DEFAULT_TIER_RATES: Readonly<Record<'free' | 'pro' | 'business' | 'enterprise', Rates>> = {
   free: {
     agents: 5,
@@ -95,21 +95,24 @@ export const DEFAULT_TIER_RATES: Readonly<Record<'free' | 'pro' | 'business' | '
 
 const source = z.string().min(1).max(200);
 
-/** How deliveries of a source are signed. `svc` is the form of this product (H25), the others are those of their senders. */
+/** Signature scheme of a source. `svc` is this product's (H25), the others are those of the senders. */
 export const WebhookScheme = z.enum(['svc', 'standard-webhooks', 'stripe', 'slack', 'github']);
 
 export type WebhookScheme = z.output<typeof WebhookScheme>;
 
-/** Their signature covers the body alone, so a delivery that was recorded could be sent again for ever. */
+/** Their signature covers only the body, so a recorded delivery could be sent again at any time. */
 const BODY_ONLY: readonly WebhookScheme[] = ['svc', 'github'];
 
 const Webhook = z
   .strictObject({
     source,
     scheme: WebhookScheme.default('svc'),
-    /** `key`: deliveries with one key are one stimulus. `digest`: those with one body and signature are, whatever their key. */
+    /**
+     * `key`: deliveries with the same key are one stimulus. `digest`: deliveries with the same body and signature are,
+     * whatever their key.
+     */
     repeat: z.enum(['key', 'digest']).default('key'),
-    /** Each of them signs: the new one and the one before while senders change over. */
+    /** Any of them is accepted: the new one and the old one while senders change over. */
     secrets: z.array(secretText).min(1).max(4).optional(),
   })
   .superRefine(({ scheme, repeat }, context) => {
@@ -130,14 +133,14 @@ export const NodeStimulus = z.strictObject({
     )
     .max(1_000)
     .default([]),
-  /** A source that is not named here signs in form `svc`, with the secret of its variable (H25). */
+  /** A source that is not listed uses scheme `svc` with the secret of its variable (H25). */
   webhooks: z.array(Webhook).max(1_000).default([]),
   router_agent: z.string().min(1).max(200).optional(),
   classification_confidence_threshold: z.number().min(0).max(1).default(0.7),
   classification_timeout_secs: z.number().int().min(1).max(3_600).default(30),
 });
 
-/** One of `spec.stimulus.webhooks`; `scheme` and `repeat` of a source that is not there are the defaults. */
+/** One of `spec.stimulus.webhooks`, or the defaults for a source that is not listed. */
 export interface WebhookSettings {
   readonly source: string;
   readonly scheme: WebhookScheme;
@@ -145,20 +148,20 @@ export interface WebhookSettings {
   readonly secrets?: readonly string[] | undefined;
 }
 
-/** What is set for each source; sources know no case. */
+/** The settings of each source, by name without case. */
 export function webhooksBySource(webhooks: readonly WebhookSettings[]): (source: string) => WebhookSettings {
   const known = new Map(webhooks.map((one) => [one.source.toLowerCase(), one]));
   return (name) => known.get(name.toLowerCase()) ?? { source: name, scheme: 'svc', repeat: 'key' };
 }
 
 /**
- * References to the secrets of a source: those that are set, else its variable (H25). Equal ones are equal texts:
- * `literal:VALUE` and `VALUE` are one.
+ * References to the secrets of a source: the configured ones, or its variable (H25). Equal references are equal texts:
+ * `literal:VALUE` and `VALUE` are the same.
  */
 export const webhookSecretReferences = ({ source: name, secrets }: WebhookSettings): readonly string[] =>
   secrets?.map((reference) => reference.replace(/^literal:/, '')) ?? [`env:${webhookSecretVariable(name)}`];
 
-/** How an error names a secret: never by its value. */
+/** Name of a secret in errors: never its value. */
 export function secretName(reference: string): string {
   if (reference.startsWith('env:')) return reference.slice('env:'.length);
   return reference.startsWith('secret:') ? reference : 'a value in the settings';
@@ -181,12 +184,12 @@ const bytes = orWithoutEnd(1_024, Number.MAX_SAFE_INTEGER, 'expected bytes, at l
 const milliseconds = (from: number) =>
   orWithoutEnd(from, MOST_MS, `expected milliseconds from ${from} to ${MOST_MS}, or -1 for no limit`);
 
-/** How long and how much is kept, whichever comes first: the words of Kafka; -1 is without end. */
+/** Retention by time and by size, whichever is reached first (Kafka's terms); -1 is no limit. */
 const rule = (from: number) => ({ retention_ms: milliseconds(from), retention_bytes: bytes });
 
 const RUNS = rule(1_000);
 
-/** A webhook that comes again within a day is a duplicate, so its stimulus is known for that long. */
+/** A webhook repeated within a day is a duplicate, so its stimulus is kept at least that long. */
 const STIMULI = rule(DAY_MS);
 
 const ruleOf = (fields: typeof RUNS, retentionMs: number) =>
@@ -207,18 +210,18 @@ const Tenant = z.strictObject({
   dead_letters: ownRuleOf(RUNS).optional(),
 });
 
-/** `spec.retention`: what is removed by itself (docs/operations/retention-and-backup.md). */
+/** `spec.retention`: what is removed automatically (docs/operations/retention-and-backup.md). */
 export const NodeRetention = z.strictObject({
   /** From the end of one sweep to the next. */
   interval_secs: z.number().int().min(1).max(86_400).default(60),
-  /** Ended executions and workflow runs, with all that is theirs. */
+  /** Ended executions and workflow runs, with all that belongs to them. */
   runs: ruleOf(RUNS, 30 * DAY_MS),
   stimuli: ruleOf(STIMULI, 30 * DAY_MS),
   /** The record of all deliveries. */
   ledger: ruleOf(RUNS, 7 * DAY_MS),
-  /** Messages whose handler failed for good. */
+  /** Messages that were dead-lettered. */
   dead_letters: ruleOf(RUNS, 30 * DAY_MS),
-  /** By tenant; what is not said is as above. */
+  /** By tenant; absent values are as above. */
   tenants: z
     .record(z.string().min(1).max(128), Tenant)
     .refine((tenants) => Object.keys(tenants).length <= 10_000, 'expected at most 10000 tenants')

@@ -11,17 +11,17 @@ import { BuiltinDispatchers, McpServers, SecurityContexts } from './tools.ts';
 
 const path = z.string().min(1).max(4_096);
 
-/** `spec.runtime`: how agents' programs run here. Host commands are for the tenants named only (S6). */
+/** `spec.runtime`: how agents' programs run here. Host commands are only for the tenants named (S6). */
 const Runtime = z.strictObject({
   default_isolation: z.enum(['inherit', 'firecracker', 'docker', 'process']).default('inherit'),
-  /** Relative `advanced.bootstrap_path`s of manifests are looked up here. */
+  /** Directory of relative `advanced.bootstrap_path`s. */
   bootstrap_dir: path.optional(),
   bootstrap_script: path.optional(),
   container_socket_path: path.optional(),
   /** Default `none`: containers have no network. */
   container_network_mode: containerNetwork,
   containers: NodeContainers.prefault({}),
-  /** What agents' programs are told to call; default: the internal listener. */
+  /** URL that agents' programs call; default: the internal listener. */
   orchestrator_url: z.url({ protocol: /^https?$/, error: 'expected an http or https URL' }).optional(),
   host_commands: NodeHostCommands.prefault({}),
 });

@@ -5,7 +5,7 @@ import { SETTING_SOURCES, type SettingSource } from './managed.ts';
 import { type NodeConfig, NodeConfigSchema } from './schema.ts';
 import { startRules } from './start-rules.ts';
 
-/** Everything the node runs by: the file's `spec` with defaults, flags and environment laid over it. */
+/** The node's settings: the file's `spec` with defaults, overridden by flags and environment. */
 export type NodeSettings = Omit<NodeConfig['spec'], 'kernel'> & {
   readonly kernel: Omit<NodeConfig['spec']['kernel'], 'partitions'> & { readonly partitions: number };
 };
@@ -83,7 +83,7 @@ function withValue(node: Json, path: readonly string[], value: Json): Json {
   return { ...node, [key]: withValue(node?.[key] ?? null, rest, value) };
 }
 
-/** Faults of the file behind a flag or variable: what is overridden must still be right. */
+/** Problems of the file at overridden places: they must be right too. */
 function hiddenProblems(yaml: YamlText, overrides: readonly Override[]): Problem[] {
   const checked = checkDocument(NodeConfigSchema, yaml);
   if (checked.ok) return [];
@@ -93,7 +93,7 @@ function hiddenProblems(yaml: YamlText, overrides: readonly Override[]): Problem
 const isAt = (problem: Problem, place: string): boolean =>
   problem.path === place || problem.path.startsWith(`${place}[`);
 
-/** At the overridden place, or in a container of it that is no map. */
+/** At the overridden place, or in a parent of it that is not a map. */
 const isHidden = (problem: Problem, override: Override): boolean => {
   const place = pathText(override.path);
   return isAt(problem, place) || problem.path === '' || place.startsWith(`${problem.path}.`);

@@ -6,7 +6,7 @@ import type { NodeSettings } from './settings.ts';
 
 export const REDACTED = '[redacted]';
 
-/** What these keys hold is secret; `env:` and `secret:` only name one. */
+/** Keys whose values are secret; `env:` and `secret:` only name one. */
 const SECRET_KEY = /(^|_)(key|token|secret|secret_id|password|passphrase|credential|bearer|authorization)$/i;
 
 /** Maps whose values may all be secrets, whatever their keys. */
@@ -15,14 +15,14 @@ const SECRET_MAPS = new Set(['headers', 'credentials', 'environment', 'env']);
 /** `spec.signing.vault.key`: the name of a key. */
 const NAMES = new Set(['signing.vault.key']);
 
-/** Lists of secrets. A program is told secrets by arguments too, and which of them they are nobody can know. */
+/** Lists that may hold secrets: programs get secrets as arguments too, and which these are is unknown. */
 const SECRET_LISTS = new Set(['args', 'secrets']);
 
 const REFERENCE = /^(env|secret):/;
 
 const LITERAL = /^literal:/;
 
-/** The settings in force as a `svc.yaml`, without a secret: references to them stay, what they stand for is never here. */
+/** The effective settings as a `svc.yaml` without secrets: references stay, and are not resolved. */
 export function shownSettings(settings: NodeSettings): string {
   const plain = z.json().parse(JSON.parse(JSON.stringify(settings)));
   return stringify({ apiVersion: API_VERSION, kind: 'NodeConfig', spec: shown(plain, [], false) }, { lineWidth: 0 });
@@ -48,11 +48,11 @@ function shownText(text: string, isSecret: boolean): string {
   return isSecret ? REDACTED : withoutCredentials(text);
 }
 
-/** User, password and the query, where databases take passwords too, of whatever looks like a URL. */
+/** Redacts user, password and query of anything that looks like a URL; databases take passwords in the query too. */
 function withoutCredentials(text: string): string {
   const [, scheme, rest] = /^([a-z][a-z0-9+.-]*:\/\/)(.*)$/is.exec(text) ?? [];
   if (scheme === undefined || rest === undefined) return text;
-  // The last @ ends the credentials, which may hold a /, a ? or another @ that nobody escaped.
+  // The last @ ends the credentials, which may contain an unescaped /, ? or @.
   const at = rest.lastIndexOf('@');
   const place = rest.slice(at + 1);
   const query = place.indexOf('?');

@@ -5,7 +5,7 @@ import type { NodeConfig } from './schema.ts';
 
 type Spec = NodeConfig['spec'];
 
-/** Rules between blocks, judged over what is in force after flags and environment. */
+/** Rules over several blocks, for the settings in force after flags and environment. */
 export function startRules(spec: Spec, yaml: YamlText): Problem[] {
   const problems: Problem[] = [];
   const report = (path: Place, message: string): void => {
@@ -40,7 +40,7 @@ function storesRule({ stores }: Spec, report: Report): void {
     );
 }
 
-/** Only loopback may be without authentication (S2). */
+/** Only loopback is allowed without authentication (S2). */
 function bindRule(spec: Spec, path: Place, address: string, report: Report): void {
   if (isLoopback(address)) return;
   if (spec.iam.realms.length === 0)
@@ -50,8 +50,8 @@ function bindRule(spec: Spec, path: Place, address: string, report: Report): voi
 }
 
 /**
- * Beyond loopback nodes speak mutual TLS: tokens of nodes go over the cluster port, and who takes a place between two nodes could
- * change what they say. Who does without asks for it, and then a join token must hold strangers off.
+ * Beyond loopback nodes use mutual TLS: their tokens travel over the cluster port, and someone between two nodes could
+ * change their calls. Plain text must be allowed explicitly, and then needs a join token against unknown nodes.
  */
 function clusterBindRule({ cluster, network }: Spec, report: Report): void {
   const address = cluster.bind ?? network.bind;
@@ -67,7 +67,7 @@ function clusterBindRule({ cluster, network }: Spec, report: Report): void {
     );
 }
 
-/** Health says nothing, and the inner loop asks for the token of its execution. Any other method needs to know its caller. */
+/** Health reveals nothing, and the inner loop checks the execution's token. Any other method must know its caller. */
 const EXEMPT_ANYWHERE = ['/svc.v1.InnerLoop/Generate', '/grpc.health.v1.Health/'];
 
 function exemptRule({ network, iam, grpc_auth }: Spec, report: Report): void {
@@ -81,7 +81,7 @@ function exemptRule({ network, iam, grpc_auth }: Spec, report: Report): void {
   }
 }
 
-/** A token that not every call needs would be no protection. */
+/** A token protects only when every call needs it. */
 function localTokenRule({ iam, grpc_auth }: Spec, report: Report): void {
   if (iam.local === 'open') return;
   if (iam.realms.length > 0)
@@ -90,7 +90,7 @@ function localTokenRule({ iam, grpc_auth }: Spec, report: Report): void {
     report(['spec', 'grpc_auth', 'enabled'], 'spec.iam.local is token: must be true, or set spec.iam.local: open');
 }
 
-/** The keys of a realm decide which tokens are valid, so they must not come over plain http from another machine. */
+/** A realm's keys decide which tokens are valid, so they must not come over plain http from another machine. */
 function jwksRule({ iam }: Spec, report: Report): void {
   for (const [index, { jwks_uri, insecure }] of iam.realms.entries()) {
     const url = URL.parse(jwks_uri);
@@ -101,7 +101,7 @@ function jwksRule({ iam }: Spec, report: Report): void {
   }
 }
 
-/** Who knows a secret signs for every source that has it. */
+/** Whoever knows a secret can sign for every source that uses it. */
 function webhookSecretsRule({ stimulus }: Spec, report: Report): void {
   const { webhooks, routes } = stimulus;
   const named = [
@@ -130,10 +130,10 @@ function webhookSecretsRule({ stimulus }: Spec, report: Report): void {
   }
 }
 
-/** Commands of one tenant must not read what belongs to another, or to the node. */
+/** Commands of one tenant must not read data of another, or of the node. */
 function sandboxRule({ iam, runtime, mcp_servers: servers }: Spec, report: Report): void {
   const { sandbox, allow, network } = runtime.host_commands;
-  // With the machine's network a command reaches the node's API, where a call from loopback would be the operator's.
+  // With the host's network a command reaches the node's API, where a call from loopback counts as the operator's.
   const isOpen = iam.realms.length === 0 && iam.local === 'open';
   const asOperator = (who: string) =>
     `host: ${who} would call the API of this node as its operator: set spec.iam.local: token, or expected none`;

@@ -7,13 +7,13 @@ const names = z.array(z.string().min(1).max(1_024)).max(1_000);
 const count = z.number().int().min(1);
 const capabilityName = z.string().min(1).max(200);
 
-/** A tool that a server offers; `skip_judge` is the operator's word, agents cannot change it (W32). */
+/** A tool of a server; `skip_judge` is the operator's choice, agents cannot change it (W32). */
 const ToolCapability = z.union([
   capabilityName.transform((tool) => ({ name: tool, skip_judge: false })),
   z.strictObject({ name: capabilityName, skip_judge: z.boolean().default(false) }),
 ]);
 
-/** Begins the names of its tools: `NAME.TOOL`. Built-in tools keep theirs. */
+/** Prefix of its tools' names: `NAME.TOOL`. Built-in tools keep their names. */
 const serverName = z
   .string()
   .regex(/^[A-Za-z0-9_-]{1,48}$/, 'expected at most 48 letters, digits, _ or -')
@@ -26,9 +26,9 @@ const McpServer = z
   .strictObject({
     name: serverName,
     enabled: z.boolean().default(true),
-    /** A program that speaks MCP over its standard input and output; or `url`. */
+    /** A program with MCP over its standard input and output; or `url`. */
     executable: z.string().min(1).max(4_096).optional(),
-    /** A server that speaks streamable HTTP; or `executable`. */
+    /** A server with MCP over streamable HTTP; or `executable`. */
     url: z
       .string()
       .max(2_048)
@@ -36,18 +36,18 @@ const McpServer = z
       .refine((text) => URL.parse(text)?.username === '', 'credentials belong into credentials.bearer or headers')
       .optional(),
     args: z.array(z.string().max(4_096)).max(200).default([]),
-    /** Empty: every tool it has, and judges look at each. */
+    /** Empty: every tool it has, each subject to judges. */
     capabilities: z.array(ToolCapability).max(500).prefault([]),
-    /** Environment of a program; over HTTP only `bearer`. */
+    /** Environment of a program; for HTTP only `bearer`. */
     credentials: z.record(name, secretText).default({}),
     environment: z.record(name, secretText).default({}),
-    /** Of each request over HTTP. */
+    /** Headers of each HTTP request. */
     headers: z.record(name, secretText).default({}),
-    /** `auto`: in the sandbox of commands, where this node has one. `off`: as the node's user, with all that it sees. */
+    /** `auto`: in the sandbox of commands, where this node has one. `off`: with all rights of the node's user. */
     sandbox: z.enum(['auto', 'off']).default('auto'),
-    /** Of a program in the sandbox. */
+    /** Network of a program in the sandbox. */
     network: z.enum(['none', 'host']).default('none'),
-    /** What it sees of this host beside the system's programs, its own file and `host_commands.paths`. */
+    /** Paths of this host that it sees, beside the system's programs, its own file and `host_commands.paths`. */
     paths: z.array(SharedPath).max(100).default([]),
     tool_timeout_seconds: count.max(86_400).default(60),
     health_check: z
@@ -143,7 +143,7 @@ const Capability = z.strictObject({
   max_concurrent: count.optional(),
 });
 
-/** Names of the built-in ones (security/policy/built-in.ts), which no configuration replaces. */
+/** Names of the built-in contexts (security/policy/built-in.ts), which no configuration replaces. */
 const RESERVED = /^(svc-system-.*|free|pro|business|enterprise)$/;
 const TENANT_CONTEXT = /^tenant-([a-z0-9]+)-[a-z0-9]+$/;
 
@@ -157,14 +157,14 @@ const SecurityContext = z
         params: { show: true },
       }),
     description: z.string().max(2_000).default(''),
-    /** Only its executions may use it; names tenant-{slug}-* are for the tenant of that slug. */
+    /** Only this tenant's executions may use it; names tenant-{slug}-* belong to the tenant of that slug. */
     tenant: z.string().min(1).max(63).optional(),
     capabilities: z.array(Capability).max(500).default([]),
     deny_list: names.default([]),
   })
   .superRefine(({ name: text, tenant }, context) => {
     if (!text.startsWith('tenant-')) return;
-    // tenant-a-b-c may be of a or of a-b: nobody may guess whose it is.
+    // tenant-a-b-c may belong to a or to a-b, so the tenant must be given.
     const isClear = tenant === undefined ? TENANT_CONTEXT.test(text) : text.startsWith(`tenant-${tenant}-`);
     const message = `expected the tenant whose context this is, so that the name is tenant-{tenant}-*`;
     if (!isClear) context.addIssue({ code: 'custom', path: ['tenant'], message });

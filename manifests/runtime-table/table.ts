@@ -3,22 +3,22 @@ import { parseAgentManifest } from '../agent/parse.ts';
 import type { Finding } from '../workflow/finding.ts';
 import { parseYaml } from '../yaml.ts';
 
-/** One row: what `spec.runtime.language` and `version` of an agent stand for. */
+/** One row: the image for `spec.runtime.language` and `version` of an agent. */
 export interface Runtime {
   readonly language: Language;
   readonly version: string;
   readonly image: string;
   readonly description: string;
-  /** Works still; each execution with it is a warning in the log (W41). */
+  /** It still works; each execution with it logs a warning (W41). */
   readonly deprecated: boolean;
-  /** For the agent's bootstrap. */
+  /** Environment variables for the agent's bootstrap. */
   readonly env: Readonly<Record<string, string>>;
 }
 
 /** By language, then by version, oldest first. */
 export type RuntimeTable = readonly Runtime[];
 
-/** What ships with the product with the node's settings laid over it: the one table everything reads. */
+/** The shipped table, overridden by the node's settings: the one table that everything reads. */
 export function runtimeTable(configured: RuntimeSettings = {}): RuntimeTable {
   return LANGUAGES.flatMap((language) => {
     const entries = Object.entries({ ...DEFAULT_RUNTIMES[language], ...configured[language] });
@@ -37,17 +37,20 @@ const rowOf = (
   description: description ?? `${language} ${version}: ${image}`,
 });
 
-/** What an agent's manifest says; all empty: it leaves its image to the node. */
+/** The runtime of an agent's manifest; all empty: the node chooses the image. */
 export interface AskedRuntime {
   readonly language?: string | null | undefined;
   readonly version?: string | null | undefined;
 }
 
 type FoundRuntime =
-  /** Null: no language was asked for. */
+  /** Null: no language was named. */
   { readonly ok: true; readonly runtime: Runtime | null } | { readonly ok: false; readonly message: string };
 
-/** The row of a pair. One the table lacks is answered with those it has: another version is never taken instead. */
+/**
+ * The row of a language and version. For an unknown pair the answer lists the known ones; another version is never used
+ * instead.
+ */
 export function findRuntime(table: RuntimeTable, { language, version }: AskedRuntime): FoundRuntime {
   if (language === undefined || language === null) return { ok: true, runtime: null };
   const versions = table.filter((row) => row.language === language);
@@ -74,7 +77,7 @@ const go = (version: string) => entry(`golang:${version}-alpine`, `Go ${version}
 
 const nodeTypes = (version: string) => entry(`node:${version}-alpine`, `TypeScript as Node.js ${version} runs it`);
 
-/** Usual public images; each has the POSIX shell that the node's bootstrap needs. */
+/** Common public images; each has the POSIX shell that the node's bootstrap needs. */
 const DEFAULT_RUNTIMES: Readonly<Record<Language, Readonly<Record<string, RuntimeEntry>>>> = {
   python: {
     '3.9': { ...python('3.9'), deprecated: true },
@@ -106,18 +109,18 @@ const Entry = z.union([
   image.transform((name): RuntimeEntry => ({ image: name, deprecated: false, env: {} })),
   z.strictObject({
     image,
-    /** For those who choose one (svc.runtime.list); default: language, version and image. */
+    /** Description in svc.runtime.list; default: language, version and image. */
     description: z.string().min(1).max(500).optional(),
-    /** It works still; each execution with it is a warning in the log. */
+    /** It still works; each execution with it logs a warning. */
     deprecated: z.boolean().default(false),
-    /** For the agent's bootstrap, beside what the manifest says. */
+    /** For the agent's bootstrap, in addition to the manifest's. */
     env: z
       .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'expected letters, digits and _'), z.string())
       .default({}),
   }),
 ]);
 
-/** What a language and a version stand for. */
+/** The runtime of a language and a version. */
 interface RuntimeEntry {
   readonly image: string;
   readonly description?: string | undefined;
@@ -125,7 +128,7 @@ interface RuntimeEntry {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** `spec.runtime.containers.runtimes`: language, version, image; null takes a default away. Laid over the table. */
+/** `spec.runtime.containers.runtimes`: language, version, image; null removes a default. Overrides the table. */
 export const RuntimeSettings = z.partialRecord(
   z.enum(LANGUAGES),
   z.record(z.string().min(1).max(50), Entry.nullable()),
@@ -133,7 +136,7 @@ export const RuntimeSettings = z.partialRecord(
 
 export type RuntimeSettings = z.output<typeof RuntimeSettings>;
 
-/** What to tell whoever deploys an agent about its language and version. Nothing here refuses a deploy. */
+/** Warnings of a deploy about an agent's language and version. Never refuses a deploy. */
 export function runtimeWarnings(text: string, table: RuntimeTable): Finding[] {
   const parsed = parseAgentManifest(text);
   const yaml = parseYaml(text);

@@ -11,16 +11,21 @@ import {
   type Value,
 } from './tree.ts';
 
-/** One function that templates may call (W17). */
+/** A function that templates may call (W17). */
 export interface TemplateFunction {
   readonly parameters: readonly string[];
-  /** Whether an argument that leads nowhere is null here; else the call itself leads nowhere. `before`: those already read. */
+  /**
+   * Whether a missing argument is null here; otherwise the whole call counts as missing. `before`: the arguments before
+   * it.
+   */
   missingIsNull?(before: readonly Value[]): boolean;
-  /** `args` are as many as `parameters`; `written` is how the author wrote each. Throws TemplateError `invalid`. */
+  /**
+   * There are as many `args` as `parameters`; `written` is each as the author wrote it. Throws TemplateError `invalid`.
+   */
   apply(args: readonly Value[], written: readonly string[], budget: Budget): Found;
 }
 
-/** Null, which is what a missing value counts as, and empty text give the fallback, false and 0 do not. */
+/** The fallback replaces null (a missing value) and empty text, not false and 0. */
 export const DEFAULT = 'default';
 
 const text = (change: (text: string) => string): TemplateFunction => ({
@@ -75,7 +80,7 @@ export const FUNCTIONS: ReadonlyMap<string, TemplateFunction> = new Map<string, 
 
 const isAbsent = (value: Value) => value === null || value === '';
 
-/** Numbers and texts that are numbers, since commands and the blackboard's own writes leave texts. */
+/** Numbers and numeric texts, since commands and the blackboard's built-ins write texts. */
 function sum(args: readonly Value[], written: readonly string[]): number {
   let total = 0;
   for (const [index, value] of args.entries()) {
@@ -89,7 +94,7 @@ function sum(args: readonly Value[], written: readonly string[]): number {
   return total;
 }
 
-/** What a JSON text says. Counted twice: once as text, once as the values made of it. */
+/** The value of a JSON text. Counted twice: as text, and as the values parsed from it. */
 function parsed([value = null]: readonly Value[], written: readonly string[], budget: Budget): Value {
   if (typeof value !== 'string') {
     throw new TemplateError('invalid', `parseJson takes text, ${nameOf(written, 0)} is ${shown(value)}`);
@@ -99,7 +104,7 @@ function parsed([value = null]: readonly Value[], written: readonly string[], bu
     const made: Value = JSON.parse(value);
     return made;
   } catch (thrown) {
-    // The parser's own words differ between versions of Node.
+    // The parser's message differs between versions of Node.
     if (!(thrown instanceof SyntaxError)) throw thrown;
     throw new TemplateError('invalid', `parseJson takes JSON, ${nameOf(written, 0)} is ${shown(value)}`);
   }
@@ -107,7 +112,7 @@ function parsed([value = null]: readonly Value[], written: readonly string[], bu
 
 const nameOf = (written: readonly string[], index: number) => (written[index] ?? '').slice(0, 80);
 
-/** A value in an error: its kind, of a text the beginning. */
+/** A value in an error: its kind, and the beginning of a text. */
 function shown(value: Value): string {
   if (value === null) return 'null';
   if (typeof value === 'string') return `the text ${JSON.stringify(value.slice(0, 40))}${value.length > 40 ? '…' : ''}`;

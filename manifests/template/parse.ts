@@ -17,13 +17,13 @@ const BLOCKS = new Map<string, BlockKind>([
   ['with', 'with'],
 ]);
 
-/** Handlebars text to a checked tree. Throws TemplateError `invalid`, naming the line. */
+/** Parses a Handlebars text into a checked tree. Throws TemplateError `invalid` with the line. */
 function parseTemplate(text: string): Template {
   const source = new TemplateSource(text);
   return { nodes: new Builder(source).nodes(source.parse(), []) };
 }
 
-/** From the parser's tree to ours: only what templates may hold gets through. */
+/** Converts the parser's tree to ours; only what templates may contain is accepted. */
 class Builder {
   readonly #source: TemplateSource;
 
@@ -68,7 +68,7 @@ class Builder {
   }
 
   #includeZero(block: hbs.AST.BlockStatement, kind: BlockKind): boolean {
-    // The parser leaves the hash out when there is none.
+    // The parser omits the hash when there is none.
     const hash: hbs.AST.Hash | undefined = block.hash;
     let includeZero = false;
     for (const pair of hash?.pairs ?? []) {
@@ -181,7 +181,7 @@ const isNumber = (node: hbs.AST.Node): node is hbs.AST.NumberLiteral => node.typ
 
 const isBoolean = (node: hbs.AST.Node): node is hbs.AST.BooleanLiteral => node.type === 'BooleanLiteral';
 
-/** Keeps the most recently used results of `make` by text, bounded by number and by characters of text. */
+/** Caches the most recently used results of `make` by text, bounded by number and by characters of text. */
 export class RecentByText<T> {
   readonly #make: (text: string) => T;
   readonly #maxEntries: number;
@@ -220,7 +220,7 @@ export class RecentByText<T> {
 
 const recent = new RecentByText(parseTemplate, 2_000, 4 * 1_024 * 1_024);
 
-/** The tree of a template, parsed once. Throws TemplateError `invalid`. */
+/** The tree of a template, cached. Throws TemplateError `invalid`. */
 export function templateOf(text: string): Template {
   return recent.get(text);
 }

@@ -8,13 +8,13 @@ export interface Reference {
   readonly path: readonly string[];
   /** Where it stands in the text, in UTF-16 units. */
   readonly offset: number;
-  /** The author provides for its absence: it is tested, stands under a test of itself, or has a default. */
+  /** The author handles its absence: it is tested, stands under a test of itself, or has a default. */
   readonly conditional: boolean;
 }
 
 type Path = readonly string[];
 
-/** What `this` and block parameters stand for; null where only the data can tell, as inside `#each`. */
+/** What `this` and block parameters refer to; null where only the data can tell, as inside `#each`. */
 interface Place {
   readonly context: Path | null;
   readonly outer: Place | null;
@@ -104,7 +104,7 @@ function pathOf({ base, parts }: PathTerm, place: Place): Path | null {
 const startsWith = (path: Path, start: Path) => start.every((part, index) => path[index] === part);
 
 /**
- * Why a text is no template: it does not parse, is too long or nested too deep, has a partial or a decorator, an
+ * Why a text is not a template: it does not parse, is too long or nested too deep, has a partial or a decorator, an
  * unknown helper, or a helper with the wrong number of arguments. Null when it is one.
  */
 export function checkTemplate(text: string): string | null {

@@ -18,7 +18,7 @@ import {
   type ValueMap,
 } from './tree.ts';
 
-/** What `this` is at a place of a template, and what the blocks around it have named. */
+/** `this` at a place of a template, and the names of the blocks around it. */
 interface Frame {
   readonly context: Value;
   readonly outer: Frame | null;
@@ -26,12 +26,12 @@ interface Frame {
   readonly loop: Readonly<Record<LoopName, Value>> | null;
 }
 
-/** The text for a path that leads nowhere, written as a value or as what `#each` or `#with` is about. */
+/** The text for a missing path, as a value or as the argument of `#each` or `#with`. */
 type Placeholder = (written: string, place: 'value' | BlockKind) => string;
 
 const NO_PARAMS: ReadonlyMap<string, Value> = new Map();
 
-/** One rendering of one template over one scope. Walks the tree; no code is made from the template. */
+/** One rendering of one template over one scope. Walks the tree; no code is generated. */
 export class Rendering {
   readonly #scope: ValueMap;
   readonly #budget: Budget;
@@ -96,7 +96,9 @@ export class Rendering {
     else this.#otherwise(block, frame);
   }
 
-  /** Nothing to loop over or step into: the author's `{{else}}`, or the missing key is seen. `{{#path}}` is a test. */
+  /**
+   * Nothing to iterate over or enter: renders the author's `{{else}}`, or shows the missing key. `{{#path}}` is a test.
+   */
   #without(block: BlockNode, missing: Missing, frame: Frame): void {
     if (block.otherwise === null && block.kind !== 'section')
       this.#write(this.#placeholder(missing.written, block.kind));
@@ -182,35 +184,35 @@ function paramsOf(block: BlockNode, values: readonly Value[], frame: Frame): Rea
   return params;
 }
 
-/** Handlebars' own rules: `#with` takes 0, `{{#path}}` all but null and false. */
+/** Handlebars' own rules: `#with` accepts 0, `{{#path}}` all but null and false. */
 function stepsInto(kind: BlockKind, subject: Value): boolean {
   if (kind === 'section') return subject !== null && subject !== false;
   return isFilled(subject) || subject === 0;
 }
 
-/** Handlebars' own rule: false, null, 0, empty text and empty lists are not. */
+/** Handlebars' own rule: false, null, 0, empty text and empty lists are false. */
 function isFilled(value: Value): boolean {
   return isList(value) ? value.length > 0 : Boolean(value);
 }
 
 interface RenderOptions {
-  /** State that renders, named in placeholders. */
+  /** State of the template, named in placeholders. */
   readonly state: string;
   /** Longest result, in UTF-16 units. */
   readonly maxChars: number;
-  /** Nodes and values visited; MAX_STEPS by default. */
+  /** Limit of visited nodes and values; MAX_STEPS by default. */
   readonly maxSteps?: number;
 }
 
 /**
- * Renders a template over plain data (W17). A path that leads nowhere
- * renders `[missing: PATH in STATE]`. Throws TemplateError: `invalid`, `too_long`, `too_much_work`.
+ * Renders a template over plain data (W17). A missing path renders `[missing: PATH in STATE]`. Throws TemplateError:
+ * `invalid`, `too_long`, `too_much_work`.
  */
 export function renderTemplate(text: string, scope: ValueMap, options: RenderOptions): string {
   return renderWith(text, scope, (written) => `[missing: ${written} in ${options.state}]`, options);
 }
 
-/** The same with placeholders of the caller's own. */
+/** The same with the caller's own placeholders. */
 export function renderWith(
   text: string,
   scope: ValueMap,

@@ -1,6 +1,6 @@
 import { parseSyntax, TemplateError } from './tree.ts';
 
-/** The longest field that may be a template, the prompt of an agent, holds this many characters. */
+/** The longest field with a template, the prompt of an agent, has this many characters. */
 const MAX_TEMPLATE_CHARS = 262_144;
 
 /** The parser takes about 10 µs for each. */
@@ -11,15 +11,15 @@ const MAX_BLOCK_DEPTH = 64;
 
 const MAX_CALL_DEPTH = 16;
 
-/** A template's text, with the way from the parser's positions back to the author's. */
+/** A template's text, and the mapping from the parser's positions back to the author's. */
 export class TemplateSource {
   readonly #text: string;
   readonly #parsed: string;
-  /** Ends, in the parsed text, of the indexes that were put in brackets. */
+  /** Ends, in the parsed text, of the indexes that were bracketed. */
   readonly #bracketed: readonly number[];
   readonly #lineStarts: readonly number[];
 
-  /** Throws TemplateError `invalid` for what must not reach the parser. */
+  /** Throws TemplateError `invalid` for text that the parser must not get. */
   constructor(text: string) {
     if (text.length > MAX_TEMPLATE_CHARS) {
       throw new TemplateError('invalid', `expected at most ${MAX_TEMPLATE_CHARS} characters, got ${text.length}`);
@@ -105,13 +105,13 @@ function countUpTo(sorted: readonly number[], limit: number): number {
 
 /** One `{{…}}` of a text, found as the parser's lexer finds it; comments and escaped ones are left out. */
 interface Mustache {
-  /** What it begins with; '' for a value. */
+  /** Its first sign; '' for a value. */
   readonly sign: '#' | '^' | '/' | 'else' | '';
-  /** It is `{{else}}` or `{{^}}` alone. */
+  /** Whether it is `{{else}}` or `{{^}}` alone. */
   readonly isBare: boolean;
-  /** Most brackets that are open at once. */
+  /** Highest number of open brackets. */
   readonly callDepth: number;
-  /** Ends of paths that end in a number, and where that number begins. */
+  /** Ends of paths that end with a number, and where that number begins. */
   readonly lastIndexes: readonly { readonly from: number; readonly to: number }[];
 }
 
@@ -123,7 +123,8 @@ const LONG_COMMENT_END = /--~?\}\}/g;
 
 const OPEN = /\{\{\{?[&~]?\s*(#|\^|\/|else)?/y;
 
-// Text and names in brackets as the lexer takes them, a last escaped quote may close; unclosed they end the template.
+// Text and names in brackets as the lexer reads them: a final escaped quote may close; an unclosed one ends the
+// template.
 const TOKEN =
   /"(?:\\"|[^"])*"|'(?:\\'|[^'])*'|\[(?:\\\]|[^\]])*\]|["'[][\s\S]*|[()]|\}~?\}\}|\}\}?|[^\s()'"[\]{}~=|]+|[\s\S]/y;
 
@@ -131,7 +132,7 @@ const LAST_INDEX = /\.([0-9]+)$/;
 
 const NUMBER = /^-?[0-9]+(?:\.[0-9]+)?$/;
 
-/** Ends early where the parser will refuse the text. Throws TemplateError `invalid` for raw blocks. */
+/** Stops where the parser will refuse the text. Throws TemplateError `invalid` for raw blocks. */
 export function* mustachesOf(text: string): Generator<Mustache> {
   let at = 0;
   while (at !== -1) {
@@ -192,7 +193,7 @@ function tokenAt(text: string, at: number): string | null {
   return matches(TOKEN, text, at)?.[0] ?? null;
 }
 
-/** The digits at the end of a path; the parser takes `items.0.name` and `items.[0]`, but not `items.0`. */
+/** The digits at the end of a path; the parser accepts `items.0.name` and `items.[0]`, but not `items.0`. */
 function lastIndexOf(token: string): string | null {
   if (/^["'[]/.test(token) || NUMBER.test(token)) return null;
   return LAST_INDEX.exec(token)?.[1] ?? null;

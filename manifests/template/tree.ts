@@ -33,7 +33,7 @@ interface LiteralTerm {
   readonly written: string;
 }
 
-/** What has a value. */
+/** A term: anything with a value. */
 export type Term = PathTerm | CallTerm | LiteralTerm;
 
 export type BlockKind = 'if' | 'unless' | 'each' | 'with' | 'section';
@@ -55,25 +55,28 @@ export type TemplateNode =
   | { readonly kind: 'value'; readonly term: Term }
   | BlockNode;
 
-/** A template that was parsed and checked. */
+/** A parsed and checked template. */
 export interface Template {
   readonly nodes: readonly TemplateNode[];
 }
 
 const handlebars = lateLibrary<typeof import('handlebars')>('handlebars');
 
-/** Text of a template as Handlebars' syntax tree; throws its error. */
+/** Parses a template to Handlebars' syntax tree; throws its error. */
 export const parseSyntax = (text: string): hbs.AST.Program => handlebars().parse(text);
 
-/** Nodes and values one rendering may visit; about 20 ms. */
+/** Limit of nodes and values that one rendering visits; about 20 ms. */
 const MAX_STEPS = 200_000;
 
 const MAX_LOOP_BODIES = 10_000;
 
-/** Text that one rendering may handle besides its result: values made into JSON, text changed by helpers. */
+/** Limit of text that one rendering handles beside its result: values as JSON, arguments of helpers. */
 const WORKING_CHARS = 4 * 1_024 * 1_024;
 
-/** What one rendering may still do. Counts, no clock: the same template on the same data ends the same everywhere. */
+/**
+ * What is left of one rendering's limits. It counts and uses no clock, so the same template on the same data ends the
+ * same everywhere.
+ */
 export class Budget {
   readonly #maxChars: number;
   readonly #maxSteps: number;
@@ -109,7 +112,7 @@ export class Budget {
     }
   }
 
-  /** Characters handled on the way. */
+  /** Characters handled beside the result. */
   working(chars: number): void {
     this.#working += chars;
     if (this.#working > WORKING_CHARS) {
@@ -117,12 +120,12 @@ export class Budget {
     }
   }
 
-  /** Keys of a map that are listed; each costs about what 16 characters do. */
+  /** Keys of a map that are listed; each costs about as much as 16 characters. */
   keys(count: number): void {
     this.working(16 * count);
   }
 
-  /** A value as text: text as it is, null as nothing, lists and maps as JSON, the rest as written in JSON. */
+  /** A value as text: text as it is, null as nothing, everything else as JSON. */
   textOf(value: Value): string {
     if (typeof value === 'string') return value;
     if (value === null) return '';
@@ -134,7 +137,7 @@ export class Budget {
     return JSON.stringify(value);
   }
 
-  /** Counts before anything is written, so that a huge value costs no more than the limit. */
+  /** Counts before it writes, so that a huge value costs no more than the limit. */
   #measure(value: Value): void {
     const open: Value[] = [value];
     for (let next = open.pop(); next !== undefined; next = open.pop()) {
@@ -158,7 +161,7 @@ export type Value = null | boolean | number | string | readonly Value[] | ValueM
 
 export type ValueMap = { readonly [key: string]: Value };
 
-/** What a path that leads nowhere stands for; `written` is the path as the author wrote it. */
+/** Placeholder of a missing path; `written` is the path as the author wrote it. */
 export class Missing {
   readonly written: string;
 
@@ -192,9 +195,9 @@ export function memberOf(value: Value, key: string): Value | undefined {
 
 const NUMERIC = /^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?$/;
 
-/** The number that a text is, white space around it aside; null when it is none. */
+/** The number in a text, ignoring white space around it; null when it is not one. */
 export function numberIn(text: string): number | null {
-  // Numbers of more digits than this say nothing, and a pattern is not run over megabytes.
+  // Longer numbers carry no information, and a pattern should not run over megabytes.
   if (text.length > 1_000) return null;
   const trimmed = text.trim();
   return NUMERIC.test(trimmed) ? Number(trimmed) : null;
@@ -206,7 +209,7 @@ export function numberOf(value: Value): number | null {
 }
 
 /**
- * `==` of expressions and `eq` of templates. Null equals null only. A number and a numeric text compare as numbers,
+ * `==` of expressions and `eq` of templates. Null equals only null. A number and a numeric text compare as numbers,
  * everything else as text: lists and maps as JSON, true and false as these words.
  */
 export function isEqual(left: Value, right: Value, budget: Budget): boolean {
@@ -220,8 +223,8 @@ export function isEqual(left: Value, right: Value, budget: Budget): boolean {
 }
 
 /**
- * Why a template or an expression gives no result. `invalid`: it is none, as its check says. `too_long`: the text is
- * longer than allowed. `too_much_work`: it needs more steps, or handles more text on the way, than allowed.
+ * Why a template or an expression has no result. `invalid`: the check refuses it. `too_long`: the text is longer than
+ * allowed. `too_much_work`: it needs more steps, or handles more text, than allowed.
  */
 type TemplateFaultCode = 'invalid' | 'too_long' | 'too_much_work';
 

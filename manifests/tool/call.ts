@@ -1,19 +1,19 @@
 import { z } from 'zod';
 import { ToolScope } from './scope.ts';
 
-/** A volume and where the agent finds it; `/workspace` is the execution's own unless a mount says else. */
+/** A volume and its path for the agent; `/workspace` is the execution's own volume unless another is mounted there. */
 export const ToolMount = z.object({
   volume_id: z.string(),
   mount_path: z.string(),
   read_only: z.boolean(),
-  /** The implicit workspace: made by the first that needs it. */
+  /** The default workspace, created on first use. */
   create: z.boolean().default(false),
 });
 export type ToolMount = z.output<typeof ToolMount>;
 
-/** For whom a tool runs. */
+/** In whose name a tool runs. */
 export const ToolSubject = z.object({
-  /** Null for a caller of `/mcp`, who has no files and no commands. */
+  /** Null for a caller of `/mcp`, which has no files and no commands. */
   execution_id: z.string().nullable(),
   agent_id: z.string().nullable(),
   /** Session of the audit chain. */
@@ -24,27 +24,27 @@ export const ToolSubject = z.object({
     subject: z.string(),
     roles: z.array(z.string()),
     tier: z.enum(['free', 'pro', 'business', 'enterprise']),
-    /** What the execution does is its subject's own, and what it starts by tool too (runtime/identity.ts). */
+    /** The subject owns what the execution does and what it starts by tools (runtime/identity.ts). */
     confidential: z.literal(true).optional(),
     /** Tenants a service account may name in a call (runtime/identity.ts). */
     tenants: z.array(z.string()).optional(),
   }),
   mounts: z.array(ToolMount),
   isolation: z.enum(['process', 'docker']),
-  /** Of the running iteration, isolation `docker`. */
+  /** Container of the running iteration, isolation `docker`. */
   container_id: z.string().optional(),
 });
 export type ToolSubject = z.output<typeof ToolSubject>;
 
-/** Input of the effect `tool.call`: one call that policy allowed. */
+/** Input of the effect `tool.call`: one allowed call. */
 export const ToolRun = z.object({
   tool: z.string(),
   arguments: z.record(z.string(), z.json()),
-  /** Of the pinned offer: another hash today is `ToolChanged`. */
+  /** Hash of the pinned offer; another hash today is `ToolChanged`. */
   schema_hash: z.string(),
   server: z.string().optional(),
   subject: ToolSubject,
-  /** For what the tool must check again while it runs: redirects, links, what `svc.tools.list` shows. */
+  /** For checks that the tool repeats while it runs: redirects, links, what `svc.tools.list` shows. */
   scope: ToolScope,
   limits: z.object({
     max_response_bytes: z.number().int().optional(),
@@ -64,12 +64,13 @@ export const ToolRun = z.object({
 });
 export type ToolRun = z.output<typeof ToolRun>;
 
-/** What the model, or the caller, should make of an error (W28). */
+/** What an error means for the model or the caller (W28). */
 const ERROR_CLASSES = ['fatal', 'policy', 'recoverable'] as const;
 
 /**
- * Value of the effect's result, and of every call's record: an MCP tool result. Its texts are those of the tool (W30); objects are
- * also `structured`. A whole result over `STORED_ABOVE_BYTES` is in Blobs: `content` then holds its beginning and says so.
+ * Result value of the effect and of every recorded call: an MCP tool result. Texts are those of the tool (W30); objects
+ * are also `structured`. A result larger than `STORED_ABOVE_BYTES` is stored as a blob: `content` then has its
+ * beginning and says so.
  */
 export const ToolOutcome = z.object({
   content: z.array(z.record(z.string(), z.json())),
@@ -81,11 +82,11 @@ export const ToolOutcome = z.object({
       code: z.string(),
       class: z.enum(ERROR_CLASSES),
       message: z.string(),
-      /** Of a limit that passes: when it has. */
+      /** For a limit that passes: when to try again. */
       retry_after_ms: z.number().optional(),
     })
     .optional(),
-  /** The whole `{content, structured}` as JSON, tenant's blob. */
+  /** The tenant's blob with the whole `{content, structured}` as JSON. */
   stored: z.object({ ref: z.string(), bytes: z.number().int() }).optional(),
   duration_ms: z.number(),
 });

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { ToolGrant, ToolOffer } from './scope.ts';
 
-/** Why a call is not run. The precise one is kept in answers, audit and what the model is told (W31). */
+/** Why a call is denied. Answers, audit and the model get the precise reason (W31). */
 export const DENIAL_REASONS = [
   'ToolNotAllowed',
   'ToolExplicitlyDenied',
@@ -13,24 +13,24 @@ export const DENIAL_REASONS = [
   'SubcommandNotAllowed',
   'RateLimitExceeded',
   'ConcurrentExecLimitExceeded',
-  /** The tool is not what it was when the session was opened. */
+  /** The tool has changed since the session was opened. */
   'ToolChanged',
   /** A judge rejected the proposed call (W32). */
   'JudgeRejected',
 ] as const;
 export type DenialReason = (typeof DENIAL_REASONS)[number];
 
-/** Bounds of a call that was allowed. */
+/** Limits of an allowed call. */
 export interface CallLimits {
-  /** Of its result; more is an error of the tool. */
+  /** Size of its result; a larger one is an error of the tool. */
   readonly max_response_bytes?: number;
-  /** All of them, across nodes, in the name of the execution; `key` names the capability or the manifest's entry. */
+  /** Rates across nodes, in the name of the execution; `key` names the capability or the manifest's entry. */
   readonly rate_limits?: readonly { readonly key: string; readonly calls: number; readonly per_seconds: number }[];
-  /** Calls of this capability at once in one session. */
+  /** Parallel calls of this capability in one session. */
   readonly max_concurrent?: number;
-  /** Pattern of the capability that allowed the call: what `max_concurrent` counts together. */
+  /** Pattern of the capability that allowed the call; calls with the same pattern share `max_concurrent`. */
   readonly capability?: string;
-  /** cmd.run only: from the manifest's config and the node's ceilings, the smaller counts. */
+  /** cmd.run only: the smaller of the manifest's values and the node's ceilings. */
   readonly command?: {
     readonly timeout_secs: number;
     readonly max_output_bytes: number;
@@ -52,15 +52,15 @@ export type ToolDecision =
       readonly reason: DenialReason;
       /** Names the tool, the field and what was expected. */
       readonly message: string;
-      /** The argument it is about. */
+      /** The argument that is at fault. */
       readonly field?: string;
       /** Present when the tool is known and offered. */
       readonly offer?: ToolOffer;
     };
 
 /**
- * Decides about one call
- * (H14: tool name allowed, then arguments, then path, domain and command constraints). Pure: the same grant and call get the same decision, so turns use it. Given to actors by main.ts.
+ * Decides one call (H14: tool name, then arguments, then path, domain and command constraints). Pure: the same grant
+ * and call give the same decision, so turns can use it. The process wiring gives it to actors.
  */
 export interface ToolPolicy {
   decide(grant: ToolGrant, call: { readonly name: string; readonly arguments: unknown }): ToolDecision;

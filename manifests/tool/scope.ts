@@ -1,6 +1,9 @@
 import { z } from 'zod';
 
-/** One capability of a security context (W33): the first whose pattern matches and whose limits hold allows. */
+/**
+ * One capability of a security context (W33). The first one whose pattern matches and whose limits hold allows the
+ * call.
+ */
 export const Capability = z.object({
   /** `fs.read`, `fs.*` or `*`. */
   tool_pattern: z.string(),
@@ -26,27 +29,27 @@ export const ManifestTool = z.object({
 export type ManifestTool = z.output<typeof ManifestTool>;
 
 /**
- * What may be called, and with what: a security context, narrowed by the agent's manifest. Effective = context ∩ manifest
- * (S6). Everything policy needs and nothing that must be kept secret.
+ * Which tools may be called, with which arguments: a security context narrowed by the agent's manifest. Effective =
+ * context ∩ manifest (S6). It has everything that policy needs, and no secret.
  */
 export const ToolScope = z.object({
   security_context: z.string(),
   deny_list: z.array(z.string()),
   capabilities: z.array(Capability),
-  /** `spec.tools` of the agent; null where no agent narrows it: a caller of `/mcp`. An empty list allows no tool. */
+  /** `spec.tools` of the agent; null without an agent (a caller of `/mcp`). An empty list allows no tool. */
   manifest: z.array(ManifestTool).nullable(),
-  /** `spec.security.network` of the agent, its execution's policy included; null: the capabilities alone decide. */
+  /** `spec.security.network` of the agent, narrowed by its execution's policy; null: the capabilities alone decide. */
   network: z
     .object({ mode: z.enum(['allow', 'deny', 'none']), allowlist: z.array(z.string()), denylist: z.array(z.string()) })
     .nullable(),
-  /** Names of the MCP servers that were configured, up or down: `mcp:filesystem` is that server then, not fs.*. */
+  /** Names of the configured MCP servers, up or down: `mcp:filesystem` then is that server, not fs.*. */
   mcp_servers: z.array(z.string()).optional(),
-  /** `spec.security.filesystem`: globs of absolute paths; empty lists leave it to the capabilities. */
+  /** `spec.security.filesystem`: globs of absolute paths; an empty list leaves the choice to the capabilities. */
   filesystem: z.object({ read: z.array(z.string()), write: z.array(z.string()), read_only: z.boolean() }).nullable(),
 });
 export type ToolScope = z.output<typeof ToolScope>;
 
-/** A tool as it is offered, pinned for as long as the grant lives: what changes meanwhile is noticed by its hash. */
+/** An offered tool, pinned while the grant lives: a later change shows in its hash. */
 export const ToolOffer = z.object({
   name: z.string(),
   description: z.string(),
@@ -57,13 +60,13 @@ export const ToolOffer = z.object({
   source: z.enum(['builtin', 'mcp']),
   /** Name of the MCP server, for source `mcp`. */
   server: z.string().optional(),
-  /** True: no judge looks at a proposed call (W32; the operator may override it). */
+  /** True: proposed calls are not judged (W32; the operator may override it). */
   skip_judge: z.boolean(),
-  /** `once`: never repeated after a crash, in doubt instead (E2). */
+  /** `once`: not repeated after a crash, but in doubt (E2). */
   mode: z.enum(['repeatable', 'once']),
-  /** Changes nothing: such calls may run side by side. */
+  /** Changes nothing: such calls may run in parallel. */
   reads: z.boolean(),
-  /** `agent`: runs where the agent runs (cmd.run), so over the dispatch gateway for one in a container. */
+  /** `agent`: runs where the agent runs (cmd.run): for an agent in a container, over the dispatch gateway. */
   runs: z.enum(['node', 'agent']),
 });
 export type ToolOffer = z.output<typeof ToolOffer>;
@@ -80,16 +83,16 @@ export type CommandCeilings = z.output<typeof CommandCeilings>;
 
 export const ToolGrant = ToolScope.extend({
   tools: z.array(ToolOffer).max(1_000),
-  /** Pinned too, so that nodes whose settings differ decide alike. */
+  /** Pinned too, so that nodes with different settings decide alike. */
   ceilings: CommandCeilings.optional(),
 });
 export type ToolGrant = z.output<typeof ToolGrant>;
 
-/** Input of the effect `tools.grant`: what an execution says of itself; the node adds its contexts and servers. */
+/** Input of the effect `tools.grant`, from the execution; the node adds its contexts and servers. */
 export const GrantRequest = z.object({
-  /** Of the manifest; absent: the one of spawned executions, `svc-system-agent-runtime`. */
+  /** The manifest's; absent: that of started executions, `svc-system-agent-runtime`. */
   security_context: z.string().optional(),
-  /** Of the execution, where its manifest names a context. */
+  /** The agent's id, when its manifest names a context. */
   agent_id: z.string().optional(),
   manifest: z.array(ManifestTool).nullable(),
   network: ToolScope.shape.network,
@@ -98,8 +101,8 @@ export const GrantRequest = z.object({
 export type GrantRequest = z.output<typeof GrantRequest>;
 
 /**
- * Whether a call may run before the commit that asks for it: it only reads. Management tools look at actors, also at the
- * one that asks, as its commit leaves it, so they wait.
+ * Whether a call may run before the commit that asks for it: only when it reads nothing that the commit writes.
+ * Management tools read actors, including the asking one, so they wait.
  */
 export const mayRunAhead = ({ reads, name }: Pick<ToolOffer, 'reads' | 'name'>): boolean =>
   reads && !name.startsWith('svc.');

@@ -5,10 +5,10 @@ export const template = z.string().max(65_536);
 
 export const fraction = z.number().min(0).max(1);
 
-/** Names that reach into an object's prototype: as keys of the blackboard or of outputs they would only make trouble. */
+/** Names of an object's prototype, which are refused as keys of the blackboard or of outputs. */
 const PROTOTYPE_NAMES: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 
-/** A name that becomes a key: of the blackboard, of the context, of an output. Spaces, dots and dashes are fine. */
+/** A name that becomes a key of the blackboard, of the context or of an output. Spaces, dots and dashes are allowed. */
 export const keyName = (maxLength: number) =>
   z
     .string()
@@ -20,7 +20,7 @@ export const keyName = (maxLength: number) =>
 
 export const stateName = keyName(128);
 
-/** Text where YAML may have read a number or a truth value: what is meant is what is written. */
+/** Text where YAML may have read a number or a boolean: the text as written is used. */
 export const scalarText = (maxLength: number) =>
   z
     .union([z.string().max(maxLength), z.number(), z.boolean()], 'expected text; put it in quotes')
@@ -36,14 +36,14 @@ export const absolutePath = z
   .refine((path) => !path.split('/').some((part) => part === '.' || part === '..'), 'expected no "." or ".." parts');
 
 /**
- * For rules over several fields of one map: they run beside the problems of the fields themselves, which zod leaves
- * out otherwise, so the rule must not trust the fields' types.
+ * For rules over several fields of one map. They run even when single fields have problems, where zod would skip them,
+ * so a rule must not trust the fields' types.
  */
 export const besideProblems = {
   when: ({ value }: { readonly value: unknown }): boolean => typeof value === 'object' && value !== null,
 };
 
-/** Each entry's `name` differs from those before it. */
+/** Each entry's `name` must differ from those before it. */
 export function refuseRepeatedNames(entries: readonly { readonly name: string }[], context: z.RefinementCtx): void {
   if (!Array.isArray(entries)) return;
   const seen = new Set<string>();

@@ -10,13 +10,13 @@ export interface Finding extends Problem {
   readonly cure: string;
 }
 
-/** A name of something deployed, as a state gives it; templates are left out: only a run knows what they become. */
+/** A name of something deployed, as a state gives it. Templates are left out: their value is known only in a run. */
 interface NamedAt {
   readonly name: string;
   readonly path: readonly PropertyKey[];
 }
 
-/** Agents that a workflow starts: what a catalog looks up before it calls the checker. */
+/** Agents that a workflow starts, for the catalog to look up before it calls the checker. */
 export function agentsNamedIn({ spec }: WorkflowManifest): readonly NamedAt[] {
   return Object.entries(spec.states).flatMap(([state, step]) => {
     const path = ['spec', 'states', state];

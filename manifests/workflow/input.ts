@@ -1,19 +1,19 @@
 import { compileSchema, fitSchema, type Json, type JsonObject } from '../json-schema/fit.ts';
 import { pathText } from '../schema-problems.ts';
 
-/** More would only make a large answer. */
+/** Limit of reported problems. */
 const MAX_MISFITS = 50;
 
-/** One place where an input does not fit; has the shape of an error detail. `path` is such as `input.users[0].name`. */
+/** One problem of an input, in the form of an error detail. `path` is such as `input.users[0].name`. */
 export interface InputMisfit {
   readonly path: string;
   readonly message: string;
 }
 
 /**
- * The caller's input against `metadata.input_schema`; empty when it fits or no schema is given
- * (W3: a payload that does not fit is 422, before anything is created). Schemas are compiled once and kept, within bounds;
- * patterns run in linear time. Never throws, and never repeats a value of the input.
+ * Checks the caller's input against `metadata.input_schema`; empty when it fits or there is no schema (W3: a payload
+ * that does not fit is 422, before anything is created). Compiled schemas are cached, within bounds; patterns run in
+ * linear time. Never throws, and never repeats a value of the input.
  */
 export function checkInput(schema: JsonObject | undefined, input: Json): readonly InputMisfit[] {
   if (schema === undefined) return [];
@@ -26,14 +26,14 @@ export function checkInput(schema: JsonObject | undefined, input: Json): readonl
 }
 
 export interface TakenInput {
-  /** What the run stores: the caller's, with the schema's defaults where it has nothing. */
+  /** The input that the run stores: the caller's, with the schema's defaults where it has nothing. */
   readonly input: Json;
   readonly misfits: readonly InputMisfit[];
 }
 
 /**
- * Checks what the caller gave, as it was given, then adds the defaults: one does not stand in for what `required` asks
- * for. The result is checked again, since a default may not fit its own schema.
+ * Checks the caller's input as given, then adds the defaults: a default does not satisfy `required`. The result is
+ * checked again, since a default may not fit its own schema.
  */
 export function takeInput(schema: JsonObject | undefined, given: Json): TakenInput {
   const misfits = checkInput(schema, given);
@@ -48,9 +48,9 @@ export function takeInput(schema: JsonObject | undefined, given: Json): TakenInp
 }
 
 /**
- * `default` of `properties`, in objects inside objects too; an object that is missing is only made by its own default.
- * Items of lists are left as they are, so the result is never longer than the input and the schema together. A schema
- * behind `$ref`, `anyOf` and the like adds nothing.
+ * `default` of `properties`, also in nested objects; a missing object is created only by its own default. Items of
+ * lists stay as they are, so the result is never longer than the input and the schema together. A schema behind `$ref`,
+ * `anyOf` and the like adds nothing.
  */
 function withDefaults(schema: Json | undefined, given: Json): Json {
   if (!isMap(schema) || !isMap(given) || !isMap(schema.properties)) return given;
@@ -61,7 +61,7 @@ function withDefaults(schema: Json | undefined, given: Json): Json {
     const after = withDefaults(property, before);
     if (after !== before || !Object.hasOwn(given, key)) added.push([key, after]);
   }
-  // No assignment: `__proto__` is a key like any other.
+  // Not assigned: `__proto__` is a key like any other.
   return added.length === 0 ? given : Object.fromEntries([...Object.entries(given), ...added]);
 }
 
@@ -71,7 +71,7 @@ const defaultOf = (property: Json): Json | undefined =>
 const isMap = (value: Json | undefined): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Why the schema cannot be compiled, such as a `$ref` into nothing; null when it can. */
+/** Why the schema cannot be compiled, such as a `$ref` to nothing; null when it can. */
 export function schemaFault(schema: JsonObject): string | null {
   try {
     compileSchema(schema, true);
@@ -81,7 +81,7 @@ export function schemaFault(schema: JsonObject): string | null {
   }
 }
 
-/** A JSON Pointer as a path a reader knows: an index only where the input has a list. */
+/** A JSON Pointer as a readable path: an index only where the input has a list. */
 function inputPath(pointer: string, input: Json): string {
   const path: PropertyKey[] = ['input'];
   let at: Json | undefined = input;

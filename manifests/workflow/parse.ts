@@ -28,7 +28,7 @@ export function parseWorkflowManifest(text: string): Parsed<WorkflowManifest> {
   return { ok: false, problems: read.problems.map(({ rule: _, ...problem }) => problem) };
 }
 
-/** The same, with the rule of each problem and the way from a path to its line. */
+/** The same, with the rule of each problem and the map from a path to its line. */
 export function readWorkflow(text: string): ReadWorkflow {
   const parsed = parseYaml(text);
   if (!parsed.ok) return { ok: false, problems: ruled('invalid_yaml', parsed.problems) };
@@ -48,7 +48,7 @@ export function readWorkflow(text: string): ReadWorkflow {
 const ruled = (rule: ProblemRule, problems: readonly Problem[]): RuledProblem[] =>
   problems.map((problem) => ({ ...problem, rule }));
 
-/** A name that must be declared elsewhere in the same document, and is not. */
+/** A name that is not declared in the document. */
 interface UnknownName {
   readonly rule: 'unknown_state' | 'unknown_volume';
   readonly path: readonly PropertyKey[];
@@ -58,8 +58,8 @@ interface UnknownName {
 type Fields = Readonly<Record<string, Json>>;
 
 /**
- * Rules between parts of a document (W1): `initial_state` and every `target` are keys of `states`; a container's
- * volume is one of the workflow. Reads the document as written, so it finds them beside any other problem.
+ * Rules over several parts of a document (W1): `initial_state` and every `target` are keys of `states`; a container's
+ * volume is one of the workflow. Reads the document as written, so it finds these beside any other problem.
  */
 function unknownNames(document: Json): UnknownName[] {
   const spec = fieldsOf(fieldsOf(document).spec ?? null);

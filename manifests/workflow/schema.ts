@@ -14,7 +14,7 @@ const sizeLimitMb = z.number().int().min(1).max(67_108_864);
 const Workspace = z
   .strictObject({
     storage_class: z.enum(['ephemeral', 'persistent']).default('ephemeral'),
-    /** From the start of the workflow. */
+    /** Time to live, from the start of the workflow. */
     ttl_hours: ttlHours.optional(),
     /** MiB. */
     size_limit_mb: sizeLimitMb.optional(),
@@ -27,7 +27,7 @@ const SharedVolume = z
     storage_class: z.enum(['ephemeral', 'persistent']),
     ttl_hours: ttlHours.optional(),
     size_limit_mb: sizeLimitMb.optional(),
-    /** Of a volume made before; persistent only. */
+    /** Id of an existing volume; persistent only. */
     volume_id: z.uuid('expected the UUID of a volume').optional(),
   })
   .superRefine((volume, context) => {
@@ -40,7 +40,7 @@ const SharedVolume = z
     only('volume_id', 'persistent');
   }, besideProblems);
 
-/** Of an unknown class nothing is said: it is a problem of its own. */
+/** An unknown class is a problem of its own. */
 const isOther = (storageClass: string, wanted: 'ephemeral' | 'persistent'): boolean =>
   storageClass === (wanted === 'ephemeral' ? 'persistent' : 'ephemeral');
 
@@ -52,13 +52,13 @@ function refuseTtl(
     context.addIssue({ code: 'custom', path: ['ttl_hours'], message: 'only for storage_class ephemeral' });
 }
 
-/** `spec.storage` (W4). Without a workspace of its own every execution has an ephemeral one (W5). */
+/** `spec.storage` (W4). Without a workspace here every execution has an ephemeral one (W5). */
 const WorkflowStorage = z.strictObject({
   workspace: Workspace.optional(),
   shared_volumes: z.array(SharedVolume).max(50).superRefine(refuseRepeatedNames, besideProblems).default([]),
 });
 
-/** More would make a state of the actor that no store likes. */
+/** More would make the actor's state too large for stores. */
 const MAX_STATES = 1_000;
 
 const Metadata = z.strictObject({
@@ -89,9 +89,9 @@ const Spec = z.strictObject({
 });
 
 /**
- * Workflow manifest v1.0 to v1.2 (W1). The input side is the YAML document; the output side has every default
- * filled in, durations as `…_ms` and sizes as `…_bytes`. Unknown keys are errors. What one part says of another (a
- * target that is no state) is checked in `cross-references.ts`: `parseWorkflowManifest` does both.
+ * Workflow manifest v1.0 to v1.2 (W1). The input side is the YAML document; the output side has every default filled
+ * in, durations as `…_ms` and sizes as `…_bytes`. Unknown keys are errors. `parseWorkflowManifest` also checks
+ * references between parts (a target that is not a state).
  */
 export const WorkflowManifestSchema = z.strictObject({
   apiVersion: z.literal(API_VERSION),

@@ -35,19 +35,19 @@ const Resources = z
     timeout_ms: timeout,
   }));
 
-/** What ContainerRun and a step of ParallelContainerRun have in common (W12). */
+/** The common part of ContainerRun and a step of ParallelContainerRun (W12). */
 const containerFields = {
   image: z.string().min(1).max(1_024),
   image_pull_policy: z.enum(['Always', 'IfNotPresent', 'Never']).default('IfNotPresent'),
   /** Each element templated. */
   command: z.array(template).min(1).max(256),
-  /** Elements joined by spaces and given to `sh -c`. */
+  /** Elements joined by spaces and run by `sh -c`. */
   shell: z.boolean().default(false),
   env: templatedMap,
   workdir: template.default('/workspace'),
   volumes: z.array(VolumeMount).max(50).default([]),
   resources: Resources.prefault({}),
-  /** Path in the secret store; the container never sees it. */
+  /** Path in the secret store; not visible to the container. */
   registry_credentials: z.string().min(1).max(500).optional(),
 };
 
@@ -57,7 +57,7 @@ export type ContainerStep = z.output<typeof ContainerStep>;
 
 const Retry = z
   .strictObject({
-    /** Total, the first one included. */
+    /** Attempts in total, including the first. */
     max_attempts: z.number().int().min(1).max(100).default(1),
     backoff: duration({ minMs: 0, maxMs: 24 * HOUR_MS, text: 'at most 24h' }).prefault('0s'),
   })
@@ -75,7 +75,7 @@ const AgentMount = z.strictObject({
 
 const transitions = z.array(Transition).max(100);
 
-/** A field of every state, read for Agent states only; elsewhere it is legal and does nothing. */
+/** A field of every state, used in Agent states only; elsewhere it is legal and does nothing. */
 const agentMounts = z.array(AgentMount).max(50);
 
 const timed = { timeout: timeout.prefault('300s'), transitions };
@@ -100,7 +100,7 @@ const SystemStep = z.strictObject({
 
 const HumanStep = z.strictObject({
   kind: z.literal('Human'),
-  /** Absent: waits without end. */
+  /** Absent: it waits without limit. */
   timeout: timeout.optional(),
   transitions,
   volumes: agentMounts.optional(),

@@ -26,7 +26,7 @@ export type ConditionName = (typeof CONDITIONS)[number];
 
 export type ConditionParameter = 'threshold' | 'agreement' | 'value' | 'expression' | 'min' | 'max';
 
-/** What a condition cannot be evaluated without. `consensus` takes the state's threshold when it has none of its own. */
+/** Required parameters of a condition. `consensus` uses the state's threshold when it has none. */
 const NEEDS: ReadonlyMap<string, readonly ConditionParameter[]> = new Map([
   ['exit_code', ['value']],
   ['score_above', ['threshold']],
@@ -37,7 +37,7 @@ const NEEDS: ReadonlyMap<string, readonly ConditionParameter[]> = new Map([
   ['custom', ['expression']],
 ]);
 
-/** What a condition reads; other parameters are legal and do nothing. */
+/** Parameters that a condition reads; others are legal and do nothing. */
 export const READS: ReadonlyMap<string, readonly ConditionParameter[]> = new Map([
   ...NEEDS,
   ['consensus', ['threshold', 'agreement']],
@@ -53,7 +53,7 @@ export const Transition = z
     threshold: fraction.optional(),
     /** Least consensus confidence. */
     agreement: fraction.optional(),
-    /** A number is what an unquoted exit code is in YAML. */
+    /** A number, since an unquoted exit code is one in YAML. */
     value: scalarText(4_096).optional(),
     expression: template.optional(),
     min: z.number().optional(),
@@ -76,7 +76,7 @@ const PanelAgent = z.strictObject({
   input: template.optional(),
   weight: z.number().min(0).max(1_000_000).default(1),
   timeout_seconds: z.number().int().min(1).max(86_400).default(60),
-  /** Accepted and not used: a judge's end is a message, nothing polls. */
+  /** Accepted and not used: a judge's end is a message, so there is no polling. */
   poll_interval_ms: z.number().int().min(1).max(3_600_000).default(500),
 });
 
@@ -99,7 +99,7 @@ const ConfidenceWeighting = z
     };
   });
 
-/** Without the dust of binary fractions: 1 - 0.7 is 0.3. */
+/** Without the noise of binary fractions: 1 - 0.7 is 0.3. */
 const rounded = (value: number): number => Math.round(value * 1e12) / 1e12;
 
 /** `consensus` of a ParallelAgents state (W10). */
@@ -112,7 +112,7 @@ const Consensus = z
     n: z.number().int().min(1).max(100).optional(),
     min_judges_required: z.number().int().min(1).max(100).default(1),
     confidence_weighting: ConfidenceWeighting.prefault({}),
-    /** Ours: conclude as soon as no missing judge can change the outcome. */
+    /** Extension: conclude as soon as no missing judge can change the outcome. */
     early_stop: z.boolean().default(false),
   })
   .superRefine(({ strategy, n, agreement, min_agreement_confidence: least }, context) => {

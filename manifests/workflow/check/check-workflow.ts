@@ -39,12 +39,12 @@ import { unknownTemplateKey } from './unknown-template-key.ts';
 
 export type { Known } from './flow.ts';
 
-/** Each rule stops here, so that a hostile document cannot make a large answer. */
+/** Limit of findings per rule, so that a hostile document cannot produce a large answer. */
 const MAX_FINDINGS_PER_RULE = 50;
 
 /**
- * What is questionable in a manifest that the schema accepts: warnings in the order of their lines. `locate` finds the
- * line of a path in the YAML. Time is near to linear in the size of the manifest; never throws.
+ * Warnings about a manifest that the schema accepts, in the order of their lines. `locate` finds the line of a path in
+ * the YAML. Time is nearly linear in the size of the manifest; never throws.
  */
 export function checkWorkflow(manifest: WorkflowManifest, locate: YamlText['locate'], known: Known = {}): Finding[] {
   const subject = subjectOf(manifest, known);
@@ -60,7 +60,7 @@ export function checkWorkflow(manifest: WorkflowManifest, locate: YamlText['loca
   return findings.sort((a, b) => a.line - b.line || a.column - b.column);
 }
 
-/** Everything the checker looks for in a manifest that the schema accepts. */
+/** All rules of the checker. */
 export const RULES: readonly Rule[] = [
   unreachableState,
   noTerminalState,

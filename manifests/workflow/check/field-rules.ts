@@ -38,13 +38,13 @@ function idleFields(state: StateSpec): { readonly field: string; readonly messag
     found.push({ field: 'result_key', message: 'fire_and_forget has no result to store' });
   const command = builtInCommand(state);
   if (state.kind === 'System' && command !== null && command !== 'finalize' && Object.keys(state.env).length === 0)
-    found.push({ field: 'command', message: `${command} merges the env map, and there is none` });
+    found.push({ field: 'command', message: `${command} merges the env map, which is empty` });
   return found;
 }
 
 export const inputInShellCommand: Rule = {
   id: 'input_in_shell_command',
-  cure: 'Pass it by `env` and write "$NAME" in the command: the shell then reads it as one word, never as code.',
+  cure: 'Pass it in `env` and write "$NAME" in the command: the shell then reads it as one argument, never as code.',
   *check(subject) {
     for (const { path, use, references } of subject.texts) {
       if (use !== 'shell') continue;
@@ -58,7 +58,7 @@ export const inputInShellCommand: Rule = {
   },
 };
 
-/** Written by callers, people or models rather than by the author of the workflow. */
+/** Text that callers, people or models write, not the author of the workflow. */
 function isForeign([root = '', key = '']: readonly string[], { flow }: Subject): boolean {
   if (root === 'input' || root === 'intent' || root === 'human') return true;
   if (root === 'state') return key === 'feedback';

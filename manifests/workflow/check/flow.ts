@@ -2,21 +2,21 @@ import type { StateSpec, WorkflowManifest } from '../schema.ts';
 import type { Transition } from '../transition.ts';
 import { endsExecution, type ReadText, readTexts } from './texts.ts';
 
-/** It matches whatever the state gave. */
+/** It matches every outcome of the state. */
 export const isUnconditional = ({ condition, expression }: Transition): boolean =>
   condition === 'always' || (condition === 'custom' && expression?.trim() === 'true');
 
-/** Those that are ever evaluated: up to the first unconditional one. */
+/** Transitions that may be evaluated: up to the first unconditional one. */
 function liveTransitions({ transitions }: StateSpec): readonly Transition[] {
   const last = transitions.findIndex(isUnconditional);
   return last === -1 ? transitions : transitions.slice(0, last + 1);
 }
 
-/** States as a graph: an edge for each transition that may ever be taken. */
+/** States as a graph, with an edge for each transition that may be taken. */
 interface Flow {
   /** In the order of the document. */
   readonly states: ReadonlyMap<string, StateSpec>;
-  /** From the initial state. */
+  /** States that can be reached from the initial state. */
   readonly reachable: ReadonlySet<string>;
   /** States from which some state that ends the execution can be reached. */
   readonly ending: ReadonlySet<string>;
@@ -62,17 +62,17 @@ export function flowOf({ spec }: WorkflowManifest): Flow {
   };
 }
 
-/** Everything that can be reached, the starts included. */
+/** Everything that can be reached, including the starts. */
 function spread(starts: readonly string[], next: (state: string) => readonly string[]): ReadonlySet<string> {
   const seen = new Set(starts);
-  // A set is walked in order of insertion, what is added on the way included.
+  // Iterating over a set also visits what is added on the way.
   for (const state of seen) for (const target of next(state)) seen.add(target);
   return seen;
 }
 
 /**
- * Strongly connected components (Tarjan, without recursion): time linear in nodes and edges. A component comes after
- * those it leads to.
+ * Strongly connected components (Tarjan, without recursion), in linear time. A component comes after those that it
+ * leads to.
  */
 export function componentsOf(
   nodes: Iterable<string>,
@@ -123,15 +123,15 @@ function take(stack: string[], first: string, open: Set<string>): string[] {
   return component;
 }
 
-/** What is deployed, as far as the caller can see it. An absent lookup: nothing is said about it. */
+/** Deployed agents and workflows that the caller can see. Without a look-up the rules that need it find nothing. */
 export interface Known {
   /** Whether an agent of this name or UUID is deployed. */
   readonly agents?: (nameOrId: string) => boolean;
-  /** The manifest of the workflow of this name or UUID that would run. */
+  /** The manifest that would run under this name or UUID. */
   readonly workflows?: (nameOrId: string) => WorkflowManifest | undefined;
 }
 
-/** What every rule looks at: the manifest, its graph and its templates, each worked out once. */
+/** Input of every rule: the manifest, its graph and its templates, each computed once. */
 export interface Subject {
   readonly manifest: WorkflowManifest;
   readonly flow: Flow;

@@ -8,19 +8,19 @@ export const approvalWithoutTimeout: Rule = {
   *check({ flow }) {
     for (const [name, state] of flow.states)
       if (state.kind === 'Human' && state.timeout_ms === null)
-        yield { path: statePath(name), message: `state ${quoted(name)} waits for an answer without end` };
+        yield { path: statePath(name), message: `state ${quoted(name)} waits for an answer without a time-out` };
   },
 };
 
-/** Defaults of the format (W10, W12): an author who keeps one has chosen nothing. */
+/** Defaults of the format (W10, W12): an author who has a default has chosen nothing, so it is no finding. */
 const CONTAINER_DEFAULT_MS = 300_000;
 
 const JUDGE_DEFAULT_SECONDS = 60;
 
-/** Nothing runs longer, whatever is written: actors/workflow/steps/container.ts and system.ts. */
+/** Limit of every command and container: actors/workflow/steps/container.ts and system.ts. */
 const LONGEST_MS = 24 * 3_600_000;
 
-const LONGEST = { cure: 'Write 24h at most.' };
+const LONGEST = { cure: 'Write at most 24h.' };
 
 export const timeoutCutShort: Rule = {
   id: 'timeout_cut_short',
@@ -47,9 +47,13 @@ export const timeoutCutShort: Rule = {
 };
 
 function* beyondTheLongest(name: string, state: StateSpec): Iterable<Hit> {
-  const ofContainer = { message: 'a container is ended after 24h', ...LONGEST };
+  const ofContainer = { message: 'a container is ended after 24h, whatever its timeout', ...LONGEST };
   if (state.kind === 'System' && builtInCommand(state) === null && (state.timeout_ms ?? 0) > LONGEST_MS)
-    yield { path: statePath(name, 'timeout'), message: 'a command is ended after 24h', ...LONGEST };
+    yield {
+      path: statePath(name, 'timeout'),
+      message: 'a command is ended after 24h, whatever its timeout',
+      ...LONGEST,
+    };
   if (state.kind === 'ContainerRun' && state.resources.timeout_ms > LONGEST_MS)
     yield { path: statePath(name, 'resources', 'timeout'), ...ofContainer };
   if (state.kind === 'ParallelContainerRun')
@@ -100,7 +104,7 @@ export const tooFewJudges: Rule = {
       if (state.agents.every(({ weight }) => weight === 0))
         yield {
           path: statePath(name, 'agents'),
-          message: 'every judge has weight 0, so no score comes out',
+          message: 'every judge has weight 0, so there is no score',
           cure: 'Give at least one judge a weight greater than 0.',
         };
     }

@@ -6,12 +6,12 @@ import { quoted, type Rule, statePath } from './rule.ts';
 import { RESERVED } from './scope-shape.ts';
 import { builtInCommand } from './texts.ts';
 
-/** Words that stand where a workflow's name stands in paths of the REST API; a test compares them with its description. */
+/** Path segments of the REST API in the place of a workflow's name; a test compares them with its description. */
 export const PATH_WORDS: ReadonlySet<string> = new Set(['executions', 'generate', 'search', 'validate']);
 
 export const reservedWorkflowName: Rule = {
   id: 'reserved_workflow_name',
-  cure: 'Take another name for the workflow, or name it by its UUID over REST.',
+  cure: 'Choose another name for the workflow, or use its UUID over REST.',
   *check({ manifest: { metadata } }) {
     if (PATH_WORDS.has(metadata.name))
       yield {
@@ -25,7 +25,7 @@ const BLOCKS = new Set(['if', 'unless', 'each', 'with', 'else', 'this', 'true', 
 
 export const reservedStateName: Rule = {
   id: 'reserved_state_name',
-  cure: 'Take another name for the state.',
+  cure: 'Choose another name for the state.',
   *check({ flow }) {
     for (const name of flow.states.keys()) {
       const what = RESERVED.has(name)
@@ -43,7 +43,7 @@ export const reservedStateName: Rule = {
 
 export const blackboardKeyClash: Rule = {
   id: 'blackboard_key_clash',
-  cure: 'Take another name: the output of a state is written under its name, over what is there.',
+  cure: 'Choose another name: the output of a state is stored under its name and replaces what is there.',
   *check({ manifest, flow }) {
     for (const key of Object.keys(manifest.spec.context))
       if (flow.states.has(key))
@@ -76,7 +76,7 @@ export const unknownAgent: Rule = {
   },
 };
 
-/** Children below children (W14). */
+/** Depth of children (W14). */
 const MAX_CHILD_DEPTH = 10;
 
 export const unknownChildWorkflow: Rule = {
@@ -115,12 +115,12 @@ export const childDepth: Rule = {
   },
 };
 
-/** The manifest that is checked stands for its name, whatever is deployed under it. */
+/** The checked manifest counts under its name, whatever is deployed. */
 function find(name: string, manifest: WorkflowManifest, known: Known): WorkflowManifest | undefined {
   return name === manifest.metadata.name ? manifest : known.workflows?.(name);
 }
 
-/** The names from the manifest over this child back to the manifest; null when there is no such way. */
+/** The names on the way from the manifest over this child back to the manifest; null when there is none. */
 function wayBack(first: string, manifest: WorkflowManifest, known: Known): readonly string[] | null {
   const own = manifest.metadata.name;
   const seen = new Set<string>();
@@ -137,7 +137,7 @@ function wayBack(first: string, manifest: WorkflowManifest, known: Known): reado
   return null;
 }
 
-/** Levels of workflows from this child down, itself counted; a cycle counts as none more. */
+/** Levels of workflows below and including this child; a cycle adds none. */
 function depthOf(
   child: WorkflowManifest,
   manifest: WorkflowManifest,

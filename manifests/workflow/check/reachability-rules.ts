@@ -7,13 +7,13 @@ import { builtInCommand, endsExecution, type ReadText } from './texts.ts';
 
 export const unreachableState: Rule = {
   id: 'unreachable_state',
-  cure: 'Let a transition lead to it, or delete it.',
+  cure: 'Add a transition to it, or delete it.',
   *check({ flow, manifest }) {
     for (const name of flow.states.keys()) {
       if (!flow.reachable.has(name))
         yield {
           path: statePath(name),
-          message: `no way leads from ${quoted(manifest.spec.initial_state)} to state ${quoted(name)}`,
+          message: `state ${quoted(name)} cannot be reached from ${quoted(manifest.spec.initial_state)}`,
         };
     }
   },
@@ -28,10 +28,10 @@ export const noTerminalState: Rule = {
   },
 };
 
-/** Beside `loop_without_exit`, which names the loop itself: states outside it that can only lead into it. */
+/** Beside `loop_without_exit`, which names the loop itself: states that can only lead into such a loop. */
 export const noWayToEnd: Rule = {
   id: 'no_way_to_end',
-  cure: 'Add a transition on some way from here to a state with `transitions: []`.',
+  cure: 'Add a transition that leads, directly or over other states, to a state with `transitions: []`.',
   *check({ flow }) {
     if (flow.ending.size === 0) return;
     for (const loop of flow.loops) {
@@ -42,13 +42,13 @@ export const noWayToEnd: Rule = {
         if (!flow.ending.has(name))
           yield {
             path: statePath(name),
-            message: `no way leads from state ${quoted(name)} to the end of the execution`,
+            message: `the end of the execution cannot be reached from state ${quoted(name)}`,
           };
     }
   },
 };
 
-/** As the effects refuse it when the state is entered: effects/containers/input.ts and effects/programs/input.ts. */
+/** The same rule as of the effects: effects/containers/input.ts and effects/programs/input.ts. */
 const ENGINE_PATH = /^\/+(?:(?:proc|sys|dev)(?:\/.*)?)?$/;
 
 const CONTAINER_VARIABLE = /^[^=\0\s]{1,256}$/;
@@ -60,10 +60,10 @@ const LOADER_VARIABLE = /^(LD_|DYLD_|BASH_ENV$|ENV$)/;
 const IMAGE =
   /^(?:[A-Za-z0-9][A-Za-z0-9.-]*(?::\d{1,5})?\/)?[a-z0-9][a-z0-9._/-]*(?::\w[\w.-]{0,127})?(?:@sha256:[a-f0-9]{64})?$/;
 
-/** Legal in a manifest (W20), and refused whenever it is run. */
+/** Legal in a manifest (W20), but refused whenever it is run. */
 export const neverStarts: Rule = {
   id: 'never_starts',
-  cure: 'Write what can be started; as it is, the state fails each time it is entered.',
+  cure: 'Correct it: as it is, the state fails each time it is entered.',
   *check({ flow }) {
     for (const [name, state] of flow.states) {
       if (state.kind === 'System') yield* commandHits(name, state);
@@ -75,21 +75,21 @@ export const neverStarts: Rule = {
 };
 
 function* commandHits(name: string, state: Extract<StateSpec, { kind: 'System' }>): Iterable<Hit> {
-  // A built-in writes its env as keys, which may be anything.
+  // A built-in's env are keys, which may be any text.
   if (builtInCommand(state) !== null) return;
   for (const variable of Object.keys(state.env)) {
     const path = statePath(name, 'env', variable);
     if (!COMMAND_VARIABLE.test(variable))
       yield {
         path,
-        message: `no command takes a variable named ${quoted(variable)}`,
-        cure: 'Name it with letters, digits and underscores, no digit first.',
+        message: `${quoted(variable)} is not a valid name of an environment variable`,
+        cure: 'Use letters, digits and underscores, not beginning with a digit.',
       };
     else if (LOADER_VARIABLE.test(variable))
       yield {
         path,
-        message: `the variable ${quoted(variable)} is refused, since it would change what starts the command`,
-        cure: 'Set it inside the command, or name it otherwise.',
+        message: `the variable ${quoted(variable)} is refused, since it would change how the command is started`,
+        cure: 'Set it inside the command, or use another name.',
       };
   }
 }
@@ -100,22 +100,22 @@ function* containerHits({ image, env, volumes }: Container, at: readonly Propert
   if (!image.includes('{{') && !IMAGE.test(image.trim()))
     yield {
       path: [...at, 'image'],
-      message: `${quoted(image)} is no reference of an image`,
-      cure: 'Write one such as alpine:3.20 or registry.example/team/app@sha256:….',
+      message: `${quoted(image)} is not a reference of an image`,
+      cure: 'Write a reference such as alpine:3.20 or registry.example/team/app@sha256:….',
     };
   for (const variable of Object.keys(env))
     if (!CONTAINER_VARIABLE.test(variable))
       yield {
         path: [...at, 'env', variable],
-        message: `no container takes a variable named ${quoted(variable)}`,
-        cure: 'Name it without "=" and blanks.',
+        message: `${quoted(variable)} is not a valid name of a container's variable`,
+        cure: 'Use a name without "=" and white space.',
       };
   for (const [index, { mount_path: mountPath }] of volumes.entries())
     if (ENGINE_PATH.test(mountPath))
       yield {
         path: [...at, 'volumes', index, 'mount_path'],
-        message: `no container starts with a volume at ${quoted(mountPath)}`,
-        cure: 'Mount it elsewhere than at /, or at or below /proc, /sys and /dev.',
+        message: `a volume cannot be mounted at ${quoted(mountPath)}: the container would not start`,
+        cure: 'Choose a path that is not / and not at or below /proc, /sys or /dev.',
       };
 }
 
@@ -147,7 +147,7 @@ export const loopWithoutExit: Rule = {
 
 export const stateNeverPrecedes: Rule = {
   id: 'state_never_precedes',
-  cure: 'Name a state that runs before this one on some way, or change the transitions.',
+  cure: 'Name a state that can run before this one, or change the transitions.',
   *check(subject) {
     const { flow, texts } = subject;
     const sources = {
@@ -157,7 +157,7 @@ export const stateNeverPrecedes: Rule = {
     for (const text of texts) {
       if (!flow.reachable.has(text.state)) continue;
       for (const { path, conditional } of text.references) {
-        // Who tests for it, or has a default, knows that it may be missing.
+        // A test or a default shows that the author expects it to be missing.
         if (conditional) continue;
         const hit = early(path, text, subject, sources);
         if (hit !== null) yield hit;
@@ -167,7 +167,7 @@ export const stateNeverPrecedes: Rule = {
 };
 
 interface Sources {
-  /** States into which some transition carries feedback. */
+  /** States that a transition with feedback leads to. */
   readonly hears: ReadonlySet<string>;
   readonly humans: readonly string[];
 }
@@ -184,13 +184,13 @@ function early(
   if (root === 'state' && key === 'feedback' && !hears.has(state))
     return {
       path,
-      message: `no transition to state ${quoted(state)} carries feedback`,
+      message: `no transition to state ${quoted(state)} has feedback`,
       cure: 'Add `feedback` to the transition that leads here.',
     };
   if (root === 'human' && !humans.some(ran))
-    return { path, message: `no Human state can have run before state ${quoted(state)}` };
+    return { path, message: `no Human state can run before state ${quoted(state)}` };
   if (RESERVED.has(root) || !flow.states.has(root) || ran(root)) return null;
-  return { path, message: `state ${quoted(root)} can never have run before state ${quoted(state)}` };
+  return { path, message: `state ${quoted(root)} can never run before state ${quoted(state)}` };
 }
 
 /** Targets of a transition that has feedback. */

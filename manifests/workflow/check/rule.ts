@@ -1,15 +1,15 @@
 import type { Subject } from './flow.ts';
 
-/** One place where a rule is broken. */
+/** One violation of a rule. */
 export interface Hit {
-  /** In the document as written. */
+  /** Path in the document as written. */
   readonly path: readonly PropertyKey[];
   readonly message: string;
-  /** Better than the rule's own, when more is known here. */
+  /** A more precise cure than the rule's own. */
   readonly cure?: string;
 }
 
-/** One thing the checker looks for. All are warnings: the schema refuses what the format forbids (W20). */
+/** A rule of the checker. All are warnings: the schema refuses what the format forbids (W20). */
 export interface Rule {
   readonly id: string;
   readonly cure: string;
@@ -23,5 +23,5 @@ export const statePath = (state: string, ...rest: readonly PropertyKey[]): reado
   ...rest,
 ];
 
-/** A name as it may stand in a message: quoted and short. */
+/** A name in a message: quoted and shortened. */
 export const quoted = (name: string): string => JSON.stringify(name.slice(0, 60));

@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '../../json-schema/fit.ts';
 import type { StateOf, StateSpec, WorkflowManifest } from '../schema.ts';
 import { builtInCommand } from './texts.ts';
 
-/** First parts of template variables that are not names of states (W17). */
+/** First segments of template variables that are not names of states (W17). */
 export const RESERVED: ReadonlySet<string> = new Set([
   'intent',
   'input',
@@ -13,7 +13,7 @@ export const RESERVED: ReadonlySet<string> = new Set([
   'execution',
 ]);
 
-/** What templates of this workflow can see. The blackboard is open: a caller may pass more. */
+/** The variables of this workflow's templates. The blackboard is open: a caller may pass more. */
 export function scopeShape(manifest: WorkflowManifest): Shape {
   const { metadata, spec } = manifest;
   const fields = new Map<string, Shape>();
@@ -43,7 +43,7 @@ const storageShape = ({ spec }: WorkflowManifest): Shape =>
     shared_volumes: map(Object.fromEntries(spec.storage.shared_volumes.map(({ name }) => [name, ANY]))),
   });
 
-/** Keys of the blackboard that something in the manifest writes, with what the engine itself puts there. */
+/** Blackboard keys that the manifest or the engine writes. */
 export function blackboardKeys({ spec }: WorkflowManifest): ReadonlySet<string> {
   const results = Object.values(spec.states).flatMap((state) =>
     state.kind === 'Subworkflow' && state.result_key !== undefined ? [state.result_key] : [],
@@ -66,10 +66,10 @@ function writtenBy(
   );
 }
 
-/** What is known of the value at some place: enough to say that a path leads to nothing. */
+/** The known shape of a value: enough to say that a path does not exist. */
 export type Shape =
   | { readonly is: 'any' }
-  /** Text, number or truth value: nothing inside. */
+  /** Text, number or boolean: it has no members. */
   | { readonly is: 'plain' }
   | { readonly is: 'map'; readonly fields: ReadonlyMap<string, Shape> }
   | { readonly is: 'list'; readonly item: Shape; readonly length?: number };
@@ -89,13 +89,13 @@ const list = (item: Shape, length?: number): Shape => ({
   ...(length === undefined ? {} : { length }),
 });
 
-/** Where a path leaves what is known: how many of its parts exist, and what the next could have been. */
+/** Where a path leaves the known shape: how many of its segments exist, and what the next could have been. */
 interface Astray {
   readonly known: number;
   readonly choices: readonly string[];
 }
 
-/** Null when the path may lead somewhere. */
+/** Null when the path may exist. */
 export function astray(shape: Shape, path: readonly string[]): Astray | null {
   let at = shape;
   for (const [index, part] of path.entries()) {
@@ -122,12 +122,12 @@ function shapeOfJson(value: Json): Shape {
   return { is: 'map', fields: new Map(Object.entries(value).map(([key, inner]) => [key, shapeOfJson(inner)])) };
 }
 
-/** Keywords by which a value may have more than `properties` says. */
+/** Keywords that allow more members than `properties` lists. */
 const OPEN = ['$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'if', 'patternProperties', 'dependentSchemas', 'not'];
 
 /**
- * What `metadata.input_schema` declares. Undeclared keys count as unknown, although JSON Schema lets them pass, unless
- * the schema says `additionalProperties` itself or is put together from others.
+ * The shape that `metadata.input_schema` declares. Undeclared keys count as unknown, although JSON Schema allows them,
+ * unless the schema has `additionalProperties` or is composed of others.
  */
 function inputShape(schema: JsonObject | undefined): Shape {
   return schema === undefined ? ANY : shapeOf(schema);
@@ -157,7 +157,7 @@ const PROCESS = map({
   stderr_truncated: PLAIN,
 });
 
-/** What stands under a state's name after it ran (W7–W14). `error` is there when it failed. */
+/** The entry of a state after it ran (W7–W14). `error` is there when it failed. */
 function stateShape(state: StateSpec): Shape {
   const ended = { status: PLAIN, error: ANY };
   switch (state.kind) {

@@ -7,15 +7,15 @@ interface Text {
   readonly state: string;
   readonly path: readonly PropertyKey[];
   readonly text: string;
-  /** Before the state runs, or after it, for its transitions. */
+  /** Whether it is rendered before the state runs, or after it, for its transitions. */
   readonly when: 'before' | 'after';
-  /** `shell`: a shell reads what is rendered. */
+  /** `shell`: a shell runs the rendered text. */
   readonly use: 'text' | 'shell' | 'expression';
 }
 
 export interface ReadText extends Text, Reading {}
 
-/** All templates and expressions of a manifest, read once each. Texts without any are left out. */
+/** All templates and expressions of a manifest, parsed once. Texts without any are skipped. */
 export function readTexts({ spec }: WorkflowManifest): readonly ReadText[] {
   const found: ReadText[] = [];
   for (const [state, step] of Object.entries(spec.states))
@@ -94,7 +94,7 @@ function containerTexts({ image, command, shell, env, workdir }: Container, path
   ];
 }
 
-/** `sh -c SCRIPT`, written out instead of `shell: true`. */
+/** `sh -c SCRIPT`, in place of `shell: true`. */
 function isScript(command: readonly string[], index: number): boolean {
   const [program = ''] = command;
   return /(^|\/)(ba|da|a|z|k)?sh$/.test(program) && /^-[a-z]*c$/.test(command[index - 1] ?? '');
@@ -110,7 +110,7 @@ const part = (
   when: Text['when'] = 'before',
 ): Part[] => (text === undefined ? [] : [{ path, text, use, when }]);
 
-/** What a text refers to, or why it cannot be read. */
+/** The references of a text, or why it cannot be parsed. */
 interface Reading {
   readonly references: readonly Reference[];
   readonly fault: string | null;
@@ -130,7 +130,7 @@ const BUILT_IN = ['update_context', 'update_blackboard', 'finalize'] as const;
 
 type BuiltInCommand = (typeof BUILT_IN)[number];
 
-/** The built-in command of a System state, which runs without a shell (W8); null for all else. */
+/** The built-in command of a System state, which runs without a shell (W8); null for any other state. */
 export function builtInCommand(state: StateSpec): BuiltInCommand | null {
   if (state.kind !== 'System') return null;
   const command = state.command.trim();

@@ -4,7 +4,7 @@ import { isUnconditional } from './flow.ts';
 import { type Rule, statePath } from './rule.ts';
 import { builtInCommand } from './texts.ts';
 
-/** Annotation that names states, with commas between them, whose failure is meant to fail the run with their own error. */
+/** Annotation with a comma-separated list of states whose failure is meant to fail the run with their own error. */
 const MAY_FAIL = 'svc.dev/may-fail';
 
 export const transitionNotGuaranteed: Rule = {
@@ -23,7 +23,10 @@ export const transitionNotGuaranteed: Rule = {
   },
 };
 
-/** Outcomes of a state for which no transition is sure to match, in words that follow "when"; failures are none if it may fail. */
+/**
+ * Outcomes of a state that no transition is sure to match, worded to follow "when"; failures are not listed if the
+ * state may fail.
+ */
 function uncoveredOutcomes(state: StateSpec, { mayFail = false } = {}): string[] {
   const { transitions } = state;
   if (transitions.length === 0 || transitions.some(isUnconditional)) return [];
@@ -56,14 +59,14 @@ function successGap(state: StateSpec, has: Has): string | null {
   }
 }
 
-/** What the approval routes can answer; free texts of the signal route are the author's own affair. */
+/** Answers of the approval routes; free texts of the signal route are not checked. */
 function answerGap(transitions: readonly Transition[], has: Has): string | null {
   if (!has('input_equals_yes') && !hasValue(transitions, 'input_equals', 'approved')) return 'the answer is approved';
   if (!has('input_equals_no') && !hasValue(transitions, 'input_equals', 'rejected')) return 'the answer is rejected';
   return null;
 }
 
-/** `all_approved` wants a verdict of every judge; without one of them neither it nor `any_rejected` matches. */
+/** `all_approved` needs a verdict of every judge; without one neither it nor `any_rejected` matches. */
 function panelGap(state: StateOf<'ParallelAgents'>, has: Has): string | null {
   if (!has('any_rejected')) return has('all_approved') ? 'a judge rejects' : 'the consensus is not reached';
   if (state.transitions.some((one) => agreesWith(state, one))) return null;
@@ -73,7 +76,7 @@ function panelGap(state: StateOf<'ParallelAgents'>, has: Has): string | null {
     : 'a judge gives no verdict and none rejects';
 }
 
-/** When no judge is below the state's threshold, the consensus is at least that. */
+/** When no judge is below the state's threshold, the consensus is at least the threshold. */
 const agreesWith = ({ consensus }: StateOf<'ParallelAgents'>, transition: Transition): boolean =>
   transition.condition === 'consensus' &&
   (transition.threshold ?? 0) <= consensus.threshold &&
@@ -110,7 +113,7 @@ interface Interval {
   readonly withTo: boolean;
 }
 
-/** The first score from 0 to 1 that no condition matches, in words; null when all are matched. */
+/** The first score from 0 to 1 that no condition matches, worded; null when all are matched. */
 function unmatchedScore(transitions: readonly Transition[]): string | null {
   const intervals = transitions
     .map(intervalOf)
@@ -198,7 +201,9 @@ function reasonOf(transition: Transition): string | null {
 
 const SUCCEEDING = ['Agent', 'System', 'ContainerRun', 'ParallelContainerRun', 'Subworkflow'] as const;
 
-/** Kinds that a condition is for (W15); what is not here applies to every kind, `on_failure` included (W19). */
+/**
+ * Kinds that a condition applies to (W15); one that is not listed applies to every kind, as `on_failure` does (W19).
+ */
 const APPLIES_TO: ReadonlyMap<ConditionName, readonly StateKind[]> = new Map<ConditionName, readonly StateKind[]>([
   ['on_success', SUCCEEDING],
   ['exit_code_zero', ['System', 'ContainerRun']],
@@ -216,7 +221,7 @@ const APPLIES_TO: ReadonlyMap<ConditionName, readonly StateKind[]> = new Map<Con
   ['input_equals_no', ['Human']],
 ]);
 
-/** What says the same for each kind. */
+/** The equivalent for each kind. */
 const INSTEAD: Readonly<Record<StateKind, string>> = {
   Agent: 'on_success, on_failure, score_above, score_below, score_between, confidence_above',
   System: 'on_success, on_failure, exit_code_zero, exit_code_non_zero, exit_code',
@@ -229,7 +234,7 @@ const INSTEAD: Readonly<Record<StateKind, string>> = {
 
 export const conditionDoesNotApply: Rule = {
   id: 'condition_does_not_apply',
-  cure: 'Use a condition of that kind.',
+  cure: 'Use a condition for that kind of state.',
   *check({ flow }) {
     for (const [name, state] of flow.states)
       for (const [index, { condition }] of state.transitions.entries()) {

@@ -1,7 +1,7 @@
 import { type Hit, quoted, type Rule } from './rule.ts';
 import { astray, blackboardKeys, type Shape, scopeShape } from './scope-shape.ts';
 
-/** What a caller gives may have more in it than is declared; who tests for it knows that. */
+/** A caller's input may have more keys than are declared; an author who tests for one knows that. */
 const OPEN_ROOTS: ReadonlySet<string> = new Set(['input', 'blackboard']);
 
 export const unknownTemplateKey: Rule = {
@@ -34,7 +34,7 @@ function unknown(path: readonly string[], scope: Shape): Omit<Hit, 'path'> | nul
   };
 }
 
-/** The key that a key of the blackboard may have been meant to be; each is compared with all others once. */
+/** The key that was probably meant; each unknown key is compared with all others once. */
 function slipFinder(keys: ReadonlySet<string>): (key: string) => string | undefined {
   const found = new Map<string, string | undefined>();
   return (key) => {
@@ -44,7 +44,7 @@ function slipFinder(keys: ReadonlySet<string>): (key: string) => string | undefi
   };
 }
 
-/** Callers may put anything on the blackboard, so only what looks like a slip is named. */
+/** Callers may put anything on the blackboard, so only probable typing errors are reported. */
 function mistypedKey(
   [root, key]: readonly string[],
   slip: (key: string) => string | undefined,
@@ -53,7 +53,7 @@ function mistypedKey(
   if (key === undefined || meant === undefined) return null;
   return {
     message: `{{blackboard.${key.slice(0, 60)}}}: nothing in this workflow writes ${quoted(key)}`,
-    cure: `Write blackboard.${meant}, or name what the caller passes more differently from it.`,
+    cure: `Write blackboard.${meant}, or choose a less similar name for what the caller passes.`,
   };
 }
 
@@ -71,7 +71,7 @@ const MAX_LENGTH = 64;
 
 const MAX_CANDIDATES = 1_000;
 
-/** The candidate a typing error away: one letter, or two in names of six letters and more. */
+/** A candidate within a typing error: one letter, or two in names of six letters and more. */
 function nearest(name: string, candidates: Iterable<string>): string | undefined {
   if (name.length < 3 || name.length > MAX_LENGTH) return undefined;
   let best: string | undefined;
