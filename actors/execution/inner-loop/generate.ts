@@ -31,7 +31,7 @@ export function Generate(state: ExecutionState, ask: GenerateMessage, turn: Exec
   turn.reply({ iteration: running.iteration_count });
   if (loop?.request === request) return again(running, loop, turn);
   if (loop !== null && loop.phase !== 'final' && loop.phase !== 'failed') {
-    return turn.refuse('failed_precondition', 'another generate of this iteration is in progress');
+    return turn.refuse('failed_precondition', 'another generate of this iteration is under way');
   }
   const conversation = beginning(running, ask);
   if (Buffer.byteLength(JSON.stringify(conversation)) > LIMITS.modelPromptBytes) {
