@@ -43,3 +43,32 @@ const unit = (origin: string, count: number | bigint): string => {
   if (origin === 'array') return one ? ' entry' : ' entries';
   return '';
 };
+
+/** Adds a problem of the member at `path` of the value that is checked. */
+export function refuse(context: z.RefinementCtx, path: readonly PropertyKey[], message: string): void {
+  context.addIssue({ code: 'custom', path: [...path], message });
+}
+
+/** Refuses an entry whose `field` equals that of an earlier one. `list` names the list in the problem. */
+export const distinct =
+  <Field extends string>(field: Field, list: string) =>
+  (entries: readonly { readonly [Name in Field]: string }[], context: z.RefinementCtx): void => {
+    const first = new Map<string, number>();
+    for (const [index, entry] of entries.entries()) {
+      const earlier = first.get(entry[field]);
+      if (earlier === undefined) first.set(entry[field], index);
+      else refuse(context, [index, field], `already that of ${list}[${earlier}]`);
+    }
+  };
+
+/** Refuses TLS without one of these paths. */
+export const needsPaths =
+  <Field extends string>(...fields: readonly Field[]) =>
+  (
+    tls: { readonly enabled: boolean } & { readonly [Name in Field]?: string | undefined },
+    context: z.RefinementCtx,
+  ) => {
+    for (const field of fields)
+      if (tls.enabled && tls[field] === undefined)
+        refuse(context, [field], 'required when tls is enabled: expected a path');
+  };

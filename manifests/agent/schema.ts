@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { bytes, duration } from '../duration.ts';
+import { refuse } from '../expectation.ts';
 import { jsonSchema } from '../json-schema-check.ts';
 import { API_VERSION, metadataFields } from '../metadata.ts';
 import { parseSyntax } from '../template/tree.ts';
@@ -45,11 +46,7 @@ const AgentExecution = z
   })
   .superRefine((execution, context) => {
     if (execution.max_iterations !== undefined && execution.max_retries !== undefined)
-      context.addIssue({
-        code: 'custom',
-        path: ['max_retries'],
-        message: 'max_retries is the older name of max_iterations: give one of the two',
-      });
+      refuse(context, ['max_retries'], 'max_retries is the older name of max_iterations: give one of the two');
   })
   .transform(({ max_iterations, max_retries, iteration_timeout, ...rest }) => ({
     ...rest,
@@ -77,7 +74,7 @@ const AgentRuntime = z
     temperature: z.number().min(0).max(2).optional(),
   })
   .superRefine((runtime, context) => {
-    const report = (field: string, message: string) => context.addIssue({ code: 'custom', path: [field], message });
+    const report = (field: string, message: string) => refuse(context, [field], message);
     if (runtime.image !== undefined) {
       if (runtime.language !== undefined) report('language', 'image excludes language: keep one of the two');
       if (runtime.version !== undefined) report('version', 'image excludes version: keep one of the two');
@@ -218,7 +215,7 @@ const Volume = z
     source: z.strictObject({ volume_id: z.string().min(1).max(500) }).optional(),
   })
   .superRefine((volume, context) => {
-    const report = (field: string, message: string) => context.addIssue({ code: 'custom', path: [field], message });
+    const report = (field: string, message: string) => refuse(context, [field], message);
     if (volume.storage_class === 'ephemeral' && volume.ttl_hours === undefined)
       report('ttl_hours', 'required for storage_class ephemeral: expected a number of hours');
     if (volume.storage_class === 'persistent' && volume.source === undefined)
@@ -238,18 +235,9 @@ const AgentVolumes = z
   .superRefine((volumes, context) => {
     volumes.forEach((volume, index) => {
       for (const [earlier, other] of volumes.slice(0, index).entries()) {
-        if (other.name === volume.name)
-          context.addIssue({
-            code: 'custom',
-            path: [index, 'name'],
-            message: `already the name of volumes[${earlier}]`,
-          });
+        if (other.name === volume.name) refuse(context, [index, 'name'], `already the name of volumes[${earlier}]`);
         if (overlap(other.mount_path, volume.mount_path))
-          context.addIssue({
-            code: 'custom',
-            path: [index, 'mount_path'],
-            message: `overlaps mount_path ${other.mount_path} of volumes[${earlier}]`,
-          });
+          refuse(context, [index, 'mount_path'], `overlaps mount_path ${other.mount_path} of volumes[${earlier}]`);
       }
     });
   })

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { bytes, duration, millicores } from '../duration.ts';
-import { expectation } from '../expectation.ts';
+import { expectation, refuse } from '../expectation.ts';
 
 const NAME = /^[A-Za-z0-9_*][A-Za-z0-9_.*-]{0,127}$/;
 
@@ -41,11 +41,7 @@ const ToolObject = z
   })
   .superRefine((tool, context) => {
     if (tool.server !== undefined && tool.executor !== undefined)
-      context.addIssue({
-        code: 'custom',
-        path: ['executor'],
-        message: 'server excludes executor: keep one of the two',
-      });
+      refuse(context, ['executor'], 'server excludes executor: keep one of the two');
   })
   .transform((tool, context) => {
     const schema = CONFIGS[tool.executor ?? tool.server ?? ''];
@@ -107,11 +103,7 @@ const Network = z
   .strictObject({ mode: z.enum(['allow', 'deny', 'none']).default('deny'), allowlist: targets, denylist: targets })
   .superRefine((network, context) => {
     if (network.mode === 'none' && network.allowlist.length > 0)
-      context.addIssue({
-        code: 'custom',
-        path: ['allowlist'],
-        message: 'mode none has no network: expected no entries',
-      });
+      refuse(context, ['allowlist'], 'mode none has no network: expected no entries');
   });
 
 const KIB = 1_024;
@@ -138,7 +130,7 @@ export const AgentSecurity = z.strictObject({
     .strictObject({ read: globs, write: globs, read_only: z.boolean().default(false) })
     .superRefine((filesystem, context) => {
       if (filesystem.read_only && filesystem.write.length > 0)
-        context.addIssue({ code: 'custom', path: ['write'], message: 'read_only is true: expected no entries' });
+        refuse(context, ['write'], 'read_only is true: expected no entries');
     })
     .prefault({}),
   resources: Resources.prefault({}),

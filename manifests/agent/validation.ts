@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { refuse } from '../expectation.ts';
 import { jsonSchema } from '../json-schema-check.ts';
 import { pattern } from '../pattern.ts';
 
@@ -28,7 +29,7 @@ const JsonSchema = z
   })
   .superRefine((validator, context) => {
     if ((validator.schema === undefined) === (validator.schema_path === undefined))
-      context.addIssue({ code: 'custom', path: ['schema'], message: 'expected exactly one of schema and schema_path' });
+      refuse(context, ['schema'], 'expected exactly one of schema and schema_path');
   });
 
 /** `target`: stdout, stderr, or the path of a file in the workspace. */
@@ -69,11 +70,11 @@ const MultiJudge = z
   })
   .superRefine((validator, context) => {
     if (validator.min_judges_required > validator.judges.length)
-      context.addIssue({
-        code: 'custom',
-        path: ['min_judges_required'],
-        message: `expected at most ${validator.judges.length}, the number of judges, got ${validator.min_judges_required}`,
-      });
+      refuse(
+        context,
+        ['min_judges_required'],
+        `expected at most ${validator.judges.length}, the number of judges, got ${validator.min_judges_required}`,
+      );
   });
 
 /** List form (W23). */

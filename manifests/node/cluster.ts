@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { needsPaths } from '../expectation.ts';
 import { secretText } from '../secret.ts';
 import { port } from './network.ts';
 
@@ -75,11 +76,7 @@ export const NodeCluster = z.strictObject({
       key_path: path.optional(),
       ca_cert: path.optional(),
     })
-    .superRefine((tls, context) => {
-      for (const field of ['cert_path', 'key_path', 'ca_cert'] as const)
-        if (tls.enabled && tls[field] === undefined)
-          context.addIssue({ code: 'custom', path: [field], message: 'required when tls is enabled: expected a path' });
-    })
+    .superRefine(needsPaths('cert_path', 'key_path', 'ca_cert'))
     .prefault({}),
 });
 

@@ -1,6 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { z } from 'zod';
 import { bytes, millicores } from '../duration.ts';
+import { refuse } from '../expectation.ts';
 import { RuntimeSettings } from '../runtime-table/table.ts';
 import { secretText } from '../secret.ts';
 
@@ -121,7 +122,7 @@ const Search = z
     api_key: secretText.optional(),
   })
   .superRefine(({ provider, endpoint: at, api_key }, check) => {
-    const wrong = (field: string, message: string): void => check.addIssue({ code: 'custom', path: [field], message });
+    const wrong = (field: string, message: string): void => refuse(check, [field], message);
     if (provider === 'searxng' && at === undefined) wrong('endpoint', 'provider searxng needs the endpoint');
     if (provider !== 'searxng' && api_key === undefined) wrong('api_key', `provider ${provider} needs the api_key`);
   });

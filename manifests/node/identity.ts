@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { distinct, refuse } from '../expectation.ts';
 import { secretText } from '../secret.ts';
 
 const claim = z.string().min(1).max(200);
@@ -54,18 +55,11 @@ export const NodeIam = z.strictObject({
       for (const [index, { kind, service_accounts }] of realms.entries()) {
         if (kind === 'system' || service_accounts === undefined) continue;
         const message = `service accounts come from a realm of kind system, not from one of kind ${kind}`;
-        context.addIssue({ code: 'custom', path: [index, 'service_accounts'], message });
-      }
-      for (const field of ['slug', 'issuer_url'] as const) {
-        const first = new Map<string, number>();
-        for (const [index, realm] of realms.entries()) {
-          const earlier = first.get(realm[field]);
-          if (earlier === undefined) first.set(realm[field], index);
-          else
-            context.addIssue({ code: 'custom', path: [index, field], message: `already that of realms[${earlier}]` });
-        }
+        refuse(context, [index, 'service_accounts'], message);
       }
     })
+    .superRefine(distinct('slug', 'realms'))
+    .superRefine(distinct('issuer_url', 'realms'))
     .default([]),
   jwks_cache_ttl_seconds: seconds(1, 86_400).default(300),
   claims: z
@@ -115,11 +109,11 @@ export const NodeSigning = z
       })
       .superRefine((vault, context) => {
         if ((vault.token === undefined) === (vault.approle === undefined))
-          context.addIssue({ code: 'custom', path: ['token'], message: 'expected either token or approle' });
+          refuse(context, ['token'], 'expected either token or approle');
       })
       .optional(),
   })
   .superRefine((signing, context) => {
     if (signing.backend === 'vault' && signing.vault === undefined)
-      context.addIssue({ code: 'custom', path: ['vault'], message: 'required when backend is vault' });
+      refuse(context, ['vault'], 'required when backend is vault');
   });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { refuse } from '../expectation.ts';
 import { secretUrl } from '../secret.ts';
 
 const ms = (min: number, max: number) => z.number().int().min(min).max(max);
@@ -30,11 +31,11 @@ export const NodeKernel = z
   })
   .superRefine((kernel, context) => {
     if (kernel.lease_renew_ms * 2 > kernel.lease_ttl_ms)
-      context.addIssue({
-        code: 'custom',
-        path: ['lease_renew_ms'],
-        message: `expected at most half of lease_ttl_ms (${kernel.lease_ttl_ms}), got ${kernel.lease_renew_ms}`,
-      });
+      refuse(
+        context,
+        ['lease_renew_ms'],
+        `expected at most half of lease_ttl_ms (${kernel.lease_ttl_ms}), got ${kernel.lease_renew_ms}`,
+      );
   });
 
 /** `spec.limits`: load above which new work is refused (usecases/starts/admission.ts). */
@@ -74,7 +75,7 @@ export const NodeStorage = z
   .superRefine((storage, context) => {
     if (storage.default_size_limit_mb <= storage.max_size_limit_mb) return;
     const message = `expected at most max_size_limit_mb, ${storage.max_size_limit_mb}`;
-    context.addIssue({ code: 'custom', path: ['default_size_limit_mb'], message });
+    refuse(context, ['default_size_limit_mb'], message);
   });
 
 export type NodeStorage = z.output<typeof NodeStorage>;

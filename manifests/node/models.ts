@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { distinct, refuse } from '../expectation.ts';
 
 /**
  * The blocks `llm_providers` and `llm_selection` of a NodeConfig (W45, E4), with the keys of the file. Rules over
@@ -65,7 +66,7 @@ export const ProviderConfig = z
     script: z.string().min(1).max(4_096).optional(),
   })
   .superRefine((provider, check) => {
-    const wrong = (field: string, message: string): void => check.addIssue({ code: 'custom', path: [field], message });
+    const wrong = (field: string, message: string): void => refuse(check, [field], message);
     if (provider.type === 'openai-compatible' && provider.endpoint === undefined) {
       wrong('endpoint', 'type openai-compatible needs the endpoint');
     }
@@ -100,16 +101,7 @@ export const ModelSelection = z.strictObject({
 
 export type ModelSelection = z.output<typeof ModelSelection>;
 
-export const ProviderConfigs = z
-  .array(ProviderConfig)
-  .max(50)
-  .superRefine((providers, check) => {
-    const names = providers.map((provider) => provider.name);
-    for (const [index, name] of names.entries()) {
-      if (names.indexOf(name) === index) continue;
-      check.addIssue({ code: 'custom', path: [index, 'name'], message: `the provider "${name}" is there twice` });
-    }
-  });
+export const ProviderConfigs = z.array(ProviderConfig).max(50).superRefine(distinct('name', 'llm_providers'));
 
 /** Embeddings for the scores of catalog search (docs/explanation/search.md). */
 const Embeddings = z.strictObject({

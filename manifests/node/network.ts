@@ -1,5 +1,6 @@
 import { isIP, isIPv4 } from 'node:net';
 import { z } from 'zod';
+import { needsPaths } from '../expectation.ts';
 
 /** 0 lets the system pick a free port. */
 export const port = z.number().int().min(0).max(65_535);
@@ -31,11 +32,7 @@ const tls = z
     key_path: path.optional(),
     min_version: z.enum(['1.2', '1.3']).default('1.2'),
   })
-  .superRefine((given, context) => {
-    for (const field of ['cert_path', 'key_path'] as const)
-      if (given.enabled && given[field] === undefined)
-        context.addIssue({ code: 'custom', path: [field], message: 'required when tls is enabled: expected a path' });
-  });
+  .superRefine(needsPaths('cert_path', 'key_path'));
 
 /**
  * `spec.network`: the public listener, and the internal one for agents' programs and /metrics (S5). A public port of 0

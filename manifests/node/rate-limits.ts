@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { refuse } from '../expectation.ts';
 import { secretText, webhookSecretVariable } from '../secret.ts';
 
 /** Units in one window. `null`: no limit; 0: none at all. An absent window falls back to the rates below. */
@@ -118,7 +119,7 @@ const Webhook = z
   .superRefine(({ scheme, repeat }, context) => {
     if (repeat === 'key' || BODY_ONLY.includes(scheme)) return;
     const message = `expected key: ${scheme} signs the time of a delivery, so that each try has another signature`;
-    context.addIssue({ code: 'custom', path: ['repeat'], message });
+    refuse(context, ['repeat'], message);
   });
 
 /** `spec.stimulus` (H23). */

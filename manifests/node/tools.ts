@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { distinct, refuse } from '../expectation.ts';
 import { secretText } from '../secret.ts';
 import { SharedPath } from './containers.ts';
 
@@ -65,44 +66,32 @@ const McpServer = z
       .prefault({}),
   })
   .superRefine((server, context) => {
-    const refuse = (field: string, message: string): void =>
-      context.addIssue({ code: 'custom', path: [field], message });
+    const wrong = (field: string, message: string): void => refuse(context, [field], message);
     if ((server.executable === undefined) === (server.url === undefined)) {
-      refuse('executable', 'expected either executable or url');
+      wrong('executable', 'expected either executable or url');
     } else if (server.url === undefined) {
-      if (Object.keys(server.headers).length > 0) refuse('headers', 'only a server with a url has headers');
+      if (Object.keys(server.headers).length > 0) wrong('headers', 'only a server with a url has headers');
       for (const field of ['credentials', 'environment'] as const) {
         const bad = Object.keys(server[field]).find((key) => !environmentNames.test(key));
-        if (bad !== undefined) refuse(field, `${bad}: expected the name of an environment variable`);
+        if (bad !== undefined) wrong(field, `${bad}: expected the name of an environment variable`);
       }
     } else {
       for (const field of ['sandbox', 'network', 'paths'] as const) {
         if (server[field] !== 'auto' && server[field] !== 'none' && server[field].length > 0)
-          refuse(field, 'only a server with an executable runs on this host');
+          wrong(field, 'only a server with an executable runs on this host');
       }
-      if (server.args.length > 0) refuse('args', 'only a server with an executable has arguments');
-      if (Object.keys(server.environment).length > 0) refuse('environment', 'only a program has an environment');
+      if (server.args.length > 0) wrong('args', 'only a server with an executable has arguments');
+      if (Object.keys(server.environment).length > 0) wrong('environment', 'only a program has an environment');
       if (Object.keys(server.credentials).some((key) => key !== 'bearer')) {
-        refuse('credentials', 'a server with a url knows bearer only; others belong into headers');
+        wrong('credentials', 'a server with a url knows bearer only; others belong into headers');
       }
       const bad = Object.keys(server.headers).find((key) => !headerNames.test(key));
-      if (bad !== undefined) refuse('headers', `${bad}: expected the name of a header`);
+      if (bad !== undefined) wrong('headers', `${bad}: expected the name of a header`);
     }
   });
 
 /** `spec.mcp_servers[]` (W45): servers whose tools the node offers. Secret texts may be references. */
-export const McpServers = z
-  .array(McpServer)
-  .max(200)
-  .superRefine((servers, context) => {
-    const seen = new Set<string>();
-    for (const [index, { name: one }] of servers.entries()) {
-      if (seen.has(one))
-        context.addIssue({ code: 'custom', path: [index, 'name'], message: 'expected a name of its own' });
-      seen.add(one);
-    }
-  })
-  .prefault([]);
+export const McpServers = z.array(McpServer).max(200).superRefine(distinct('name', 'mcp_servers')).prefault([]);
 
 const commandLimits = {
   default_timeout_secs: count.max(86_400).default(60),
@@ -167,24 +156,12 @@ const SecurityContext = z
     // tenant-a-b-c may belong to a or to a-b, so the tenant must be given.
     const isClear = tenant === undefined ? TENANT_CONTEXT.test(text) : text.startsWith(`tenant-${tenant}-`);
     const message = `expected the tenant whose context this is, so that the name is tenant-{tenant}-*`;
-    if (!isClear) context.addIssue({ code: 'custom', path: ['tenant'], message });
+    if (!isClear) refuse(context, ['tenant'], message);
   });
 
 /** `spec.security_contexts[]` (W33): deny list first, then the capabilities in order, else deny. */
 export const SecurityContexts = z
   .array(SecurityContext)
   .max(500)
-  .superRefine((contexts, context) => {
-    const first = new Map<string, number>();
-    for (const [index, { name: text }] of contexts.entries()) {
-      const earlier = first.get(text);
-      if (earlier === undefined) first.set(text, index);
-      else
-        context.addIssue({
-          code: 'custom',
-          path: [index, 'name'],
-          message: `already that of security_contexts[${earlier}]`,
-        });
-    }
-  })
+  .superRefine(distinct('name', 'security_contexts'))
   .default([]);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { refuse } from '../expectation.ts';
 
 /** Text with Handlebars expressions (W17). */
 export const template = z.string().max(65_536);
@@ -51,11 +52,7 @@ export function refuseRepeatedNames(entries: readonly { readonly name: string }[
     const name: unknown = entry?.name;
     if (typeof name !== 'string') continue;
     if (seen.has(name))
-      context.addIssue({
-        code: 'custom',
-        path: [index, 'name'],
-        message: `expected a unique name, got ${JSON.stringify(name.slice(0, 60))} again`,
-      });
+      refuse(context, [index, 'name'], `expected a unique name, got ${JSON.stringify(name.slice(0, 60))} again`);
     seen.add(name);
   }
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { refuse } from '../expectation.ts';
 import { jsonSchema } from '../json-schema-check.ts';
 import { API_VERSION, metadataFields } from '../metadata.ts';
 import { besideProblems, keyName, refuseRepeatedNames, stateName } from './fields.ts';
@@ -34,7 +35,7 @@ const SharedVolume = z
     refuseTtl(volume, context);
     const only = (field: 'size_limit_mb' | 'volume_id', storageClass: 'ephemeral' | 'persistent'): void => {
       if (volume[field] !== undefined && isOther(volume.storage_class, storageClass))
-        context.addIssue({ code: 'custom', path: [field], message: `only for storage_class ${storageClass}` });
+        refuse(context, [field], `only for storage_class ${storageClass}`);
     };
     only('size_limit_mb', 'ephemeral');
     only('volume_id', 'persistent');
@@ -49,7 +50,7 @@ function refuseTtl(
   context: z.RefinementCtx,
 ): void {
   if (volume.ttl_hours !== undefined && isOther(volume.storage_class, 'ephemeral'))
-    context.addIssue({ code: 'custom', path: ['ttl_hours'], message: 'only for storage_class ephemeral' });
+    refuse(context, ['ttl_hours'], 'only for storage_class ephemeral');
 }
 
 /** `spec.storage` (W4). Without a workspace here every execution has an ephemeral one (W5). */
@@ -65,8 +66,7 @@ const Metadata = z.strictObject({
   ...metadataFields,
   input_schema: jsonSchema
     .superRefine((schema, context) => {
-      if (schema.type !== 'object')
-        context.addIssue({ code: 'custom', path: ['type'], message: 'expected type: object' });
+      if (schema.type !== 'object') refuse(context, ['type'], 'expected type: object');
     }, besideProblems)
     .superRefine((schema, context) => {
       const fault = schemaFault(schema);

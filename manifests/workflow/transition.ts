@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { refuse } from '../expectation.ts';
 import { besideProblems, fraction, scalarText, template } from './fields.ts';
 
 /** Names of conditions (W15). */
@@ -61,12 +62,11 @@ export const Transition = z
   })
   .superRefine((transition, context) => {
     for (const field of NEEDS.get(transition.condition) ?? []) {
-      if (transition[field] === undefined)
-        context.addIssue({ code: 'custom', path: [field], message: `required for condition ${transition.condition}` });
+      if (transition[field] === undefined) refuse(context, [field], `required for condition ${transition.condition}`);
     }
     const { min, max } = transition;
     if (typeof min === 'number' && typeof max === 'number' && min > max)
-      context.addIssue({ code: 'custom', path: ['max'], message: `expected at least min, ${min}` });
+      refuse(context, ['max'], `expected at least min, ${min}`);
   }, besideProblems);
 
 export type Transition = z.output<typeof Transition>;
@@ -84,11 +84,7 @@ const ConfidenceWeighting = z
   .strictObject({ agreement_factor: fraction.optional(), self_confidence_factor: fraction.optional() })
   .superRefine(({ agreement_factor: agreement, self_confidence_factor: self }, context) => {
     if (typeof agreement === 'number' && typeof self === 'number' && Math.abs(agreement + self - 1) > 1e-9)
-      context.addIssue({
-        code: 'custom',
-        path: ['self_confidence_factor'],
-        message: `expected a sum of 1.0 with agreement_factor, ${agreement}`,
-      });
+      refuse(context, ['self_confidence_factor'], `expected a sum of 1.0 with agreement_factor, ${agreement}`);
   }, besideProblems)
   // One alone is completed to 1.0; without both, 0.7 and 0.3.
   .transform(({ agreement_factor: agreement, self_confidence_factor: self }) => {
@@ -116,14 +112,9 @@ const Consensus = z
     early_stop: z.boolean().default(false),
   })
   .superRefine(({ strategy, n, agreement, min_agreement_confidence: least }, context) => {
-    if (strategy === 'best_of_n' && n === undefined)
-      context.addIssue({ code: 'custom', path: ['n'], message: 'required for strategy best_of_n' });
+    if (strategy === 'best_of_n' && n === undefined) refuse(context, ['n'], 'required for strategy best_of_n');
     if (agreement !== undefined && least !== undefined && agreement !== least)
-      context.addIssue({
-        code: 'custom',
-        path: ['agreement'],
-        message: 'agreement is another name of min_agreement_confidence: give one of the two',
-      });
+      refuse(context, ['agreement'], 'agreement is another name of min_agreement_confidence: give one of the two');
   }, besideProblems)
   .transform(({ agreement, min_agreement_confidence, ...rest }) => {
     const least = min_agreement_confidence ?? agreement;
