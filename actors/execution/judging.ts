@@ -1,6 +1,6 @@
 import { addressOf } from '../../runtime/address.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { Json, JsonObject } from '../../runtime/json.ts';
+import { type JsonObject, plainJson } from '../../runtime/json.ts';
 import type { ReadJudge } from '../judge-panel/judge-output.ts';
 import type { Convene, PanelConcluded } from '../judge-panel/messages.ts';
 import { keepHead, keepTail } from './bounded-text.ts';
@@ -235,10 +235,10 @@ export function conveneJudges(
     },
     depth,
     notify: { to: turn.self, as: 'PanelWord', context: { iteration: running.iteration_count } },
-    ...(running.workflow_execution_id === null ? {} : { workflow_execution_id: running.workflow_execution_id }),
-    ...(running.identity === undefined ? {} : { identity: running.identity }),
+    workflow_execution_id: running.workflow_execution_id ?? undefined,
+    identity: running.identity,
   };
-  turn.tell(addressOf('judge-panel', turn.tenant, panelId), 'Convene', plain(message));
+  turn.tell(addressOf('judge-panel', turn.tenant, panelId), 'Convene', plainJson(message));
   return panelId;
 }
 
@@ -247,10 +247,4 @@ function refuseTooLong(input: string): void {
   if (bytes <= LIMITS.judgeInputBytes) return;
   const text = `a judge would be given ${bytes} bytes, at most ${LIMITS.judgeInputBytes} are judged`;
   throw new SvcError('payload_too_large', text);
-}
-
-/** Optional fields may be present and undefined; JSON has no undefined. */
-function plain(convene: Convene): Json {
-  const json: Json = JSON.parse(JSON.stringify(convene));
-  return json;
 }

@@ -4,7 +4,7 @@ import type { Address } from '../../runtime/address.ts';
 import type { Turn } from '../../runtime/define-actor.ts';
 import { EffectProgress, EffectResult } from '../../runtime/effect.ts';
 import type { Identity } from '../../runtime/identity.ts';
-import { type Json, type JsonObject, jsonField } from '../../runtime/json.ts';
+import { type JsonObject, jsonField, plainObject } from '../../runtime/json.ts';
 import { Notify } from '../../runtime/message.ts';
 import { PanelConcluded } from '../judge-panel/messages.ts';
 import type { executionEvents } from './events.ts';
@@ -143,24 +143,18 @@ export interface StartExecution {
 
 /** Payload of the message Start. */
 export function startPayload(request: StartExecution): JsonObject {
-  return {
+  return plainObject({
     execution_id: request.executionId,
     agent_id: request.agentId,
-    manifest: plain(request.manifest),
+    manifest: request.manifest,
     input: request.input,
-    ...(request.context === undefined ? {} : { context: request.context }),
-    ...(request.securityPolicy === undefined ? {} : { security_policy: request.securityPolicy }),
-    ...(request.workflowExecutionId === undefined ? {} : { workflow_execution_id: request.workflowExecutionId }),
-    ...(request.mounts === undefined ? {} : { mounts: request.mounts.map((mount) => ({ ...mount })) }),
-    ...(request.notify === undefined ? {} : { notify: request.notify }),
-    ...(request.depth === undefined ? {} : { depth: request.depth }),
-  };
-}
-
-/** Drops members that are undefined: JSON has no undefined. */
-function plain(manifest: StartExecution['manifest']): Json {
-  const json: Json = JSON.parse(JSON.stringify(manifest));
-  return json;
+    context: request.context,
+    security_policy: request.securityPolicy,
+    workflow_execution_id: request.workflowExecutionId,
+    mounts: request.mounts,
+    notify: request.notify,
+    depth: request.depth,
+  });
 }
 
 type Change = Pick<ExecutionUpdate, 'status' | 'output' | 'reason' | 'score'>;

@@ -106,8 +106,7 @@ function end(panel: JudgingPanel, verdict: Verdictless, turn: JudgePanelTurn): E
   if (notify !== null) turn.tell(notify.to, notify.as, outcome);
   // The verdicts are kept in the outcome alone.
   const emptied = seats.map((seat): Seat => ({ ...seat, verdict: null, output: null }));
-  const told = notify === null ? {} : { told: notify.to };
-  return { status: 'ended', panel_id, consensus, seats: emptied, outcome, ...told };
+  return { status: 'ended', panel_id, consensus, seats: emptied, outcome, told: notify?.to };
 }
 
 const verdictsOf = (seats: readonly Seat[]): Verdict[] =>

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineActor } from '../../runtime/define-actor.ts';
 import type { EffectResult } from '../../runtime/effect.ts';
 import type { Identity } from '../../runtime/identity.ts';
-import type { JsonObject } from '../../runtime/json.ts';
+import { plainObject } from '../../runtime/json.ts';
 import type { ExecutionUpdate } from '../execution/update.ts';
 import { cancelPanel, concludeIfDone } from './concluding.ts';
 import { readJudge } from './judge-output.ts';
@@ -80,20 +80,20 @@ interface Asking {
 /** Returns the id of the effect that starts the judge. */
 function ask(judge: Judge, index: number, { convene, identity, executionId }: Asking, turn: JudgePanelTurn): string {
   turn.after(timerOf(index), judge.timeout_ms, 'JudgeTimedOut', { judge: index });
-  const input: JsonObject = {
+  const input = {
     execution_id: executionId,
     agent: judge.agent,
     input: judge.input,
     one_shot: true,
-    ...(convene.workflow_execution_id === undefined ? {} : { workflow_execution_id: convene.workflow_execution_id }),
-    ...(convene.depth === undefined ? {} : { depth: convene.depth }),
+    workflow_execution_id: convene.workflow_execution_id,
+    depth: convene.depth,
     notify: { to: turn.self, as: 'JudgeWord', context: { judge: index } },
     identity,
   };
   return turn.effect({
     kind: 'agent.start',
     mode: 'repeatable',
-    input,
+    input: plainObject(input),
     replyAs: 'JudgeStarted',
     context: { judge: index },
     ...START,

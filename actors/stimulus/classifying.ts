@@ -38,7 +38,7 @@ export function askRouter(
     expires_at,
     emitted,
     content,
-    ...(content_encoding === undefined ? {} : { content_encoding }),
+    content_encoding,
     headers,
     router_execution_id: executionId,
     effect_id: effectId,

@@ -77,8 +77,8 @@ function end(run: IdleWorkflow, outcome: Outcome, turn: WorkflowTurn): EndedWork
   return {
     ...{ execution_id, workflow_id, workflow_name, workflow_version, intent, input, blackboard, visits },
     ...{ current_state, in_doubt, started_at, last_transition_at },
-    ...(notify === undefined ? {} : { notify }),
-    ...(owner === undefined ? {} : { owner }),
+    notify,
+    owner,
     ...ended,
     ended_at: isoTime(turn),
   };

@@ -51,7 +51,7 @@ export function tellPipelineEnded(
     final_result: shown(final_result),
     duration_ms: turn.now - Date.parse(started_at),
     reused_existing_agent,
-    ...(agent_similarity_score === undefined || !reused_existing_agent ? {} : { agent_similarity_score }),
+    agent_similarity_score: reused_existing_agent ? agent_similarity_score : undefined,
     completed_at: at,
   });
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
 import type { Identity } from '../../runtime/identity.ts';
-import type { Json, JsonObject } from '../../runtime/json.ts';
+import { type Json, type JsonObject, plainJson, plainObject } from '../../runtime/json.ts';
 import type { Notify } from '../../runtime/message.ts';
 import { LIMITS } from './limits.ts';
 
@@ -66,28 +66,19 @@ export interface StartWorkflow {
 
 /** Payload of the message Start. */
 export function startPayload(request: StartWorkflow): JsonObject {
-  const { intent, blackboard, ancestors, notify, pipeline } = request;
-  return {
-    execution_id: request.executionId,
-    workflow_id: request.workflowId,
-    manifest: plain(request.manifest),
-    input: request.input,
-    ...(intent === undefined ? {} : { intent }),
-    ...(blackboard === undefined ? {} : { blackboard }),
-    ...(ancestors === undefined ? {} : { ancestors: ancestors.map((ancestor) => ({ ...ancestor })) }),
-    ...(notify === undefined ? {} : { notify }),
-    ...(pipeline === undefined ? {} : { pipeline: { ...pipeline } }),
-  };
+  const { executionId: execution_id, workflowId: workflow_id, intent, input, blackboard } = request;
+  const { ancestors, notify, pipeline } = request;
+  const payload = { execution_id, workflow_id, input, intent, blackboard, ancestors, notify, pipeline };
+  return { ...plainObject(payload), manifest: plainManifest(request.manifest) };
 }
 
 /** Cached: a deployed manifest is started many times, and never changed. */
 const plainManifests = new WeakMap<WorkflowManifest, Json>();
 
-/** Drops members that are undefined: JSON has no undefined. */
-function plain(manifest: WorkflowManifest): Json {
+function plainManifest(manifest: WorkflowManifest): Json {
   const known = plainManifests.get(manifest);
   if (known !== undefined) return known;
-  const json: Json = JSON.parse(JSON.stringify(manifest));
+  const json = plainJson(manifest);
   plainManifests.set(manifest, json);
   return json;
 }

@@ -1,5 +1,5 @@
 import { sees } from '../../../runtime/identity.ts';
-import { plain } from '../inner-loop/ask.ts';
+import { plainObject } from '../../../runtime/json.ts';
 import { subjectOf } from '../inner-loop/audit.ts';
 import { LOOP } from '../inner-loop/state.ts';
 import type { Attest as AttestMessage, ExecutionTurn } from '../messages.ts';
@@ -35,8 +35,8 @@ export function Attest(state: ExecutionState, attest: AttestMessage, turn: Execu
     return turn.refuse('failed_precondition', `an execution has at most ${LOOP.sessions} sessions`);
   }
   turn.reply({
-    subject: plain(subjectOf(state, attest.session_id)),
-    grant_request: plain(plan.tools),
+    subject: plainObject(subjectOf(state, attest.session_id)),
+    grant_request: plainObject(plan.tools),
     expires_at: Date.parse(state.started_at) + plan.execution_timeout_ms,
   });
   return known ? state : { ...state, sessions: [...sessions, attest.session_id] };

@@ -3,13 +3,13 @@ import { canonicalHash } from '../../../manifests/audit/record.ts';
 import { ToolRun } from '../../../manifests/tool/call.ts';
 import type { ToolPolicy } from '../../../manifests/tool/decision.ts';
 import type { ToolGrant } from '../../../manifests/tool/scope.ts';
-import { type JsonObject, jsonObjectField } from '../../../runtime/json.ts';
+import { type JsonObject, jsonObjectField, plainJson, plainObject } from '../../../runtime/json.ts';
 import type { ExecutionTurn } from '../messages.ts';
 import { type ModelAnswer, noAnswer } from '../model-answer.ts';
 import { failLoop, finishLoop } from '../outcome.ts';
 import { loopOf, withCall, withLoop } from '../phase.ts';
 import { type ExecutionState, progressed, type RunningExecution } from '../state.ts';
-import { askingMessage, plain, withAside } from './ask.ts';
+import { askingMessage, withAside } from './ask.ts';
 import { continueLoop } from './calls.ts';
 import { denyCall } from './settle-call.ts';
 import { LOOP, type LoopCall } from './state.ts';
@@ -74,8 +74,8 @@ function decide(
   const { description: _description, input_schema: _schema, ...offer } = decision.offer;
   const allowed = {
     offer,
-    arguments: plain(decision.arguments),
-    limits: ToolRun.shape.limits.parse(plain(decision.limits)),
+    arguments: plainObject(decision.arguments),
+    limits: ToolRun.shape.limits.parse(plainJson(decision.limits)),
   };
   return withCall(running, call.key, { allowed });
 }

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../../runtime/json.ts';
+import { type Json, type JsonObject, plainObject } from '../../../runtime/json.ts';
 import { keepHead } from '../bounded-text.ts';
 import { MODEL_RETRY } from '../effects.ts';
 import { endOfIteration } from '../ending.ts';
@@ -36,7 +36,7 @@ export function beginLoop(running: RunningExecution, beginning: Beginning, turn:
     kind: 'tools.grant',
     mode: 'repeatable',
     ahead: true,
-    input: plain(running.plan.tools),
+    input: plainObject(running.plan.tools),
     replyAs: 'ToolsGranted',
     context: { iteration: running.iteration_count },
     ...GRANT,
@@ -84,12 +84,6 @@ function modelInput(running: RunningExecution, loop: Loop): JsonObject {
     ...(temperature === null ? {} : { temperature }),
     ...principalPart(running),
   };
-}
-
-/** Optional fields may be present and undefined; JSON has no undefined. */
-export function plain(value: object): JsonObject {
-  const json: Json = JSON.parse(JSON.stringify(value));
-  return json !== null && typeof json === 'object' && !Array.isArray(json) ? json : {};
 }
 
 /** System message of a model that has tools (W28), beside the agent's own text. */

@@ -1,7 +1,7 @@
 import { type AuditBody, resultHash } from '../../../manifests/audit/record.ts';
 import type { ToolOutcome, ToolSubject } from '../../../manifests/tool/call.ts';
 import { type Address, addressOf } from '../../../runtime/address.ts';
-import type { Json } from '../../../runtime/json.ts';
+import { plainJson } from '../../../runtime/json.ts';
 import { keepHead } from '../bounded-text.ts';
 import { mountsOf } from '../environment.ts';
 import type { ExecutionTurn } from '../messages.ts';
@@ -22,7 +22,7 @@ export function subjectOf(running: RunningExecution, sessionId: string): ToolSub
     principal: principalOf(running),
     mounts: mountsOf(running),
     isolation: plan.container === null ? 'process' : 'docker',
-    ...(current.container_id === undefined ? {} : { container_id: current.container_id }),
+    container_id: current.container_id,
   };
 }
 
@@ -31,7 +31,7 @@ export function openSession(running: RunningExecution, turn: ExecutionTurn): voi
   const { execution_id: id, grant } = running;
   if (grant === undefined) return;
   const open = { session_id: id, source: 'inner_loop', subject: subjectOf(running, id), grant };
-  turn.tell(sessionOf(id, turn), 'Open', plain({ ...open, public_key: null, expires_at: null }));
+  turn.tell(sessionOf(id, turn), 'Open', plainJson({ ...open, public_key: null, expires_at: null }));
 }
 
 export function recordDecision(
@@ -82,10 +82,4 @@ export function closeSessions(execution: IdleExecution, status: string, turn: Ex
 
 function record({ execution_id: id }: RunningExecution, turn: ExecutionTurn, body: AuditBody): void {
   turn.tell(sessionOf(id, turn), 'Record', { body }, { unhurried: true });
-}
-
-/** Optional fields may be present and undefined; JSON has no undefined. */
-function plain(value: object): Json {
-  const json: Json = JSON.parse(JSON.stringify(value));
-  return json;
 }

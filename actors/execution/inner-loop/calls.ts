@@ -1,6 +1,7 @@
 import type { ToolRun } from '../../../manifests/tool/call.ts';
 import { mayRunAhead } from '../../../manifests/tool/scope.ts';
 import { SvcError } from '../../../runtime/errors.ts';
+import { plainObject } from '../../../runtime/json.ts';
 import { keepHead } from '../bounded-text.ts';
 import { endOfIteration } from '../ending.ts';
 import { mountsOf } from '../environment.ts';
@@ -12,7 +13,7 @@ import { loopOf, withCall, withLoop } from '../phase.ts';
 import type { PanelCheck } from '../plan.ts';
 import { renderTask } from '../prompt.ts';
 import type { ExecutionState, RunningExecution } from '../state.ts';
-import { askModel, bounded, plain, toolMessages } from './ask.ts';
+import { askModel, bounded, toolMessages } from './ask.ts';
 import { recordDecision, subjectOf } from './audit.ts';
 import { type AllowedCall, LOOP, type Loop, type LoopCall } from './state.ts';
 
@@ -88,7 +89,7 @@ function runCall(
     tool: offer.name,
     arguments: allowed.arguments,
     schema_hash: offer.schema_hash,
-    ...(offer.server === undefined ? {} : { server: offer.server }),
+    server: offer.server,
     subject: subjectOf(running, running.execution_id),
     scope,
     limits,
@@ -99,7 +100,7 @@ function runCall(
     kind: 'tool.call',
     mode: offer.mode,
     ahead: mayRunAhead(offer),
-    input: plain(input),
+    input: plainObject(input),
     replyAs: 'ToolEnded',
     context: { iteration: running.iteration_count, call: call.key },
     retry: RETRY,

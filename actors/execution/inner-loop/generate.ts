@@ -2,7 +2,7 @@ import { canonicalHash } from '../../../manifests/audit/record.ts';
 import { ToolGrant } from '../../../manifests/tool/scope.ts';
 import type { EffectResult } from '../../../runtime/effect.ts';
 import { ERRORS, isErrorCode } from '../../../runtime/errors.ts';
-import type { JsonObject } from '../../../runtime/json.ts';
+import { type JsonObject, plainObject } from '../../../runtime/json.ts';
 import { LIMITS } from '../limits.ts';
 import type { ExecutionTurn, Generate as GenerateMessage } from '../messages.ts';
 import { failLoop, failureOf } from '../outcome.ts';
@@ -89,7 +89,7 @@ const withRoundBack = (running: RunningExecution, loop: Loop): RunningExecution 
 });
 
 function beginning(running: RunningExecution, { prompt, messages }: GenerateMessage): JsonObject[] {
-  const begun = messages.map((message): JsonObject => JSON.parse(JSON.stringify(message)));
+  const begun = messages.map(plainObject);
   if (prompt !== '') return [...begun, userMessage(prompt)];
   return begun.length > 0 ? begun : [userMessage(renderPrompt(running, running.iteration_count))];
 }

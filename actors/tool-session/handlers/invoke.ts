@@ -1,6 +1,6 @@
 import type { CallLimits, ToolDecision, ToolPolicy } from '../../../manifests/tool/decision.ts';
 import { mayRunAhead, type ToolGrant } from '../../../manifests/tool/scope.ts';
-import type { Json, JsonObject } from '../../../runtime/json.ts';
+import { plainObject } from '../../../runtime/json.ts';
 import { close } from '../closing.ts';
 import { type Invoke, type Invoke as InvokeMessage, SESSION_LIMITS } from '../messages.ts';
 import {
@@ -211,26 +211,23 @@ function begin({ call, decision, session, grant }: Beginning, turn: SessionTurn)
   const { offer, limits } = decision;
   const { tools: _pinned, ceilings: _ceilings, ...scope } = grant;
   const commandMs = (limits.command?.timeout_secs ?? 0) * 1_000;
-  const input: JsonObject = {
+  const input = {
     tool: offer.name,
     arguments: decision.arguments,
     schema_hash: offer.schema_hash,
-    ...(offer.server === undefined ? {} : { server: offer.server }),
-    subject: plain(session.subject),
-    scope: plain(scope),
-    limits: plain(limits),
+    server: offer.server,
+    subject: session.subject,
+    scope,
+    limits,
   };
   return turn.effect({
     kind: 'tool.call',
     mode: offer.mode,
     ahead: mayRunAhead(offer),
-    input,
+    input: plainObject(input),
     replyAs: 'ToolEnded',
     context: { call },
     timeoutMs: Math.max(LONGEST_MS, commandMs) + MARGIN_MS,
     retry: RETRY,
   });
 }
-
-/** Drops members that are undefined: JSON has no undefined. */
-const plain = (value: object): Json => JSON.parse(JSON.stringify(value));

@@ -139,7 +139,7 @@ function resultOf(outcome: EffectResult['outcome'], tool: string): CallResult {
   const { error } = told.data;
   if (error?.class !== 'policy' || Object.hasOwn(ERRORS, error.code)) return { kind: 'outcome', outcome: told.data };
   const { code, message, retry_after_ms } = error;
-  return { kind: 'denied', reason: code, message, ...(retry_after_ms === undefined ? {} : { retry_after_ms }) };
+  return { kind: 'denied', reason: code, message, retry_after_ms };
 }
 
 function inDoubt(tool: string): ToolOutcome {

@@ -1,6 +1,6 @@
 import { SvcError } from '../../../runtime/errors.ts';
 import { type Identity, ownerPart } from '../../../runtime/identity.ts';
-import type { JsonObject } from '../../../runtime/json.ts';
+import { type JsonObject, plainObject } from '../../../runtime/json.ts';
 import { askEffect } from '../ask-effect.ts';
 import { blackboardBytes } from '../blackboard.ts';
 import { badDoubtPolicy, isoTime, notifyParent } from '../ending.ts';
@@ -40,12 +40,11 @@ function begin(message: StartMessage, maxTransitions: number, turn: WorkflowTurn
   if (storage.workspace === undefined && storage.shared_volumes.length === 0) return advance(run, initial_state, turn);
   const input = {
     workflow_execution_id: execution_id,
-    workspace: storage.workspace === undefined ? null : { ...storage.workspace },
-    shared_volumes: storage.shared_volumes.map((volume) => ({ ...volume })),
+    workspace: storage.workspace ?? null,
+    shared_volumes: storage.shared_volumes,
     identity: run.identity,
   };
-  // Drops members that are undefined: JSON has no undefined.
-  const effectId = askEffect('volumes.prepare', JSON.parse(JSON.stringify(input)), null, turn);
+  const effectId = askEffect('volumes.prepare', plainObject(input), null, turn);
   return { ...run, awaiting: { kind: 'volumes', effect_id: effectId } };
 }
 
@@ -63,8 +62,8 @@ function newRun(message: StartMessage, maxTransitions: number, turn: WorkflowTur
     identity: turn.identity ?? ownIdentity(turn),
     ancestors: message.ancestors,
     ...ownerPart(turn.identity),
-    ...(message.notify === undefined ? {} : { notify: message.notify }),
-    ...(message.pipeline === undefined ? {} : { pipeline: message.pipeline }),
+    notify: message.notify,
+    pipeline: message.pipeline,
     intent: message.intent ?? null,
     input: message.input,
     context: spec.context,

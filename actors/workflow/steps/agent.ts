@@ -1,6 +1,6 @@
 import type { StateOf } from '../../../manifests/workflow/schema.ts';
 import { addressOf } from '../../../runtime/address.ts';
-import type { Json, JsonObject } from '../../../runtime/json.ts';
+import { type Json, type JsonObject, plainJson } from '../../../runtime/json.ts';
 import type { ExecutionUpdate } from '../../execution/update.ts';
 import type { Convene, PanelConcluded } from '../../judge-panel/messages.ts';
 import { askEffect, bounded } from '../ask-effect.ts';
@@ -96,14 +96,8 @@ export function beginParallelAgents(run: IdleWorkflow, step: StateOf<'ParallelAg
     identity: run.identity,
     notify: { to: turn.self, as: 'PanelWord', context: { entry: run.entry } },
   };
-  turn.tell(addressOf('judge-panel', turn.tenant, panelId), 'Convene', plain(convene));
+  turn.tell(addressOf('judge-panel', turn.tenant, panelId), 'Convene', plainJson(convene));
   return { kind: 'waits', awaiting: { kind: 'panel', panel_id: panelId, judges: judges.length } };
-}
-
-/** Drops members that are undefined: JSON has no undefined. */
-function plain(convene: Convene): Json {
-  const json: Json = JSON.parse(JSON.stringify(convene));
-  return json;
 }
 
 /** Output of kind ParallelAgents (W10): consensus, individual_results, agents. */
