@@ -13,15 +13,15 @@ import { APPROVALS, projectApproval } from './view.ts';
 
 type ApprovalTurn = Turn<typeof approvalEvents, typeof approvalMessages>;
 
-type Update = Pick<ApprovalUpdate, 'kind' | 'payload' | 'feedback'>;
+type Change = Pick<ApprovalUpdate, 'kind' | 'payload' | 'feedback'>;
 
 const EXPIRY = 'expiry';
 
 const timeOf = (turn: ApprovalTurn): string => new Date(turn.now).toISOString();
 
-function notifyAsker({ approval_id, notify }: PendingApproval, update: Update, turn: ApprovalTurn): void {
-  const told: ApprovalUpdate = { approval_id, context: notify.context, ...update };
-  turn.tell(notify.to, notify.as, told);
+function notifyAsker({ approval_id, notify }: PendingApproval, change: Change, turn: ApprovalTurn): void {
+  const update: ApprovalUpdate = { approval_id, context: notify.context, ...change };
+  turn.tell(notify.to, notify.as, update);
 }
 
 const subjectOf = ({ approval_id, execution_id, state_name }: PendingApproval) => ({

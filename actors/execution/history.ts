@@ -4,7 +4,7 @@ import { LIMITS } from './limits.ts';
 import type { Attempt, Verdict } from './state.ts';
 
 /**
- * Earlier failed attempts, newest first, with every validator's verdict. Attempts that do not fit are left out, and a
+ * Earlier failed attempts, newest first, with every validator's verdict. Attempts that do not fit are omitted, and a
  * line says how many.
  */
 export function historySection(attempts: readonly Attempt[], lastOutput: string | null, maxChars: number): string {
@@ -30,7 +30,7 @@ export function previousError(attempts: readonly Attempt[]): string {
   return last === undefined ? '' : failureText(last);
 }
 
-/** SVC_ITERATION_HISTORY (W26): a JSON array, oldest first. When it is too long the oldest are left out. */
+/** SVC_ITERATION_HISTORY (W26): a JSON array, oldest first. When it is too long the oldest are omitted. */
 export function historyJson(attempts: readonly Attempt[]): string {
   for (let from = 0; from < attempts.length; from += 1) {
     const text = JSON.stringify(attempts.slice(from).map(historyEntry));

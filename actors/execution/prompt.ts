@@ -57,7 +57,7 @@ const maxPromptBytes = ({ plan }: IdleExecution): number =>
 
 /**
  * Template variables of a caller's context: its members, overridden by those of `context_overrides`. The keys that link
- * a child to its parent are left out.
+ * a child to its parent are omitted.
  */
 export function callerVariables(context: JsonObject): JsonObject {
   const { context_overrides: overrides, execution_id: _execution, agent_id: _agent, ...members } = context;

@@ -135,10 +135,10 @@ function JudgeUpdated(state: JudgePanelState, update: ExecutionUpdate, turn: Jud
   const { agent_id } = update;
   if (seat.status === 'asked') turn.emit('JudgeAsked', { judge, agent_id, execution_id: seat.execution_id });
   const panel = reseat(state, judge, { status: 'judging', agent_id });
-  return update.status === 'running' ? panel : concludeIfDone(heard(panel, judge, update, turn), turn);
+  return update.status === 'running' ? panel : concludeIfDone(takeVerdict(panel, judge, update, turn), turn);
 }
 
-function heard(panel: JudgingPanel, judge: number, update: ExecutionUpdate, turn: JudgePanelTurn): JudgingPanel {
+function takeVerdict(panel: JudgingPanel, judge: number, update: ExecutionUpdate, turn: JudgePanelTurn): JudgingPanel {
   if (update.status !== 'completed' || update.output === null) {
     const said = [update.reason ?? update.status, update.error]
       .filter((part) => part !== null && part !== '')

@@ -10,7 +10,7 @@ interface Changed {
    * The update that the fleet was sent; null when nothing it stores has changed. The API sends it again before it
    * answers.
    */
-  readonly word: RosterUpdate | null;
+  readonly update: RosterUpdate | null;
 }
 
 /** The state with `peer`; sends the change to the fleet and emits its events. */
@@ -20,11 +20,11 @@ export function changed(state: NodePeerState, peer: Peer | null, reason: StatusR
     turn.emit('peer_status_changed', { from: before.status, to: peer.status, reason });
   }
   const entry = entryOf(peer);
-  if (JSON.stringify(entry) === JSON.stringify(entryOf(before))) return { state: { ...state, peer }, word: null };
+  if (JSON.stringify(entry) === JSON.stringify(entryOf(before))) return { state: { ...state, peer }, update: null };
   const revision = state.revision + 1;
-  const word: RosterUpdate = { node_id: nodeIdOf(turn.self), revision, entry };
-  turn.tell(FLEET, 'Hear', word);
-  return { state: { ...state, peer, revision }, word };
+  const update: RosterUpdate = { node_id: nodeIdOf(turn.self), revision, entry };
+  turn.tell(FLEET, 'Hear', update);
+  return { state: { ...state, peer, revision }, update };
 }
 
 function entryOf(peer: Peer | null): RosterEntry | null {

@@ -92,8 +92,8 @@ const register =
     }
     turn.clear('left');
     listen(turn, heartbeatIntervalMs);
-    const { state: next, word } = changed(state, peer, 'registered', turn);
-    turn.reply({ peer_id, word });
+    const { state: next, update } = changed(state, peer, 'registered', turn);
+    turn.reply({ peer_id, word: update });
     return next;
   };
 
@@ -134,8 +134,8 @@ const heartbeat =
       commands: [],
     };
     listen(turn, heartbeatIntervalMs);
-    const { state: next, word } = changed(state, beaten, 'heartbeat', turn);
-    turn.reply({ commands: peer.commands, word });
+    const { state: next, update } = changed(state, beaten, 'heartbeat', turn);
+    turn.reply({ commands: peer.commands, word: update });
     return next;
   };
 
@@ -157,8 +157,8 @@ function HeartbeatsMissed(state: NodePeerState, _: unknown, turn: NodePeerTurn):
 function Drain(state: NodePeerState, _: unknown, turn: NodePeerTurn): NodePeerState {
   const peer = withCommand(registered(state, turn), { command: 'drain' }, turn);
   const status = peer.status === 'UNHEALTHY' ? 'UNHEALTHY' : 'DRAINING';
-  const { state: next, word } = changed(state, { ...peer, drained: true, status }, 'drained_by_operator', turn);
-  turn.reply({ word });
+  const { state: next, update } = changed(state, { ...peer, drained: true, status }, 'drained_by_operator', turn);
+  turn.reply({ word: update });
   return next;
 }
 
@@ -218,8 +218,8 @@ function leave(
   turn.emit('peer_deregistered', event);
   turn.clear('silence');
   turn.after('left', FORGET_AFTER_MS, 'LeftLongAgo', {});
-  const { state: next, word } = changed(state, null, 'registered', turn);
-  turn.reply({ accepted: true, word });
+  const { state: next, update } = changed(state, null, 'registered', turn);
+  turn.reply({ accepted: true, word: update });
   return next;
 }
 

@@ -54,7 +54,7 @@ export function RouterStarted(state: StimulusState, result: EffectResult, turn: 
   const { outcome } = result;
   if (!isAbout(state, stimulusOf(result.context)) || outcome.kind === 'done') return state;
   turn.clear(CLASSIFICATION_TIMER);
-  const why = outcome.kind === 'failed' ? outcome.message : 'nobody knows whether it started';
+  const why = outcome.kind === 'failed' ? outcome.message : 'it is unknown whether it started';
   return unclassified(state, 'workflow_error', `the router agent was not started: ${why}`, turn);
 }
 

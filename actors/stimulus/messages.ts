@@ -26,7 +26,7 @@ export const Receive = z.object({
   source: z.string().min(1).max(200),
   content: z.string(),
   content_encoding: ContentEncoding.optional(),
-  /** Lower-case names; headers with secrets are left out. */
+  /** Lower-case names; headers with secrets are omitted. */
   headers: z.record(z.string(), z.string()),
   /** How long a delivery with the same key counts as a repeat. */
   window_ms: z.number().int().min(1),

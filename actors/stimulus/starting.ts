@@ -44,7 +44,7 @@ export function WorkflowStarted(state: StimulusState, result: EffectResult, turn
   if (state.status !== 'starting' || stimulusOf(result.context) !== state.delivery.stimulus_id) return state;
   const { routing, workflow } = state;
   if (outcome.kind === 'done') return routed(state, routing, Started.parse(outcome.value), turn);
-  if (outcome.kind === 'in_doubt') return rejected(state, 'workflow_error', 'nobody knows whether it started', turn);
+  if (outcome.kind === 'in_doubt') return rejected(state, 'workflow_error', 'it is unknown whether it started', turn);
   // The sender's fault: content that does not fit the schema, or exceeds the limit of an intent.
   if (outcome.code === 'validation_failed' || outcome.code === 'payload_too_large')
     return rejected(state, 'validation_failed', outcome.message, turn);

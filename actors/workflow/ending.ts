@@ -1,7 +1,7 @@
 import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
 import type { Json, JsonObject } from '../../runtime/json.ts';
 import { keepHead } from '../execution/bounded-text.ts';
-import { tellPipelineEnded } from './intent-pipeline.ts';
+import { emitPipelineEnded } from './intent-pipeline.ts';
 import { isJsonObject, own } from './json-values.ts';
 import { LIMITS } from './limits.ts';
 import type { WorkflowTurn, WorkflowUpdate } from './messages.ts';
@@ -23,7 +23,7 @@ export function completeRun(run: IdleWorkflow, turn: WorkflowTurn): EndedWorkflo
   const output = outputOf(blackboard, run.current_state);
   const completed_at = isoTime(turn);
   const outcome = { status: 'completed', reason: null, error: null, output } as const;
-  tellPipelineEnded(run, outcome, turn);
+  emitPipelineEnded(run, outcome, turn);
   turn.emit('WorkflowExecutionCompleted', { execution_id, final_blackboard: blackboard, output, completed_at });
   return end(run, outcome, turn);
 }
@@ -34,7 +34,7 @@ export function failRun(run: IdleWorkflow, reason: string, message: string, turn
   const error = keepHead(message, LIMITS.errorChars);
   const failed_at = isoTime(turn);
   const outcome = { status: 'failed', reason, error, output: null } as const;
-  tellPipelineEnded(run, outcome, turn);
+  emitPipelineEnded(run, outcome, turn);
   turn.emit('WorkflowExecutionFailed', { execution_id, reason, error, state_name: current_state, failed_at });
   return end(run, outcome, turn);
 }
@@ -42,7 +42,7 @@ export function failRun(run: IdleWorkflow, reason: string, message: string, turn
 export function cancelRun(run: IdleWorkflow, reason: string | null, turn: WorkflowTurn): EndedWorkflow {
   const { execution_id } = run;
   const outcome = { status: 'cancelled', reason: reason ?? 'cancelled', error: null, output: null } as const;
-  tellPipelineEnded(run, outcome, turn);
+  emitPipelineEnded(run, outcome, turn);
   turn.emit('WorkflowExecutionCancelled', { execution_id, reason, cancelled_at: isoTime(turn) });
   return end(run, outcome, turn);
 }
@@ -58,13 +58,13 @@ export function outputOf(blackboard: JsonObject, lastState: string | null): Json
 /** Sends an update to the actor that the start named in `notify`, if it named one. */
 export function notifyParent(
   run: IdleWorkflow,
-  update: Pick<WorkflowUpdate, 'status' | 'reason' | 'error' | 'output' | 'blackboard'>,
+  change: Pick<WorkflowUpdate, 'status' | 'reason' | 'error' | 'output' | 'blackboard'>,
   turn: WorkflowTurn,
 ): void {
   const { notify, execution_id, workflow_id } = run;
   if (notify === undefined) return;
-  const told: WorkflowUpdate = { execution_id, workflow_id, context: notify.context, ...update };
-  turn.tell(notify.to, notify.as, told);
+  const update: WorkflowUpdate = { execution_id, workflow_id, context: notify.context, ...change };
+  turn.tell(notify.to, notify.as, update);
 }
 
 type Outcome = Pick<WorkflowUpdate, 'reason' | 'error' | 'output'> & { readonly status: EndedWorkflow['status'] };

@@ -24,15 +24,15 @@ export function pipelineResult(output: Json): {
   };
 }
 
-export function tellPipelineStarted({ pipeline, execution_id, intent, started_at }: IdleWorkflow, turn: WorkflowTurn) {
+export function emitPipelineStarted({ pipeline, execution_id, intent, started_at }: IdleWorkflow, turn: WorkflowTurn) {
   if (pipeline === undefined) return;
   const { language, workspace_volume_id } = pipeline;
-  const told = { execution_id, intent: shown(intent ?? ''), language, workspace_volume_id, started_at };
-  turn.emit('IntentExecutionPipelineStarted', told);
+  const started = { execution_id, intent: shown(intent ?? ''), language, workspace_volume_id, started_at };
+  turn.emit('IntentExecutionPipelineStarted', started);
 }
 
 /** Emitted before the last event of the run. A cancelled pipeline counts as failed. */
-export function tellPipelineEnded(
+export function emitPipelineEnded(
   { pipeline, execution_id, current_state: failed_at_state, started_at }: IdleWorkflow,
   { status, reason, output }: Pick<EndedWorkflow, 'status' | 'reason'> & { readonly output: Json },
   turn: WorkflowTurn,
@@ -40,8 +40,8 @@ export function tellPipelineEnded(
   if (pipeline === undefined) return;
   const at = new Date(turn.now).toISOString();
   if (status !== 'completed') {
-    const told = { execution_id, failed_at_state, reason: reason ?? status, failed_at: at };
-    turn.emit('IntentExecutionPipelineFailed', told);
+    const failed = { execution_id, failed_at_state, reason: reason ?? status, failed_at: at };
+    turn.emit('IntentExecutionPipelineFailed', failed);
     return;
   }
   const { final_result, reused_existing_agent } = pipelineResult(output);

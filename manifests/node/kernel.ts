@@ -92,7 +92,7 @@ export const NodeStores = z.strictObject({
   /** The confirmation that a refused start asks for: older documents are accepted as they are, once. */
   accept_older_documents: z
     .string()
-    .regex(/^[0-9a-f]{12}$/, 'must be the word that the refused start named, 12 of 0-9 and a-f')
+    .regex(/^[0-9a-f]{12}$/, 'must be the confirmation that the refused start named, 12 characters of 0-9 and a-f')
     .optional(),
   data_dir: z.string().min(1).max(4_096).default('./data'),
 });

@@ -63,10 +63,12 @@ export function parseManagedConfig(text: string): ParsedManagedConfig {
   const parsed = parseYaml(text, { ...YAML_LIMITS, maxBytes: MANAGED_CONFIG_BYTES });
   if (!parsed.ok) return parsed;
   const checked = checkDocument(ManagedConfigSchema, parsed.yaml);
-  return checked.ok ? { ok: true, config: checked.manifest } : { ok: false, problems: checked.problems.map(told) };
+  return checked.ok
+    ? { ok: true, config: checked.manifest }
+    : { ok: false, problems: checked.problems.map(withReason) };
 }
 
-const told = (problem: Problem): Problem =>
+const withReason = (problem: Problem): Problem =>
   problem.message.startsWith('unknown key ')
     ? { ...problem, message: `${problem.message}: controllers do not manage it` }
     : problem;

@@ -103,7 +103,7 @@ function countUpTo(sorted: readonly number[], limit: number): number {
   return low;
 }
 
-/** One `{{…}}` of a text, found as the parser's lexer finds it; comments and escaped ones are left out. */
+/** One `{{…}}` of a text, found as the parser's lexer finds it; comments and escaped ones are omitted. */
 interface Mustache {
   /** Its first sign; '' for a value. */
   readonly sign: '#' | '^' | '/' | 'else' | '';

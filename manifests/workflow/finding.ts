@@ -10,7 +10,7 @@ export interface Finding extends Problem {
   readonly cure: string;
 }
 
-/** A name of something deployed, as a state gives it. Templates are left out: their value is known only in a run. */
+/** A name of something deployed, as a state gives it. Templates are omitted: their value is known only in a run. */
 interface NamedAt {
   readonly name: string;
   readonly path: readonly PropertyKey[];

@@ -9,7 +9,7 @@ import { type ModelAnswer, noAnswer } from '../model-answer.ts';
 import { failLoop, finishLoop } from '../outcome.ts';
 import { loopOf, withCall, withLoop } from '../phase.ts';
 import { type ExecutionState, progressed, type RunningExecution } from '../state.ts';
-import { askingMessage, withAside } from './ask.ts';
+import { askingMessage, withStoredPart } from './ask.ts';
 import { continueLoop } from './calls.ts';
 import { denyCall } from './settle-call.ts';
 import { LOOP, type LoopCall } from './state.ts';
@@ -42,7 +42,7 @@ export function takeAnswer(
     phase: 'calls',
     effect_id: null,
     calls,
-    ...withAside(loop, answer, asking),
+    ...withStoredPart(loop, answer, asking),
   });
   for (const [at, call] of calls.entries()) {
     const { problem } = proposed[at] ?? {};

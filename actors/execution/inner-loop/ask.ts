@@ -127,7 +127,7 @@ type Said = Pick<Loop, 'messages' | 'earlier_messages'>;
  * The conversation with the model's request for tools. The messages that were sent with the question may be stored as a
  * blob by now.
  */
-export function withAside(
+export function withStoredPart(
   { messages, earlier_messages = [] }: Said,
   { aside }: Pick<ModelAnswer, 'aside'>,
   asking: JsonObject,

@@ -24,7 +24,7 @@ import { type AllowedCall, LOOP, type Loop, type LoopCall } from './state.ts';
 export function continueLoop(running: RunningExecution, turn: ExecutionTurn): ExecutionState {
   const { loop } = running.current;
   if (loop?.phase !== 'calls') return running;
-  if (loop.calls.every(({ status }) => status === 'answered')) return nextTurn(running, loop, turn);
+  if (loop.calls.every(({ status }) => status === 'answered')) return nextRound(running, loop, turn);
   let begun = running;
   for (const { key } of loop.calls) {
     const { calls } = loopOf(begun);
@@ -59,12 +59,12 @@ function mayBegin(calls: readonly LoopCall[], call: LoopCall): boolean {
   return under.length < LOOP.readsAtOnce && same.length < (call.allowed?.limits.max_concurrent ?? LOOP.readsAtOnce);
 }
 
-function nextTurn(running: RunningExecution, loop: Loop, turn: ExecutionTurn): ExecutionState {
+function nextRound(running: RunningExecution, loop: Loop, turn: ExecutionTurn): ExecutionState {
   const messages = bounded([...loop.messages, ...toolMessages(loop.calls)]);
-  const told = withLoop(running, { messages, calls: [] });
-  if (loop.round < LOOP.rounds) return askModel(told, turn);
+  const next = withLoop(running, { messages, calls: [] });
+  if (loop.round < LOOP.rounds) return askModel(next, turn);
   const message = `the model asked for tools in each of ${LOOP.rounds} rounds and gave no answer`;
-  return failLoop(told, { error_type: 'inner_loop_limit', message }, turn);
+  return failLoop(next, { error_type: 'inner_loop_limit', message }, turn);
 }
 
 /** Retries of failures before the tool acted, which the effect reports as kind `retry`. */

@@ -105,7 +105,7 @@ export const LOOP = {
    * failed round is asked again.
    */
   roundsOfIteration: 500,
-  /** Calls of one answer that go into the conversation at all; more are left out. */
+  /** Calls of one answer that go into the conversation at all; more are omitted. */
   callsInConversation: 100,
   /** Calls of one answer that may run; the rest gets an error as its result. */
   callsPerTurn: 32,

@@ -134,10 +134,10 @@ export function ToolEnded(state: ToolSessionState, ended: EffectResult, turn: Se
 function resultOf(outcome: EffectResult['outcome'], tool: string): CallResult {
   if (outcome.kind === 'failed') return { kind: 'failed', code: outcome.code, message: outcome.message };
   if (outcome.kind === 'in_doubt') return { kind: 'outcome', outcome: inDoubt(tool) };
-  const told = ToolOutcome.safeParse(outcome.value);
-  if (!told.success) return { kind: 'failed', code: 'internal', message: `${tool} returned a malformed result` };
-  const { error } = told.data;
-  if (error?.class !== 'policy' || Object.hasOwn(ERRORS, error.code)) return { kind: 'outcome', outcome: told.data };
+  const read = ToolOutcome.safeParse(outcome.value);
+  if (!read.success) return { kind: 'failed', code: 'internal', message: `${tool} returned a malformed result` };
+  const { error } = read.data;
+  if (error?.class !== 'policy' || Object.hasOwn(ERRORS, error.code)) return { kind: 'outcome', outcome: read.data };
   const { code, message, retry_after_ms } = error;
   return { kind: 'denied', reason: code, message, retry_after_ms };
 }

@@ -119,7 +119,7 @@ export function ChildStarted(state: WorkflowState, result: EffectResult, turn: W
   }
   release(answered.awaiting, 'its start failed', turn);
   const { code, message } =
-    outcome.kind === 'failed' ? outcome : { code: 'in_doubt', message: 'nobody knows whether the child was started' };
+    outcome.kind === 'failed' ? outcome : { code: 'in_doubt', message: 'it is unknown whether the child was started' };
   const reason = ancestryReason(message) ?? code;
   tellChildFailed(run, awaiting.execution_id, reason, turn);
   return finish(run, failed(reason, message, { result: null }), turn);
@@ -136,7 +136,7 @@ export function AgentStarted(state: WorkflowState, result: EffectResult, turn: W
   release({ ...awaiting, effect_id: null }, 'its start failed', turn);
   const record = { output: null, score: 0, confidence: 0, iterations: 0 };
   const { code, message } =
-    outcome.kind === 'failed' ? outcome : { code: 'in_doubt', message: 'nobody knows whether the agent was started' };
+    outcome.kind === 'failed' ? outcome : { code: 'in_doubt', message: 'it is unknown whether the agent was started' };
   return finish(run, failed(code, message, record), turn);
 }
 
@@ -171,7 +171,7 @@ export function ApprovalUpdated(state: WorkflowState, update: ApprovalUpdate, tu
   const answered: IdleWorkflow = { ...run, status: 'running' };
   if (update.payload === null) {
     const code = awaiting.about.kind === 'input' ? 'human_input_timeout' : 'in_doubt';
-    return finish(answered, failed(code, 'nobody answered in time'), turn);
+    return finish(answered, failed(code, 'no answer came in time'), turn);
   }
   turn.emit('WorkflowHumanInputReceived', {
     ...approvalIds(run, awaiting),

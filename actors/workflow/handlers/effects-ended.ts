@@ -134,8 +134,8 @@ export function repeatCommand(
   }
   const { execution_id, current_state } = run;
   const repeat = repeats + 1;
-  const told = { execution_id, state_name: current_state ?? '', repeat, by, repeated_at: isoTime(turn) };
-  turn.emit('WorkflowStepRepeated', told);
+  const repeated = { execution_id, state_name: current_state ?? '', repeat, by, repeated_at: isoTime(turn) };
+  turn.emit('WorkflowStepRepeated', repeated);
   setStateTimer(run, turn);
   const awaiting = { kind: 'command', effect_id: effectId, repeats: repeat } as const;
   return { ...run, in_doubt: run.in_doubt + 1, awaiting };

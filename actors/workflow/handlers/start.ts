@@ -4,7 +4,7 @@ import { type JsonObject, plainObject } from '../../../runtime/json.ts';
 import { askEffect } from '../ask-effect.ts';
 import { blackboardBytes } from '../blackboard.ts';
 import { badDoubtPolicy, isoTime, notifyParent } from '../ending.ts';
-import { tellPipelineStarted } from '../intent-pipeline.ts';
+import { emitPipelineStarted } from '../intent-pipeline.ts';
 import { jsonBytes } from '../json-values.ts';
 import { LIMITS } from '../limits.ts';
 import type { Start as StartMessage, WorkflowTurn } from '../messages.ts';
@@ -34,7 +34,7 @@ function begin(message: StartMessage, maxTransitions: number, turn: WorkflowTurn
   const { execution_id, workflow_id, workflow_name, workflow_version, started_at } = run;
   const started = { execution_id, workflow_id, workflow_name, workflow_version, started_at };
   turn.emit('WorkflowExecutionStarted', started);
-  tellPipelineStarted(run, turn);
+  emitPipelineStarted(run, turn);
   notifyParent(run, { status: 'running', reason: null, error: null, output: null, blackboard: {} }, turn);
   const { storage, initial_state } = run.manifest.spec;
   if (storage.workspace === undefined && storage.shared_volumes.length === 0) return advance(run, initial_state, turn);

@@ -82,7 +82,7 @@ interface ContainerOutcome {
 
 export function containerOutcome(outcome: EffectResult['outcome'], timeoutMs: number): ContainerOutcome {
   if (outcome.kind === 'in_doubt') {
-    const error = { code: 'in_doubt', message: 'nobody knows how the container ended' };
+    const error = { code: 'in_doubt', message: 'it is unknown how the container ended' };
     return { output: null, end: null, error, mayRetry: false };
   }
   if (outcome.kind === 'failed') {

@@ -33,7 +33,7 @@ export const reservedStateName: Rule = {
         : FUNCTIONS.has(name)
           ? 'a helper of templates'
           : BLOCKS.has(name)
-            ? 'a word of templates'
+            ? 'a keyword of templates'
             : null;
       if (what !== null)
         yield { path: statePath(name), message: `${quoted(name)} is ${what}, so templates cannot name this state` };

@@ -151,7 +151,7 @@ export const stateNeverPrecedes: Rule = {
   *check(subject) {
     const { flow, texts } = subject;
     const sources = {
-      hears: statesWithFeedback(subject),
+      withFeedback: statesWithFeedback(subject),
       humans: [...flow.states].filter(([, { kind }]) => kind === 'Human').map(([name]) => name),
     };
     for (const text of texts) {
@@ -168,7 +168,7 @@ export const stateNeverPrecedes: Rule = {
 
 interface Sources {
   /** States that a transition with feedback leads to. */
-  readonly hears: ReadonlySet<string>;
+  readonly withFeedback: ReadonlySet<string>;
   readonly humans: readonly string[];
 }
 
@@ -176,12 +176,12 @@ function early(
   [root = '', key]: readonly string[],
   text: ReadText,
   { flow }: Subject,
-  { hears, humans }: Sources,
+  { withFeedback, humans }: Sources,
 ): Hit | null {
   const { state, path } = text;
   const ran = (earlier: string): boolean =>
     (text.when === 'after' && earlier === state) || flow.precedes(earlier, state);
-  if (root === 'state' && key === 'feedback' && !hears.has(state))
+  if (root === 'state' && key === 'feedback' && !withFeedback.has(state))
     return {
       path,
       message: `no transition to state ${quoted(state)} has feedback`,

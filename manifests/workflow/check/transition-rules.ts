@@ -96,7 +96,7 @@ function failureGap(state: StateSpec, has: Has): string | null {
     case 'ContainerRun':
       return has('exit_code_non_zero') ? null : 'the container fails';
     case 'Human':
-      return state.timeout_ms === null || state.default_response !== undefined ? null : 'nobody answers in time';
+      return state.timeout_ms === null || state.default_response !== undefined ? null : 'no answer comes in time';
     case 'ParallelAgents':
       return 'too few judges complete';
     case 'ParallelContainerRun':
