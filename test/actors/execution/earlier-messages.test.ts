@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { withAside } from '../../../actors/execution/inner-loop/ask.ts';
+import { withStoredPart } from '../../../actors/execution/inner-loop/ask.ts';
 import { LOOP } from '../../../actors/execution/inner-loop/state.ts';
 import { read, ToolingExecution } from './tooled.ts';
 
@@ -44,7 +44,7 @@ test('over its bound a conversation keeps its first part and the newest', () => 
   const half = LOOP.conversationBytes / 2;
   const earlier_messages = [part('a', 1_000), part('b', 10), part('c', half), part('d', 10)];
   const aside = { ref: ref('e'), messages: 1, bytes: half - 900 };
-  const kept = withAside({ messages: [{ role: 'user' }], earlier_messages }, { aside }, { role: 'assistant' });
+  const kept = withStoredPart({ messages: [{ role: 'user' }], earlier_messages }, { aside }, { role: 'assistant' });
   assert.deepEqual(kept.messages, [{ role: 'assistant' }]);
   assert.deepEqual(
     kept.earlier_messages?.map(({ ref: [letter] }) => letter),

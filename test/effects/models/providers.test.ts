@@ -80,7 +80,10 @@ describe('settings of models', () => {
       const { error } = ProviderConfig.safeParse(config);
       assert.ok(JSON.stringify(error?.issues).includes(key), `${key}: ${JSON.stringify(error?.issues)}`);
     }
-    assert.match(JSON.stringify(ProviderConfigs.safeParse([base, base]).error?.issues), /already that of llm_providers\[0\]/);
+    assert.match(
+      JSON.stringify(ProviderConfigs.safeParse([base, base]).error?.issues),
+      /already that of llm_providers\[0\]/,
+    );
   });
 });
 
