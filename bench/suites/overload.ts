@@ -96,7 +96,7 @@ async function measure(
     const stop = new AbortController();
     const counts = { pieces: 0 };
     for (let n = 0; n < RUNNING; n += 1) {
-      const id = await node.start(agent);
+      const id = await node.start(agent, 'go');
       follow(`${node.url}/v1/executions/${id}/stream`, stop.signal, counts).catch((error: unknown) => {
         if (!stop.signal.aborted) console.error('a run that streams was not followed', error);
       });

@@ -1,40 +1,18 @@
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
-import { Redis } from 'ioredis';
 import { z } from 'zod';
-import { isLog, type Log, partitionsOf } from '../../runtime/address.ts';
 import type { StoreLocation } from '../../runtime/open-stores.ts';
-import { countOf } from '../../runtime/redis/facts.ts';
-import { Keys } from '../../runtime/redis/keys.ts';
+import { openLooks, type PartitionLook } from './store-looks.ts';
 
 /** When faults stop, everything that was under way ends within this. */
 export const LIVENESS_MS = 30_000;
-/** A timer that is due for less may still be on its way. */
-const TIMER_GRACE_MS = 2_000;
 const LOOK_EVERY_MS = 250;
-
-/** One partition as the store itself has it. No node is asked. */
-interface PartitionLook {
-  readonly partition: string;
-  readonly cursor: number;
-  readonly tail: number;
-  /** Journal rows that the projector has not carried over: where they begin; null for none. */
-  readonly journalFrom: number | null;
-  readonly effects: readonly string[];
-  /** Ids of timers that are overdue. */
-  readonly timers: readonly string[];
-  readonly outbox: number;
-  /** Numbers of postponed messages. */
-  readonly postponed: readonly string[];
-  /** Addresses with a record. */
-  readonly actors: readonly string[];
-}
 
 export interface LivenessOptions {
   /** The actor store: its directory, or the URL of one Redis. */
   readonly location: Pick<StoreLocation, 'dataDir' | 'redis'>;
   /** Base URL of a node: its lists say of each run what the run's own state says. */
   readonly url?: string;
+  /** Headers of those who look at lists, each at their own tenant's. Default: one without any. */
+  readonly callers?: readonly Readonly<Record<string, string>>[];
   /** Of each list the newest are compared. */
   readonly mostListed?: number;
   /** Ids of runs that have ended: the actor store holds nothing of them. */
@@ -43,12 +21,14 @@ export interface LivenessOptions {
 }
 
 /**
- * The rule of every chaos scenario once its faults have stopped: each mailbox is read to the tail it had then, each
- * message owed to another partition is handed over, each effect that was open has ended, each due timer has fired, the
- * journal is projected, and nothing of ended runs is left. Answers what is still not so, a sentence each.
+ * The rule of every chaos scenario and of every round of faults once its faults have stopped: each mailbox is read to the
+ * tail it had then, each message owed to another partition is handed over, each effect that was open has ended, each due
+ * timer has fired, the journal is projected, lists say what the states say, and nothing of ended runs is left. Answers what
+ * is still not so, a sentence each.
  */
 export async function livenessBroken(options: LivenessOptions): Promise<string[]> {
-  const { location, url, ended = [], withinMs = LIVENESS_MS, mostListed = MOST_LISTED } = options;
+  const { location, ended = [], withinMs = LIVENESS_MS } = options;
+  const ids = new Set(ended);
   const store = openLooks(location);
   try {
     const first = new Map((await store.look()).map((look) => [look.partition, look]));
@@ -56,10 +36,11 @@ export async function livenessBroken(options: LivenessOptions): Promise<string[]
     const deadline = performance.now() + withinMs;
     for (;;) {
       const looks = await store.look();
-      const broken = [
-        ...looks.flatMap((now) => brokenIn(now, first.get(now.partition), ended)),
-        ...(url === undefined ? [] : await listsBroken(url, mostListed)),
-      ];
+      let broken = looks.flatMap((now) => brokenIn(now, first.get(now.partition)));
+      // One after the other: these read much more.
+      if (broken.length === 0 && ids.size > 0)
+        broken = (await store.leftOf(ids)).map((left) => `of ended runs ${left}`);
+      if (broken.length === 0) broken = await listsBroken(options, ids);
       if (broken.length === 0 || performance.now() > deadline) return broken;
       // A pause between two looks; the looks decide.
       await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
@@ -69,13 +50,12 @@ export async function livenessBroken(options: LivenessOptions): Promise<string[]
   }
 }
 
-function brokenIn(now: PartitionLook, first: PartitionLook | undefined, ended: readonly string[]): string[] {
+function brokenIn(now: PartitionLook, first: PartitionLook | undefined): string[] {
   if (first === undefined) return [];
   const { partition } = now;
   const effects = now.effects.filter((id) => first.effects.includes(id));
   const timers = now.timers.filter((id) => first.timers.includes(id));
   const postponed = now.postponed.filter((id) => first.postponed.includes(id));
-  const actors = now.actors.filter((address) => ended.some((id) => address.endsWith(`/${id}`)));
   const unread = now.cursor < first.tail;
   const unprojected = now.journalFrom !== null && now.journalFrom <= first.cursor;
   return [
@@ -85,111 +65,42 @@ function brokenIn(now: PartitionLook, first: PartitionLook | undefined, ended: r
     ...postponed.map((id) => `${partition}: message ${id} is postponed`),
     ...effects.map((id) => `${partition}: effect ${id} has not ended`),
     ...timers.map((id) => `${partition}: timer ${id} is overdue`),
-    ...actors.map((address) => `${partition}: ${address} has ended and its record is left`),
   ];
 }
 
 const LISTS = ['/v1/executions', '/v1/workflows/executions'] as const;
+const APPROVALS = '/v1/human-approvals';
 const Listed = z.object({ executions: z.array(z.object({ execution_id: z.string(), status: z.string() })) });
+const Asked = z.object({ pending_requests: z.array(z.object({ id: z.string(), execution_id: z.string() })) });
 const Status = z.object({ status: z.string() });
 const MOST_LISTED = 200;
 
 /** Where a list says something else of a run than the run's own state. */
-async function listsBroken(url: string, most: number): Promise<string[]> {
-  const pages = await Promise.all(
-    LISTS.map(async (path) => {
-      const answer = await fetch(`${url}${path}?limit=${most}`);
-      if (!answer.ok) return [`${path} answered ${answer.status}`];
-      const compared = Listed.parse(await answer.json()).executions.map(async ({ execution_id: id, status }) => {
-        const own = await fetch(`${url}${path}/${id}`);
-        const state = own.ok ? Status.parse(await own.json()).status : `not found (${own.status})`;
-        return state === status ? [] : [`${path} lists ${id} as ${status}, its state is ${state}`];
-      });
-      return (await Promise.all(compared)).flat();
-    }),
-  );
-  return pages.flat();
+async function listsBroken(options: LivenessOptions, ended: ReadonlySet<string>): Promise<string[]> {
+  const { url, callers = [{}], mostListed = MOST_LISTED } = options;
+  if (url === undefined) return [];
+  const looks = callers.flatMap((headers) => [
+    ...LISTS.map((path) => listBroken(url, path, { headers }, mostListed)),
+    approvalsBroken(url, { headers }, ended),
+  ]);
+  return (await Promise.all(looks)).flat();
 }
 
-interface Looks {
-  look(): Promise<PartitionLook[]>;
-  close(): Promise<void>;
+async function listBroken(url: string, path: string, init: RequestInit, most: number): Promise<string[]> {
+  const answer = await fetch(`${url}${path}?limit=${most}`, init);
+  if (!answer.ok) return [`${path} answered ${answer.status}`];
+  const compared = Listed.parse(await answer.json()).executions.map(async ({ execution_id: id, status }) => {
+    const own = await fetch(`${url}${path}/${id}`, init);
+    const state = own.ok ? Status.parse(await own.json()).status : `not found (${own.status})`;
+    return state === status ? [] : [`${path} lists ${id} as ${status}, its state is ${state}`];
+  });
+  return (await Promise.all(compared)).flat();
 }
 
-function openLooks({ dataDir, redis }: LivenessOptions['location']): Looks {
-  const [url] = redis ?? [];
-  return url === undefined ? sqliteLooks(dataDir) : redisLooks(url);
-}
-
-function redisLooks(url: string): Looks {
-  const redis = new Redis(url);
-  redis.on('error', () => {});
-  const keys = new Keys('svc');
-  const lookAt = async (partition: Log, now: number): Promise<PartitionLook> => {
-    const own = keys.of(partition);
-    const [[cursor, tail], rows, effects, timers, outbox, postponed, actors] = await Promise.all([
-      redis.hmget(own.meta, 'cursor', 'tail'),
-      redis.xrange(own.journal, '-', '+', 'COUNT', 1),
-      redis.hkeys(own.effects),
-      redis.zrangebyscore(own.timers, '-inf', now - TIMER_GRACE_MS),
-      redis.xlen(own.outbox),
-      redis.xrange(own.postponed, '-', '+'),
-      redis.hkeys(own.states),
-    ]);
-    const journal = rows[0]?.[0];
-    const journalFrom = journal === undefined ? null : Number(journal.split('-')[0]);
-    const waits = postponed.map(([id]) => id);
-    const progress = { cursor: Number(cursor), tail: Number(tail), journalFrom };
-    return { partition, ...progress, effects, timers, outbox, postponed: waits, actors };
-  };
-  return {
-    async look() {
-      const [pools, shared, [seconds]] = await Promise.all([
-        redis.hgetall(keys.pools),
-        redis.hkeys(keys.logs('')),
-        redis.time(),
-      ]);
-      const partitions = Object.entries(pools).flatMap(([pool, count]) =>
-        partitionsOf({ pool, partitions: countOf(count) }),
-      );
-      const logs = [...partitions, ...shared.filter(isLog)];
-      return Promise.all(logs.map((log) => lookAt(log, Number(seconds) * 1_000)));
-    },
-    async close() {
-      redis.disconnect();
-    },
-  };
-}
-
-function sqliteLooks(directory: string): Looks {
-  const database = new DatabaseSync(join(directory, 'actors.db'), { readOnly: true, timeout: 5_000 });
-  const all = (sql: string, ...values: (number | string)[]) => database.prepare(sql).all(...values);
-  const column = (sql: string, ...values: (number | string)[]): string[] =>
-    all(sql, ...values).map((row) => String(Object.values(row)[0]));
-  const number = (sql: string, ...values: (number | string)[]): number | null => {
-    const [value] = column(sql, ...values);
-    return value === undefined || value === 'null' ? null : Number(value);
-  };
-  return {
-    async look() {
-      return all('SELECT id, name, cursor, tail FROM partitions').map((row) => {
-        const id = Number(row.id);
-        const due = Date.now() - TIMER_GRACE_MS;
-        return {
-          partition: String(row.name),
-          cursor: Number(row.cursor),
-          tail: Math.max(Number(row.tail), number('SELECT max(seq) FROM mailbox WHERE partition = ?', id) ?? 0),
-          journalFrom: number('SELECT min(up_to) FROM journal WHERE partition = ?', id),
-          effects: column('SELECT id FROM effects WHERE partition = ?', id),
-          timers: column('SELECT id FROM timers WHERE partition = ? AND due < ?', id, due),
-          outbox: 0,
-          postponed: [],
-          actors: column('SELECT address FROM actors WHERE partition = ? AND record IS NOT NULL', id),
-        };
-      });
-    },
-    async close() {
-      database.close();
-    },
-  };
+async function approvalsBroken(url: string, init: RequestInit, ended: ReadonlySet<string>): Promise<string[]> {
+  const answer = await fetch(`${url}${APPROVALS}?limit=${MOST_LISTED}`, init);
+  if (!answer.ok) return [`${APPROVALS} answered ${answer.status}`];
+  return Asked.parse(await answer.json())
+    .pending_requests.filter(({ execution_id }) => ended.has(execution_id))
+    .map(({ id, execution_id }) => `${APPROVALS} lists ${id} of ${execution_id}, which has ended`);
 }

@@ -98,6 +98,11 @@ export class WorkflowCalls {
     await this.#call('POST', path, { headers, body: JSON.stringify(body) }, [404, 409]);
   }
 
+  /** A repeat finds it gone (404). */
+  async remove(executionId: string): Promise<void> {
+    await this.#call('DELETE', `/v1/workflows/executions/${executionId}`, {}, [404]);
+  }
+
   async log(executionId: string): Promise<WorkflowLogged[]> {
     const events: WorkflowLogged[] = [];
     for (;;) {
@@ -129,7 +134,7 @@ export class WorkflowCalls {
       const response = await this.#node.url.then((url) => fetch(`${url}${path}`, ask)).catch(() => null);
       const text = await response?.text().catch(() => null);
       if (response !== null && typeof text === 'string' && response.status !== 503) {
-        if (response.ok || also.includes(response.status)) return JSON.parse(text);
+        if (response.ok || also.includes(response.status)) return text === '' ? null : JSON.parse(text);
         throw new Error(`${method} ${path} answered ${response.status} ${text}`);
       }
       await pause(AGAIN_MS);

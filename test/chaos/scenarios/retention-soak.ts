@@ -95,7 +95,7 @@ export async function retentionSoak(options: RetentionSoakOptions): Promise<Scen
     }
     await load.settle();
     broken.push(...growthOf(samples), ...(await load.checkRemoved(retentionMs)));
-    broken.push(...(await livenessBroken({ location: stores.location })));
+    broken.push(...(await livenessBroken({ location: stores.location, url: await node.url, ended: load.ids })));
     if (node.crashed) broken.push(`the node ended: ${node.log.slice(-500)}`);
   } finally {
     redis?.disconnect();
@@ -161,6 +161,8 @@ class Load {
   readonly #node: NodeProcess;
   readonly #runs: { readonly path: string; readonly atMs: number }[] = [];
   readonly #open = new Set<Promise<void>>();
+  /** Of all that was started. */
+  readonly ids: string[] = [];
   started = 0;
   deleted = 0;
   failures = 0;
@@ -194,6 +196,7 @@ class Load {
     const body = isAgent ? { agent_id: this.#agentId, input: text } : { input: { text } };
     const path = isAgent ? '/v1/executions' : '/v1/workflows/soak/run';
     const { execution_id } = await this.#call('POST', path, { headers, body: JSON.stringify(body) });
+    this.ids.push(String(execution_id));
     const run = `${isAgent ? '/v1/executions' : '/v1/workflows/executions'}/${String(execution_id)}`;
     if (!isAgent && count % 20 === 1) {
       await this.#call('DELETE', run, {});

@@ -64,7 +64,7 @@ class Rolling {
   #stopping: string | null = null;
   #turn = 0;
   #isRolling = true;
-  #runs = 0;
+  readonly #ended: string[] = [];
   #events = 0;
   #resumed = 0;
 
@@ -99,14 +99,14 @@ class Rolling {
       title,
       seed,
       lines: [
-        `${this.#runs} runs, ${this.#events} events followed, ${this.#resumed} streams resumed elsewhere: no gap, no repeat`,
+        `${this.#ended.length} runs, ${this.#events} events followed, ${this.#resumed} streams resumed elsewhere: no gap, no repeat`,
         ...timeLines('a node to stop', this.#stopMs),
         ...timeLines('longest pause of each actor', this.#longestMs),
       ],
       broken: [
         ...this.#broken,
         ...barBroken('longest pause of an actor', this.#longestMs, 0.99, barMs),
-        ...(await this.#cluster.livenessBroken()),
+        ...(await this.#cluster.livenessBroken(this.#ended)),
         ...this.#cluster.crashed.map((name) => `${name} ended by itself`),
       ],
     };
@@ -138,7 +138,7 @@ class Rolling {
     const id = await start(this, agentId, randomUUID(), signal);
     const followed = await followExecution(id, { url: () => this.url, onEvent: () => {}, signal });
     const { status, last_error } = await finalStatus(this, id, signal);
-    this.#runs += 1;
+    this.#ended.push(id);
     this.#events += followed.events.length;
     this.#resumed += Math.max(0, followed.connections - 1);
     if (status !== 'completed') this.#broken.push(`a run of ${agent.name} is ${status}: ${last_error}`);

@@ -21,9 +21,11 @@ export async function scale(options: ScaleOptions): Promise<ScenarioReport> {
   const lines: string[] = [];
   const broken: string[] = [];
   for (const nodes of options.nodes) {
-    const { perSecond, lost } = await measure(nodes, options);
-    lines.push(`${nodes} worker processes: ${Math.round(perSecond)} asks/s`);
-    if (lost > 0) broken.push(`${nodes} worker processes: ${lost} answered asks are missing from the actors`);
+    const { perSecond, lost, unfinished } = await measure(nodes, options);
+    const what = `${nodes} worker processes`;
+    lines.push(`${what}: ${Math.round(perSecond)} asks/s`);
+    if (lost > 0) broken.push(`${what}: ${lost} answered asks are missing from the actors`);
+    broken.push(...unfinished.map((sentence) => `${what}: ${sentence}`));
   }
   const cores = availableParallelism();
   return {
@@ -34,7 +36,14 @@ export async function scale(options: ScaleOptions): Promise<ScenarioReport> {
   };
 }
 
-async function measure(nodes: number, options: ScaleOptions): Promise<{ perSecond: number; lost: number }> {
+interface Measured {
+  readonly perSecond: number;
+  readonly lost: number;
+  /** What was still under way some time after the load. */
+  readonly unfinished: readonly string[];
+}
+
+async function measure(nodes: number, options: ScaleOptions): Promise<Measured> {
   const { seed, forMs, inFlight } = options;
   const workload = new URL('../workload.ts', import.meta.url);
   const cluster = await startCluster({ nodes, adapters: 2, seed, workload });
@@ -49,7 +58,8 @@ async function measure(nodes: number, options: ScaleOptions): Promise<{ perSecon
     const answered = await load(forMs);
     const perSecond = (answered / (performance.now() - begun)) * 1_000;
     const sum = await cluster.client.sum(addresses, 'value');
-    return { perSecond, lost: Math.max(0, warm + answered - sum) };
+    const unfinished = await cluster.livenessBroken();
+    return { perSecond, lost: Math.max(0, warm + answered - sum), unfinished };
   } finally {
     await cluster.destroy();
   }

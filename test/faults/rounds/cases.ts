@@ -10,6 +10,7 @@ import { redisAway } from './redis-away.ts';
 import { redisRestored } from './redis-restored.ts';
 import { removedRuns } from './removed-runs.ts';
 import { replicaBehind, replicaBehindTwoNodes } from './replica-behind.ts';
+import { startKeys } from './start-keys.ts';
 import { documentsAway, storesAway } from './stores-away.ts';
 import { versions } from './versions.ts';
 
@@ -30,4 +31,5 @@ export const FAULT_CASES: readonly FaultCase[] = [
   hungModel,
   noisyTenant,
   removedRuns,
+  startKeys,
 ];

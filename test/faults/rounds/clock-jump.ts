@@ -14,6 +14,7 @@ import { waitUntil } from '../../support/wait-until.ts';
 import { WorkflowCalls } from '../../support/workflow-kill-calls.ts';
 import { counted } from '../../support/workflow-kill-marks.ts';
 import type { FaultCase, FaultWorld } from './fault-case.ts';
+import { stillUnderWay, timeLeftMs } from './quiet.ts';
 
 const HOUR_S = 3_600;
 const JUMPS_S = [HOUR_S, -HOUR_S, 365 * 24 * HOUR_S];
@@ -110,13 +111,18 @@ export const clockJump: FaultCase = {
           }
           return open.size === 0;
         };
-        await waitUntil('all runs to end', look, 45_000).catch((error: unknown) => notes.push(String(error)));
+        await waitUntil('all runs to end', look, timeLeftMs(jumpedAtMs)).catch((error: unknown) =>
+          notes.push(String(error)),
+        );
         await clock.set(0);
+        const location = { dataDir: join(directory, 'data') };
+        const broken = await stillUnderWay(jumpedAtMs, { location, url: await node.url, ended: ids });
         const recoveryMs = performance.now() - jumpedAtMs;
+        notes.push(...broken);
         const again = (await journal.lines()).length - marksBefore + model.calls.length - callsBefore - 2 * RUNS;
         const twice = [...counted(await journal.lines()).values()].reduce((sum, count) => sum + count - 1, 0);
         return {
-          ...{ runs: ids.length, hung: open.size, nodesEnded: node.crashed ? 1 : 0, lost },
+          ...{ runs: ids.length, hung: open.size + broken.length, nodesEnded: node.crashed ? 1 : 0, lost },
           ...{ repeated: Math.max(again, twice), recoveryMs, notes },
         };
       },

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -5,8 +6,12 @@ import { stringify } from 'yaml';
 import { removeTree } from '../../../effects/volumes/tree.ts';
 import { type KillStores, type StoreKind, startStores } from '../../kill/stores.ts';
 import { objectOf } from '../../product/product-node.ts';
-import { ModelServer } from '../../support/model-server.ts';
+import { ModelServer, type RecordedCall } from '../../support/model-server.ts';
 import { NodeProcess } from '../../support/node-process.ts';
+import { stillUnderWay } from './quiet.ts';
+
+/** Of each list. */
+const MOST_LISTED = 50;
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -80,10 +85,17 @@ export class CrowdedNode {
     return String(body.agent_id);
   }
 
-  /** Starts a run; null when it was refused. */
-  async start(agentId: string, headers: Headers = {}): Promise<string | null> {
-    const { status, body } = await this.call('POST', '/v1/executions', { agent_id: agentId, input: 'go' }, headers);
+  /** Starts a run, whose model is asked with `input`; null when it was refused. */
+  async start(agentId: string, input: string, headers: Headers = {}): Promise<string | null> {
+    const { status, body } = await this.call('POST', '/v1/executions', { agent_id: agentId, input }, headers);
     return status === 200 ? String(body.execution_id) : null;
+  }
+
+  /** What the rule of liveness finds still under way; `ended`: ids of the runs that have ended. */
+  stillUnderWay(sinceMs: number, ended: readonly string[], callers?: readonly Headers[]): Promise<string[]> {
+    const { location } = this.#stores;
+    // The list of so many is long; each of its runs is asked for.
+    return stillUnderWay(sinceMs, { location, url: this.url, ended, callers, mostListed: MOST_LISTED });
   }
 
   async statusOf(id: string, headers: Headers = {}): Promise<Said['body']> {
@@ -97,6 +109,13 @@ export class CrowdedNode {
     await removeTree(this.#directory);
   }
 }
+
+/** A word for the input of one run, by which the model server knows it. */
+export const freshKey = (): string => `key-${randomUUID()}`;
+
+/** Which run a model is asked for. */
+export const keyIn = ({ body }: Pick<RecordedCall, 'body'>): string =>
+  /key-[0-9a-f-]{36}/.exec(JSON.stringify(body))?.[0] ?? '';
 
 /** Makes so many calls, `atOnce` at a time. */
 export async function inLanes<T>(count: number, atOnce: number, call: (n: number) => Promise<T>): Promise<T[]> {

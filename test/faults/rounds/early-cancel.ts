@@ -10,6 +10,7 @@ import { NodeProcess } from '../../support/node-process.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { processesWith } from '../../support/workflow-kill-marks.ts';
 import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
+import { stillUnderWay } from './quiet.ts';
 
 const CLIENTS = 12;
 const LATEST_CANCEL_MS = 60;
@@ -117,7 +118,6 @@ async function openWorld(kind: StoreKind): Promise<FaultWorld> {
       return node.crashed || ids.every((id) => ENDED.has(statuses.get(id) ?? ''));
     };
     await waitUntil('all runs end', look, RECOVERY_MS).catch(() => undefined);
-    const recoveryMs = performance.now() - since;
     const nodesEnded = node.crashed ? 1 : 0;
     if (nodesEnded > 0) {
       node.spawn();
@@ -137,12 +137,14 @@ async function openWorld(kind: StoreKind): Promise<FaultWorld> {
     // A run is cancelled when that is written; its command is killed right behind.
     await waitUntil('the commands are killed', async () => (await leftNow()) === 0, KILLED_MS).catch(() => undefined);
     const left = await leftNow();
-    const hung = ids.filter((id) => !ENDED.has(statuses.get(id) ?? '')).length;
+    const broken = await stillUnderWay(since, { location: stores.location, url: await node.url, ended: ids });
+    const recoveryMs = performance.now() - since;
+    const hung = broken.length + ids.filter((id) => !ENDED.has(statuses.get(id) ?? '')).length;
     const lost = ids.filter((id) => statuses.get(id) === 'failed').length;
     return {
       ...{ runs: ids.length, hung, nodesEnded, lost: lost + left, recoveryMs },
       repeated: ids.filter((id) => begun.filter(([of]) => of === id).length > 1).length,
-      notes: left === 0 ? [] : [`${left} processes were left`],
+      notes: [...broken, ...(left === 0 ? [] : [`${left} processes were left`])],
     };
   }
 

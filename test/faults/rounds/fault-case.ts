@@ -20,6 +20,18 @@ export interface FaultWorld {
   close(): Promise<void>;
 }
 
+export interface StoreOutcome {
+  /** Runs that the store lost. */
+  readonly gone: number;
+  /** Calls that ran again since the store lost a write of their run. */
+  readonly again: number;
+  /** Of partitions behind the loss; each of those that went back is told of in a log. */
+  readonly takeovers: number;
+  readonly behind: number;
+  /** That went back, by the logs. */
+  readonly actors: number;
+}
+
 export interface RoundOutcome {
   /** Runs (or calls) that were acknowledged in this round. */
   readonly runs: number;
@@ -33,6 +45,8 @@ export interface RoundOutcome {
   readonly repeated: number;
   /** From the end of the fault until all was quiet; null when nothing had to recover. */
   readonly recoveryMs: number | null;
+  /** Where the store itself lost writes: what that explains, which is in no other count. */
+  readonly ofStore?: StoreOutcome;
   /** More to report, a sentence each: what a store lost, what was said in doubt. */
   readonly notes?: readonly string[];
 }

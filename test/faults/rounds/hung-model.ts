@@ -1,13 +1,15 @@
+import { LIVENESS_MS } from '../../support/liveness.ts';
+import type { RecordedCall } from '../../support/model-server.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { CrowdedNode, inLanes } from './crowded-node.ts';
+import { CrowdedNode, freshKey, inLanes, keyIn } from './crowded-node.ts';
 import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
+import { repeatsIn, timeLeftMs } from './quiet.ts';
 
 /** More than a node has places. */
 const HUNG = 64;
 const GOOD = 5;
 /** A good run takes a few hundred milliseconds; before, it waited behind the hung ones until their time-outs. */
 const GOOD_WITHIN_MS = 5_000;
-const ENDS_WITHIN_MS = 60_000;
 
 export const hungModel: FaultCase = {
   name: 'hung-model',
@@ -22,20 +24,24 @@ export const hungModel: FaultCase = {
 
 async function round(node: CrowdedNode, hung: string, good: string): Promise<RoundOutcome> {
   const isHung = { now: true };
-  node.models.answer(({ body }) => (body.model === 'one' && isHung.now ? { silent: true } : { chunks: ['ok'] }));
-  const hanging = (await inLanes(HUNG, 16, () => node.start(hung))).filter((id) => id !== null);
-  await waitUntil('the model is asked', () => node.models.calls.length > 0);
-  const slow: string[] = [];
-  const done: string[] = [];
-  for (let n = 0; n < GOOD; n += 1) {
-    const at = performance.now();
-    const id = await node.start(good);
-    if (id === null) continue;
-    done.push(id);
-    await ended(node, id).catch(() => null);
-    const tookMs = performance.now() - at;
-    if (tookMs > GOOD_WITHIN_MS) slow.push(`a run of another model took ${Math.round(tookMs)} ms`);
-  }
+  /** Those that the model answers; one that hung was not. */
+  const answered: RecordedCall[] = [];
+  node.models.answer((call) => {
+    if (call.body.model === 'one' && isHung.now) return { silent: true };
+    answered.push(call);
+    return { chunks: ['ok'] };
+  });
+  const asked = node.models.calls.length;
+  const keys = new Map<string, string>();
+  const start = async (agent: string): Promise<string | null> => {
+    const key = freshKey();
+    const id = await node.start(agent, key);
+    if (id !== null) keys.set(id, key);
+    return id;
+  };
+  const hanging = (await inLanes(HUNG, 16, () => start(hung))).filter((id) => id !== null);
+  await waitUntil('the model is asked', () => node.models.calls.length > asked);
+  const slow = await goodRuns(node, () => start(good));
   const held = await waitUntil(
     'a run says what it waits for',
     async () => {
@@ -49,21 +55,43 @@ async function round(node: CrowdedNode, hung: string, good: string): Promise<Rou
   ).catch(() => null);
   isHung.now = false;
   const healedAt = performance.now();
-  const ends = await Promise.all([...hanging, ...done].map((id) => ended(node, id).catch(() => null)));
+  const ids = [...keys.keys()];
+  const ends = await Promise.all(ids.map((id) => ended(node, id, timeLeftMs(healedAt)).catch(() => null)));
+  const broken = await node.stillUnderWay(
+    healedAt,
+    ids.filter((_, n) => ends[n] !== null),
+  );
   const recoveryMs = performance.now() - healedAt;
   const notCompleted = ends.filter((status) => status !== null && status !== 'completed');
+  const answers = answered.filter(({ aborted }) => !aborted).map(keyIn);
+  // A run that says it is completed was answered by its model.
+  const unasked = ids.filter((id, n) => ends[n] === 'completed' && !answers.includes(keys.get(id) ?? ''));
   return {
-    runs: hanging.length + done.length,
-    hung: ends.filter((status) => status === null).length,
+    runs: ids.length,
+    hung: ends.filter((status) => status === null).length + broken.length,
     nodesEnded: node.process.crashed ? 1 : 0,
-    lost: HUNG + GOOD - hanging.length - done.length + slow.length + notCompleted.length + (held === null ? 1 : 0),
-    repeated: 0,
+    lost: HUNG + GOOD - ids.length + slow.length + notCompleted.length + unasked.length + (held === null ? 1 : 0),
+    repeated: repeatsIn(answers),
     recoveryMs,
-    notes: [...slow, ...(held === null ? ['no run said that its model does not answer'] : [])],
+    notes: [...slow, ...(held === null ? ['no run said that its model does not answer'] : []), ...broken],
   };
 }
 
-async function ended(node: CrowdedNode, id: string): Promise<string> {
+/** One after the other, of a model that answers, while the other one hangs; answers what took too long. */
+async function goodRuns(node: CrowdedNode, start: () => Promise<string | null>): Promise<string[]> {
+  const slow: string[] = [];
+  for (let n = 0; n < GOOD; n += 1) {
+    const at = performance.now();
+    const id = await start();
+    if (id === null) continue;
+    await ended(node, id, LIVENESS_MS).catch(() => null);
+    const tookMs = performance.now() - at;
+    if (tookMs > GOOD_WITHIN_MS) slow.push(`a run of another model took ${Math.round(tookMs)} ms`);
+  }
+  return slow;
+}
+
+async function ended(node: CrowdedNode, id: string, withinMs: number): Promise<string> {
   const status = async (): Promise<string> => String((await node.statusOf(id)).status);
   return waitUntil(
     `run ${id} to end`,
@@ -71,6 +99,6 @@ async function ended(node: CrowdedNode, id: string): Promise<string> {
       const now = await status();
       return now === 'running' || now === 'pending' ? null : now;
     },
-    ENDS_WITHIN_MS,
+    withinMs,
   );
 }

@@ -1,117 +1,176 @@
+import { randomUUID } from 'node:crypto';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
+import { removeTree } from '../../../effects/volumes/tree.ts';
 import { SeededRandom } from '../../kill/random.ts';
+import { type StoreKind, startStores } from '../../kill/stores.ts';
+import { type Journal, makeJournal } from '../../support/journal.ts';
+import { LIVENESS_MS, type LivenessOptions } from '../../support/liveness.ts';
 import { NodeProcess } from '../../support/node-process.ts';
-import { limitedFiles, smallFileSystem } from '../../support/small-disk.ts';
+import { limitedFiles, type SmallDisk, smallFileSystem } from '../../support/small-disk.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
+import { repeatsIn, stillUnderWay, timeLeftMs } from './quiet.ts';
 
-const RECOVERY_MS = 30_000;
 const ENDED = new Set(['completed', 'failed', 'cancelled']);
 /** A read while the disk is full; a node that waits for its log answers nothing. */
 const READ_WITHIN_MS = 5_000;
 
-const WORKFLOW = stringify({
-  apiVersion: 'svc.dev/v1',
-  kind: 'Workflow',
-  metadata: { name: 'short', version: '1.0.0', description: 'ends at once' },
-  spec: { initial_state: 'END', states: { END: { kind: 'System', command: 'finalize', env: {}, transitions: [] } } },
-});
+/** Its command leaves its run in the journal. */
+const workflow = (journal: string): string =>
+  stringify({
+    apiVersion: 'svc.dev/v1',
+    kind: 'Workflow',
+    metadata: { name: 'short', version: '1.0.0', annotations: { 'svc.dev/on-in-doubt': 'fail' } },
+    spec: {
+      initial_state: 'MARK',
+      states: {
+        MARK: {
+          ...{ kind: 'System', command: `echo "$SVC_EXECUTION_ID" >> '${journal}'` },
+          transitions: [{ condition: 'on_success', target: 'END' }],
+        },
+        END: { kind: 'System', command: 'finalize', env: {}, transitions: [] },
+      },
+    },
+  });
 
 /** The log was written with retries on the node's only thread, which ended it when there was room again. */
 export const logOnFullDisk: FaultCase = {
   name: 'log-on-full-disk',
   title:
-    'Data and log are on a disk that is full: reads answer, starts are refused, and all goes on when there is room',
-  stores: ['sqlite'],
+    'Log and data directory are on a disk that is full: reads answer, starts are refused or run, and all goes on when there is room',
+  stores: ['sqlite', 'redis'],
   open: openWorld,
 };
 
-async function openWorld(): Promise<FaultWorld> {
+/** A node whose log and data directory are on a small disk; its servers, where it has any, are elsewhere. */
+interface World {
+  readonly node: NodeProcess;
+  readonly disk: SmallDisk;
+  readonly log: string;
+  readonly location: LivenessOptions['location'];
+  readonly journal: Journal;
+}
+
+async function openWorld(store: StoreKind): Promise<FaultWorld> {
+  await using opened = new AsyncDisposableStack();
   const disk = (await smallFileSystem()) ?? (await limitedFiles());
   if (disk === null) throw new Error('no disk can be made full by this user');
+  opened.use(disk);
   const directory = await mkdtemp(join(tmpdir(), 'svc-full-log-'));
+  opened.defer(() => removeTree(directory));
+  const journal = await makeJournal(directory);
+  const dataDir = join(disk.directory, 'data');
+  const stores = store === 'sqlite' ? null : await startStores(store);
+  if (stores !== null) opened.defer(() => stores.destroy());
+  const { redis, mongodb } = stores?.location ?? {};
   const config = join(directory, 'svc.yaml');
-  const spec = { observability: { logging: { level: 'debug' } } };
+  const spec = {
+    observability: { logging: { level: 'debug' } },
+    runtime: journal.runtime,
+    ...(stores === null ? {} : { stores: { redis: redis?.[0], mongodb } }),
+  };
   await writeFile(config, stringify({ apiVersion: 'svc.dev/v1', kind: 'NodeConfig', spec }));
   const log = join(disk.directory, 'node.log');
   const descriptor = openSync(log, 'a');
-  const node = new NodeProcess(['--data', join(disk.directory, 'data'), '--config', config], {}, descriptor);
-  const close = async (): Promise<void> => {
-    await node.kill();
-    closeSync(descriptor);
-    await disk[Symbol.asyncDispose]();
-    await rm(directory, { recursive: true, force: true });
-  };
-  const call = async (method: string, path: string, body?: string, type = 'application/json'): Promise<Response> =>
-    fetch(`${await node.url}${path}`, {
-      method,
-      signal: AbortSignal.timeout(READ_WITHIN_MS),
-      ...(body === undefined ? {} : { body, headers: { 'content-type': type } }),
-    });
-  try {
-    node.spawn();
-    const deployed = await call('POST', '/v1/workflows', WORKFLOW, 'application/yaml');
-    if (!deployed.ok) throw new Error(`deploy: ${await deployed.text()}`);
-  } catch (error) {
-    await close();
-    throw error;
-  }
-  const start = async (): Promise<string | null> => {
-    const answer = await call('POST', '/v1/workflows/short/run', '{}').catch(() => null);
-    return answer?.ok === true ? field(await answer.json(), 'execution_id') : null;
-  };
-  const statusOf = async (id: string): Promise<string> => {
-    const answer = await call('GET', `/v1/workflows/executions/${id}`).catch(() => null);
-    return answer?.ok === true ? field(await answer.json(), 'status') : 'unanswered';
-  };
-  const dropped = (): number =>
-    [...readFileSync(log, 'utf8').matchAll(/"dropped_lines":(\d+)/g)].reduce((sum, [, n]) => sum + Number(n), 0);
+  opened.defer(() => closeSync(descriptor));
+  const node = new NodeProcess(['--data', dataDir, '--config', config], {}, descriptor);
+  opened.defer(() => node.kill());
+  node.spawn();
+  const world: World = { node, disk, log, location: { dataDir, redis }, journal };
+  const type = { 'content-type': 'application/yaml' };
+  const deployed = await call(world, 'POST', '/v1/workflows', { body: workflow(journal.file), headers: type });
+  if (!deployed.ok) throw new Error(`deploy: ${await deployed.text()}`);
+  const all = opened.move();
+  return { round: (seed) => round(world, seed), close: () => all.disposeAsync() };
+}
 
-  async function round(seed: number): Promise<RoundOutcome> {
-    const random = new SeededRandom(seed);
-    const ids: string[] = [];
-    const notes: string[] = [];
-    const before = await start();
-    if (before === null) notes.push('a start with room on the disk was refused');
-    else ids.push(before);
-    const droppedBefore = dropped();
-    await disk?.fill(node.pid);
-    let [reads, unread] = [0, 0];
-    for (let n = random.between(5, 20); n > 0; n -= 1) {
-      // Each is a line of the log, and what has room in a page is still kept.
-      const wrong = await call('GET', `/v1/no-such-path/${'x'.repeat(300)}`).catch(() => null);
-      const read = before === null ? null : await statusOf(before);
-      reads += 2;
-      unread += (wrong?.status === 404 ? 0 : 1) + (read === 'unanswered' ? 1 : 0);
-      const id = await start();
-      if (id !== null) ids.push(id);
-    }
-    await disk?.free(node.pid);
-    const since = performance.now();
-    const after = await waitUntil('a start is taken again', start, RECOVERY_MS).catch(() => null);
-    if (after !== null) ids.push(after);
-    const ended = async (id: string): Promise<boolean> => ENDED.has(await statusOf(id));
-    const all = async (): Promise<boolean> => (await Promise.all(ids.map(ended))).every(Boolean);
-    await waitUntil('all runs end', all, RECOVERY_MS).catch(() => undefined);
-    const recoveryMs = performance.now() - since;
-    const statuses = await Promise.all(ids.map(statusOf));
-    if (unread > 0) notes.push(`${unread} of ${reads} reads were not answered while the disk was full`);
-    const newlyDropped = dropped() - droppedBefore;
-    if (newlyDropped > 0) notes.push(`${newlyDropped} lines of the log were dropped and said`);
-    const nodesEnded = node.crashed ? 1 : 0;
-    if (nodesEnded > 0) node.spawn();
-    return {
-      ...{ runs: ids.length, nodesEnded, repeated: 0, recoveryMs, notes },
-      hung: statuses.filter((status) => !ENDED.has(status)).length + (after === null ? 1 : 0),
-      lost: statuses.filter((status) => status === 'failed').length + unread,
-    };
-  }
+async function call({ node }: World, method: string, path: string, init: RequestInit = {}): Promise<Response> {
+  return fetch(`${await node.url}${path}`, { ...init, method, signal: AbortSignal.timeout(READ_WITHIN_MS) });
+}
 
-  return { round, close };
+/** Null: it was refused. */
+async function start(world: World): Promise<string | null> {
+  const headers = { 'content-type': 'application/json', 'idempotency-key': randomUUID() };
+  const answer = await call(world, 'POST', '/v1/workflows/short/run', { body: '{}', headers }).catch(() => null);
+  return answer?.ok === true ? field(await answer.json(), 'execution_id') : null;
+}
+
+async function statusOf(world: World, id: string): Promise<string> {
+  const answer = await call(world, 'GET', `/v1/workflows/executions/${id}`).catch(() => null);
+  return answer?.ok === true ? field(await answer.json(), 'status') : 'unanswered';
+}
+
+function droppedLines({ log }: World): number {
+  const said = readFileSync(log, 'utf8').matchAll(/"dropped_lines":(\d+)/g);
+  return [...said].reduce((sum, [, n]) => sum + Number(n), 0);
+}
+
+async function round(world: World, seed: number): Promise<RoundOutcome> {
+  const { node, disk, location, journal } = world;
+  const random = new SeededRandom(seed);
+  const notes: string[] = [];
+  const before = await start(world);
+  if (before === null) notes.push('a start with room on the disk was refused');
+  const ids = before === null ? [] : [before];
+  const droppedBefore = droppedLines(world);
+  await disk.fill(node.pid);
+  const full = await whileFull(world, before, random.between(5, 20));
+  ids.push(...full.started);
+  await disk.free(node.pid);
+  const since = performance.now();
+  const after = await waitUntil('a start is taken again', () => start(world), LIVENESS_MS).catch(() => null);
+  if (after !== null) ids.push(after);
+  const ended = async (id: string): Promise<boolean> => ENDED.has(await statusOf(world, id));
+  const all = async (): Promise<boolean> => (await Promise.all(ids.map(ended))).every(Boolean);
+  await waitUntil('all runs end', all, timeLeftMs(since)).catch(() => undefined);
+  const statuses = await Promise.all(ids.map((id) => statusOf(world, id)));
+  const over = ids.filter((_, n) => ENDED.has(statuses[n] ?? ''));
+  const broken = await stillUnderWay(since, { location, url: await node.url, ended: over });
+  const recoveryMs = performance.now() - since;
+  const marks = (await journal.lines()).filter((id) => ids.includes(id));
+  const unmarked = ids.filter((id, n) => statuses[n] === 'completed' && !marks.includes(id)).length;
+  const failed = ids.filter((_, n) => statuses[n] === 'failed');
+  for (const id of failed) notes.push(await (await call(world, 'GET', `/v1/workflows/executions/${id}`)).text());
+  if (full.unread > 0) notes.push(`${full.unread} of ${full.reads} reads were not answered while the disk was full`);
+  const newlyDropped = droppedLines(world) - droppedBefore;
+  if (newlyDropped > 0) notes.push(`${newlyDropped} lines of the log were dropped and said`);
+  const nodesEnded = node.crashed ? 1 : 0;
+  if (nodesEnded > 0) node.spawn();
+  return {
+    runs: ids.length,
+    hung: ids.length - over.length + (after === null ? 1 : 0) + broken.length,
+    nodesEnded,
+    lost: failed.length + full.unread + unmarked,
+    repeated: repeatsIn(marks),
+    recoveryMs,
+    notes: [...notes, ...broken],
+  };
+}
+
+interface WhileFull {
+  readonly reads: number;
+  /** Of these. */
+  readonly unread: number;
+  /** Runs whose start was taken. */
+  readonly started: readonly string[];
+}
+
+async function whileFull(world: World, before: string | null, times: number): Promise<WhileFull> {
+  const started: string[] = [];
+  let unread = 0;
+  for (let n = 0; n < times; n += 1) {
+    // Each is a line of the log, and what has room in a page is still kept.
+    const wrong = await call(world, 'GET', `/v1/no-such-path/${'x'.repeat(300)}`).catch(() => null);
+    const read = before === null ? null : await statusOf(world, before);
+    unread += (wrong?.status === 404 ? 0 : 1) + (read === 'unanswered' ? 1 : 0);
+    const id = await start(world);
+    if (id !== null) started.push(id);
+  }
+  return { reads: 2 * times, unread, started };
 }
 
 const field = (body: unknown, name: string): string => {

@@ -2,12 +2,13 @@ import { mkdtemp, open, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { removeTree } from '../../../effects/volumes/tree.ts';
-import { partitionsOf } from '../../../runtime/address.ts';
-import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { agentYaml, ProductNode } from '../../product/product-node.ts';
-import { LIVENESS_MS } from '../../support/liveness.ts';
+import { type ModelServer, startModelServer } from '../../support/model-server.ts';
 import { waitUntil } from '../../support/wait-until.ts';
+import { freshKey, keyIn } from './crowded-node.ts';
 import type { RoundOutcome } from './fault-case.ts';
+import { stillUnderWay, timeLeftMs } from './quiet.ts';
+import { positionsIn, type StoreLoss, takeovers, toldIn } from './store-loss.ts';
 
 /** Starts before the store stops keeping what it is told. */
 export const RUNS_BEFORE = 24;
@@ -15,9 +16,19 @@ export const RUNS_BEFORE = 24;
 export const RUNS_LOST = 12;
 const ENDED = new Set(['completed', 'failed', 'cancelled']);
 
+/** Pieces of a model's answer. */
+const SPEEDS = { slow: { pieces: 100, delayMs: 50 }, steady: { pieces: 20, delayMs: 30 } } as const;
+
+export interface Started {
+  readonly id: string;
+  /** In its input: the model server knows the run by it. */
+  readonly key: string;
+}
+
 /** Runs on nodes whose Redis comes back without its last writes, and what must be true once it is back. */
 export class LostWrites {
   readonly #nodes: readonly ProductNode[];
+  readonly #models: ModelServer;
   /** Files: what a node says while its store is away is more than a process keeps of it. */
   readonly #logs: readonly string[];
   readonly #agent: string;
@@ -26,84 +37,110 @@ export class LostWrites {
   static async open(count: number, stores: object, opened: AsyncDisposableStack): Promise<LostWrites> {
     const directory = await mkdtemp(join(tmpdir(), 'svc-lost-writes-'));
     opened.defer(() => removeTree(directory));
+    const models = await startModelServer();
+    opened.defer(() => models.stop());
+    models.answer(({ body }) => {
+      const { pieces, delayMs } = JSON.stringify(body).includes('slow') ? SPEEDS.slow : SPEEDS.steady;
+      return { chunks: Array.from({ length: pieces }, () => 'word '), delayMs };
+    });
+    const provider = { name: 'fake', type: 'openai-compatible', endpoint: `${models.url}/v1` };
+    const llm_providers = [{ ...provider, models: [{ alias: 'default', model: 'fake' }] }];
     const nodes: ProductNode[] = [];
     const logs: string[] = [];
     for (let at = 0; at < count; at += 1) {
       const path = join(directory, `node-${at}.log`);
       const log = await open(path, 'a');
       opened.defer(() => log.close());
-      const node = await ProductNode.start({ spec: { kernel: { partitions: 16 }, stores }, stderr: log.fd });
+      const spec = { kernel: { partitions: 16 }, stores, llm_providers };
+      const node = await ProductNode.start({ spec, stderr: log.fd });
       opened.use(node);
       nodes.push(node);
       logs.push(path);
     }
     const agent = (await nodes[0]?.deploy(agentYaml('talker'))) ?? '';
-    return new LostWrites(nodes, logs, agent);
+    return new LostWrites(nodes, models, logs, agent);
   }
 
-  private constructor(nodes: readonly ProductNode[], logs: readonly string[], agent: string) {
+  private constructor(nodes: readonly ProductNode[], models: ModelServer, logs: readonly string[], agent: string) {
     this.#nodes = nodes;
+    this.#models = models;
     this.#logs = logs;
     this.#agent = agent;
   }
 
-  start(count: number, random: () => number): Promise<string[]> {
+  start(count: number, random: () => number): Promise<Started[]> {
     return Promise.all(
       Array.from({ length: count }, async (_, at) => {
         const node = this.#nodes[at % this.#nodes.length];
-        return (await node?.run(this.#agent, random() < 0.5 ? 'slow' : 'steady')) ?? '';
+        const key = freshKey();
+        const id = (await node?.run(this.#agent, `${random() < 0.5 ? 'slow' : 'steady'} ${key}`)) ?? '';
+        return { id, key };
       }),
     );
   }
 
-  /** Takeovers so far that the logs told with how many actors went back. */
-  async told(): Promise<number> {
-    const texts = await Promise.all(this.#logs.map((path) => readFile(path, 'utf8')));
-    return texts.flatMap((text) => text.match(/\d+ actors went back/g) ?? []).length;
+  /** How long the logs are now: `silence` reads what comes behind it. */
+  async told(): Promise<readonly number[]> {
+    return (await this.#texts()).map(({ length }) => length);
+  }
+
+  #texts(): Promise<string[]> {
+    return Promise.all(this.#logs.map((path) => readFile(path, 'utf8')));
   }
 
   /**
-   * Only looks, nothing is asked of any actor. Of the runs that were begun late those may be gone; a store that lost some
-   * was told of in the logs.
+   * Only looks, nothing is asked of any actor. Of the runs that were begun late those may be gone, and of all runs those may
+   * have asked their model again, of which the store lost a write; each takeover of what went back is told of in the logs.
    */
   async silence(
     url: string,
-    kept: readonly string[],
-    late: readonly string[],
-    toldBefore: number,
+    { kept, late }: { readonly kept: readonly Started[]; readonly late: readonly Started[] },
+    loss: StoreLoss,
+    toldBefore: readonly number[],
   ): Promise<RoundOutcome> {
     const begun = performance.now();
-    const ids = [...kept, ...late];
-    const store = new RedisActorStore({ urls: url });
-    await store.open();
-    let running: string[] = [];
-    let unread: string[] = [];
-    let gone: string[] = [];
+    const runs = [...kept, ...late];
+    let found: string[] = [];
     const look = async (): Promise<boolean> => {
-      const found = await Promise.all(ids.map((id) => this.#statusOf(id)));
-      running = ids.filter((_, at) => !ENDED.has(found[at] ?? '') && found[at] !== 'gone');
-      gone = ids.filter((_, at) => found[at] === 'gone');
-      const partitions = (await store.pools()).flatMap((pool) => partitionsOf(pool));
-      const backlogs = await Promise.all(partitions.map((partition) => store.backlog(partition)));
-      unread = partitions.filter((_, at) => (backlogs[at]?.tail ?? 0) > (backlogs[at]?.cursor ?? 0));
-      return running.length === 0 && unread.length === 0;
+      found = await Promise.all(runs.map(({ id }) => this.#statusOf(id)));
+      return found.every((status) => ENDED.has(status) || status === 'gone');
     };
-    const quiet = await waitUntil('all is quiet', look, LIVENESS_MS).catch(() => false);
+    await waitUntil('all runs end', look, timeLeftMs(begun)).catch(() => false);
+    const over = runs.filter((_, at) => ENDED.has(found[at] ?? '') || found[at] === 'gone');
+    const ended = over.map(({ id }) => id);
+    const location = { dataDir: '', redis: [url] };
+    const broken = await stillUnderWay(begun, {
+      location,
+      url: this.#nodes[0]?.url,
+      ended,
+      mostListed: 2 * runs.length,
+    });
     const recoveryMs = performance.now() - begun;
-    await store.close();
-    const takeovers = (await this.told()) - toldBefore;
-    const untold = gone.length > 0 && takeovers === 0;
+    const texts = await this.#texts();
+    const told = texts.flatMap((text, at) => toldIn(text.slice(toldBefore[at])));
+    const taken = takeovers(loss, await positionsIn(url), told);
+    const wasLost = ({ id }: Started): boolean => loss.ids.has(id);
+    const gone = runs.filter((_, at) => found[at] === 'gone');
+    const failed = runs.filter((_, at) => found[at] === 'failed' || found[at] === 'cancelled');
+    const calls = Map.groupBy(this.#models.calls.map(keyIn), (key) => key);
+    const repeats = ({ key }: Started): number => Math.max(0, (calls.get(key)?.length ?? 0) - 1);
+    const sum = (some: readonly Started[]): number => some.reduce((all, one) => all + repeats(one), 0);
+    const hung = runs.length - over.length + broken.length;
     return {
-      runs: ids.length,
-      hung: running.length + unread.length,
+      runs: runs.length,
+      hung,
       nodesEnded: this.#nodes.filter((node) => node.process.crashed).length,
-      lost: gone.filter((id) => kept.includes(id)).length + (untold ? 1 : 0),
-      repeated: 0,
-      recoveryMs: quiet === false ? null : recoveryMs,
+      lost: [...gone, ...failed].filter((run) => kept.includes(run) || !wasLost(run)).length + taken.wrong.length,
+      repeated: sum(runs.filter((run) => !wasLost(run))),
+      recoveryMs: hung > 0 ? null : recoveryMs,
+      ofStore: {
+        ...{ gone: gone.length, again: sum(runs.filter(wasLost)) },
+        ...{ takeovers: taken.count, behind: taken.behind, actors: taken.actors },
+      },
       notes: [
-        `the store lost ${gone.length} of ${late.length} runs that were begun late`,
-        `${takeovers} takeovers were logged with how many actors went back`,
-        ...unread.map((partition) => `${partition} is not read to its tail`),
+        `the store lost writes of ${runs.filter(wasLost).length} runs; ${gone.length} of ${late.length} that were begun late are gone`,
+        `${taken.count} takeovers, ${taken.behind} of partitions that went back, with ${taken.actors} actors`,
+        ...[...taken.wrong, ...broken],
       ],
     };
   }

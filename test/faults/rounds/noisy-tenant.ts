@@ -1,18 +1,17 @@
 import { Realms } from '../../product/realms.ts';
+import { LIVENESS_MS } from '../../support/liveness.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { CrowdedNode, inLanes } from './crowded-node.ts';
+import { CrowdedNode, freshKey, inLanes, keyIn } from './crowded-node.ts';
 import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
+import { repeatsIn, timeLeftMs } from './quiet.ts';
 
 const RUNS = 600;
 const USERS = 16;
 /** What a model call takes, in eight pieces. */
 const CALL_MS = 2_000;
 const QUIET_WITHIN_MS = 5_000;
-const ENDS_WITHIN_MS = 120_000;
 const TAKEN_WITHIN_MS = 60_000;
 const RETRY_MS = 500;
-/** To start and to end all runs takes longer than the quiet one: that is every so many rounds, the others top up. */
-const CANCELLED_EVERY = 5;
 /** Reads and cancels at a time. */
 const LANES = 16;
 
@@ -39,44 +38,35 @@ export async function openNoisyTenant(store: FaultCase['stores'][number], runs: 
     const { status } = await node.statusOf(id, headers);
     return status !== 'running' && status !== 'pending';
   };
-  const isEnded = async (id: string): Promise<boolean> => isOver(id, admin);
-  let noisy: string[] = [];
-  let rounds = 0;
+  const outcomeOf = async (): Promise<RoundOutcome> => {
+    const askedBefore = node.models.calls.length;
+    const start = (n: number) => startPatiently(node, noisyAgent, users[n % USERS]);
+    const noisy = (await inLanes(runs, 2 * USERS, start)).filter((id) => id !== null);
+    const at = performance.now();
+    const id = await node.start(quietAgent, freshKey(), quiet);
+    const ended =
+      id !== null &&
+      (await waitUntil('the quiet tenant’s run', () => isOver(id, quiet), LIVENESS_MS).catch(() => false));
+    const tookMs = Math.round(performance.now() - at);
+    const overAt = performance.now();
+    await eachOf(noisy, (one) => node.call('POST', `/v1/executions/${one}/cancel`, undefined, admin));
+    const over = await eachOf(noisy, (one) =>
+      waitUntil('a run to end', () => isOver(one, admin), timeLeftMs(overAt)).catch(() => false),
+    );
+    const own = ended && id !== null ? [id] : [];
+    const broken = await node.stillUnderWay(overAt, [...own, ...noisy.filter((_, n) => over[n])], [admin, quiet]);
+    return {
+      runs: noisy.length + 1,
+      hung: (ended ? 0 : 1) + over.filter((one) => !one).length + broken.length,
+      nodesEnded: node.process.crashed ? 1 : 0,
+      lost: tookMs > QUIET_WITHIN_MS ? 1 : 0,
+      repeated: repeatsIn(node.models.calls.slice(askedBefore).map(keyIn)),
+      recoveryMs: performance.now() - overAt,
+      notes: [`the other tenant’s run took ${tookMs} ms beside ${noisy.length} runs`, ...broken],
+    };
+  };
   return {
-    async round(): Promise<RoundOutcome> {
-      rounds += 1;
-      const missing = runs - noisy.length;
-      const started = await inLanes(missing, 2 * USERS, (n) => startPatiently(node, noisyAgent, users[n % USERS]));
-      const begun = started.filter((id) => id !== null);
-      noisy.push(...begun);
-      const at = performance.now();
-      const id = await node.start(quietAgent, quiet);
-      const ended =
-        id !== null &&
-        (await waitUntil('the quiet tenant’s run', () => isOver(id, quiet), ENDS_WITHIN_MS).catch(() => false));
-      const tookMs = Math.round(performance.now() - at);
-      const outcome = {
-        runs: begun.length + 1,
-        nodesEnded: node.process.crashed ? 1 : 0,
-        lost: tookMs > QUIET_WITHIN_MS ? 1 : 0,
-        repeated: 0,
-        notes: [`the other tenant’s run took ${tookMs} ms beside ${noisy.length} runs`],
-      };
-      const hung = ended ? 0 : 1;
-      if (rounds % CANCELLED_EVERY !== 1) {
-        const over = await eachOf(noisy, isEnded);
-        noisy = noisy.filter((_, n) => over[n] === false);
-        return { ...outcome, hung, recoveryMs: null };
-      }
-      const cancelledAt = performance.now();
-      await eachOf(noisy, (one) => node.call('POST', `/v1/executions/${one}/cancel`, undefined, admin));
-      const over = await eachOf(noisy, (one) =>
-        waitUntil('a run to end', () => isEnded(one), ENDS_WITHIN_MS).catch(() => false),
-      );
-      noisy = [];
-      const left = over.filter((one) => !one).length;
-      return { ...outcome, hung: hung + left, recoveryMs: performance.now() - cancelledAt };
-    },
+    round: outcomeOf,
     async close() {
       await node.close();
       await realms[Symbol.asyncDispose]();
@@ -92,7 +82,7 @@ async function startPatiently(
 ): Promise<string | null> {
   const begun = performance.now();
   for (;;) {
-    const id = await node.start(agent, headers);
+    const id = await node.start(agent, freshKey(), headers);
     if (id !== null || performance.now() - begun > TAKEN_WITHIN_MS) return id;
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }

@@ -1,13 +1,18 @@
 import { stringify } from 'yaml';
 import { waitUntil } from '../../support/wait-until.ts';
-import { CrowdedNode } from './crowded-node.ts';
+import { CrowdedNode, freshKey, keyIn } from './crowded-node.ts';
 import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
+import { repeatsIn, timeLeftMs } from './quiet.ts';
 
 const CLIENTS = 2_000;
 const LASTS_MS = 5_000;
-const ENDS_WITHIN_MS = 60_000;
+/** Of so many clients one starts agents, whose model is a witness of what ran and how often; the others start workflows. */
+const WITNESSED_EVERY = 50;
 /** On a busy machine it takes longer until more starts are under way than a node takes. */
 const REFUSES_WITHIN_MS = 30_000;
+
+/** In the input of the run that goes on through the overload. */
+const LONG = 'long';
 
 const WORKFLOW = stringify({
   apiVersion: 'svc.dev/v1',
@@ -32,67 +37,124 @@ export async function openOverload(
   limits: Readonly<Record<string, number>> = {},
 ): Promise<FaultWorld> {
   const node = await CrowdedNode.start(store, { limits });
-  node.models.answer(() => ({ chunks: Array.from({ length: 8 }, () => 'word '), delayMs: lastsMs / 10 }));
+  node.models.answer(({ body }) =>
+    JSON.stringify(body).includes(LONG)
+      ? { chunks: Array.from({ length: 8 }, () => 'word '), delayMs: lastsMs / 10 }
+      : { chunks: ['ok'] },
+  );
   const agent = await node.agent('works', 'one');
   const { status } = await node.call('POST', '/v1/workflows?force=true', WORKFLOW);
   if (status !== 200) throw new Error(`deploy: ${status}`);
   return { round: () => round(node, agent, clients, lastsMs), close: () => node.close() };
 }
 
-async function round(node: CrowdedNode, agent: string, clients: number, lastsMs: number): Promise<RoundOutcome> {
-  // Runs on through the overload.
-  const running = await node.start(agent);
-  const took: number[] = [];
-  const started: string[] = [];
-  let refused = 0;
-  let resets = 0;
+interface Witnessed {
+  readonly id: string;
+  /** In its input. */
+  readonly key: string;
+}
+
+/** What the clients of one round were answered. */
+class Crowd {
+  readonly #node: CrowdedNode;
+  readonly #agent: string;
+  readonly took: number[] = [];
+  readonly started: string[] = [];
+  readonly witnessed: Witnessed[] = [];
+  /** In the input of starts whose answer did not come. */
+  readonly unknown: string[] = [];
+  refused = 0;
+  resets = 0;
   /** Of answers that are neither taken nor refused. */
-  const others = new Map<number, number>();
+  readonly others = new Map<number, number>();
+
+  constructor(node: CrowdedNode, agent: string) {
+    this.#node = node;
+    this.#agent = agent;
+  }
+
+  /** One client in a closed loop. */
+  async client(n: number, goesOn: () => boolean): Promise<void> {
+    while (goesOn()) await this.#start(n % WITNESSED_EVERY === 0 ? freshKey() : null);
+  }
+
+  /** With a key an agent, else a workflow. */
+  async #start(key: string | null): Promise<void> {
+    const at = performance.now();
+    const [path, input] =
+      key === null
+        ? ['/v1/workflows/pure/run', { input: {} }]
+        : ['/v1/executions', { agent_id: this.#agent, input: key }];
+    try {
+      const { status, body } = await this.#node.call('POST', path, input);
+      if (status === 200) {
+        this.took.push(performance.now() - at);
+        if (key === null) this.started.push(String(body.execution_id));
+        else this.witnessed.push({ id: String(body.execution_id), key });
+      } else if (status === 503 && body.error === 'overloaded') {
+        this.refused += 1;
+        await new Promise((resolve) => setTimeout(resolve, 1_000));
+      } else this.others.set(status, (this.others.get(status) ?? 0) + 1);
+    } catch {
+      this.resets += 1;
+      if (key !== null) this.unknown.push(key);
+    }
+  }
+}
+
+async function round(node: CrowdedNode, agent: string, clients: number, lastsMs: number): Promise<RoundOutcome> {
+  const listedBefore = await listed(node);
+  const askedBefore = node.models.calls.length;
+  const key = freshKey();
+  const running = await node.start(agent, `${LONG} ${key}`);
+  const crowd = new Crowd(node, agent);
   const begun = performance.now();
   const goesOn = (): boolean => {
     const lasts = performance.now() - begun;
-    return lasts < lastsMs || (refused === 0 && lasts < REFUSES_WITHIN_MS);
+    return lasts < lastsMs || (crowd.refused === 0 && lasts < REFUSES_WITHIN_MS);
   };
-  const client = async (): Promise<void> => {
-    while (goesOn()) {
-      const at = performance.now();
-      try {
-        const { status, body } = await node.call('POST', '/v1/workflows/pure/run', { input: {} });
-        if (status === 200) {
-          took.push(performance.now() - at);
-          started.push(String(body.execution_id));
-        } else if (status === 503 && body.error === 'overloaded') {
-          refused += 1;
-          await new Promise((resolve) => setTimeout(resolve, 1_000));
-        } else others.set(status, (others.get(status) ?? 0) + 1);
-      } catch {
-        resets += 1;
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: clients }, client));
+  await Promise.all(Array.from({ length: clients }, (_, n) => crowd.client(n, goesOn)));
   const overAt = performance.now();
+  const { started, took, others, resets } = crowd;
+  const witnessed = running === null ? crowd.witnessed : [...crowd.witnessed, { id: running, key }];
   const isOver = async (path: string): Promise<boolean> =>
     !['running', 'pending'].includes(String((await node.call('GET', path)).body.status));
-  const ends = await Promise.all([
-    running !== null &&
-      waitUntil('the run', () => isOver(`/v1/executions/${running}`), ENDS_WITHIN_MS).catch(() => false),
-    ...started
-      .slice(-100)
-      .map((id) =>
-        waitUntil('a start', () => isOver(`/v1/workflows/executions/${id}`), ENDS_WITHIN_MS).catch(() => false),
-      ),
-  ]);
+  const paths = [
+    ...witnessed.map(({ id }) => `/v1/executions/${id}`),
+    ...started.slice(-100).map((id) => `/v1/workflows/executions/${id}`),
+  ];
+  const ends = await Promise.all(
+    paths.map((path) => waitUntil('a run', () => isOver(path), timeLeftMs(overAt)).catch(() => false)),
+  );
+  // Of all of them the actor store has nothing left: those that are not asked for have ended as well.
+  const ids = [...started, ...witnessed.map(({ id }) => id)];
+  const broken = await node.stillUnderWay(overAt, ids);
+  const recoveryMs = performance.now() - overAt;
+  // Those whose answer did not come may have been taken.
+  const more = (await listed(node)) - listedBefore - started.length;
+  const asked = node.models.calls.slice(askedBefore).map(keyIn);
+  const taken = new Set([...witnessed.map((one) => one.key), ...crowd.unknown]);
+  const unasked = witnessed.filter((one) => !asked.includes(one.key)).length;
+  const ranRefused = asked.filter((one) => !taken.has(one)).length;
   took.sort((a, b) => a - b);
   const said = [...others].map(([status, count]) => `, ${count} of status ${status}`).join('');
   const p99 = Math.round(took[Math.floor(took.length * 0.99)] ?? 0);
   return {
-    runs: started.length + 1,
-    hung: ends.filter((end) => !end).length,
+    runs: ids.length,
+    hung: ends.filter((end) => !end).length + broken.length,
     nodesEnded: node.process.crashed ? 1 : 0,
-    lost: resets + [...others.values()].reduce((sum, count) => sum + count, 0),
-    repeated: 0,
-    recoveryMs: performance.now() - overAt,
-    notes: [`${started.length} taken with p99 ${p99} ms, ${refused} refused, ${resets} connections broken${said}`],
+    lost: resets + [...others.values()].reduce((sum, count) => sum + count, 0) + Math.max(0, -more) + unasked,
+    repeated: repeatsIn(asked) + ranRefused + Math.max(0, more - resets),
+    recoveryMs,
+    notes: [
+      `${took.length} taken with p99 ${p99} ms, ${crowd.refused} refused, ${resets} connections broken${said}`,
+      `the model was asked ${asked.length} times for ${witnessed.length} runs; ${more} more workflows are listed than were taken`,
+      ...broken,
+    ],
   };
+}
+
+/** How many runs of workflows there are, by their list. */
+async function listed(node: CrowdedNode): Promise<number> {
+  return Number((await node.call('GET', '/v1/workflows/executions?limit=1')).body.total);
 }

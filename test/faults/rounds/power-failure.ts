@@ -1,12 +1,11 @@
-import { readdir, stat, truncate } from 'node:fs/promises';
-import { join } from 'node:path';
+import { truncate } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Redis } from 'ioredis';
 import { seeded } from '../../support/faulty-store.ts';
 import { startMongo } from '../../support/ferretdb.ts';
 import { type RedisServer, startRedis } from '../../support/redis.ts';
 import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
 import { LostWrites, RUNS_BEFORE, RUNS_LOST } from './lost-writes.ts';
+import { idsBehind, markOf, positionsIn } from './store-loss.ts';
 
 const NODES = 2;
 
@@ -35,30 +34,18 @@ async function round(redis: RedisServer, runs: LostWrites, seed: number): Promis
   const random = seeded(seed);
   const told = await runs.told();
   const kept = await runs.start(RUNS_BEFORE, random);
-  const file = await writtenTo(redis);
-  const { size } = await stat(file);
+  const mark = await markOf(redis);
+  // A moment behind the mark: what came between the two is lost as well, and not asked about.
+  const stored = await positionsIn(redis.url);
   const lostMs = 1_000 + random() * 2_000;
   const begun = performance.now();
   const late = await runs.start(RUNS_LOST, random);
   await pause(Math.max(0, lostMs - (performance.now() - begun)));
+  const had = await positionsIn(redis.url);
   await redis.kill();
+  const loss = { had, stored, ids: await idsBehind(mark) };
   // A power failure leaves what the disk has: the file as it was before.
-  await truncate(file, size);
+  await truncate(mark.file, mark.size);
   await redis.restart();
-  return runs.silence(redis.url, kept, late, told);
-}
-
-/** The part of the log that grows. A call that was answered is in it: Redis writes before it answers, only the sync is late. */
-async function writtenTo(redis: RedisServer): Promise<string> {
-  const admin = new Redis(redis.url);
-  try {
-    const [, directory = 'appendonlydir'] = [await admin.config('GET', 'appenddirname')].flat().map(String);
-    const folder = join(redis.directory, directory);
-    const parts = (await readdir(folder)).filter((name) => name.endsWith('.incr.aof'));
-    const [only] = parts;
-    if (only === undefined || parts.length > 1) throw new Error(`expected one growing part, found ${parts.length}`);
-    return join(folder, only);
-  } finally {
-    admin.disconnect();
-  }
+  return runs.silence(redis.url, { kept, late }, loss, told);
 }

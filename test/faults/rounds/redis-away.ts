@@ -1,5 +1,6 @@
 import { waitUntil } from '../../support/wait-until.ts';
 import type { FaultCase, RoundOutcome } from './fault-case.ts';
+import { timeLeftMs } from './quiet.ts';
 import { openRedisFleet, type RedisFleet } from './redis-fleet.ts';
 
 const COMMANDS = 12;
@@ -80,17 +81,19 @@ export async function commandsThrough(fleet: RedisFleet, outage: RedisOutage, se
   await fleet.ready();
   const probe = await fleet.calls.run('marked', { input: { run: `probe-${seed}`, seconds: '0' } }, `probe-${seed}`);
   await waitUntil('a new run ends', async () => (await fleet.calls.get(probe)).status === 'completed', ENDED_WITHIN_MS);
-  const recoveryMs = performance.now() - backAt;
+  const newRunMs = performance.now() - backAt;
   const ended = async (id: string) => {
     const { status } = await fleet.calls.get(id);
     return status === 'completed' || status === 'failed' || status === 'cancelled';
   };
   let hung = 0;
   for (const id of ids) {
-    await waitUntil(`run ${id} ends`, () => ended(id), ENDED_WITHIN_MS).catch(() => {
+    await waitUntil(`run ${id} ends`, () => ended(id), timeLeftMs(backAt)).catch(() => {
       hung += 1;
     });
   }
+  const broken = await fleet.stillUnderWay(backAt, [...ids, probe]);
+  const recoveryMs = performance.now() - backAt;
   const marks = await fleet.marks();
   const times = (mark: string): number => marks.filter((one) => one === mark).length;
   // A command that was ended by its node left no end; one whose run says otherwise than its marks is lost as well.
@@ -99,12 +102,16 @@ export async function commandsThrough(fleet: RedisFleet, outage: RedisOutage, se
   const failed = await Promise.all(ids.map(async (id) => !(await completedWell(fleet, id))));
   return {
     runs: COMMANDS,
-    hung,
+    hung: hung + broken.length,
     nodesEnded: fleet.nodes.filter(({ crashed }) => crashed).length,
     lost: Math.max(lost, failed.filter(Boolean).length - hung),
     repeated,
     recoveryMs,
-    notes: [`Redis was ${outage.name}: ${lost} commands ended, ${failed.filter(Boolean).length} runs failed`],
+    notes: [
+      `Redis was ${outage.name}: ${lost} commands ended, ${failed.filter(Boolean).length} runs failed`,
+      `a new run ended after ${Math.round(newRunMs)} ms`,
+      ...broken,
+    ],
   };
 }
 

@@ -9,6 +9,7 @@ import { type RedisServer, type RedisServerOptions, startRedis } from '../../sup
 import { type RedisSentinelOptions, startRedisSentinel } from '../../support/redis-sentinel.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { WorkflowCalls } from '../../support/workflow-kill-calls.ts';
+import { stillUnderWay } from './quiet.ts';
 
 /** Two nodes, their Redis and MongoDB, and a file in which commands leave a line when they begin and when they end. */
 export interface RedisFleet {
@@ -25,6 +26,8 @@ export interface RedisFleet {
   ready(): Promise<void>;
   /** Of workflow runs that Redis still has, their number. */
   recorded(): Promise<number>;
+  /** What the rule of liveness finds still under way; the runs have ended. */
+  stillUnderWay(sinceMs: number, ended: readonly string[]): Promise<string[]>;
   close(): Promise<void>;
 }
 
@@ -80,6 +83,8 @@ export async function openRedisFleet(
       const held = await Promise.all((await admin.keys('*:states')).map((key) => admin.hkeys(key)));
       return held.flat().filter((address) => address.startsWith('workflow')).length;
     },
+    stillUnderWay: async (sinceMs, ended) =>
+      stillUnderWay(sinceMs, { location: { dataDir: '', redis: [redis.url] }, url: await nodes[0]?.url, ended }),
     close: () => all.disposeAsync(),
   };
 }

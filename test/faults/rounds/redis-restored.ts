@@ -1,3 +1,4 @@
+import { LIVENESS_MS } from '../../support/liveness.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import type { FaultCase, RoundOutcome } from './fault-case.ts';
 import { openRedisFleet, type RedisFleet } from './redis-fleet.ts';
@@ -39,18 +40,20 @@ async function round(fleet: RedisFleet, seed: number): Promise<RoundOutcome> {
   await waitUntil(
     'Redis holds no ended run',
     async () => (await fleet.recorded().catch(() => 1)) === 0,
-    QUIET_WITHIN_MS,
+    LIVENESS_MS,
   ).catch(() => {});
+  const broken = await fleet.stillUnderWay(backAt, ids);
   const recoveryMs = performance.now() - backAt;
   await waitUntil('what runs again to show', () => performance.now() > backAt + WATCHED_MS, 2 * WATCHED_MS);
   const seen = await Promise.all(ids.map((id) => fleet.calls.get(id)));
   const again = (await mine()).slice(before.length).filter((mark) => mark.startsWith('begin'));
   return {
     runs: ids.length,
-    hung: await fleet.recorded(),
+    hung: broken.length + (await fleet.recorded()),
     nodesEnded: fleet.nodes.filter(({ crashed }) => crashed).length,
     lost: seen.filter(({ status }) => status !== 'completed').length,
     repeated: again.length,
     recoveryMs,
+    notes: broken,
   };
 }

@@ -1,16 +1,24 @@
 import { randomUUID } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { stringify } from 'yaml';
+import { removeTree } from '../../../effects/volumes/tree.ts';
 import type { Documents } from '../../../runtime/documents.ts';
 import { MongoDocuments } from '../../../runtime/mongo/documents.ts';
 import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
 import { SeededRandom } from '../../kill/random.ts';
 import { type KillStores, type StoreKind, startStores } from '../../kill/stores.ts';
+import { type Journal, makeJournal } from '../../support/journal.ts';
 import { NodeProcess } from '../../support/node-process.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+import { WorkflowCalls } from '../../support/workflow-kill-calls.ts';
 import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
+import { repeatsIn, stillUnderWay, timeLeftMs } from './quiet.ts';
 
-const WORKFLOW = `apiVersion: svc.dev/v1
+/** It ends within its start. */
+const SHORT = `apiVersion: svc.dev/v1
 kind: Workflow
 metadata: { name: short-lived, version: "1.0.0" }
 spec:
@@ -18,14 +26,27 @@ spec:
   states:
     KEEP: { kind: System, command: update_blackboard, env: { kept: "{{input.text}}" }, transitions: [] }
 `;
-const CONFIG = 'apiVersion: svc.dev/v1\nkind: NodeConfig\nspec:\n  retention: { interval_secs: 1 }\n';
+/** Its command leaves its run in the journal, and is not run again when nobody knows whether it ran. */
+const marked = (journal: string): string =>
+  stringify({
+    apiVersion: 'svc.dev/v1',
+    kind: 'Workflow',
+    metadata: { name: 'marked', version: '1.0.0', annotations: { 'svc.dev/on-in-doubt': 'fail' } },
+    spec: {
+      initial_state: 'MARK',
+      states: { MARK: { kind: 'System', command: `echo "$SVC_EXECUTION_ID" >> '${journal}'`, transitions: [] } },
+    },
+  });
+/** Of the short ones. */
 const DELETED = 10;
 const KEPT = 5;
+/** Of these every other one is deleted when it has ended. */
+const MARKED = 6;
 const LARGE_CHARS = 80_000;
-const RECOVER_WITHIN_MS = 30_000;
-const AGAIN_MS = 20;
+const ENDED = new Set<unknown>(['completed', 'failed', 'cancelled']);
+const AGAIN_MS = 100;
 
-/** Runs that end within their start, deleted at once, while their node is killed. */
+/** Runs that are deleted right after their end, while their node is killed. */
 export const removedRuns: FaultCase = {
   name: 'removed-runs',
   title:
@@ -34,22 +55,36 @@ export const removedRuns: FaultCase = {
   open: openWorld,
 };
 
+interface World {
+  readonly stores: KillStores;
+  readonly node: NodeProcess;
+  readonly calls: WorkflowCalls;
+  readonly documents: Documents;
+  readonly journal: Journal;
+}
+
 async function openWorld(store: StoreKind): Promise<FaultWorld> {
   const stores = await startStores(store);
-  const config = join(stores.location.dataDir, 'svc-rounds.yaml');
-  await writeFile(config, CONFIG);
+  const directory = await mkdtemp(join(tmpdir(), 'svc-removed-'));
+  const journal = await makeJournal(directory);
+  const config = join(directory, 'svc.yaml');
+  const spec = { retention: { interval_secs: 1 }, runtime: journal.runtime };
+  await writeFile(config, stringify({ apiVersion: 'svc.dev/v1', kind: 'NodeConfig', spec }));
   const node = new NodeProcess([...stores.args, '--config', config]);
   node.spawn();
-  const headers = { 'content-type': 'application/yaml' };
-  await answered(node, 'POST', '/v1/workflows', { headers, body: WORKFLOW });
+  const forever = new AbortController();
+  const calls = new WorkflowCalls(node, forever.signal);
+  for (const manifest of [SHORT, marked(journal.file)]) await calls.deploy(manifest);
   const documents = witness(stores);
   await documents.open();
   return {
-    round: (seed) => round(node, documents, seed),
+    round: (seed) => round({ stores, node, calls, documents, journal }, seed),
     async close() {
+      forever.abort();
       await documents.close();
       await node.stop();
       await stores.destroy();
+      await removeTree(directory);
     },
   };
 }
@@ -60,47 +95,69 @@ function witness({ location }: KillStores): Documents {
   return mongodb === undefined ? new SqliteDocuments({ directory: dataDir }) : new MongoDocuments({ uri: mongodb });
 }
 
-async function round(node: NodeProcess, documents: Documents, seed: number): Promise<RoundOutcome> {
+async function round({ stores, node, calls, documents, journal }: World, seed: number): Promise<RoundOutcome> {
   const seeded = new SeededRandom(seed);
   const random = (): number => seeded.fraction();
-  const startOne = async (n: number): Promise<string> => {
+  const startShort = (n: number): Promise<string> => {
     const text = n % 4 === 0 ? 'x'.repeat(LARGE_CHARS) : `run ${n}`;
-    const headers = { 'content-type': 'application/json', 'idempotency-key': randomUUID() };
-    const body = JSON.stringify({ input: { text } });
-    const answer = await answered(node, 'POST', '/v1/workflows/short-lived/run', { headers, body });
-    return String(answer.execution_id);
+    return calls.run('short-lived', { input: { text } }, randomUUID());
   };
+  const hasEnded = async (id: string): Promise<boolean> => ENDED.has((await calls.get(id)).status);
   const kill = async (): Promise<number> => {
     await pause(random() * 400);
     await node.kill();
     node.spawn();
     return performance.now();
   };
-  const kept = Promise.all(Array.from({ length: KEPT }, (_, n) => startOne(n)));
+  const kept = Promise.all(Array.from({ length: KEPT }, (_, n) => startShort(n)));
   const removed = Promise.all(
     Array.from({ length: DELETED }, async (_, n) => {
-      const id = await startOne(n);
+      const id = await startShort(n);
       await pause(random() * 250);
-      await answered(node, 'DELETE', `/v1/workflows/executions/${id}`, {}, 404);
+      await calls.remove(id);
       return id;
     }),
   );
-  const [keptIds, removedIds, killedAt] = await Promise.all([kept, removed, kill()]);
-  let left = removedIds.length;
-  const until = performance.now() + RECOVER_WITHIN_MS;
-  for (; left > 0 && performance.now() < until; await pause(AGAIN_MS * 5)) left = await leftOf(documents, removedIds);
-  const recoveryMs = performance.now() - killedAt;
-  const statuses = await Promise.all(
-    keptIds.map((id) => answered(node, 'GET', `/v1/workflows/executions/${id}`, {}, 404).then((run) => run.status)),
+  const marked = Promise.all(
+    Array.from({ length: MARKED }, async (_, n) => {
+      const id = await calls.run('marked', {}, randomUUID());
+      if (n % 2 === 0) return { id, isRemoved: false };
+      const isOver = await waitUntil(`run ${id} ends`, () => hasEnded(id), 60_000).catch(() => false);
+      if (isOver) await calls.remove(id);
+      return { id, isRemoved: isOver };
+    }),
   );
+  const [keptIds, shortIds, markedRuns, killedAt] = await Promise.all([kept, removed, marked, kill()]);
+  const removedIds = [...shortIds, ...markedRuns.flatMap(({ id, isRemoved }) => (isRemoved ? [id] : []))];
+  const stays = [...keptIds, ...markedRuns.flatMap(({ id, isRemoved }) => (isRemoved ? [] : [id]))];
+  await node.url;
+  const upAt = performance.now();
+  const open: string[] = [];
+  for (const id of stays) {
+    await waitUntil(`run ${id} ends`, () => hasEnded(id), timeLeftMs(upAt)).catch(() => open.push(id));
+  }
+  let left = removedIds.length;
+  for (; left > 0 && timeLeftMs(upAt) > 0; await pause(AGAIN_MS)) left = await leftOf(documents, removedIds);
+  const ended = [...removedIds, ...stays.filter((id) => !open.includes(id))];
+  const broken = await stillUnderWay(upAt, { location: stores.location, url: await node.url, ended });
+  const recoveryMs = performance.now() - killedAt;
+  const lost = await Promise.all(stays.map(async (id) => !(open.includes(id) || (await endedWell(calls, id)))));
+  const marks = (await journal.lines()).filter((id) => markedRuns.some((run) => run.id === id));
   return {
-    runs: keptIds.length + removedIds.length,
-    hung: left,
+    runs: keptIds.length + shortIds.length + markedRuns.length,
+    hung: open.length + left + broken.length,
     nodesEnded: node.crashed ? 1 : 0,
-    lost: statuses.filter((status) => status !== 'completed').length,
-    repeated: 0,
+    lost: lost.filter(Boolean).length,
+    repeated: repeatsIn(marks),
     recoveryMs,
+    notes: [...(left > 0 ? [`documents know ${left} deleted runs`] : []), ...broken],
   };
+}
+
+/** A command that was under way when its node was killed may be in doubt: its run says so. */
+async function endedWell(calls: WorkflowCalls, id: string): Promise<boolean> {
+  const { status } = await calls.get(id);
+  return status === 'completed' || JSON.stringify(await calls.log(id)).includes('in_doubt');
 }
 
 /** How many of them documents still know, by record or by event. */
@@ -114,24 +171,4 @@ async function leftOf(documents: Documents, ids: readonly string[]): Promise<num
     left += await events.count({ tenant, where: { address: { in: addresses } } });
   }
   return left;
-}
-
-/** Repeats a call until a node that lives long enough answers it. */
-async function answered(
-  node: Pick<NodeProcess, 'url'>,
-  method: string,
-  path: string,
-  init: RequestInit,
-  also?: number,
-): Promise<Record<string, unknown>> {
-  for (;;) {
-    const answer = await node.url.then((url) => fetch(`${url}${path}`, { ...init, method })).catch(() => null);
-    const text = answer === null || answer.status === 503 ? null : await answer.text().catch(() => null);
-    if (answer !== null && text !== null) {
-      if (!answer.ok && answer.status !== also) throw new Error(`${method} ${path} answered ${answer.status} ${text}`);
-      const parsed: unknown = text === '' ? {} : JSON.parse(text);
-      return typeof parsed === 'object' && parsed !== null ? { ...parsed } : {};
-    }
-    await pause(AGAIN_MS);
-  }
 }

@@ -7,6 +7,7 @@ import { type RedisServer, startRedis } from '../../support/redis.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
 import { LostWrites, RUNS_BEFORE, RUNS_LOST } from './lost-writes.ts';
+import { idsBehind, markOf, positionsIn } from './store-loss.ts';
 
 const caseOf = (nodes: number): FaultCase => ({
   name: nodes === 1 ? 'replica-behind' : `replica-behind-${nodes}-nodes`,
@@ -59,18 +60,22 @@ class ReplicaBehind implements FaultWorld {
       const source = new Redis(before.url);
       await source.wait(1, 10_000);
       source.disconnect();
+      // What comes from here on the replica does not hear, or just the first of it.
+      const mark = await markOf(before);
       cable.refuse();
       const lagMs = 1_000 + random() * 2_000;
       const begun = performance.now();
       const late = await this.#runs.start(RUNS_LOST, random);
       await pause(Math.max(0, lagMs - (performance.now() - begun)));
+      const had = await positionsIn(before.url);
       await before.kill();
+      const loss = { had, stored: await positionsIn(replica.url), ids: await idsBehind(mark) };
       await admin.call('REPLICAOF', 'NO', 'ONE');
       this.#front.retarget(replica.port);
       this.#front.refuse();
       this.#front.heal();
       this.#master = replica;
-      return await this.#runs.silence(replica.url, kept, late, told);
+      return await this.#runs.silence(replica.url, { kept, late }, loss, told);
     } finally {
       admin.disconnect();
       await cable.close();

@@ -1,9 +1,10 @@
 /**
- * npm run faults [-- CASE …] [--store sqlite|redis] [--rounds N] [--minutes N] [--table FILE]: faults from outside, each
- * in many rounds on each of its stores, and a table at the end, which FILE has after each case too. A case has 100 rounds
- * where one takes less than 5 s, else 20. SVC_SEED repeats a run's choices. `--minutes` ends a case on a store after that
- * time. A case that fails is the end of that case alone. Ends with code 1 when a case failed, or a round hung, ended a
- * node, lost or silently repeated something.
+ * npm run faults [-- CASE …] [--store sqlite|redis] [--slice K/N] [--rounds N] [--minutes N] [--table FILE] [--plan]: faults
+ * from outside, each in many rounds on each of its stores, and a table in Markdown at the end, which FILE has after each
+ * case too. A case has 100 rounds where one takes less than 5 s, else 20. `--slice 2/4` is the second of four parts that take
+ * about as long as each other; `--plan` says what would run and for how long, and runs nothing. SVC_SEED repeats a run's
+ * choices. `--minutes` ends a case on a store after that time; `--notes` prints what each round has to say. A case that fails is the end of that case alone. Ends with
+ * code 1 when a case failed, or a round hung, ended a node, lost or silently repeated something.
  */
 import { writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
@@ -12,6 +13,7 @@ import { SeededRandom, seedOf } from '../../kill/random.ts';
 import { type StoreKind, storesMissing } from '../../kill/stores.ts';
 import { FAULT_CASES } from './cases.ts';
 import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
+import { minutesOf, planned, sliceOf } from './plan.ts';
 import { isBroken, lineOf, type Row, table } from './table.ts';
 
 const MANY_ROUNDS = 100;
@@ -29,6 +31,9 @@ const { values, positionals } = parseArgs({
     rounds: { type: 'string' },
     minutes: { type: 'string' },
     table: { type: 'string' },
+    slice: { type: 'string' },
+    plan: { type: 'boolean' },
+    notes: { type: 'boolean' },
   },
 });
 const unknown = positionals.filter((name) => !FAULT_CASES.some((one) => one.name === name));
@@ -41,22 +46,27 @@ const minutes = Number(values.minutes ?? 60);
 const wanted = values.rounds === undefined ? null : Number(values.rounds);
 console.log(`SVC_SEED=${firstSeed}, ${availableParallelism()} cores`);
 
+const chosen = planned(positionals, values.store);
+const [part, parts] = (values.slice ?? '1/1').split('/').map(Number);
+const plan = sliceOf(chosen, part ?? 1, parts ?? 1);
+console.log(`${plan.length} rows, about ${minutesOf(plan)} min on a machine of their own`);
+if (values.plan === true) {
+  for (const { of, store, minutes: about } of plan) console.log(`${of.name} ${store} ${about}`);
+  process.exit();
+}
+
 const rows: Row[] = [];
-for (const of of FAULT_CASES) {
-  if (positionals.length > 0 && !positionals.includes(of.name)) continue;
-  for (const store of of.stores) {
-    if (values.store !== undefined && values.store !== store) continue;
-    const missing = await storesMissing(store);
-    if (missing !== false) {
-      console.error(`SKIPPED ${of.name} on ${store}: ${missing}`);
-      process.exitCode = 1;
-      continue;
-    }
-    const row = await repeat(of, store);
-    console.log(lineOf(row));
-    rows.push(row);
-    if (values.table !== undefined) await writeFile(values.table, `${table(rows).join('\n')}\n`);
+for (const { of, store } of plan) {
+  const missing = await storesMissing(store);
+  if (missing !== false) {
+    console.error(`SKIPPED ${of.name} on ${store}: ${missing}`);
+    process.exitCode = 1;
+    continue;
   }
+  const row = await repeat(of, store);
+  console.log(lineOf(row));
+  rows.push(row);
+  if (values.table !== undefined) await writeFile(values.table, `${table(rows).join('\n')}\n`);
 }
 console.log(`\n${table(rows).join('\n')}`);
 if (rows.some(({ outcomes, failure }) => failure !== null || outcomes.some(isBroken))) process.exitCode = 1;
@@ -81,6 +91,7 @@ async function repeat(of: FaultCase, store: StoreKind): Promise<Row> {
         throw new Error(`round ${outcomes.length + 1}, seed ${seed}: ${text(error)}`, { cause: error });
       });
       outcomes.push(outcome);
+      if (values.notes === true) for (const note of outcome.notes ?? []) console.log(`${of.name} ${store}: ${note}`);
       if (isBroken(outcome)) console.log(`BROKEN ${of.name} ${store} seed ${seed}: ${JSON.stringify(outcome)}`);
     }
   } catch (error) {

@@ -10,6 +10,7 @@ import type { StoreKind } from '../../kill/stores.ts';
 import { seeded } from '../../support/faulty-store.ts';
 import { startMongo } from '../../support/ferretdb.ts';
 import { type Journal, makeJournal } from '../../support/journal.ts';
+import type { LivenessOptions } from '../../support/liveness.ts';
 import { NodeProcess } from '../../support/node-process.ts';
 import { FORMAT_1, FORMAT_2, mainOfVersion } from '../../support/old-version.ts';
 import { startRedis } from '../../support/redis.ts';
@@ -17,6 +18,7 @@ import { waitUntil } from '../../support/wait-until.ts';
 import { WorkflowCalls } from '../../support/workflow-kill-calls.ts';
 import { journalCounts } from '../../support/workflow-kill-marks.ts';
 import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
+import { stillUnderWay, timeLeftMs } from './quiet.ts';
 
 const ROUND_MS = 180_000;
 const RUNS = 4;
@@ -54,6 +56,7 @@ const gate = (name: string, journal: string) =>
 /** The stores of one round, for nodes of both versions; each node has a data directory of its own where there are servers. */
 interface Shared {
   argsOf(node: string): readonly string[];
+  readonly location: LivenessOptions['location'];
   /** Resolves when programs of the older format are refused; at once where the data file does that by itself. */
   contracted(): Promise<void>;
 }
@@ -108,7 +111,14 @@ class VersionRound {
       await this.#end(newer);
       newer.spawn();
     }
-    const hung = await this.#settle(after);
+    await newer.url;
+    const backAtMs = performance.now();
+    const open = await this.#settle(after, backAtMs);
+    const { location } = this.#shared;
+    const ended = [...this.#started.keys()].filter((id) => !open.has(id));
+    const broken = await stillUnderWay(backAtMs, { location, url: await newer.url, ended });
+    this.notes.push(...broken);
+    const hung = open.size + broken.length;
     return {
       ...{ runs: this.#started.size, hung, nodesEnded: this.nodesEnded, lost: this.lost, notes: this.notes },
       ...{ repeated: await this.#repeated(), recoveryMs: performance.now() - beganAtMs },
@@ -168,8 +178,8 @@ class VersionRound {
     await back.kill();
   }
 
-  /** Answers what waits and waits for all to end; answers how many do not. */
-  async #settle(calls: WorkflowCalls): Promise<number> {
+  /** Answers what waits and waits for all to end; answers those that do not. */
+  async #settle(calls: WorkflowCalls, sinceMs: number): Promise<ReadonlySet<string>> {
     const open = new Set(this.#started.keys());
     const look = async (): Promise<boolean> => {
       for (const id of [...open]) {
@@ -187,8 +197,10 @@ class VersionRound {
       }
       return open.size === 0;
     };
-    await waitUntil('all runs to end', look, 60_000).catch((error: unknown) => this.notes.push(String(error)));
-    return open.size;
+    await waitUntil('all runs to end', look, timeLeftMs(sinceMs)).catch((error: unknown) =>
+      this.notes.push(String(error)),
+    );
+    return open;
   }
 
   async #repeated(): Promise<number> {
@@ -235,6 +247,7 @@ async function openStoresOf(kind: StoreKind): Promise<RoundStores> {
     return {
       fresh: async (directory) => ({
         argsOf: () => ['--data', join(directory, 'data')],
+        location: { dataDir: join(directory, 'data') },
         contracted: async () => {},
       }),
       close: async () => {},
@@ -248,6 +261,7 @@ async function openStoresOf(kind: StoreKind): Promise<RoundStores> {
       await Promise.all([client.flushall(), documents.db('svc').dropDatabase()]);
       return {
         argsOf: (node) => ['--data', join(directory, node), '--redis', redis.url, '--mongodb', mongo.uri],
+        location: { dataDir: '', redis: [redis.url] },
         async contracted() {
           const isMarked = async (): Promise<boolean> =>
             (await client.hget('svc:pools', 'default'))?.includes(`format=${FORMAT}`) ?? false;

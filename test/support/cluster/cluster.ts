@@ -238,9 +238,11 @@ export class Cluster {
       .join('\n');
   }
 
-  /** What is still under way although the faults have stopped, a sentence each (test/support/liveness.ts). */
-  livenessBroken(): Promise<string[]> {
-    return livenessBroken({ location: { dataDir: this.directory, redis: [this.redis.url] } });
+  /** What is still under way although the faults have stopped, a sentence each; `ended`: ids of runs that have ended. */
+  async livenessBroken(ended: readonly string[] = []): Promise<string[]> {
+    const url = (await this.running[0]?.ready)?.rest;
+    if (url === undefined || url === null) return ['no node runs: nothing was looked at'];
+    return livenessBroken({ location: { dataDir: this.directory, redis: [this.redis.url] }, url, ended });
   }
 
   /** Names of processes that ended although no verb asked for it. */

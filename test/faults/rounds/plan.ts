@@ -1,0 +1,38 @@
+import type { StoreKind } from '../../kill/stores.ts';
+import { FAULT_CASES } from './cases.ts';
+import type { FaultCase } from './fault-case.ts';
+
+export interface Planned {
+  readonly of: FaultCase;
+  readonly store: StoreKind;
+  /** That all its rounds take, about, on two cores of their own. */
+  readonly minutes: number;
+}
+
+/** What no measurement says. */
+const UNKNOWN_MINUTES = 4;
+
+/** From the last table that was made. Cases that are not here yet take `UNKNOWN_MINUTES`. */
+const MINUTES: Readonly<Record<string, Partial<Record<StoreKind, number>>>> = {};
+
+/** All rows of the table, or those of these cases and this store. */
+export function planned(names: readonly string[], only: string | undefined): readonly Planned[] {
+  return FAULT_CASES.filter(({ name }) => names.length === 0 || names.includes(name)).flatMap((of) =>
+    of.stores
+      .filter((store) => only === undefined || only === store)
+      .map((store) => ({ of, store, minutes: MINUTES[of.name]?.[store] ?? UNKNOWN_MINUTES })),
+  );
+}
+
+export const minutesOf = (rows: readonly Planned[]): number => rows.reduce((sum, { minutes }) => sum + minutes, 0);
+
+/** Part `part` of `parts`, from 1: the longest rows are dealt out first, each to the part that has least so far. */
+export function sliceOf(rows: readonly Planned[], part: number, parts: number): readonly Planned[] {
+  const slices: Planned[][] = Array.from({ length: parts }, () => []);
+  for (const row of rows.toSorted((a, b) => b.minutes - a.minutes)) {
+    slices.toSorted((a, b) => minutesOf(a) - minutesOf(b))[0]?.push(row);
+  }
+  const wanted = slices[part - 1];
+  if (wanted === undefined) throw new Error(`there is no part ${part} of ${parts}`);
+  return rows.filter((row) => wanted.includes(row));
+}
