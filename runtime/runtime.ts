@@ -178,6 +178,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     takesResults: parts.contracted ?? (() => true),
     sharesLogs: () => settings.sharedLogs && (parts.contracted?.() ?? true),
     cache,
+    views,
     counts,
     node,
     placement,

@@ -1,11 +1,12 @@
 import type { Commit, Lease } from '../actor-store.ts';
 import { type Address, isSharedLog, type Partition } from '../address.ts';
-import { isArchived, type Registry } from '../define-actor.ts';
+import { isArchived } from '../define-actor.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import { sleep } from '../kit/waits.ts';
-import type { Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
+import { RETRY_TIMER, timerId } from '../turns/work.ts';
 import type { KernelParts } from './kernel-parts.ts';
+import { type Kept, setListsBack } from './older-lists.ts';
 
 /** A log that was just taken. */
 interface LookedThrough {
@@ -14,7 +15,7 @@ interface LookedThrough {
   readonly partitions: Iterable<Partition>;
 }
 
-type CloseParts = Pick<KernelParts, 'store' | 'registry' | 'archive' | 'payloads'>;
+type CloseParts = Pick<KernelParts, 'store' | 'registry' | 'archive' | 'payloads' | 'views'>;
 
 /** Actors that one question asks the archive for, and that one call removes. */
 const AT_ONCE = 100;
@@ -48,8 +49,8 @@ export async function closeEndedWithRetry(
 
 /**
  * Looks through a partition that may be older than the archive, since its store was restored or lost its last writes:
- * actors that the archive knows as ended are closed. Their effects are cancelled and their records removed, so that
- * nothing of them runs again. Answers how many those were; null when the lease is lost. Repeating it is safe.
+ * actors that the archive knows as ended are closed. Their effects and timers are cancelled and their records removed, so
+ * that nothing of them runs again; lists say of the others what their states say. Answers how many those were; null when the lease is lost. Repeating it is safe.
  */
 async function closeEnded(parts: CloseParts, { lease, cursor, partitions }: LookedThrough): Promise<number | null> {
   let closed = 0;
@@ -69,63 +70,76 @@ async function closeEndedIn(
   const { store, registry } = parts;
   const open = await store.openEffects(partition);
   const addresses = new Set([...(await store.recorded(partition)), ...open.map(({ address }) => address)]);
-  const asked = [...addresses].filter((address) => {
+  const looked = [...addresses].filter((address) => {
     const definition = registry.definitionOf(address);
-    return definition !== undefined && isArchived(definition);
+    return definition !== undefined && (isArchived(definition) || definition.view !== undefined);
   });
-  const ended = new Set<Address>();
-  for (let at = 0; at < asked.length; at += AT_ONCE) {
-    for (const address of await endedAmong(parts, partition, asked.slice(at, at + AT_ONCE))) ended.add(address);
+  const ended = new Map<Address, Kept | null>();
+  for (let at = 0; at < looked.length; at += AT_ONCE) {
+    const some = looked.slice(at, at + AT_ONCE);
+    const texts = await store.load(partition, some);
+    const kept = new Map<Address, Kept | null>();
+    for (const [n, address] of some.entries()) kept.set(address, await keptOf(parts, address, texts[n] ?? null));
+    const over = await endedAmong(parts, kept);
+    for (const address of over) ended.set(address, kept.get(address) ?? null);
+    await setListsBack(parts, new Map([...kept].filter(([address]) => !over.includes(address))));
   }
   const effects = open.filter(({ address }) => ended.has(address)).map(({ id }) => id);
-  if (effects.length > 0) {
-    const outcome = await store.commit(cancelling(lease, cursor, partition, effects), 0);
+  const timers = [...ended].flatMap(([address, kept]) => timersOf(address, kept));
+  if (effects.length + timers.length > 0) {
+    const outcome = await store.commit(cancelling(lease, cursor, partition, effects, timers), 0);
     if (outcome.kind !== 'committed') return null;
   }
-  const removed = [...ended];
+  const removed = [...ended.keys()];
   for (let at = 0; at < removed.length; at += AT_ONCE) {
     if (!(await store.forget(lease, cursor, removed.slice(at, at + AT_ONCE), partition))) return null;
   }
   return ended.size;
 }
 
-async function endedAmong(parts: CloseParts, partition: Partition, asked: readonly Address[]): Promise<Address[]> {
-  const { store, registry, archive, payloads } = parts;
-  const archived = await archive.revisions(asked);
-  const known = asked.filter((address) => archived.has(address));
-  if (known.length === 0) return [];
-  const texts = await store.load(partition, known);
-  const ended: Address[] = [];
-  for (const [index, address] of known.entries()) {
-    const stored = await revisionOf({ registry, payloads }, address, texts[index] ?? null);
+async function endedAmong(
+  { registry, archive }: CloseParts,
+  kept: ReadonlyMap<Address, Kept | null>,
+): Promise<readonly Address[]> {
+  const asked = [...kept.keys()].filter((address) => {
+    const definition = registry.definitionOf(address);
+    return definition !== undefined && isArchived(definition);
+  });
+  const archived = asked.length === 0 ? new Map<Address, number>() : await archive.revisions(asked);
+  return asked.filter((address) => {
+    const known = archived.get(address);
     // A later one is of an ended actor that heard something since: it is archived anew by itself.
-    if (stored <= (archived.get(address) ?? 0)) ended.push(address);
-  }
-  return ended;
+    return known !== undefined && (kept.get(address)?.record.revision ?? 0) <= known;
+  });
 }
 
-/** 0 for none, and for one that cannot be read: what it names was replaced since. */
-async function revisionOf(
-  { registry, payloads }: { readonly registry: Registry; readonly payloads: Payloads },
-  address: Address,
-  text: string | null,
-): Promise<number> {
+/** Null for none, and for one that cannot be read: what it names was replaced since. */
+async function keptOf({ registry, payloads }: CloseParts, address: Address, text: string | null): Promise<Kept | null> {
   const definition = registry.definitionOf(address);
-  if (definition === undefined || text === null) return 0;
+  if (definition === undefined || text === null) return null;
   try {
-    return decodeRecord(definition, await payloads.unpack(text)).revision;
+    return { definition, record: decodeRecord(definition, await payloads.unpack(text)) };
   } catch (thrown) {
     const error = toSvcError(thrown);
     if (error.code === 'unavailable') throw error;
-    return 0;
+    return null;
   }
 }
 
-function cancelling(lease: Lease, cursor: number, partition: Partition, effectsCancelled: readonly string[]): Commit {
-  const nothing = { records: [], events: [], sends: [], timersSet: [], timersCleared: [], effectsOpened: [] };
-  const changes = { ...nothing, effectsCancelled };
+const timersOf = (address: Address, kept: Kept | null): readonly string[] =>
+  [...Object.keys(kept?.record.timers ?? {}), RETRY_TIMER].map((name) => timerId(address, name));
+
+function cancelling(
+  lease: Lease,
+  cursor: number,
+  partition: Partition,
+  effectsCancelled: readonly string[],
+  timersCleared: readonly string[],
+): Commit {
+  const nothing = { records: [], events: [], sends: [], timersSet: [], effectsOpened: [] };
+  const changes = { ...nothing, effectsCancelled, timersCleared };
   const own = isSharedLog(lease.log)
-    ? { ...nothing, effectsCancelled: [], partitions: [{ partition, ...changes }] }
+    ? { ...nothing, effectsCancelled: [], timersCleared: [], partitions: [{ partition, ...changes }] }
     : changes;
   return { lease, after: cursor, upTo: cursor, ...own, journal: null, replies: [], handled: [] };
 }

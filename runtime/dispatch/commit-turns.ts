@@ -85,7 +85,11 @@ export async function commitTurns(
     } else starting.free();
     return null;
   }
-  progress.moved(commit.upTo, outcome.beside, batch.writes.works.keys());
+  progress.moved(
+    commit.upTo,
+    outcome.beside,
+    [...batch.writes.works.values()].map(({ resident }) => resident),
+  );
   remember(parts, server, batch, packed);
   const jobs: EffectJob[] = [];
   for (const { partition, effectsOpened } of changesOf(commit)) {

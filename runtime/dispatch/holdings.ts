@@ -57,6 +57,8 @@ export class Holdings {
       committed: (server, done) => events.committed(server, done),
       taken: (server) => {
         this.#ages.kept(server, options.clock.monotonic());
+        // Its partitions come back behind its end, wherever it was when it was adopted.
+        for (const partition of server.partitions) this.#compare(partition, server.progress);
         events.opened(server);
       },
       lost: (server) => this.lose(server),
@@ -312,7 +314,7 @@ export class Holdings {
         lost: () => this.lose(server),
       },
     );
-    this.#compare(server);
+    this.#compare(partition, server.progress);
     this.#servers.add(server);
     this.#ages.kept(server, asked);
     this.#events.taken(server, nextTimerAt);
@@ -320,11 +322,11 @@ export class Holdings {
   }
 
   /** Says when the store went back since this node last served the partition. */
-  #compare({ lease: { log: partition }, progress: { position } }: LogServer<Partition>): void {
+  #compare(partition: Partition, { position }: Progress): void {
     const before = this.#served.get(partition);
     this.#served.delete(partition);
     if (before === undefined || position >= before.position) return;
-    const message = `${partition} was at entry ${before.position}, the store is at ${position}; ${before.actorsBehind(position)} actors went back`;
+    const message = `${partition} was at entry ${before.position}, the store is at ${position}; ${before.actorsBehind(position, partition)} actors went back`;
     this.#options.warn('the store lost what it had acknowledged', new SvcError('lease_lost', message));
   }
 

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import type { Registry } from '../define-actor.ts';
 import type { Locator } from '../locator.ts';
 import type { Archive } from '../projection/archive.ts';
+import type { Views } from '../projection/views.ts';
 import type { ActorCache } from '../turns/actor-cache.ts';
 import type { Payloads } from '../turns/payload.ts';
 import type { RetrySettings } from '../turns/work.ts';
@@ -16,6 +17,7 @@ export interface KernelParts {
   readonly locator: Locator;
   readonly payloads: Payloads;
   readonly archive: Archive;
+  readonly views: Views;
   readonly cache: ActorCache;
   /** Takes the states stored aside that a commit has replaced. */
   readonly replaced: Pick<ReplacedStates, 'add'>;

@@ -1,18 +1,24 @@
-import type { Address } from '../address.ts';
+import type { Address, Partition } from '../address.ts';
 import { positionOf } from '../leases.ts';
 
-/** Actors of one partition that are remembered with their last commit: more than a second or two of commits touch. */
+/** Actors of one log that are remembered with their last commit: more than a second or two of commits touch. */
 const REMEMBERED = 512;
 
+/** An actor that handled something. */
+interface Handler {
+  readonly address: Address;
+  readonly partition: Partition;
+}
+
 /**
- * How far a partition had come when this node last served it, and which actors the last commits wrote. A store that
+ * How far a log had come when this node last served it, and which actors the last commits wrote. A store that
  * failed over to a replica that was behind, or lost its last second, gives the lease out again with an earlier cursor.
  */
 export class Progress {
   #cursor: number;
   #beside: number;
-  /** Position after the last message each actor handled, longest ago first. */
-  readonly #handled = new Map<Address, number>();
+  /** Position after the last message each actor handled, longest ago first, and where the actor lives. */
+  readonly #handled = new Map<Address, { readonly position: number; readonly partition: Partition }>();
 
   constructor(cursor: number, beside: number) {
     this.#cursor = cursor;
@@ -33,12 +39,13 @@ export class Progress {
     return positionOf(this.#cursor, this.#beside);
   }
 
-  moved(cursor: number, beside: number, actors: Iterable<Address>): void {
+  moved(cursor: number, beside: number, actors: Iterable<Handler>): void {
     this.#cursor = cursor;
     this.#beside = beside;
-    for (const actor of actors) {
-      this.#handled.delete(actor);
-      this.#handled.set(actor, this.position);
+    const { position } = this;
+    for (const { address, partition } of actors) {
+      this.#handled.delete(address);
+      this.#handled.set(address, { position, partition });
     }
     for (const actor of this.#handled.keys()) {
       if (this.#handled.size <= REMEMBERED) break;
@@ -46,10 +53,10 @@ export class Progress {
     }
   }
 
-  /** How many actors handled something behind a position; as many at least when it was more than is remembered. */
-  actorsBehind(position: number): number {
+  /** How many actors of a partition handled something behind a position; as many at least when it was more than is remembered. */
+  actorsBehind(position: number, partition: Partition): number {
     let count = 0;
-    for (const last of this.#handled.values()) if (last > position) count += 1;
+    for (const last of this.#handled.values()) if (last.partition === partition && last.position > position) count += 1;
     return count;
   }
 }

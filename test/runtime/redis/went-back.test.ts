@@ -4,8 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { Redis } from 'ioredis';
+import { z } from 'zod';
 import { addressOf } from '../../../runtime/address.ts';
 import { systemClock } from '../../../runtime/clock.ts';
+import { defineActor } from '../../../runtime/define-actor.ts';
+import type { StoredDocument } from '../../../runtime/documents.ts';
 import { EmbeddedEffectQueue } from '../../../runtime/effects/embedded-effect-queue.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { type Runtime, startRuntime } from '../../../runtime/runtime.ts';
@@ -26,13 +29,46 @@ interface Scene {
   goBack(): Promise<void>;
   flushFunctions(): Promise<void>;
   valueAt(name: string): Promise<number | undefined>;
+  /** What the list has of an errand. */
+  listed(name: string): Promise<Listed | null>;
+  readonly admin: Redis;
 }
+
+interface Listed extends StoredDocument {
+  readonly steps: number;
+  readonly ended: boolean;
+}
+
+/** It has a timer and a line in a list, and ends when it is told to. */
+const errand = defineActor({
+  kind: 'errand',
+  version: 1,
+  state: z.object({ steps: z.number(), ended: z.boolean() }),
+  initial: () => ({ steps: 0, ended: false }),
+  messages: { Step: z.object({}), End: z.object({}), TooLate: z.object({}) },
+  events: {},
+  done: ({ ended }) => ended,
+  view: { collection: 'errands', project: (state, { tenant, id }) => ({ tenant, id, ...state }) },
+  on: {
+    Step(state, _message, turn) {
+      turn.reply(null);
+      turn.after('late', 3_600_000, 'TooLate', {});
+      return { ...state, steps: state.steps + 1 };
+    },
+    End(state, _message, turn) {
+      turn.reply(null);
+      return { ...state, ended: true };
+    },
+    TooLate: (state) => state,
+  },
+});
+const errandAt = (name: string) => addressOf('errand', 'acme', name);
 
 const one = addressOf('counter', 'acme', 'one');
 const two = addressOf('counter', 'acme', 'two');
 
 /** A kernel over a Redis that forgets what came after the last `save`; nothing but the tests asks it for anything. */
-async function scene(use: (scene: Scene) => Promise<void>): Promise<void> {
+async function scene(use: (scene: Scene) => Promise<void>, partitions = 1): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-went-back-'));
   const server: RedisServer = await startRedis({ args: ['--appendonly', 'no'] });
   const store = new RedisActorStore({ urls: server.url });
@@ -44,15 +80,15 @@ async function scene(use: (scene: Scene) => Promise<void>): Promise<void> {
   const probe: WorkProbe = { begun: [], aborted: [] };
   const runtime = await startRuntime({
     ...{ store, documents, blobs, effects, node: 'node-a' },
-    definitions: [counter, job],
+    definitions: [counter, job, errand],
     handlers: [workEffect(probe)],
-    settings: { partitions: 1, systemPartitions: 1, pollMs: 100, leaseRenewMs: 300, leaseTtlMs: 10_000 },
+    settings: { partitions, systemPartitions: 1, pollMs: 100, leaseRenewMs: 300, leaseTtlMs: 10_000 },
     warn: (message, error) => warnings.push(`${message}: ${String(error)}`),
   });
   const admin = new Redis(server.url);
   try {
     await use({
-      ...{ runtime, store, warnings, probe },
+      ...{ runtime, store, warnings, probe, admin },
       async save() {
         await admin.save();
       },
@@ -66,6 +102,10 @@ async function scene(use: (scene: Scene) => Promise<void>): Promise<void> {
       async valueAt(name) {
         const read = await runtime.client.read(addressOf('counter', 'acme', name));
         return read === null ? undefined : counter.state.parse(read.state).value;
+      },
+      async listed(name) {
+        const list = await documents.collection<Listed>({ name: 'errands', unique: [], indexes: [] });
+        return list.get('acme', name);
       },
     });
   } finally {
@@ -95,6 +135,69 @@ describe('a kernel whose Redis lost its last second, and then silence', {
         warnings.filter((line) => line.includes('went back')).map((line) => /(\d+) actors went back/.exec(line)?.[1]),
         ['1'],
       );
+    }));
+
+  it('of partitions that share a log each says how many of its own actors went back, also when one message was lost', () =>
+    scene(async ({ runtime, store, save, goBack, valueAt, warnings, admin }) => {
+      const names = Array.from({ length: 8 }, (_, n) => `shared-${n}`);
+      const add = (name: string) => runtime.client.ask(addressOf('counter', 'acme', name), 'Add', { by: 1 });
+      await Promise.all(names.map(add));
+      await waitUntil('partitions share a log', async () => {
+        const logs = await Promise.all([0, 1, 2, 3].map((n) => admin.hget(`{svc:default:${n}}:meta`, 'log')));
+        return logs.every((log) => (log ?? '') !== '');
+      });
+      const told = (): string[] =>
+        warnings.flatMap((line) => /(\S+) was at entry \S+ the store is at \S+ \d+ actors/.exec(line)?.[0] ?? []);
+      for (const lost of [names.slice(0, 1), names]) {
+        await save();
+        const before = await Promise.all(names.map(valueAt));
+        warnings.length = 0;
+        await Promise.all(lost.map(add));
+        await goBack();
+        await waitUntil(
+          'the partitions are served again',
+          async () => (await store.backlog('default:0')) && add('again'),
+        );
+        await waitUntil('all say so', () => told().length >= 4);
+        const counts = told().map((line) => Number(/(\d+) actors/.exec(line)?.[1]));
+        assert.equal(
+          counts.reduce((sum, count) => sum + count, 0),
+          lost.length,
+          told().join('; '),
+        );
+        assert.equal(new Set(told().map((line) => line.split(' ')[0])).size, told().length, told().join('; '));
+        assert.deepEqual(await Promise.all(names.map(valueAt)), before);
+      }
+    }, 4));
+
+  it('a list that is ahead of what the store kept says again what the states say, and goes on from there', () =>
+    scene(async ({ runtime, save, goBack, listed }) => {
+      const step = () => runtime.client.ask(errandAt('one'), 'Step', {});
+      await step();
+      await save();
+      for (let n = 0; n < 3; n += 1) await step();
+      await waitUntil('the list has all steps', async () => (await listed('one'))?.steps === 4);
+      await goBack();
+      await waitUntil('the list has what the store kept', async () => (await listed('one'))?.steps === 1);
+      await runtime.client.ask(errandAt('one'), 'End', {});
+      await waitUntil('the list has its end', async () => (await listed('one'))?.ended === true);
+    }));
+
+  it('of an actor that had ended, and that the store brings back, no timer is left', () =>
+    scene(async ({ runtime, save, goBack, warnings, listed, admin }) => {
+      await runtime.client.ask(errandAt('one'), 'Step', {});
+      await save();
+      await runtime.client.ask(errandAt('one'), 'End', {});
+      const isRecorded = async () => (await admin.hexists('{svc:default:0}:states', errandAt('one'))) === 1;
+      await waitUntil('it is archived', async () => (await listed('one'))?.ended === true && !(await isRecorded()));
+      await goBack();
+      await waitUntil('it is closed', () =>
+        warnings.some((line) => line.includes('actors of this partition had ended')),
+      );
+      await waitUntil('its record is gone', async () => !(await isRecorded()));
+      assert.equal(await admin.zcard('{svc:default:0}:timers'), 0);
+      assert.equal(await admin.hlen('{svc:default:0}:timer-bodies'), 0);
+      assert.equal((await listed('one'))?.ended, true);
     }));
 
   it('a timer that had fired fires again when the store lost that, also where nothing else was lost', () =>
