@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { EffectMode } from './actor-store.ts';
 import { type Address, type Partition, type PoolLayout, partitionOf } from './address.ts';
-import type { StoredDocument } from './documents.ts';
+import type { Query, StoredDocument } from './documents.ts';
 import type { ErrorCode, ErrorDetail } from './errors.ts';
 import type { Identity } from './identity.ts';
 import type { Json, JsonObject } from './json.ts';
@@ -178,6 +178,11 @@ export interface ActorDefinition<
     readonly collection: string;
     /** Field tuples to index. */
     readonly indexes?: readonly (readonly string[])[];
+    /**
+     * What documents of actors have that have not ended, where a document has the id of its actor: a store that lost its
+     * last writes may know those no more, and they are taken off the list.
+     */
+    readonly open?: Query['where'];
     project(
       state: State,
       self: { readonly tenant: string; readonly id: string },

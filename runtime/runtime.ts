@@ -17,6 +17,7 @@ import { toSvcError } from './errors.ts';
 import { SYSTEM_TENANT } from './identity.ts';
 import { Locator, type Placement, solePlacement } from './locator.ts';
 import { Archive } from './projection/archive.ts';
+import { LostActors } from './projection/lost-actors.ts';
 import { Projector } from './projection/projector.ts';
 import { openViews } from './projection/views.ts';
 import { type Random, systemRandom } from './random.ts';
@@ -132,6 +133,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const counts = { fenced: 0, resultsFailed: 0 };
   const replaced = new ReplacedStates({ ...kernel, store, warn, keptMs: settings.replacedStatesKeptMs });
   const views = await openViews(documents, kernel.registry);
+  const lostActors = new LostActors({ ...kernel, store, views, warn });
   const guardedMs = settings.removalsGuardedMs;
   const forget = async (tenant: string, addresses: readonly Address[]) => parts.retention?.forget?.(tenant, addresses);
   const removals = await Removals.open({ ...kernel, store, documents, views, guardedMs, forget });
@@ -179,6 +181,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     sharesLogs: () => settings.sharedLogs && (parts.contracted?.() ?? true),
     cache,
     views,
+    lostActors,
     counts,
     node,
     placement,
@@ -225,6 +228,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     },
     async stop() {
       await retention.stop();
+      await lostActors.stop();
       // What others take over goes at once; what stays still commits the last results.
       const effectsEnded = runner
         .stop()

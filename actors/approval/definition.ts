@@ -121,7 +121,12 @@ export const approvalActor = defineActor({
   creates: ['Ask'],
   finalEvents: ['ApprovalAnswered', 'ApprovalExpired', 'ApprovalWithdrawn'],
   on: { Ask, Answer, Expired, Withdraw },
-  view: { collection: APPROVALS.name, indexes: APPROVALS.indexes, project: projectApproval },
+  view: {
+    collection: APPROVALS.name,
+    indexes: APPROVALS.indexes,
+    open: { status: 'pending' },
+    project: projectApproval,
+  },
   done: ({ status }) => status !== 'new' && status !== 'pending',
   isPart: true,
   belongsTo: (state, { tenant }) => (state.status === 'new' ? null : `workflow/${tenant}/${state.execution_id}`),

@@ -52,7 +52,13 @@ export const executionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
     fairnessKey: (state) => (state.status === 'pending' ? null : state.agent_id),
     creates: ['Start'],
     finalEvents: ['execution_completed', 'execution_failed'],
-    view: { collection: EXECUTIONS.name, indexes: EXECUTIONS.indexes, project: projectExecution },
+    view: {
+      collection: EXECUTIONS.name,
+      indexes: EXECUTIONS.indexes,
+      // Those that are pending may have no actor yet.
+      open: { status: 'running' },
+      project: projectExecution,
+    },
     done: (state) => state.status !== 'pending' && state.status !== 'running',
     belongsTo: parentOf,
   });

@@ -23,7 +23,12 @@ export const toolSessionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
     on: { Open, Invoke: invoke(policy), ToolEnded, Record, Refuse, Close, Revoke, Expired },
     creates: ['Open', 'Close', 'Record'],
     finalEvents: ['SessionClosed'],
-    view: { collection: TOOL_SESSIONS.name, indexes: TOOL_SESSIONS.indexes, project: projectToolSession },
+    view: {
+      collection: TOOL_SESSIONS.name,
+      indexes: TOOL_SESSIONS.indexes,
+      open: { status: 'active' },
+      project: projectToolSession,
+    },
     done: ({ status }) => status === 'closed' || status === 'revoked',
     isPart: true,
     // By agent, or by caller where there is no agent.

@@ -55,7 +55,12 @@ export const workflowActor = ({ maxTransitions = LIMITS.transitions }: { readonl
     },
     creates: ['Start'],
     finalEvents: ['WorkflowExecutionCompleted', 'WorkflowExecutionFailed', 'WorkflowExecutionCancelled'],
-    view: { collection: WORKFLOW_EXECUTIONS.name, indexes: WORKFLOW_EXECUTIONS.indexes, project: projectWorkflow },
+    view: {
+      collection: WORKFLOW_EXECUTIONS.name,
+      indexes: WORKFLOW_EXECUTIONS.indexes,
+      open: { status: { in: ['running', 'waiting_for_human_input'] } },
+      project: projectWorkflow,
+    },
     done: (state) => state.status !== 'pending' && !isRunning(state),
     belongsTo: (state) => (state.status === 'pending' ? null : (state.notify?.to ?? null)),
   });

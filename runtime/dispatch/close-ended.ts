@@ -3,10 +3,9 @@ import { type Address, isSharedLog, type Partition } from '../address.ts';
 import { isArchived } from '../define-actor.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import { sleep } from '../kit/waits.ts';
-import { decodeRecord } from '../turns/record.ts';
+import { type Kept, type KeptActors, keptIn, setListsBack } from '../projection/older-lists.ts';
 import { RETRY_TIMER, timerId } from '../turns/work.ts';
 import type { KernelParts } from './kernel-parts.ts';
-import { type Kept, setListsBack } from './older-lists.ts';
 
 /** A log that was just taken. */
 interface LookedThrough {
@@ -77,12 +76,10 @@ async function closeEndedIn(
   const ended = new Map<Address, Kept | null>();
   for (let at = 0; at < looked.length; at += AT_ONCE) {
     const some = looked.slice(at, at + AT_ONCE);
-    const texts = await store.load(partition, some);
-    const kept = new Map<Address, Kept | null>();
-    for (const [n, address] of some.entries()) kept.set(address, await keptOf(parts, address, texts[n] ?? null));
+    const kept = await keptIn(parts, partition, some);
     const over = await endedAmong(parts, kept);
     for (const address of over) ended.set(address, kept.get(address) ?? null);
-    await setListsBack(parts, new Map([...kept].filter(([address]) => !over.includes(address))));
+    await setListsBack(parts.views, new Map([...kept].filter(([address]) => !over.includes(address))));
   }
   const effects = open.filter(({ address }) => ended.has(address)).map(({ id }) => id);
   const timers = [...ended].flatMap(([address, kept]) => timersOf(address, kept));
@@ -97,10 +94,7 @@ async function closeEndedIn(
   return ended.size;
 }
 
-async function endedAmong(
-  { registry, archive }: CloseParts,
-  kept: ReadonlyMap<Address, Kept | null>,
-): Promise<readonly Address[]> {
+async function endedAmong({ registry, archive }: CloseParts, kept: KeptActors): Promise<readonly Address[]> {
   const asked = [...kept.keys()].filter((address) => {
     const definition = registry.definitionOf(address);
     return definition !== undefined && isArchived(definition);
@@ -111,19 +105,6 @@ async function endedAmong(
     // A later one is of an ended actor that heard something since: it is archived anew by itself.
     return known !== undefined && (kept.get(address)?.record.revision ?? 0) <= known;
   });
-}
-
-/** Null for none, and for one that cannot be read: what it names was replaced since. */
-async function keptOf({ registry, payloads }: CloseParts, address: Address, text: string | null): Promise<Kept | null> {
-  const definition = registry.definitionOf(address);
-  if (definition === undefined || text === null) return null;
-  try {
-    return { definition, record: decodeRecord(definition, await payloads.unpack(text)) };
-  } catch (thrown) {
-    const error = toSvcError(thrown);
-    if (error.code === 'unavailable') throw error;
-    return null;
-  }
 }
 
 const timersOf = (address: Address, kept: Kept | null): readonly string[] =>

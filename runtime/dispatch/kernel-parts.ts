@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import type { Registry } from '../define-actor.ts';
 import type { Locator } from '../locator.ts';
 import type { Archive } from '../projection/archive.ts';
+import type { LostActors } from '../projection/lost-actors.ts';
 import type { Views } from '../projection/views.ts';
 import type { ActorCache } from '../turns/actor-cache.ts';
 import type { Payloads } from '../turns/payload.ts';
@@ -18,6 +19,8 @@ export interface KernelParts {
   readonly payloads: Payloads;
   readonly archive: Archive;
   readonly views: Views;
+  /** Told of partitions that came back as they were before. */
+  readonly lostActors: Pick<LostActors, 'lookIn'>;
   readonly cache: ActorCache;
   /** Takes the states stored aside that a commit has replaced. */
   readonly replaced: Pick<ReplacedStates, 'add'>;

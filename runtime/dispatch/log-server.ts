@@ -178,7 +178,8 @@ export class LogServer<L extends Log = Log> {
 
   async #lookThrough(): Promise<void> {
     const isOver = (): boolean => this.#lost || this.#draining();
-    if (!(await closeEndedWithRetry(this.#parts, this, isOver))) this.#fencedOff();
+    if (await closeEndedWithRetry(this.#parts, this, isOver)) this.#parts.lostActors.lookIn(this.partitions);
+    else this.#fencedOff();
   }
 
   #fencedOff(): void {

@@ -9,8 +9,9 @@ test('runs deleted right after their end while the node is killed leave nothing,
   const seed = seedOf(process.env);
   const world = await removedRuns.open('sqlite', seed);
   try {
-    const { hung, lost, nodesEnded } = await world.round(seed);
-    assert.deepEqual({ hung, lost, nodesEnded }, { hung: 0, lost: 0, nodesEnded: 0 }, `seed ${seed}`);
+    const { hung, lost, nodesEnded, repeated, notes = [] } = await world.round(seed);
+    const said = `seed ${seed}: ${notes.join('; ')}`;
+    assert.deepEqual({ hung, lost, nodesEnded, repeated }, { hung: 0, lost: 0, nodesEnded: 0, repeated: 0 }, said);
   } finally {
     await world.close();
   }

@@ -14,11 +14,12 @@ test('a replica that is seconds behind becomes master, and then silence: what it
   try {
     const outcome = await world.round(1);
     assert.deepEqual(
-      { hung: outcome.hung, nodesEnded: outcome.nodesEnded, lost: outcome.lost },
-      { hung: 0, nodesEnded: 0, lost: 0 },
+      { hung: outcome.hung, nodesEnded: outcome.nodesEnded, lost: outcome.lost, repeated: outcome.repeated },
+      { hung: 0, nodesEnded: 0, lost: 0, repeated: 0 },
       outcome.notes?.join('; '),
     );
     assert.notEqual(outcome.recoveryMs, null, outcome.notes?.join('; '));
+    assert.ok((outcome.ofStore?.behind ?? 0) > 0, 'partitions went back, each with its line in a log');
   } finally {
     await world.close();
   }

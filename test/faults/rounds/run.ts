@@ -3,8 +3,9 @@
  * from outside, each in many rounds on each of its stores, and a table in Markdown at the end, which FILE has after each
  * case too. A case has 100 rounds where one takes less than 5 s, else 20. `--slice 2/4` is the second of four parts that take
  * about as long as each other; `--plan` says what would run and for how long, and runs nothing. SVC_SEED repeats a run's
- * choices. `--minutes` ends a case on a store after that time; `--notes` prints what each round has to say. A case that fails is the end of that case alone. Ends with
- * code 1 when a case failed, or a round hung, ended a node, lost or silently repeated something.
+ * choices. `--minutes` ends a case on a store after that time; `--notes` prints what each round has to say. A case that
+ * fails is the end of that case alone. Ends with code 1 when a case failed, or a round hung, ended a node, lost or silently
+ * repeated something.
  */
 import { writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';

@@ -1,0 +1,77 @@
+import { type Address, type Partition, parseAddress } from '../address.ts';
+import type { ActorDefinition, Registry } from '../define-actor.ts';
+import type { StoredDocument } from '../documents.ts';
+import { toSvcError } from '../errors.ts';
+import type { Payloads } from '../turns/payload.ts';
+import { type ActorRecord, decodeRecord } from '../turns/record.ts';
+import type { Views } from './views.ts';
+
+/** What the store has of one actor. */
+export interface Kept {
+  readonly definition: ActorDefinition;
+  readonly record: ActorRecord;
+}
+
+/** Actors with what the store has of them: null for nothing, and for a record that cannot be read. */
+export type KeptActors = ReadonlyMap<Address, Kept | null>;
+
+export interface KeptParts {
+  readonly store: { load(partition: Partition, addresses: readonly Address[]): Promise<readonly (string | null)[]> };
+  readonly registry: Registry;
+  readonly payloads: Payloads;
+}
+
+export async function keptIn(
+  parts: KeptParts,
+  partition: Partition,
+  addresses: readonly Address[],
+): Promise<KeptActors> {
+  const texts = await parts.store.load(partition, addresses);
+  const kept = addresses.map(async (address, n) => [address, await keptOf(parts, address, texts[n] ?? null)] as const);
+  return new Map(await Promise.all(kept));
+}
+
+async function keptOf({ registry, payloads }: KeptParts, address: Address, text: string | null): Promise<Kept | null> {
+  const definition = registry.definitionOf(address);
+  if (definition === undefined || text === null) return null;
+  try {
+    return { definition, record: decodeRecord(definition, await payloads.unpack(text)) };
+  } catch (thrown) {
+    const error = toSvcError(thrown);
+    if (error.code === 'unavailable') throw error;
+    return null;
+  }
+}
+
+/**
+ * Lists say of these actors what their states say. A list takes no document that is older than the one it has, and a store
+ * that lost its last writes has states that are older than their documents: what becomes of them from there on would not be
+ * listed until they had come as far again, or never.
+ */
+export async function setListsBack(views: Views, kept: KeptActors): Promise<void> {
+  const documents = [...kept].flatMap(([address, one]) => documentOf(address, one));
+  const groups = Map.groupBy(documents, ({ collection, document }) => `${collection} ${document.tenant}`);
+  for (const group of groups.values()) {
+    const [first] = group;
+    const view = first === undefined ? undefined : views.get(first.collection);
+    if (first === undefined || view === undefined) continue;
+    const ids = group.map(({ document: { id } }) => id);
+    const { tenant } = first.document;
+    const listed = await view.find({ tenant, where: { id: { in: ids } }, limit: ids.length });
+    const versions = new Map(listed.map(({ id, version }) => [id, version]));
+    for (const { document } of group) {
+      const newer = versions.get(document.id) ?? 0;
+      // Where it was changed meanwhile, the projection has written it.
+      if (newer > document.version) await view.replace(document, newer);
+    }
+  }
+}
+
+function documentOf(address: Address, kept: Kept | null): { collection: string; document: StoredDocument }[] {
+  const { view } = kept?.definition ?? {};
+  if (kept === null || view === undefined) return [];
+  const { tenant, id } = parseAddress(address);
+  const document = view.project(kept.record.state, { tenant, id });
+  if (document === null) return [];
+  return [{ collection: view.collection, document: { ...document, version: kept.record.revision } }];
+}
