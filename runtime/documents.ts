@@ -35,6 +35,9 @@ export interface StoredDocument {
   readonly version: number;
 }
 
+/** Of the document of an actor that is being removed: above every revision, so that nothing lists it again. */
+export const REMOVED_VERSION = Number.MAX_SAFE_INTEGER;
+
 export type Scalar = string | number | boolean | null;
 export type Condition =
   | Scalar

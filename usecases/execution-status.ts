@@ -2,11 +2,9 @@ import type { CallInDoubt } from '../actors/execution/inner-loop/state.ts';
 import type { EndedExecution, RunningExecution } from '../actors/execution/state.ts';
 import type { ExecutionDocument } from '../actors/execution/view.ts';
 import type { ActorSnapshot } from '../runtime/client.ts';
+import { REMOVED_VERSION } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { WaitReason } from './waits/wait-reason.ts';
-
-/** Above every revision of an actor, so that the projector never writes a removed execution again. */
-const REMOVED_VERSION = Number.MAX_SAFE_INTEGER;
 
 /** Result of `svc.task.status` (W36) with the ids a caller needs. */
 export interface ExecutionStatus {

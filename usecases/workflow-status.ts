@@ -3,6 +3,7 @@ import { own } from '../actors/workflow/json-values.ts';
 import { type EndedWorkflow, isRunning, type RunningWorkflow } from '../actors/workflow/state.ts';
 import type { WorkflowExecutionDocument } from '../actors/workflow/view.ts';
 import type { PageAsked } from '../runtime/documents/pages.ts';
+import { REMOVED_VERSION } from '../runtime/documents.ts';
 import type { Json, JsonObject } from '../runtime/json.ts';
 import type { WaitReason } from './waits/wait-reason.ts';
 export type WorkflowStatus = 'running' | 'waiting_for_human_input' | 'completed' | 'failed' | 'cancelled';
@@ -42,9 +43,6 @@ export interface WorkflowExecution extends WorkflowSummary {
 }
 
 export type Visible = RunningWorkflow | EndedWorkflow;
-
-/** Above every revision of an actor, so that the projector never writes a removed run again. */
-const REMOVED_VERSION = Number.MAX_SAFE_INTEGER;
 
 /** From committed state, so a client reads its own writes (R2). */
 export function summaryOf(state: Visible): WorkflowSummary {

@@ -1,6 +1,6 @@
 import { type Address, addressOf, type Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
-import type { Collection, Stored, StoredDocument } from '../documents.ts';
+import { type Collection, REMOVED_VERSION, type Stored, type StoredDocument } from '../documents.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import { OneAtATime } from '../kit/queues.ts';
 import type { Locator } from '../locator.ts';
@@ -113,7 +113,7 @@ export class LostActors {
       const archived = missing.length === 0 ? new Map() : await archive.revisions(missing);
       for (const address of missing) {
         const one = listed.get(address);
-        if (one === undefined || archived.has(address)) continue;
+        if (one === undefined || archived.has(address) || one.version === REMOVED_VERSION) continue;
         if (await view.deleteVersion(one.tenant, one.id, one.version)) gone += 1;
       }
     }

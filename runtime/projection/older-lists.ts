@@ -1,6 +1,6 @@
 import { type Address, type Partition, parseAddress } from '../address.ts';
 import type { ActorDefinition, Registry } from '../define-actor.ts';
-import type { StoredDocument } from '../documents.ts';
+import { REMOVED_VERSION, type StoredDocument } from '../documents.ts';
 import { toSvcError } from '../errors.ts';
 import type { Payloads } from '../turns/payload.ts';
 import { type ActorRecord, decodeRecord } from '../turns/record.ts';
@@ -62,7 +62,7 @@ export async function setListsBack(views: Views, kept: KeptActors): Promise<void
     for (const { document } of group) {
       const newer = versions.get(document.id) ?? 0;
       // Where it was changed meanwhile, the projection has written it.
-      if (newer > document.version) await view.replace(document, newer);
+      if (newer > document.version && newer !== REMOVED_VERSION) await view.replace(document, newer);
     }
   }
 }

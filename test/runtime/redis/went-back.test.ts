@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { addressOf } from '../../../runtime/address.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { defineActor } from '../../../runtime/define-actor.ts';
-import type { StoredDocument } from '../../../runtime/documents.ts';
+import { type Collection, REMOVED_VERSION, type StoredDocument } from '../../../runtime/documents.ts';
 import { EmbeddedEffectQueue } from '../../../runtime/effects/embedded-effect-queue.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { type Runtime, startRuntime } from '../../../runtime/runtime.ts';
@@ -31,6 +31,7 @@ interface Scene {
   valueAt(name: string): Promise<number | undefined>;
   /** What the list has of an errand. */
   listed(name: string): Promise<Listed | null>;
+  list(): Promise<Collection<Listed>>;
   readonly admin: Redis;
 }
 
@@ -90,6 +91,7 @@ async function scene(use: (scene: Scene) => Promise<void>, partitions = 1): Prom
     warn: (message, error) => warnings.push(`${message}: ${String(error)}`),
   });
   const admin = new Redis(server.url);
+  const list = () => documents.collection<Listed>({ name: 'errands', unique: [], indexes: [] });
   try {
     await use({
       ...{ runtime, store, warnings, probe, admin },
@@ -107,9 +109,9 @@ async function scene(use: (scene: Scene) => Promise<void>, partitions = 1): Prom
         const read = await runtime.client.read(addressOf('counter', 'acme', name));
         return read === null ? undefined : counter.state.parse(read.state).value;
       },
+      list,
       async listed(name) {
-        const list = await documents.collection<Listed>({ name: 'errands', unique: [], indexes: [] });
-        return list.get('acme', name);
+        return (await list()).get('acme', name);
       },
     });
   } finally {
@@ -177,16 +179,20 @@ describe('a kernel whose Redis lost its last second, and then silence', {
     }, 4));
 
   it('a list that is ahead of what the store kept says again what the states say, and goes on from there', () =>
-    scene(async ({ runtime, save, goBack, listed }) => {
+    scene(async ({ runtime, save, goBack, listed, list }) => {
       const step = () => runtime.client.ask(errandAt('one'), 'Step', {});
       await step();
+      await runtime.client.ask(errandAt('removed'), 'Step', {});
       await save();
       for (let n = 0; n < 3; n += 1) await step();
       await waitUntil('the list has all steps', async () => (await listed('one'))?.steps === 4);
+      // One whose removal has begun is not listed again.
+      await (await list()).put({ tenant: 'acme', id: 'removed', version: REMOVED_VERSION, steps: 0, ended: true });
       await goBack();
       await waitUntil('the list has what the store kept', async () => (await listed('one'))?.steps === 1);
       await runtime.client.ask(errandAt('one'), 'End', {});
       await waitUntil('the list has its end', async () => (await listed('one'))?.ended === true);
+      assert.equal((await listed('removed'))?.version, REMOVED_VERSION);
     }));
 
   it('an actor of which the store lost everything is not listed any more, and those that it kept are', () =>
