@@ -88,17 +88,23 @@ test('each promise of the README names a test that exists and tests something', 
   }
 });
 
-test('each promise of semantics.md names a test by its title', () => {
-  const source = page('docs/explanation/semantics.md');
-  const named = [
-    ...proseOf(source)
-      .replaceAll(/\s+/g, ' ')
-      .matchAll(/\[“([^”]+)”\]\(([^)]+)\)/g),
-  ];
-  assert.ok(named.length >= 20, `${named.length} promises`);
-  const wrong = named
-    .map(([, title = '', target = '']) => ({ title, file: join('docs/explanation', target) }))
-    .filter(({ title, file }) => !exists(file) || !hasTitle(file, title));
+test('each number of semantics.md has its row of tests by their titles, and each row its number', () => {
+  const cited = [...page('docs/explanation/semantics.md').text.matchAll(/\[\[(\d+)\]\]\(/g)].map(
+    ([, number]) => number,
+  );
+  const rows = [...page('docs/conformance/promises.md').text.matchAll(/^\| (\d+) \| (.+) \|$/gm)];
+  assert.ok(cited.length >= 90, `${cited.length} promises`);
+  assert.deepEqual(
+    rows.map(([, number]) => number),
+    cited,
+  );
+  const wrong = rows.flatMap(([, number, shown = '']) => {
+    const named = [...shown.matchAll(/\[“([^”]+)”\]\(([^)]+)\)/g)];
+    if (named.length === 0) return [`${number}: no test`];
+    return named
+      .map(([, title = '', target = '']) => ({ title, file: join('docs/conformance', target) }))
+      .filter(({ title, file }) => !exists(file) || !hasTitle(file, title));
+  });
   assert.deepEqual(wrong, []);
 });
 
