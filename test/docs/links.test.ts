@@ -101,9 +101,10 @@ test('each number of semantics.md has its row of tests by their titles, and each
   const wrong = rows.flatMap(([, number, shown = '']) => {
     const named = [...shown.matchAll(/\[“([^”]+)”\]\(([^)]+)\)/g)];
     if (named.length === 0) return [`${number}: no test`];
-    return named
-      .map(([, title = '', target = '']) => ({ title, file: join('docs/conformance', target) }))
-      .filter(({ title, file }) => !exists(file) || !hasTitle(file, title));
+    return named.flatMap(([, title = '', target = '']) => {
+      const file = join('docs/conformance', target);
+      return exists(file) && hasTitle(file, title) ? [] : [`${number}: ${file} has no test “${title}”`];
+    });
   });
   assert.deepEqual(wrong, []);
 });
