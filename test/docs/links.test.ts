@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { linesOf, projectFiles } from '../support/tree.ts';
-import { anchorsOf, exists, hasTitle, linksOf, type Page, page, pages, pathSpansOf, proseOf } from './pages.ts';
+import { anchorsOf, exists, hasTitle, linksOf, type Page, page, pages, pathSpansOf } from './pages.ts';
 
 /** Files that are made or written by users, not kept. */
 const NOT_KEPT = new Set([
