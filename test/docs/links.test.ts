@@ -109,15 +109,18 @@ test('each number of semantics.md has its row of tests by their titles, and each
   assert.deepEqual(wrong, []);
 });
 
-test('the reader path has ten stops, each a link to files of at most 300 lines', () => {
-  const section = page('docs/explanation/architecture.md').text.split('## Ten stops')[1]?.split('\n## ')[0] ?? '';
-  const stops = section.split(/^\d+\. /m).slice(1);
-  assert.equal(stops.length, 10);
+test('the path of a reader has twelve stops in 25 minutes, each with files, and twenty questions with answers', () => {
+  const [, path = '', questions = ''] = page('docs/reader-path.md').text.split(/^## .*$/m);
+  const stops = path.split(/^\d+\. /m).slice(1);
+  assert.equal(stops.length, 12);
   for (const stop of stops) {
-    const files = [...stop.matchAll(/\]\(\.\.\/\.\.\/([^)]+)\)/g)].map((match) => match[1] ?? '');
+    const files = [...stop.matchAll(/\]\(\.\.\/([^)]+)\)/g)].map((match) => match[1] ?? '');
     assert.ok(files.length > 0 && files.every(exists), stop);
-    for (const file of files) assert.ok(linesOf(file).length <= 301, `${file}: ${linesOf(file).length} lines`);
+    assert.match(stop, /\*[^*]+\?\*/, stop);
   }
+  const minutes = [...path.matchAll(/\((\d+) minutes?\)/g)].map(([, number]) => Number(number));
+  assert.ok(minutes.length === 12 && minutes.reduce((sum, one) => sum + one) <= 25, minutes.join('+'));
+  assert.equal([...questions.matchAll(/^\d+\. \*\*[^*]+\?\*\* /gm)].length, 20);
 });
 
 test('every page of docs is in its index', () => {
