@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import type { Command } from 'commander';
+import { svcProgram } from '../../cli/program.ts';
+import { ERRORS } from '../../runtime/errors.ts';
+import { areaOf, isGenerated, projectFiles } from '../support/tree.ts';
+import { page, pages } from './pages.ts';
+
+const MOST_TERMS = 60;
+/** Refused words that are left in comments, by area: these numbers only go down. */
+const LEFT: Readonly<Record<string, number>> = {
+  actors: 9,
+  app: 15,
+  catalog: 35,
+  cli: 14,
+  cluster: 37,
+  effects: 78,
+  examples: 6,
+  'main.ts': 2,
+  manifests: 20,
+  runtime: 82,
+  security: 45,
+  tools: 19,
+  transport: 41,
+  usecases: 33,
+};
+/** In help. */
+const LEFT_IN_HELP = 33;
+const NOT_PRODUCT = /^(test|bench|docs)\//;
+/** Pages that quote what others wrote: output of a run, and the list of refused words itself. */
+const QUOTES = new Set(['docs/benchmarks.md', 'docs/operations/chaos.md']);
+
+const [terms = '', refusals = ''] = page('docs/glossary.md').text.split('\n## Refused words\n');
+const firstCells = (text: string): string[] =>
+  [...text.matchAll(/^\| (?!Term|Word|---)([^|]+) \|/gm)].map(([, cell = '']) => cell);
+const entries = firstCells(terms);
+const refused = firstCells(refusals).flatMap((cell) => cell.split(', '));
+const pattern = new RegExp(`\\b(?:${refused.join('|')})\\b`, 'gi');
+
+/** Places of refused words in a text, as `where:line word`. */
+const foundIn = (where: string, text: string): string[] =>
+  text
+    .split('\n')
+    .flatMap((line, index) => [...line.matchAll(pattern)].map(([word]) => `${where}:${index + 1} ${word}`));
+
+/** Titles of tests that a page quotes belong to the tests. */
+const ownWords = (text: string): string => text.replaceAll(/“[^”]*”/g, (quoted) => quoted.replaceAll(/[^\n]/g, ' '));
+
+/** Comments alone, each on its line. */
+const commentsOf = (text: string): string =>
+  text.replaceAll(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/[^\n]*|[^\n]/g, (part) => (part.length > 1 ? part : ' '));
+
+function helpOf(command: Command): string[] {
+  const own = [command.description(), command.summary(), command.helpInformation()];
+  return [...own, ...command.commands.flatMap(helpOf)];
+}
+
+describe('docs/glossary.md', () => {
+  test('has at most sixty terms in alphabetical order', () => {
+    assert.ok(entries.length > 40 && entries.length <= MOST_TERMS, `${entries.length} terms`);
+    assert.deepEqual(entries, [...entries].sort(new Intl.Collator('en').compare));
+  });
+
+  test('has no term that no other page uses', () => {
+    const prose = pages
+      .filter(({ file }) => file.startsWith('docs/') && file !== 'docs/glossary.md')
+      .map(({ text }) => text)
+      .join('\n')
+      .toLowerCase();
+    const unused = entries.flatMap((entry) => entry.split(', ')).filter((word) => !prose.includes(word.toLowerCase()));
+    assert.deepEqual(unused, []);
+  });
+
+  test('is the only page with refused words', () => {
+    const own = pages.filter(({ file }) => file !== 'docs/glossary.md' && !QUOTES.has(file) && isOurs(file));
+    assert.deepEqual(
+      own.flatMap(({ file, text }) => foundIn(file, ownWords(text))),
+      [],
+    );
+  });
+
+  test('refuses the same words in the table of errors and in help', () => {
+    assert.deepEqual(
+      Object.entries(ERRORS).flatMap(([code, { message }]) => foundIn(code, message)),
+      [],
+    );
+    const inHelp = foundIn('help', helpOf(svcProgram()).join('\n'));
+    assert.ok(inHelp.length <= LEFT_IN_HELP, inHelp.join('\n'));
+  });
+
+  test('refuses them in comments of the product', () => {
+    const files = projectFiles('.ts', '.lua').filter((file) => !NOT_PRODUCT.test(file) && !isGenerated(file));
+    const found = files.flatMap((file) => foundIn(file, commentsOf(readFileSync(file, 'utf8'))));
+    for (const area of new Set(files.map(areaOf))) {
+      const here = found.filter((place) => areaOf(place.replace(/:.*/, '')) === area);
+      assert.ok(here.length <= (LEFT[area] ?? 0), here.join('\n'));
+    }
+  });
+});
+
+const isOurs = (file: string): boolean => !file.startsWith('test/');
