@@ -265,7 +265,7 @@ export async function runNode(args: readonly string[]): Promise<void> {
     told = true;
     if (started !== null) end(started);
   };
-  // Before the start: a node that answers already is told to end as soon as it has begun.
+  // Before the start: a node that answers already gets its signal to end as soon as it has begun.
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
   const node = await startNode({ flags: readFlags(args), env: process.env });
@@ -276,7 +276,7 @@ export async function runNode(args: readonly string[]): Promise<void> {
   for (const line of announcement(node, VERSION, performance.now() - startedAt)) console.log(line);
 }
 
-/** Why the node did not start. Only what nobody foresaw comes with its stack. */
+/** Why the node did not start. Only an unexpected error comes with its stack. */
 function failureText(error: unknown): unknown {
   if (error instanceof SvcError) return error.message;
   const inUse = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';

@@ -13,7 +13,7 @@ export interface Areas {
   ended(tenant: string, executionId: string): Promise<boolean>;
   /** Subject whose own an execution or run is; undefined: it is the tenant's, or unknown. */
   ownerOf(tenant: string, executionId: string): Promise<string | undefined>;
-  /** Whether the effect's record is there still: somebody waits for its result. */
+  /** Whether the effect's record still exists: its actor waits for the result. */
   isOpen(address: Address, effectId: string): Promise<boolean>;
 }
 

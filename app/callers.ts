@@ -54,7 +54,7 @@ export async function openCallers(parts: CallersParts) {
   };
 }
 
-/** Whether it has ended; null: nobody knows it. */
+/** Whether it has ended; null: it is unknown. */
 async function endOf(
   { executions, workflows }: Started,
   kind: StartedKind,

@@ -18,7 +18,7 @@ import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../usecases
 
 const NOT_ENDED = { in: ['pending', 'running', 'waiting_for_human_input'] };
 
-/** What runs, as lists show it: at most 250 ms behind. Of all tenants only a number is told. */
+/** What runs, as lists show it: at most 250 ms behind. Of all tenants only the number is returned. */
 export async function inUseOf(documents: Documents): Promise<InUse> {
   const executions = await documents.collection<ExecutionDocument>(EXECUTIONS);
   const runs = await documents.collection<WorkflowExecutionDocument>(WORKFLOW_EXECUTIONS);
@@ -28,7 +28,7 @@ export async function inUseOf(documents: Documents): Promise<InUse> {
   };
 }
 
-/** `spec.rate_limits`, and what operators set over it: how many agents somebody may have. */
+/** `spec.rate_limits`, and what operators set over it: the quota of agents. */
 export const agentQuota = (
   { rate_limits }: Pick<NodeSettings, 'rate_limits'>,
   overrides?: OverridesOf,
@@ -63,7 +63,7 @@ interface SearchParts {
 
 /**
  * Search over the catalog; with the model of `spec.cortex.embeddings` where one is named. Made at the first search: an
- * idle node does not carry it. Throws `invalid_config` at once for a model that nobody serves, so that the node says so
+ * idle node does not carry it. Throws `invalid_config` at once for a model that no provider serves, so that the node says so
  * when it starts.
  */
 export function openSearch(parts: SearchParts): CatalogSearch {

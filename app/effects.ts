@@ -23,7 +23,7 @@ export async function openEffects(world: EffectsWorld) {
   await using opened = new AsyncDisposableStack();
   const { settings, areas, clock, warn, workspaces, allow, secrets } = world;
   const { bootstrap_dir: baseDirectory } = settings.runtime;
-  // Programs of an earlier life of this node, whose results nobody waits for any more.
+  // Programs of an earlier life of this node, whose results are no longer awaited.
   await endLeftovers(workspaces);
   const volumes = await openVolumes(world);
   opened.defer(() => volumes.close());
@@ -134,7 +134,7 @@ async function openHostPrograms(parts: HostProgramsParts): Promise<ProgramView |
   const why = refusal({ wanted, realms: iam.realms.length, allowed: allow.length, server });
   if (why !== null)
     throw new SvcError('invalid_config', `${SETTING}: ${why}, and there is no sandbox here (${reason}): ${INSTALL}`);
-  // With an identity provider and nobody allowed nothing would run in it.
+  // With an identity provider and no allowed tenant nothing would run in it.
   if (iam.realms.length === 0) {
     log.warn({ reason }, `commands and agents' programs run without a sandbox, as this user: ${INSTALL}`);
   }

@@ -25,7 +25,7 @@ interface FleetParts extends Omit<ClusterNodeParts, 'pins' | 'joins' | 'activeEx
 
 /** What a node has to do with the others: registered peers, who may join, and with `spec.cluster.enabled` its calls to them. */
 interface Fleet {
-  /** Whoever is removed is forgotten in all that the fleet knows of its nodes. */
+  /** A removed node is deleted from everything that the fleet stores about its nodes. */
   readonly peers: NodePeerApi;
   readonly joinTokens: JoinTokens;
   readonly clusterNode: ClusterNode | null;

@@ -1,7 +1,7 @@
 import { fstatSync, write, writeSync } from 'node:fs';
 import { type Clock, systemClock } from '../runtime/clock.ts';
 
-/** Lines wait for a slow reader up to so many bytes; more are dropped. */
+/** Most bytes of lines that wait for a slow reader; more are dropped. */
 const MOST_WAITING_BYTES = 1_024 * 1_024;
 const MOST_A_WRITE_BYTES = 64 * 1_024;
 /** Between two tries of what cannot be written. */

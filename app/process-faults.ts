@@ -52,7 +52,7 @@ export function endOnFaults({ logger, stop, exit, endWithinMs = END_WITHIN_MS }:
 
 /**
  * What may be said of any thrown value: its class, its code and where it was made. The text of an error that is not ours is
- * left out, as it may hold what it was about: an address with a password, a header, a command.
+ * dropped, since it may contain data: an address with a password, a header, a command.
  */
 export function faultFields(thrown: unknown, depth = 0): Readonly<Record<string, unknown>> {
   if (!(thrown instanceof Error)) return { type: thrown === null ? 'null' : typeof thrown };

@@ -91,7 +91,7 @@ function dependents(documents: Documents): Dependents {
   };
 }
 
-/** A run may be named by many: those found are left out of the next question. */
+/** Several may name the same run: runs that were found are excluded from the next query. */
 const NAMED_AT_ONCE = 200;
 
 const kindOf = (address: Address): string => parseAddress(address).kind;

@@ -94,7 +94,7 @@ export interface AgentAccess {
   readonly networks: ContainerNetworks;
   /** `http://HOST:PORT`; null until it listens. */
   url(): string | null;
-  /** What one execution's program is told, and the capability token in it, which no output may show. */
+  /** The environment of one execution's program, and the capability token in it, which no output may show. */
   variables(execution: {
     readonly tenant: string;
     readonly executionId: string;

@@ -108,7 +108,7 @@ export async function openWorkflowAreas(parts: WorkflowAreasParts) {
   };
 }
 
-/** Where it is looked up what an actor waits for: the pool that serves it, its effects that nobody has settled. */
+/** Where it is looked up what an actor waits for: the pool that serves it, its open effects. */
 interface Waits {
   poolOf(address: Address): Promise<string>;
   effects(address: Address): Promise<readonly EffectRow[]>;

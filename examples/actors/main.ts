@@ -29,7 +29,7 @@ try {
   await ask('b-1', 'Pay', { card_token: 'busy' });
   await follow('b-1');
 
-  // Nobody pays: the timer ends the hold, and a late payment is refused.
+  // No payment: the timer ends the hold, and a late payment is refused.
   await ask('b-2', 'Hold', { seat: 'A2', price_cents: 4_500, hold_for_ms: 50 });
   await follow('b-2');
   await ask('b-2', 'Pay', { card_token: 'good' });

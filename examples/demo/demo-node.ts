@@ -26,7 +26,7 @@ export async function startDemoNode(
     kind: 'NodeConfig',
     spec: {
       llm_providers: providers,
-      // Somebody watches: a model that does not answer is said soon.
+      // A person watches: a model that does not answer is reported soon.
       llm_selection: { max_retries: 1, retry_delay_ms: 500 },
       // Example manifests name their programs from the root of the checkout.
       runtime: {
@@ -51,7 +51,7 @@ export async function startDemoNode(
   return startNode({ flags, env, logger });
 }
 
-/** The port, or 0 (any free one) when somebody listens there. */
+/** The port, or 0 (any free one) when another process listens there. */
 function portOrFree(port: number): Promise<number> {
   return new Promise((resolve) => {
     const probe = createServer();

@@ -34,7 +34,7 @@ export const scriptedNotes = (script: string): object => ({
   models: [{ alias: 'scripted-notes', model: 'script' }],
 });
 
-/** Why nobody is there; null when somebody listens, or when there is no endpoint to try (a vendor's own). */
+/** Why the endpoint cannot be reached; null when it can, or when there is no endpoint to try (a vendor's own). */
 function unreachable(endpoint: string | undefined): Promise<string | null> {
   if (endpoint === undefined) return Promise.resolve(null);
   const { hostname, port, protocol } = new URL(endpoint);

@@ -27,7 +27,7 @@ function lineOf(call: JsonObject, paint: Paint): string {
   return `${(tool ?? '').padEnd(10)} ${said}`;
 }
 
-/** The chain is told of calls by messages, so its end comes a moment after that of the execution. */
+/** The chain receives calls by messages, so its end comes a moment after that of the execution. */
 async function closed(client: NodeClient, id: string): Promise<void> {
   for (let poll = 0; poll < POLLS; poll += 1) {
     const session = await client.json('GET', `/v1/seal/sessions/${id}`);
