@@ -10,15 +10,13 @@ import { page, pages } from './pages.ts';
 const MOST_TERMS = 60;
 /** Refused words that are left in comments, by area: these numbers only go down. */
 const LEFT: Readonly<Record<string, number>> = {
-  actors: 9,
-  app: 15,
+  actors: 4,
+  app: 1,
   catalog: 35,
   cli: 14,
   cluster: 37,
   effects: 78,
-  examples: 6,
-  'main.ts': 2,
-  manifests: 20,
+  manifests: 1,
   runtime: 82,
   security: 45,
   tools: 19,
