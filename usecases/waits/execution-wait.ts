@@ -1,5 +1,6 @@
 import { endOfIteration } from '../../actors/execution/ending.ts';
 import type { StartExecution } from '../../actors/execution/messages.ts';
+import { type Phase, phaseOf, type Wait, waitsOf } from '../../actors/execution/phase.ts';
 import type { RunningExecution } from '../../actors/execution/state.ts';
 import type { ExecutionDocument } from '../../actors/execution/view.ts';
 import { type Address, tenantOf } from '../../runtime/address.ts';
@@ -56,7 +57,7 @@ interface ExecutionWaitLookups extends WaitLookups {
   readonly client: Pick<ActorClient, 'isServed' | 'read'>;
 }
 
-/** What a running execution waits for: somebody to serve it, the effect of its iteration, or the judges of its result. */
+/** What a running execution waits for: a node that serves it, the effects of its phase, or judges. */
 export async function executionWait(
   lookups: ExecutionWaitLookups,
   running: RunningExecution,
@@ -65,77 +66,75 @@ export async function executionWait(
 ): Promise<WaitReason> {
   const turn = await turnWait(lookups, snapshot, address);
   if (turn !== undefined) return turn;
-  const by = running.current.judging?.by;
-  if (by?.kind === 'panel') {
-    const wait = await judgesWait(lookups.client, by, tenantOf(address));
-    return { ...wait, reason: `iteration ${running.iteration_count}: ${wait.reason}`, until: until(running) };
-  }
-  const panel = judgedCall(running);
-  if (panel !== undefined) {
+  const phase = phaseOf(running);
+  const waits = waitsOf(phase);
+  const place = placeOf(running, phase);
+  const until = new Date(endOfIteration(running)).toISOString();
+  const judged = waits.find(isJudged);
+  if (judged !== undefined) {
+    const panel = { panel_id: judged.id, judges: judgesOf(running, judged) };
     const wait = await judgesWait(lookups.client, panel, tenantOf(address));
-    const reason = `${placeOf(running)}: the judges of tool call ${panel.name}: ${wait.reason}`;
-    return { ...wait, reason, until: until(running) };
+    const whose = judged.kind === 'panel' ? '' : `the judges of tool call ${judged.call.name}: `;
+    return { ...wait, reason: `${place}: ${whose}${wait.reason}`, until };
   }
-  const { ids, what } = awaitedEffects(running);
+  const { ids, what } = awaitedEffects(running, waits);
   const effects = await waitedEffects(lookups, ids, address);
-  const reason = `${placeOf(running)} waits for its ${what}`;
-  return { kind: 'effect', reason: withProgress(reason, effects), effects, until: until(running) };
+  return { kind: 'effect', reason: withProgress(`${place} waits for its ${what}`, effects), effects, until };
 }
 
-function judgedCall({ current, plan }: RunningExecution) {
-  const call = current.loop?.calls.find(({ status }) => status === 'judging');
-  const check = call === undefined ? undefined : plan.tool_checks[call.judged];
-  if (call?.panel_id === undefined || check === undefined) return undefined;
-  return { panel_id: call.panel_id, judges: check.judges.length, name: call.name };
+type JudgedWait = Extract<Wait, { readonly kind: 'panel' | 'call judges' }>;
+
+const isJudged = (wait: Wait): wait is JudgedWait => wait.kind === 'panel' || wait.kind === 'call judges';
+
+function judgesOf({ plan }: RunningExecution, wait: JudgedWait): number {
+  if (wait.kind === 'call judges') return plan.tool_checks[wait.call.judged]?.judges.length ?? 0;
+  return wait.judging.by.kind === 'panel' ? wait.judging.by.judges : 0;
 }
 
 /** `iteration 2`, or `iteration 2, round 3` in the inner loop. */
-function placeOf({ iteration_count, current }: RunningExecution): string {
-  const { loop } = current;
-  const inLoop =
-    loop !== undefined && current.judging === undefined && loop.phase !== 'final' && loop.phase !== 'failed';
-  return inLoop && loop.round > 0
-    ? `iteration ${iteration_count}, round ${loop.round}`
-    : `iteration ${iteration_count}`;
+function placeOf({ iteration_count }: RunningExecution, phase: Phase): string {
+  const loop = phase.kind === 'loop' || phase.kind === 'program' ? phase.loop : null;
+  const isOver = loop === null || loop.phase === 'final' || loop.phase === 'failed';
+  return isOver || loop.round === 0
+    ? `iteration ${iteration_count}`
+    : `iteration ${iteration_count}, round ${loop.round}`;
 }
 
-interface Awaited {
+interface AwaitedEffects {
   /** Effect id to kind. */
   readonly ids: ReadonlyMap<string, string>;
-  /** What people call it. */
+  /** Their name for people. */
   readonly what: string;
 }
 
-const one = (id: string, kind: string, what: string): Awaited => ({ ids: new Map([[id, kind]]), what });
-
-function awaitedEffects(running: RunningExecution): Awaited {
-  const { current, plan } = running;
-  const { memory } = current;
-  if (memory?.for === 'hints') return one(memory.effect_id, 'pattern.query', 'learned patterns');
-  if (memory?.for === 'stored') return one(memory.effect_id, 'pattern.store', 'pattern to be stored');
-  if (current.judging?.by.kind === 'model') return one(current.judging.by.effect_id, 'model.generate', 'judge');
-  const inLoop = loopAwaited(running);
-  if (inLoop !== undefined) return inLoop;
-  if (plan.container !== null) return one(current.effect_id, 'agent.container', 'container');
-  return plan.program === null
-    ? one(current.effect_id, 'model.generate', 'model')
-    : one(current.effect_id, 'program.run', 'program');
-}
-
-function loopAwaited({ current }: RunningExecution): Awaited | undefined {
-  const { loop } = current;
-  if (loop === undefined) return undefined;
-  if (loop.phase === 'granting' && loop.effect_id !== null) return one(loop.effect_id, 'tools.grant', 'tools');
-  if (loop.phase === 'model' && loop.effect_id !== null) return one(loop.effect_id, 'model.generate', 'model');
-  const running = loop.calls.filter(({ status }) => status === 'running');
-  if (running.length === 0) {
-    const dispatched = loop.calls.find(({ status }) => status === 'dispatched');
-    return dispatched === undefined
-      ? undefined
-      : { ids: new Map(), what: `bootstrap, which has ${dispatched.name} to run` };
+/** The loop of a bootstrap says more than the program that runs beside it. */
+function awaitedEffects(running: RunningExecution, waits: readonly Wait[]): AwaitedEffects {
+  const calls = waits.flatMap((wait) => (wait.kind === 'call' ? [wait] : []));
+  if (calls.length > 0) {
+    const names = calls.map(({ call }) => call.name).join(', ');
+    return { ids: new Map(calls.map(({ id }) => [id, 'tool.call'])), what: `tool call ${names}` };
   }
-  const ids = new Map(running.map(({ effect_id = '' }) => [effect_id, 'tool.call']));
-  return { ids, what: `tool call ${running.map(({ name }) => name).join(', ')}` };
+  const wait = waits.find(({ kind }) => kind !== 'program') ?? waits[0];
+  if (wait === undefined) return { ids: new Map(), what: 'next step' };
+  if (wait.kind === 'dispatch') return { ids: new Map(), what: `bootstrap, which has ${wait.call.name} to run` };
+  const [kind, what] = effectOf(running, wait.kind);
+  return { ids: new Map([[wait.id, kind]]), what };
 }
 
-const until = (running: RunningExecution): string => new Date(endOfIteration(running)).toISOString();
+/** Kind of the effect behind a wait, and its name for people. */
+function effectOf({ plan }: RunningExecution, kind: Wait['kind']): readonly [string, string] {
+  switch (kind) {
+    case 'program':
+      return plan.container === null ? ['program.run', 'program'] : ['agent.container', 'container'];
+    case 'grant':
+      return ['tools.grant', 'tools'];
+    case 'judge model':
+      return ['model.generate', 'judge'];
+    case 'hints':
+      return ['pattern.query', 'learned patterns'];
+    case 'store':
+      return ['pattern.store', 'pattern to be stored'];
+    default:
+      return ['model.generate', 'model'];
+  }
+}
