@@ -96,8 +96,8 @@ const KEPT_A_WHILE = /:(mail|journal|replies|older)$/;
 const BY_KEY = /:events:/;
 /** Hashes of a partition: their fields name actors. Records of others may name what has ended. */
 const BY_FIELD = /:(meta|states|event-tails|depths|held|timer-bodies|directory)$/;
-/** In `meta`: a message that was seen, with its answer. */
-const SEEN = '#';
+/** In `meta`: a message that was seen, with its answer, and what programs of format 2 count; both go with their generation. */
+const OF_GENERATION = /^[#@]/;
 
 async function leftIn(redis: Redis, key: string, ids: ReadonlySet<string>): Promise<string[]> {
   if (KEPT_A_WHILE.test(key)) return [];
@@ -108,7 +108,7 @@ async function leftIn(redis: Redis, key: string, ids: ReadonlySet<string>): Prom
 }
 
 async function wordsIn(redis: Redis, key: string): Promise<string[]> {
-  if (BY_FIELD.test(key)) return (await redis.hkeys(key)).filter((field) => !field.startsWith(SEEN));
+  if (BY_FIELD.test(key)) return (await redis.hkeys(key)).filter((field) => !OF_GENERATION.test(field));
   switch (await redis.type(key)) {
     case 'hash':
       return Object.entries(await redis.hgetall(key)).map(([field, value]) => `${field} ${value}`);
