@@ -1,12 +1,13 @@
 import { join, resolve } from 'node:path';
 import { createCommandEffect, createCommandRunner } from '../effects/commands/command-runner.ts';
-import { createPatternQuery, createPatternStore } from '../effects/memory/pattern-query.ts';
+import { createPatternQuery, createPatternStore } from '../effects/memory/pattern-effects.ts';
 import { createModelEffect } from '../effects/models/model-effect.ts';
 import { endLeftovers } from '../effects/programs/leftovers.ts';
 import { openSandbox } from '../effects/programs/open-sandbox.ts';
 import { createProgramEffect } from '../effects/programs/program-effect.ts';
 import type { ProgramView } from '../effects/programs/view.ts';
-import { openWorkspaceView, startWorkspaceSweep } from '../effects/programs/workspace-view.ts';
+import { startWorkspaceSweep } from '../effects/programs/workspace.ts';
+import { openWorkspaceView } from '../effects/programs/workspace-view.ts';
 import { createAgentStart, createWorkflowStart } from '../effects/starts/child-start.ts';
 import { createPrepareEffect } from '../effects/volumes/prepare-effect.ts';
 import { startVolumeSweep } from '../effects/volumes/sweep.ts';

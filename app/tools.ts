@@ -21,7 +21,7 @@ import { commandCeilings, isListed } from '../security/policy/matching.ts';
 import { filesystemBreach } from '../security/policy/paths.ts';
 import { createToolPolicy, domainProblem } from '../security/policy/policy.ts';
 import { createBuiltInTools, TOOL_CONTRACTS } from '../tools/contracts.ts';
-import { createGrantEffect, createToolEffect } from '../tools/effects/tool-effect.ts';
+import { createGrantEffect, createToolEffect } from '../tools/tool-effect.ts';
 import { createToolGranter } from '../tools/tool-granter.ts';
 import type { LateManagement } from '../usecases/management.ts';
 import type { Web } from '../usecases/ports/web.ts';

@@ -4,16 +4,14 @@ import type { ToolCommands } from '../usecases/ports/commands.ts';
 import { cmdRun, commandTools } from './command/tools.ts';
 import { DISCOVERY_CONTRACTS, discoveryTools, type Listing } from './discovery/tools.ts';
 import { FILE_CONTRACTS } from './files/contracts.ts';
-import { editTools } from './files/edit-tools.ts';
-import { entryTools } from './files/entry-tools.ts';
+import { fileTools } from './files/file-tools.ts';
 import type { FilePorts } from './files/places.ts';
-import { searchTools } from './files/search-tools.ts';
 import { MANAGEMENT_CONTRACTS } from './management/contracts.ts';
 import { lateManagementTools } from './management/late-tools.ts';
 import type { Tool } from './tool.ts';
 import { WEB_CONTRACTS, type WebPorts, webTools } from './web/tools.ts';
 
-/** Every built-in tool, each once. */
+/** All built-in tools. */
 export const BUILT_IN: readonly ToolContract[] = [
   ...FILE_CONTRACTS,
   ...WEB_CONTRACTS,
@@ -27,7 +25,7 @@ export const TOOL_CONTRACTS: ReadonlyMap<string, ToolContract> = new Map(
   BUILT_IN.flatMap((contract) => [contract.name, ...(contract.aliases ?? [])].map((name) => [name, contract] as const)),
 );
 
-/** What this node has for tools to work with. What is absent is not offered either: see `ToolGranterParts.without`. */
+/** The ports behind the tools of this node. A tool without its port must not be offered: see `ToolGranterParts.without`. */
 interface BuiltInParts {
   readonly files: FilePorts;
   readonly web?: WebPorts;
@@ -40,9 +38,7 @@ interface BuiltInParts {
 /** Handlers of the built-in tools, for `createToolEffect`. */
 export function createBuiltInTools({ files, web, commands, listing, management }: BuiltInParts): Tool[] {
   return [
-    ...entryTools(files),
-    ...editTools(files),
-    ...searchTools(files),
+    ...fileTools(files),
     ...(web === undefined ? [] : webTools(web)),
     ...(commands === undefined ? [] : commandTools(commands)),
     ...discoveryTools(listing),

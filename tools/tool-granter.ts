@@ -11,22 +11,22 @@ import { BUILT_IN, TOOL_CONTRACTS } from './contracts.ts';
 
 export interface ToolGranterParts {
   readonly contexts: SecurityContexts;
-  /** Whether a scope offers a tool (security/policy); `hasServer` knows the MCP servers that are configured. */
+  /** Whether a scope offers a tool (security/policy); `hasServer` says which MCP servers are configured. */
   isListed(scope: ToolScope, tool: ToolOffer, hasServer: (name: string) => boolean): boolean;
   readonly mcp?: Pick<McpServers, 'tools' | 'status'>;
   /** `spec.builtin_dispatchers`. */
   readonly dispatchers?: readonly DispatcherSettings[];
-  /** Pinned in each grant. */
+  /** Copied into each grant. */
   readonly ceilings?: CommandCeilings;
-  /** Built-in tools that this node cannot run, by name: they are not offered. */
+  /** Names of built-in tools that this node cannot run and does not offer. */
   readonly without?: ReadonlySet<string>;
 }
 
-/** Offers of a moment, and what one of them is now: the effect of a call asks again (`ToolChanged`). */
+/** The tools that this node offers now. The effect of a call compares them with its grant (`ToolChanged`). */
 export interface NodeTools extends ToolGranter {
-  /** Null: no tool of that name is offered by this node now. */
+  /** Null: this node offers no tool of that name now. */
   offer(name: string): Promise<ToolOffer | null>;
-  /** What a scope may call now, for `svc.tools.list`. */
+  /** The tools that a scope may call now, for `svc.tools.list`. */
   list(scope: ToolScope, options?: { readonly withoutExecution?: boolean }): Promise<readonly ToolOffer[]>;
 }
 
@@ -35,7 +35,7 @@ const MAX_OFFERS = 1_000;
 export function createToolGranter(parts: ToolGranterParts): NodeTools {
   const skips = judgeOverrides(parts.dispatchers ?? []);
   let offered: readonly ToolOffer[] | null = null;
-  // Made at the first question: the schemas of all tools are more than an idle node should hold.
+  // Lazy, so that an idle node does not hold the schemas of all tools.
   const builtIn = (): readonly ToolOffer[] => {
     offered ??= BUILT_IN.filter(({ name }) => parts.without?.has(name) !== true).map((contract) => {
       const offer = builtInOffer(contract);
@@ -80,7 +80,7 @@ export function createToolGranter(parts: ToolGranterParts): NodeTools {
   };
 }
 
-/** One of `spec.builtin_dispatchers` (manifests/node/tools.ts), as far as judges go. */
+/** The part of an entry of `spec.builtin_dispatchers` (manifests/node/tools.ts) that concerns judges. */
 interface DispatcherSettings {
   readonly name: string;
   readonly enabled: boolean;
@@ -88,24 +88,24 @@ interface DispatcherSettings {
 }
 
 /**
- * The operator's word about judges of built-in tools (W32), by name or alias; null where
- * there is none. Of two that name one tool the later counts. A dispatcher that is off is as if it were not there.
+ * The operator's `skip_judge` for a built-in tool, by name or alias (W32); null if not set. The last entry for a tool wins;
+ * disabled dispatchers are ignored.
  */
 function judgeOverrides(dispatchers: readonly DispatcherSettings[]): (tool: ToolContract) => boolean | null {
-  const said = new Map<string, boolean>();
+  const overrides = new Map<string, boolean>();
   for (const { enabled, capabilities } of dispatchers) {
-    if (enabled) for (const { name, skip_judge } of capabilities) said.set(name, skip_judge);
+    if (enabled) for (const { name, skip_judge } of capabilities) overrides.set(name, skip_judge);
   }
   return ({ name, aliases = [] }) => {
-    const known = [name, ...aliases].find((one) => said.has(one));
-    return known === undefined ? null : (said.get(known) ?? null);
+    const known = [name, ...aliases].find((one) => overrides.has(one));
+    return known === undefined ? null : (overrides.get(known) ?? null);
   };
 }
 
-/** Schemas published once: a contract never changes while the process runs. */
+/** Cache of published schemas: a contract never changes while the process runs. */
 const published = new WeakMap<ToolContract, ToolOffer>();
 
-/** A built-in tool as it is offered. */
+/** The offer of a built-in tool. */
 export function builtInOffer(contract: ToolContract): ToolOffer {
   const known = published.get(contract);
   if (known !== undefined) return known;
@@ -120,26 +120,26 @@ export function builtInOffer(contract: ToolContract): ToolOffer {
 
 const results = new WeakMap<ToolContract, JsonObject>();
 
-/** JSON Schema of a built-in tool's structured result; undefined for one that answers with text. */
+/** JSON Schema of a built-in tool's structured result; undefined for a tool that returns text. */
 export function outputSchema(name: string): JsonObject | undefined {
   const contract = TOOL_CONTRACTS.get(name);
   if (contract?.result === undefined) return undefined;
   const known = results.get(contract);
   if (known !== undefined) return known;
   const { $schema: _dialect, '~standard': _standard, ...schema } = z.toJSONSchema(contract.result, { io: 'output' });
-  // A choice of objects does not say so by itself, and MCP wants it said.
+  // MCP requires the type, and a union of objects does not have one by itself.
   const made = z.record(z.string(), z.json()).parse({ ...schema, type: 'object' });
   results.set(contract, made);
   return made;
 }
 
-/** What a caller may send, defaults optional. */
+/** JSON Schema of the arguments; those with defaults are optional. */
 function inputSchema(contract: ToolContract): ToolOffer['input_schema'] {
   const { $schema: _dialect, '~standard': _standard, ...schema } = z.toJSONSchema(contract.input, { io: 'input' });
   return z.record(z.string(), z.json()).parse(schema);
 }
 
-/** A tool of an MCP server as agents see it; null where its name is one of ours, which cannot be taken. */
+/** The offer of an MCP server's tool; null if its name is that of a built-in tool. */
 function mcpOffer(tool: McpTool): ToolOffer | null {
   const name = `${tool.server}.${tool.tool}`;
   if (TOOL_CONTRACTS.has(name)) return null;
@@ -151,8 +151,7 @@ function mcpOffer(tool: McpTool): ToolOffer | null {
   };
 }
 
-/** The hash by which a grant notices that a tool has changed. */
-function hashed<Said extends { name: string; description: string; input_schema: JsonObject }>(said: Said) {
-  const { name, description, input_schema } = said;
+/** Adds the hash by which a call detects that the tool has changed since the grant. */
+function hashed({ name, description, input_schema }: Pick<ToolOffer, 'name' | 'description' | 'input_schema'>) {
   return { name, description, input_schema, schema_hash: canonicalHash({ name, description, input_schema }) };
 }

@@ -7,38 +7,38 @@ import { type Blobs, PAYLOAD_LIMIT_BYTES } from '../runtime/blobs.ts';
 import type { ErrorCode } from '../runtime/errors.ts';
 import type { Json, JsonObject } from '../runtime/json.ts';
 
-/** One call as its handler sees it. */
+/** One call, as the handler gets it. */
 export interface ToolCall {
   readonly run: ToolRun;
   readonly tenant: string;
-  /** UUID of the call: the same when it is repeated after a crash, so what it starts under this id starts once. */
+  /** UUID of the call. The same when the call is repeated after a crash, so a run started under this id starts once. */
   readonly id: string;
-  /** W3C trace id: what the call starts belongs to the same tree of causes. */
+  /** W3C trace id, for what the call starts. */
   readonly trace: string;
   readonly signal: AbortSignal;
-  /** How long it may take, milliseconds. Absent: without end. */
+  /** Time-out in milliseconds. Absent: none. */
   readonly timeoutMs?: number;
-  /** Of a call that is repeated after a crash: how long ago it was first made, milliseconds. */
+  /** For a call repeated after a crash: milliseconds since it was first made. */
   readonly askedAgoMs?: number;
-  /** Tells whoever waits how it goes on. */
+  /** Reports progress to the actor. */
   progress(value: Json): Promise<boolean>;
-  /** Waits for what takes no work of this node, without a place among its effects; `waiting` must heed the signal. */
+  /** Releases the effect's concurrency slot while `waiting` is pending. `waiting` must end with the signal. */
   parked<T>(waiting: Promise<T>): Promise<T>;
 }
 
-/** What a tool answers: text (W30), and the object where the result is one. */
+/** The result of a tool: text (W30), and the object if the result is one. */
 export interface ToolAnswer {
   readonly text: string;
   readonly structured?: JsonObject;
 }
 
-/** One built-in tool: its contract, and what it does. Failures of the tool are `ToolFailure`s. */
+/** A built-in tool: its contract and its handler. Failures of the tool are `ToolFailure`s. */
 export interface Tool {
   readonly contract: ToolContract;
   run(given: unknown, call: ToolCall): Promise<ToolAnswer>;
 }
 
-/** Puts a handler beside its contract. The arguments are checked again where they are used: a grant may be old. */
+/** Joins a handler to its contract. Checks the arguments again, since a grant may be old. */
 export function defineTool<Input extends z.ZodType>(
   contract: ToolContract<Input>,
   handler: (input: z.output<Input>, call: ToolCall) => Promise<ToolAnswer>,
@@ -58,30 +58,32 @@ export function defineTool<Input extends z.ZodType>(
   };
 }
 
-/** A result before its size is looked at. */
+/** A result before its size is bounded. */
 export type WholeOutcome = Omit<ToolOutcome, 'stored' | 'duration_ms'>;
 
 const MAX_ERROR_CHARS = 2_000;
 
-/** What the caller gets of a tool that failed. */
+/** The result of a failed tool. */
 export function failedOutcome(failure: ToolFailure): WholeOutcome {
   const { code, class: failureClass, message, retryAfterMs, structured } = failure;
-  const said = message.slice(0, MAX_ERROR_CHARS);
+  const text = message.slice(0, MAX_ERROR_CHARS);
   return {
-    // Callers know this one by its text (W31).
-    content: textContent(code === 'cortex_not_configured' ? said : `${code}: ${said}`),
+    // Callers recognise this one by its text (W31).
+    content: textContent(code === 'cortex_not_configured' ? text : `${code}: ${text}`),
     ...(structured === undefined ? {} : { structured }),
     is_error: true,
     error: {
-      ...{ code, class: failureClass, message: said },
+      code,
+      class: failureClass,
+      message: text,
       ...(retryAfterMs === undefined ? {} : { retry_after_ms: retryAfterMs }),
     },
   };
 }
 
 /**
- * Bounds a result: one over `maxBytes` is an error of the tool, a large one is stored aside whole and only its beginning
- * goes on in messages.
+ * Bounds a result: one over `maxBytes` is a failure of the tool. A large one is stored in Blobs, and messages carry only
+ * its beginning.
  */
 export async function boundedOutcome(
   whole: WholeOutcome,
@@ -91,16 +93,16 @@ export async function boundedOutcome(
   const json = Buffer.from(JSON.stringify(structured === undefined ? { content } : { content, structured }));
   const maxBytes = Math.min(bounds.maxBytes, PAYLOAD_LIMIT_BYTES);
   if (answerBytes(whole) > maxBytes || json.length > PAYLOAD_LIMIT_BYTES) {
-    const text = `the result has more than the ${maxBytes} bytes that are allowed: ask for less of it`;
+    const text = `the result is over the limit of ${maxBytes} bytes: request a smaller part`;
     return failedOutcome(new ToolFailure('OutputSizeLimitExceeded', text));
   }
   if (json.length <= STORED_ABOVE_BYTES) return whole;
   const ref = await bounds.blobs.put(bounds.tenant, json, bounds.owner);
-  const { structured: _aside, ...rest } = whole;
+  const { structured: _stored, ...rest } = whole;
   return { ...rest, content: headOf(whole), stored: { ref, bytes: json.length } };
 }
 
-/** What a tool answered: its texts, or where it has none all of its content. */
+/** Size of the content: texts as text, other parts as JSON. */
 function answerBytes({ content }: WholeOutcome): number {
   let bytes = 0;
   for (const part of content) {
@@ -117,7 +119,7 @@ function headOf({ content }: WholeOutcome): WholeOutcome['content'] {
 
 type FailureClass = NonNullable<ToolOutcome['error']>['class'];
 
-/** Errors that tools have themselves (W31); codes of runtime/errors.ts and denials are used too. */
+/** Codes of tools (W31), of runtime/errors.ts, and denials. */
 type FailureCode =
   | DenialReason
   | ErrorCode
@@ -150,16 +152,16 @@ type FailureCode =
 const REFUSED = ' This is not available to you: do not try it again.';
 
 /**
- * A tool that could not do what it was asked: a result for the caller, not a failed effect. The message says what went
- * wrong and what to do; one of class `policy` says that trying again is no use.
+ * A failure of a tool: a result for the caller, not a failed effect. The message says what went wrong and what to do; class
+ * `policy` means that a retry is useless.
  */
 export class ToolFailure extends Error {
   override readonly name = 'ToolFailure';
   readonly code: FailureCode;
   readonly class: FailureClass;
-  /** Of a limit that passes. */
+  /** Set for a limit that resets. */
   retryAfterMs: number | undefined;
-  /** What the caller gets beside the text. */
+  /** Structured part of the result. */
   structured: JsonObject | undefined;
 
   constructor(code: FailureCode, message: string, failureClass: FailureClass = 'recoverable', cause?: unknown) {

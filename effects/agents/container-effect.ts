@@ -2,10 +2,10 @@ import { defineEffect, type EffectContext, type EffectHandler } from '../../runt
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
 import { answerGateway } from '../../usecases/gateway.ts';
-import { CapturedStream } from '../containers/captured-stream.ts';
 import { requireEngine, runOwned } from '../containers/container-effect.ts';
 import { runContainer } from '../containers/container-run.ts';
 import type { ContainerResult } from '../containers/input.ts';
+import { CapturedStream } from '../containers/output.ts';
 import type { ContainerOwner, EngineParts } from '../containers/settings.ts';
 import { type ContainerState, killContainer } from '../containers/state.ts';
 import { CapturedOutput, ProgressFlow, Redactor } from '../programs/captured-output.ts';

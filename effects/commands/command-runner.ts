@@ -19,7 +19,7 @@ export interface CommandRunnerOptions extends HostParts {
   readonly allow: (tenant: string) => boolean;
 }
 
-/** The one way shell commands are run on this host. */
+/** The implementation of `CommandRunner`. */
 export function createCommandRunner(options: CommandRunnerOptions): CommandRunner {
   const watch = new GroupWatch();
   return {
@@ -34,7 +34,12 @@ export function createCommandRunner(options: CommandRunnerOptions): CommandRunne
         options,
         workspace,
         {
-          ...{ tenant, workdir, mounts: inner(request), limits: { timeout_ms }, ownProcesses: false, network: 'host' },
+          tenant,
+          workdir,
+          mounts: innerMounts(request),
+          limits: { timeout_ms },
+          ownProcesses: false,
+          network: 'host',
           program: async () => ({ program: '/bin/sh', args: ['-c', command] }),
           environment: ({ directory, confined, run }) =>
             commandEnvironment(
@@ -45,7 +50,7 @@ export function createCommandRunner(options: CommandRunnerOptions): CommandRunne
         { watch, signal },
       );
       const { volume } = workspace;
-      // Whoever asked knows it from now on, and the next command of the run looks it up no more.
+      // The caller keeps it, so that the next command of the run needs no lookup.
       return volume === null || request.workspace?.known !== undefined
         ? result
         : { ...result, workspace: volume.known };
@@ -53,7 +58,7 @@ export function createCommandRunner(options: CommandRunnerOptions): CommandRunne
   };
 }
 
-/** Absolute ones are at or under the workspace, and none leaves it. */
+/** Refuses a directory outside the workspace. */
 function checkWorkdir(workdir: string): void {
   const outside = workdir.startsWith('/') && workdir !== WORKSPACE && !workdir.startsWith(`${WORKSPACE}/`);
   if (!outside && !workdir.split('/').includes('..')) return;
@@ -74,8 +79,8 @@ async function openWorkspace(
   return { directory, volume: null, sizeLimitBytes: null, [Symbol.asyncDispose]: remove };
 }
 
-/** The workspace is given by itself. */
-function inner({ mounts = [], execution_id }: CommandRequest): Mount[] {
+/** The mounts below the workspace. */
+function innerMounts({ mounts = [], execution_id }: CommandRequest): Mount[] {
   if (mounts.every(({ mount_path }) => mount_path.replace(/\/+$/, '') !== WORKSPACE)) {
     return mounts.map((mount) => ({ ...mount, create: mount.volume_id === execution_id }));
   }
@@ -88,8 +93,8 @@ const about = ({ execution_id, state_name }: CommandRequest): Record<string, str
 });
 
 /**
- * `command.run` (mode `once`): a System state's shell command in the workspace of its workflow execution (W8).
- * Result: exit code, both streams (1 MiB each), duration, and which limit ended it. Never repeated silently.
+ * `command.run` (mode `once`): the shell command of a System state in the workspace of its workflow execution (W8). Result:
+ * exit code, both streams (1 MiB each), duration, and the limit that ended it. Never repeated silently.
  */
 export function createCommandEffect(commands: CommandRunner): EffectHandler<typeof CommandInput> {
   return defineEffect({
@@ -97,12 +102,7 @@ export function createCommandEffect(commands: CommandRunner): EffectHandler<type
     input: CommandInput,
     lasting: true,
     async run({ mounts, state_name, ...input }, { tenant, signal }) {
-      const request = {
-        ...{ ...input, tenant },
-        ...(mounts === undefined ? {} : { mounts }),
-        ...(state_name === undefined ? {} : { state_name }),
-      };
-      return { ...(await commands.run(request, signal)) };
+      return { ...(await commands.run({ ...input, tenant, mounts, state_name }, signal)) };
     },
   });
 }

@@ -13,8 +13,8 @@ import { fitted } from './input.ts';
 import { missing, scrubbed, type ToolProgram } from './tool-program.ts';
 
 /**
- * Tells its process id in the first line of stderr, or `-` when $1 is not there; then becomes the rest, with a clean
- * environment. Nothing of the input is part of the script's text. Only what POSIX has: the image is anybody's.
+ * Writes its process id to the first line of stderr, or `-` if $1 does not exist, then executes the rest with a clean
+ * environment. The input is never part of the script's text. POSIX only, since it must run in any image.
  */
 const SCRIPT = `
 if ! command -v "$1" >/dev/null 2>&1; then echo - >&2; exit 127; fi
@@ -23,21 +23,21 @@ shift
 exec env -i "PATH=$PATH" "$@"
 `;
 
-/** `env` would take a command with `=` in its name for a variable. */
+/** Without it, `env` would read a command with `=` in its name as a variable. */
 const STARTER = ['/bin/sh', '-c', 'exec "$@"', 'svc-command'];
 
 const EXIT_WITHIN_MS = 10_000;
 
-const EXIT_LOOK_MS = 50;
+const EXIT_POLL_MS = 50;
 
-/** Of processes that hold it open although they were killed. */
+/** How long to read output that killed processes still hold open. */
 const OUTPUT_WITHIN_MS = 2_000;
 
 type Request = ToolCommandRequest & { readonly container_id: string };
 
 type StopCause = 'timeout' | 'output' | 'cancelled';
 
-/** One command in a running container, ended with its descendants. Throws what `ToolCommands` says. */
+/** Runs one command in a running container and ends its descendants. Throws as documented at `ToolCommands`. */
 export async function runInContainer(
   engine: ContainerEngine,
   request: Request,
@@ -51,7 +51,7 @@ export async function runInContainer(
   const exec = await started(engine, request, program, run);
   const output = new ExecOutput(exec.stream, request.max_output_bytes);
   const cause = await firstEnd(output, timeout_ms, signal);
-  // Also after its own end: what it left in the background must not stay.
+  // Also after a normal end: background processes must not stay.
   await endInContainer(engine, id, { pid: output.pid, mark: run, stopped: cause !== null });
   if (cause === 'cancelled') throw signal.reason;
   const code = await exitCode(engine, exec, cause === null);
@@ -62,14 +62,14 @@ export async function runInContainer(
   return { exit_code: code, ...streams, duration_ms, ...(cause === null ? {} : { stopped_by: cause }) };
 }
 
-/** Not given up half-way by a cancel: then nobody would know whether it runs. The engine's own time limit holds. */
+/** Ignores a cancel, which would leave unknown whether the command runs. The time-out of the engine applies. */
 async function started(engine: ContainerEngine, request: Request, program: ToolProgram, run: string) {
   const command = commandLine(request, program, run);
   try {
     const { signal } = new AbortController();
     return await startExec(engine, request.container_id, command, { directory: WORKSPACE, signal });
   } catch (thrown) {
-    // Without an answer it may run all the same.
+    // Without an answer it may run.
     if (thrown instanceof SvcError && thrown.code === 'unavailable') {
       await endInContainer(engine, request.container_id, { pid: null, mark: run, stopped: true });
     }
@@ -85,7 +85,7 @@ function commandLine(request: Request, program: ToolProgram, run: string): strin
   return ['/bin/sh', '-c', SCRIPT, 'svc-exec', command, ...variables, ...STARTER, command, ...request.args];
 }
 
-/** Null when the command ended by itself. */
+/** Null if the command ended by itself. */
 function firstEnd(output: ExecOutput, timeoutMs: number, signal: AbortSignal): Promise<StopCause | null> {
   return new Promise((resolve) => {
     const done = (cause: StopCause | null): void => {
@@ -104,21 +104,21 @@ function firstEnd(output: ExecOutput, timeoutMs: number, signal: AbortSignal): P
   });
 }
 
-/** The engine may learn of the end a little after the stream. */
+/** The engine may know the exit code a little later than the end of the stream. */
 async function exitCode(engine: ContainerEngine, exec: StartedExec, byItself: boolean): Promise<number> {
   const limit = AbortSignal.timeout(EXIT_WITHIN_MS);
   while (!limit.aborted) {
     const code = await exec.exitCode(new AbortController().signal);
     if (code !== null) return code;
-    await engine.pause(EXIT_LOOK_MS, limit);
+    await engine.sleep(EXIT_POLL_MS, limit);
   }
   if (!byItself) return 137;
-  throw new SvcError('unavailable', 'the container engine does not say how the command ended');
+  throw new SvcError('unavailable', 'the container engine does not report the exit code of the command');
 }
 
 /**
- * Ends what a run left in the container: its process group ($1, `-`: unknown), then all that carry its mark ($2) in their
- * environment, until none is found. The mark is an argument here, so it finds nothing of itself.
+ * Ends the processes of a run in the container: its process group ($1, `-`: unknown), then all processes with its mark ($2) in
+ * their environment, until none is found. The mark is an argument here, so the script does not find itself.
  */
 const END_SCRIPT = `
 if [ "$1" != - ]; then
@@ -142,24 +142,24 @@ done
 :
 `;
 
-const WITHIN_MS = 15_000;
+const END_WITHIN_MS = 15_000;
 
 interface EndRequest {
-  /** Null: not known. */
+  /** Null: unknown. */
   readonly pid: string | null;
   readonly mark: string;
   readonly stopped: boolean;
-  /** Time limit. */
+  /** Time-out. */
   readonly withinMs?: number;
 }
 
-/** TERM, a second later KILL, for a run that was stopped; what an ended one left in the background is killed at once. */
+/** Sends TERM and a second later KILL to a stopped run; kills background processes of an ended run at once. */
 export async function endInContainer(
   engine: ContainerEngine,
   containerId: string,
-  { pid, mark, stopped, withinMs = WITHIN_MS }: EndRequest,
+  { pid, mark, stopped, withinMs = END_WITHIN_MS }: EndRequest,
 ): Promise<void> {
-  // Of an ended run the process id may be another's by now; the mark is not.
+  // After the end of a run its process id may be reused, so only the mark counts.
   const group = stopped && pid !== null ? pid : '-';
   const command = ['/bin/sh', '-c', END_SCRIPT, 'svc-end', group, mark];
   const signal = AbortSignal.timeout(withinMs);
@@ -173,16 +173,16 @@ export async function endInContainer(
       signal.removeEventListener('abort', stop);
     }
   } catch {
-    // A container that is gone has no processes; one that does not answer ends with its iteration.
+    // A removed container has no processes; one that does not answer ends with its iteration.
   }
 }
 
-/** The line that names the process. */
-const LONGEST_LINE_BYTES = 32;
+/** Longest line with the process id. */
+const PID_LINE_BYTES = 32;
 
-/** Output of a command in a container: its process id first, then both streams up to a limit of both together. */
+/** Output of a command in a container: its process id, then both streams up to a common limit. */
 class ExecOutput {
-  /** Resolves when the stream has ended, or was cut because there was more than the limit. */
+  /** Resolves when the stream has ended or exceeded the limit. */
   readonly ended: Promise<'ended' | 'flooded'>;
   readonly #stream: Readable;
   readonly #output: ContainerOutput;
@@ -192,11 +192,11 @@ class ExecOutput {
   constructor(stream: Readable, maxBytes: number) {
     this.#stream = stream;
     this.#maxBytes = maxBytes;
-    this.#output = new ContainerOutput(null, maxBytes + LONGEST_LINE_BYTES);
+    this.#output = new ContainerOutput(null, maxBytes + PID_LINE_BYTES);
     this.ended = this.#read();
   }
 
-  /** Process id in the container, `-` when there is no such command, null when it was not told. */
+  /** Process id in the container, `-` if the command does not exist, null if unknown. */
   get pid(): string | null {
     return this.#pid;
   }
@@ -206,7 +206,7 @@ class ExecOutput {
     return { stdout: this.#output.stdout.text(), stderr: stderr.slice(this.#lineChars()) };
   }
 
-  /** Waits so long for the end of the stream, then lets it go. */
+  /** Waits for the end of the stream, then closes it. */
   async finish(withinMs: number): Promise<void> {
     const late = Promise.withResolvers<void>();
     const timer = setTimeout(late.resolve, withinMs);
@@ -223,13 +223,13 @@ class ExecOutput {
         if (this.#output.bytes - this.#lineChars() > this.#maxBytes) return 'flooded';
       }
     } catch {
-      // The connection broke: what came so far counts, and the engine knows how the command ended.
+      // The connection broke: the output so far is used, and the engine has the exit code.
     }
     return 'ended';
   }
 
   #findPid(): void {
-    const [line, rest] = this.#output.stderr.text().slice(0, LONGEST_LINE_BYTES).split('\n', 2);
+    const [line, rest] = this.#output.stderr.text().slice(0, PID_LINE_BYTES).split('\n', 2);
     if (line !== undefined && rest !== undefined && /^(\d+|-)$/.test(line)) this.#pid = line;
   }
 
@@ -246,7 +246,7 @@ interface StartedExec {
   exitCode(signal: AbortSignal): Promise<number | null>;
 }
 
-/** Throws `not_found` when the container is not there or has ended, `unavailable` without an answer. */
+/** Throws `not_found` if the container does not run, `unavailable` without an answer. */
 export async function startExec(
   engine: ContainerEngine,
   containerId: string,
@@ -256,12 +256,16 @@ export async function startExec(
   try {
     const exec = await engine.once(signal, (docker) =>
       docker.getContainer(containerId).exec({
-        ...{ Cmd: [...command], AttachStdin: false, AttachStdout: true, AttachStderr: true, Tty: false },
+        Cmd: [...command],
+        AttachStdin: false,
+        AttachStdout: true,
+        AttachStderr: true,
+        Tty: false,
         WorkingDir: directory,
       }),
     );
     const stream = await engine.once(signal, () => exec.start({ hijack: false, stdin: false, Tty: false }));
-    // The client calls it a duplex stream; without input it is the body of an answer.
+    // The client's type is a duplex stream; without input it is the body of the answer.
     if (!(stream instanceof Readable))
       throw new SvcError('container_failed', 'the engine sent no output of the command');
     return { stream, exitCode: (stop) => exitCodeOf(engine, exec, stop) };
@@ -269,7 +273,7 @@ export async function startExec(
     const refusal = refusalOf(thrown);
     if (refusal === null) throw thrown;
     if (isGone(thrown) || refusal.statusCode === 409) {
-      throw new SvcError('not_found', 'the container of the agent does not run any more', { cause: thrown });
+      throw new SvcError('not_found', 'the container of the agent no longer runs', { cause: thrown });
     }
     throw new SvcError('container_failed', `the command could not be started in the container: ${refusal.reason}`, {
       cause: thrown,

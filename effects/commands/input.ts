@@ -9,11 +9,11 @@ import { Mounts } from '../programs/mounts.ts';
 export const CommandInput = Command.extend({
   execution_id: Segment,
   state_name: z.string().max(256).optional(),
-  /** `implicit`: the workspace of an execution without storage, made by the first that needs it. */
+  /** `implicit`: the workspace of an execution without storage, created on first use. */
   workspace: z.object({
     volume_id: z.string().min(1).max(128),
     implicit: z.boolean(),
-    /** Absent in what a run asked for that did not know it yet: then its record is looked up. */
+    /** Absent if the run does not know it yet: then its record is looked up. */
     known: KnownVolume.optional(),
   }),
   mounts: Mounts.optional(),
@@ -26,13 +26,13 @@ interface Streams {
   readonly stderr: string;
 }
 
-/** Both streams within so many bytes: bytes that are no UTF-8 became three each, so text may be longer than its bytes. */
+/** Cuts both streams to a number of bytes. Needed because each invalid UTF-8 byte becomes three bytes of text. */
 export function fitted({ stdout, stderr }: Streams, maxBytes: number): Streams {
   const kept = head(stdout, maxBytes);
   return { stdout: kept, stderr: head(stderr, maxBytes - Buffer.byteLength(kept)) };
 }
 
-/** Half a character at the cut is left out. */
+/** Drops a character cut in half. */
 function head(text: string, bytes: number): string {
   if (Buffer.byteLength(text) <= bytes) return text;
   return new StringDecoder('utf8').write(Buffer.from(text).subarray(0, bytes));

@@ -11,29 +11,29 @@ import type {
 import type { ContainerEngine } from '../containers/engine.ts';
 import { toolEnvironment } from '../programs/environment.ts';
 import { GroupWatch } from '../programs/group-watch.ts';
-import { confined, Places } from '../programs/input.ts';
 import { Mounts } from '../programs/mounts.ts';
-import { WORKSPACE } from '../programs/view.ts';
+import { confined, WORKSPACE } from '../programs/view.ts';
 import { beforeStart, TEMPORARY } from '../programs/workspace.ts';
+import { KeyedSemaphore } from '../semaphore.ts';
 import { runInContainer } from './container-command.ts';
 import { fitted } from './input.ts';
 import { findToolProgram, heldVolume, parseToolProgram, scrubbed, type ToolProgram } from './tool-program.ts';
 import { type HostParts, runInWorkspace } from './workspace-run.ts';
 
 export interface ToolCommandsParts extends HostParts {
-  /** Whether a tenant may run commands on this host (S6). Not asked for commands in a container. */
+  /** Whether a tenant may run commands on this host (S6). Not used for commands in a container. */
   readonly allow: (tenant: string) => boolean;
-  /** Null: none is configured, and commands in containers are `unsupported_isolation`. */
+  /** Null: no engine; commands in containers fail with `unsupported_isolation`. */
   readonly engine: ContainerEngine | null;
 }
 
 const OUTPUT_CEILING_BYTES = 16 * 1_024 * 1_024;
-const LONGEST_TIMEOUT_MS = 24 * 3_600_000;
+const MAX_TIMEOUT_MS = 24 * 3_600_000;
 
-/** Runs `cmd.run`: on this host or in the agent's container, as many at a time for one execution as the request says. */
+/** The implementation of `ToolCommands`. */
 export function createToolCommands(parts: ToolCommandsParts): ToolCommands {
   const watch = new GroupWatch();
-  const places = new Places();
+  const slots = new KeyedSemaphore();
   return {
     async run(request, signal) {
       const { tenant, execution_id, container_id } = request;
@@ -43,7 +43,7 @@ export function createToolCommands(parts: ToolCommandsParts): ToolCommands {
       const program = parseToolProgram(request.command, request.args);
       const checked = withinBounds(request);
       const since = performance.now();
-      const giveBack = await place(places, `${tenant}/${execution_id}`, checked, signal);
+      const release = await acquireSlot(slots, `${tenant}/${execution_id}`, checked, signal);
       try {
         const timeout_ms = Math.max(1, Math.ceil(checked.timeout_ms - (performance.now() - since)));
         const timed = { ...checked, timeout_ms };
@@ -51,7 +51,7 @@ export function createToolCommands(parts: ToolCommandsParts): ToolCommands {
         if (parts.engine === null) throw noEngine();
         return await runInContainer(parts.engine, { ...timed, container_id }, program, signal);
       } finally {
-        giveBack();
+        release();
       }
     },
   };
@@ -64,14 +64,18 @@ async function runOnHost(
   { watch, signal }: { readonly watch: GroupWatch; readonly signal: AbortSignal },
 ): Promise<ToolCommandResult> {
   const { tenant, execution_id, timeout_ms, max_output_bytes } = request;
-  const { own, mounts, network } = ruled(parts, request);
+  const { own, mounts, network } = restricted(parts, request);
   await using held = await beforeStart(heldVolume(parts.volumes, tenant, own.volume_id, own));
   await using _temporary = await temporaryOf(held.directory);
   const result = await runInWorkspace(
     parts,
     { ...held, readOnly: own.read_only },
     {
-      ...{ tenant, mounts, workdir: WORKSPACE, ownProcesses: true, network },
+      tenant,
+      mounts,
+      workdir: WORKSPACE,
+      ownProcesses: true,
+      network,
       limits: { timeout_ms, output_bytes: max_output_bytes, total_output_bytes: max_output_bytes },
       program: async (place) => ({ program: await findToolProgram(program, place), args: request.args }),
       environment: ({ directory, viewed, run }) => {
@@ -87,26 +91,26 @@ async function runOnHost(
   return resultOf(result, max_output_bytes);
 }
 
-/** The directory for temporary files is the command's matter: one that it leaves empty is no entry of the workspace. */
+/** Removes the command's directory for temporary files afterwards, unless it existed before or is not empty. */
 async function temporaryOf(workspace: string): Promise<AsyncDisposable> {
   const path = join(workspace, TEMPORARY);
   const before = await lstat(path).catch(() => null);
   const remove = async (): Promise<void> => {
-    // Not empty, or not there: it stays as it is.
+    // Fails if it is not empty or does not exist.
     if (before === null) await rmdir(path).catch(() => {});
   };
   return { [Symbol.asyncDispose]: remove };
 }
 
-/** The mounts and the network that the manifest's rules leave. Throws `unsupported_isolation`. */
-function ruled({ view }: ToolCommandsParts, request: ToolCommandRequest) {
+/** Applies the manifest's rules to mounts and network. Throws `unsupported_isolation`. */
+function restricted({ view }: ToolCommandsParts, request: ToolCommandRequest) {
   const { network, readOnly } = confined(view, request.rules ?? { network: 'closed', read_only: false });
   const { own, mounts } = mountsOf(request);
   if (!readOnly) return { own, mounts, network };
   return { own: { ...own, read_only: true }, mounts: mounts.map((mount) => ({ ...mount, read_only: true })), network };
 }
 
-/** The execution's own volume is the workspace unless a mount is there (design: Paths of fs.*). */
+/** Separates the workspace from the other mounts: the volume mounted there, else the execution's own. */
 function mountsOf({ execution_id, mounts }: ToolCommandRequest) {
   const parsed = Mounts.safeParse(mounts);
   if (!parsed.success) {
@@ -118,18 +122,18 @@ function mountsOf({ execution_id, mounts }: ToolCommandRequest) {
   return { own, mounts: parsed.data.filter((mount) => !isOwn(mount)) };
 }
 
-/** Waits in line within the command's own time. */
-async function place(
-  places: Places,
+/** Waits for a slot within the command's own time-out. */
+async function acquireSlot(
+  slots: KeyedSemaphore,
   key: string,
   { timeout_ms, max_concurrent = 1 }: ToolCommandRequest,
   signal: AbortSignal,
 ): Promise<() => void> {
   const late = new AbortController();
-  const text = `ConcurrentExecLimitExceeded: ${max_concurrent} at a time, and none ended within ${timeout_ms} ms`;
+  const text = `ConcurrentExecLimitExceeded: ${max_concurrent} commands run already, and none ended within ${timeout_ms} ms`;
   const cancel = longTimer(timeout_ms, () => late.abort(new SvcError('failed_precondition', text)));
   try {
-    return await places.take(key, max_concurrent, AbortSignal.any([signal, late.signal]));
+    return await slots.acquire(key, max_concurrent, AbortSignal.any([signal, late.signal]));
   } finally {
     cancel();
   }
@@ -138,7 +142,7 @@ async function place(
 function withinBounds(request: ToolCommandRequest): ToolCommandRequest {
   const { timeout_ms, max_output_bytes, max_concurrent = 1 } = request;
   for (const [field, value, most] of [
-    ['timeout_ms', timeout_ms, LONGEST_TIMEOUT_MS],
+    ['timeout_ms', timeout_ms, MAX_TIMEOUT_MS],
     ['max_output_bytes', max_output_bytes, OUTPUT_CEILING_BYTES],
     ['max_concurrent', max_concurrent, 1_000],
   ] as const) {

@@ -12,26 +12,26 @@ import type { Place, Workspace } from './workspace-run.ts';
 
 const NAME = /^[A-Za-z0-9_][A-Za-z0-9._+-]{0,254}$/;
 
-const LONGEST_ARGUMENT_BYTES = 131_071;
+const MAX_ARGUMENT_BYTES = 131_071;
 
-const MOST_ARGUMENTS = 1_000;
+const MAX_ARGUMENTS = 1_000;
 
-const ARGUMENT_BYTES = 1_024 * 1_024;
+const TOTAL_ARGUMENT_BYTES = 1_024 * 1_024;
 
-/** A name that is looked up, or parts of a path below the workspace. */
+/** The name of a program, or the parts of a path below the workspace. */
 export type ToolProgram = { readonly name: string } | { readonly parts: readonly string[] };
 
-/** Throws `invalid_argument` (fields command, args). Nothing is ever parsed by a shell. */
+/** Validates command and arguments, which no shell parses. Throws `invalid_argument` (fields command, args). */
 export function parseToolProgram(command: string, args: readonly string[]): ToolProgram {
-  if (args.length > MOST_ARGUMENTS) throw wrong('args', `at most ${MOST_ARGUMENTS} arguments`);
+  if (args.length > MAX_ARGUMENTS) throw wrong('args', `at most ${MAX_ARGUMENTS} arguments`);
   let bytes = 0;
   for (const [index, argument] of args.entries()) {
     if (argument.includes('\0')) throw wrong(`args[${index}]`, 'no NUL');
     const size = Buffer.byteLength(argument);
-    if (size >= LONGEST_ARGUMENT_BYTES) throw wrong(`args[${index}]`, `fewer than ${LONGEST_ARGUMENT_BYTES} bytes`);
+    if (size >= MAX_ARGUMENT_BYTES) throw wrong(`args[${index}]`, `fewer than ${MAX_ARGUMENT_BYTES} bytes`);
     bytes += size + 1;
   }
-  if (bytes > ARGUMENT_BYTES) throw wrong('args', `at most ${ARGUMENT_BYTES} bytes together`);
+  if (bytes > TOTAL_ARGUMENT_BYTES) throw wrong('args', `at most ${TOTAL_ARGUMENT_BYTES} bytes together`);
   if (NAME.test(command)) return { name: command };
   const path = command.startsWith('./') ? `${WORKSPACE}/${command.slice(2)}` : command;
   const parts = partsIn(path);
@@ -47,7 +47,7 @@ function partsIn(path: string): readonly string[] | null {
   return parts.length === 0 ? null : parts;
 }
 
-/** The file to run, as the command's own view of the files names it. Throws `not_found`, `program_failed`. */
+/** The path of the program as the command sees it. Throws `not_found`, `program_failed`. */
 export async function findToolProgram(program: ToolProgram, place: Place): Promise<string> {
   if ('name' in program) return findNamed(program.name);
   const viewed = [WORKSPACE, ...program.parts].join('/');
@@ -72,15 +72,12 @@ async function findNamed(name: string): Promise<string> {
 }
 
 export const missing = (command: string): SvcError =>
-  new SvcError('not_found', `command: ${command} is not there`, { field: 'command' });
+  new SvcError('not_found', `command: ${command} does not exist`, { field: 'command' });
 
 const wrong = (field: string, expected: string): SvcError =>
   new SvcError('invalid_argument', `${field}: expected ${expected}`, { field });
 
-/**
- * Names no command of a tool sees, whatever is given to it: cloud vendors, CI, model providers, names that say secret
- * (W28). `*` at an end stands for anything.
- */
+/** Variables hidden from all commands of tools: cloud vendors, CI, model providers, secrets (W28). `*` at an end matches anything. */
 export const DENIED_NAMES: readonly string[] = [
   ...['AWS_*', 'AZURE_*', 'ARM_*', 'GOOGLE_*', 'GCP_*', 'GCLOUD_*', 'CLOUDSDK_*', 'DIGITALOCEAN_*', 'ALICLOUD_*'],
   ...['GITHUB_*', 'GH_*', 'GITLAB_*', 'CI_*', 'BITBUCKET_*', 'CIRCLE_*', 'JENKINS_*', 'BUILDKITE_*', 'ACTIONS_*'],
@@ -90,7 +87,7 @@ export const DENIED_NAMES: readonly string[] = [
   ...['LD_*', 'DYLD_*', 'BASH_ENV', 'ENV', 'NODE_OPTIONS', 'PYTHONSTARTUP'],
 ];
 
-/** What is left of an environment without denied names; the run's mark stays, since it is how leftovers are found. */
+/** Removes denied names from an environment. Keeps the mark of the run, which finds leftovers. */
 export function scrubbed(
   environment: Readonly<Record<string, string>>,
   denylist: readonly string[],
@@ -112,7 +109,7 @@ interface HeldVolume extends Workspace, AsyncDisposable {
   readonly volume: GuardedVolume;
 }
 
-/** A volume as a workspace, kept from the sweep until it is disposed. Throws `not_found`. */
+/** Opens a volume as a workspace and holds it until it is disposed. Throws `not_found`. */
 export async function heldVolume(
   volumes: ProcessVolumes,
   tenant: string,

@@ -18,49 +18,49 @@ import { supervise } from '../programs/supervise.ts';
 import { type Bind, type ProgramView, type ViewedProgram, WORKSPACE } from '../programs/view.ts';
 import { beforeStart, makeTemporary } from '../programs/workspace.ts';
 
-/** What running commands on this host takes. */
+/** The ports and settings for commands on this host. */
 export interface HostParts {
   readonly volumes: ProcessVolumes;
-  /** Directory of programs' workspaces: runs are noted there, and commands without a volume work below it. */
+  /** Directory of workspaces, for records of runs and for commands without a volume. */
   readonly workspaces: string;
-  /** Where the node may: commands find their workspace at `/workspace`. */
+  /** Sandbox or view, with the workspace at `/workspace`; null: none. */
   readonly view: ProgramView | null;
-  /** Memory of all its processes, their number, open files … ; without it the defaults of programs. */
+  /** Memory, processes, open files, …; default: those of programs. */
   readonly limits?: Partial<Omit<ProgramLimits, 'timeout_ms' | 'output_bytes' | 'total_output_bytes'>>;
   /** Between TERM and KILL. */
   readonly killGraceMs?: number;
 }
 
-/** The directory a command works in. */
+/** The workspace of a command. */
 export interface Workspace {
   readonly directory: string;
-  /** Null: no volume, so nothing measures it. */
+  /** Null: no volume, so no quota. */
   readonly volume: GuardedVolume | null;
   readonly sizeLimitBytes: number | null;
   readonly readOnly?: boolean;
 }
 
-/** Where a command finds things, once its mounts are open. */
+/** The opened workspace of a command. */
 export interface Place {
-  /** Of the workspace, on this host. */
+  /** Host directory of the workspace. */
   readonly directory: string;
   readonly mounts: readonly OpenMount[];
-  /** True: it sees `/workspace`. */
+  /** True: the command sees `/workspace`. */
   readonly viewed: boolean;
-  /** True: it sees nothing of this host's own paths. */
+  /** True: the command sees no paths of the host. */
   readonly confined: boolean;
   readonly run: string;
 }
 
 export interface WorkspaceRun {
   readonly tenant: string;
-  /** Below the workspace. */
+  /** Mounts below the workspace. */
   readonly mounts: readonly Mount[];
   readonly workdir: string;
   readonly limits: Pick<ProgramLimits, 'timeout_ms'> & Partial<ProgramLimits>;
-  /** It sees its own processes only, and all of them end with it, where the node may do that. */
+  /** The command sees only its own processes, and all of them end with it, if the node can do that. */
   readonly ownProcesses: boolean;
-  /** Whether the rules for this command let it have a network, if the node's settings do. */
+  /** Network by the rules for the command; the node's settings may restrict it further. */
   readonly network: 'none' | 'host';
   program(place: Place): Promise<ViewedProgram>;
   environment(place: Place): Readonly<Record<string, string>>;
@@ -69,7 +69,7 @@ export interface WorkspaceRun {
 const KILL_GRACE_MS = 2_000;
 const SMALLEST_FILE_BYTES = 512;
 
-/** One program in a workspace with its volumes, from start to the end of its last process. */
+/** Runs one program in a workspace with its volumes, to the end of its last process. */
 export async function runInWorkspace(
   parts: HostParts,
   workspace: Workspace,
@@ -100,7 +100,11 @@ export async function runInWorkspace(
       limits: limitsOf(parts, asked, [workspace, ...mounts]),
     },
     {
-      ...{ workspaces, run: place.run, watch, killGraceMs, stop: signal },
+      workspaces,
+      run: place.run,
+      watch,
+      killGraceMs,
+      stop: signal,
       guard: volumeGuard(volumes, tenant, used),
     },
   );
@@ -129,7 +133,7 @@ async function workdirOf(directory: string, mounts: readonly OpenMount[], workdi
   }
 }
 
-/** No single file can be larger than a volume may be: the system itself ends whoever tries. */
+/** Limits the size of a single file to the largest limit of the volumes, which the system enforces. */
 function limitsOf(
   parts: HostParts,
   { limits }: WorkspaceRun,

@@ -8,14 +8,13 @@ import { ContainerInput } from './input.ts';
 import type { ContainerOwner, ContainerParts, EngineParts } from './settings.ts';
 import { killContainer, removeContainer } from './state.ts';
 
-/** The runner waits 3 s for a stopped effect. */
-const LET_GO_MS = 2_500;
+/** Less than the 3 s that the effect runner waits for a stopped effect. */
+const CLEANUP_MS = 2_500;
 
 /**
- * `container.run` (repeatable): one command in a hardened container (W12). Its end is a result
- * whatever its exit code. An attempt that finds the container of an earlier one adopts it. Throws `image_unavailable`,
- * `container_failed`, `quota_exceeded`, `in_doubt`, `unavailable` (engine away for longer than its patience) and
- * `unsupported_isolation` when no engine is configured.
+ * `container.run` (repeatable): one command in a hardened container (W12). Any exit code is a result. An attempt that finds
+ * the container of an earlier one adopts it. Throws `image_unavailable`, `container_failed`, `quota_exceeded`, `in_doubt`,
+ * `unavailable` (engine unreachable for longer than its retries last) and `unsupported_isolation` without an engine.
  */
 export function createContainerEffect(parts: ContainerParts): EffectHandler<typeof ContainerInput> {
   return defineEffect({
@@ -37,7 +36,7 @@ async function run(parts: ContainerParts, input: ContainerInput, context: Effect
   return { ...result };
 }
 
-/** Throws `unsupported_isolation` where the node has no engine. */
+/** Throws `unsupported_isolation` if the node has no engine. */
 export function requireEngine(parts: ContainerParts): EngineParts {
   const { engine } = parts;
   if (engine !== null) return { ...parts, engine };
@@ -47,7 +46,7 @@ export function requireEngine(parts: ContainerParts): EngineParts {
   );
 }
 
-/** Runs an effect's container; what becomes of one whose attempt was stopped, and what errors say, is the same for all. */
+/** Runs the container of an effect, cleans up if the attempt is stopped, and translates errors of the engine. */
 export async function runOwned<T>(
   parts: EngineParts,
   owner: ContainerOwner,
@@ -57,14 +56,14 @@ export async function runOwned<T>(
   try {
     return await run();
   } catch (error) {
-    if (signal.aborted) await letGo(parts, owner, signal);
+    if (signal.aborted) await cleanUp(parts, owner, signal);
     throw explained(error);
   } finally {
     parts.onEnd?.(owner);
   }
 }
 
-/** What the engine refused without this code expecting it. */
+/** Translates errors of the engine that no caller has handled. */
 function explained(error: unknown): unknown {
   if (isGone(error)) return new SvcError('in_doubt', 'the container was removed from the engine; it was not run again');
   const refusal = refusalOf(error);
@@ -72,23 +71,23 @@ function explained(error: unknown): unknown {
 }
 
 /**
- * The attempt was stopped. Cancelled: nobody waits any more, so the container goes. Node stopping, claim lost or taken
- * over: the effect is still wanted and whoever takes it next adopts the container, so it stays. The effect's record
- * knows which; when it cannot be asked, the sweep decides later.
+ * After a stopped attempt: removes the container if the effect was cancelled. Keeps it if the effect is still wanted (the
+ * node stops, the claim was lost): the next attempt adopts it. If the record of the effect cannot be read, the sweep decides
+ * later.
  */
-async function letGo(parts: EngineParts, owner: ContainerOwner, aborted: AbortSignal): Promise<void> {
+async function cleanUp(parts: EngineParts, owner: ContainerOwner, aborted: AbortSignal): Promise<void> {
   const limit = new AbortController();
-  const cancel = parts.clock.after(LET_GO_MS, () => limit.abort(new SvcError('unavailable')));
+  const cancel = parts.clock.after(CLEANUP_MS, () => limit.abort(new SvcError('unavailable')));
   const name = containerName(owner.effectId);
   try {
     const code = aborted.reason instanceof SvcError ? aborted.reason.code : 'cancelled';
-    // Another attempt goes on with it, on this node or another.
+    // Another attempt, here or on another node, continues with it.
     if (code === 'lease_lost') return;
-    // Its whole time is over: it must not work on, but stays as the record that it ran.
+    // Out of time: it must stop, but stays as the record that it ran.
     if (code === 'deadline_exceeded') await killContainer(parts.engine, name, limit.signal);
     else if (!(await parts.isWanted(owner))) await removeContainer(parts.engine, name, limit.signal);
   } catch (error) {
-    parts.warn(`the container of a stopped effect is left to the sweep (${toSvcError(error).code})`, error);
+    parts.warn(`the sweep will remove the container of a stopped effect (${toSvcError(error).code})`, error);
   } finally {
     cancel();
   }

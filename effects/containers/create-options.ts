@@ -28,7 +28,7 @@ interface CreateRequest {
 
 const SIGKILL = 'SIGKILL';
 
-/** The container of one effect: hardened, with nothing of the node in it but the volumes it names. */
+/** The options of one effect's container: hardened, and with nothing of the node except the volumes it names. */
 export function createOptions(request: CreateRequest): ContainerCreateOptions & { readonly name: string } {
   const { input, owner } = request;
   const command = input.shell ? ['sh', '-c', input.command.join(' ')] : [...input.command];
@@ -51,7 +51,7 @@ export function createOptions(request: CreateRequest): ContainerCreateOptions & 
 
 const NOBODY = '65534:65534';
 
-/** A sealed one without volumes is nobody; with them it is who may read them: root of no capabilities where nothing else is said. */
+/** A sealed container without volumes runs as `nobody`. With volumes it must be able to read them: root without capabilities by default. */
 function userOf({ input, limits, mounts }: CreateRequest): Pick<ContainerCreateOptions, 'User'> {
   if (limits.user !== undefined) return { User: limits.user };
   return input.sealed === true && mounts.length === 0 ? { User: NOBODY } : {};
@@ -60,7 +60,7 @@ function userOf({ input, limits, mounts }: CreateRequest): Pick<ContainerCreateO
 function hostConfig(request: CreateRequest): NonNullable<ContainerCreateOptions['HostConfig']> {
   const { input, limits, mounts } = request;
   const memory = input.memory_bytes ?? limits.memoryBytes;
-  // Engines refuse more processors than the machine has.
+  // Engines reject more processors than the machine has.
   const millicores = Math.min(input.cpu_millicores ?? limits.cpuMillicores, request.cpus * 1_000);
   return {
     NetworkMode: input.sealed === true ? 'none' : limits.networkMode,
@@ -70,11 +70,11 @@ function hostConfig(request: CreateRequest): NonNullable<ContainerCreateOptions[
     ReadonlyRootfs: input.sealed === true || limits.readOnlyRoot,
     Init: request.init,
     Memory: memory,
-    // The same as Memory: no swap on top.
+    // Equal to Memory: no swap.
     MemorySwap: memory,
     NanoCpus: millicores * 1_000_000,
     PidsLimit: limits.pids,
-    // Named, because engines start no container with limits above those of their own process.
+    // Explicit, because engines reject limits above those of their own process.
     Ulimits: [
       { Name: 'nofile', Soft: 1_024, Hard: 4_096 },
       { Name: 'nproc', Soft: 1_024, Hard: 4_096 },
@@ -87,7 +87,7 @@ function hostConfig(request: CreateRequest): NonNullable<ContainerCreateOptions[
       Target: path,
       ReadOnly: readOnly,
     })),
-    // A log that can be read back, whatever the engine's default: a node that adopts the container needs it.
+    // A log that can be read back whatever the engine's default is: a node that adopts the container needs it.
     LogConfig: { Type: 'json-file', Config: {} },
     RestartPolicy: { Name: 'no' },
     AutoRemove: false,
@@ -98,7 +98,7 @@ export const EFFECT_LABEL = 'dev.svc.effect';
 
 export const REALM_LABEL = 'dev.svc.realm';
 
-/** The node leaves the container to whoever wants to look into it. */
+/** The sweep keeps the container for inspection. */
 export const KEEP_LABEL = 'dev.svc.keep';
 
 const TENANT_LABEL = 'dev.svc.tenant';
@@ -109,7 +109,7 @@ const ADDRESS_LABEL = 'dev.svc.address';
 
 const NODE_LABEL = 'dev.svc.node';
 
-/** One name per effect: the engine itself refuses a second container for it. */
+/** One name per effect: the engine rejects a second container of this name. */
 export function containerName(effectId: string): string {
   if (/^[A-Za-z0-9_.-]{1,64}$/.test(effectId)) return `svc-${effectId}`;
   return `svc-${createHash('sha256').update(effectId).digest('hex')}`;
@@ -126,7 +126,7 @@ function labelsOf(owner: ContainerOwner, realm: string, node: string): Record<st
   };
 }
 
-/** Null for a container that carries other labels. */
+/** Null for a container of someone else. */
 export function ownerOf(labels: Readonly<Record<string, string>>): ContainerOwner | null {
   const effectId = labels[EFFECT_LABEL];
   const tenant = labels[TENANT_LABEL];
@@ -140,4 +140,14 @@ export function ownerOf(labels: Readonly<Record<string, string>>): ContainerOwne
   } catch {
     return null;
   }
+}
+
+/** A reason of the engine without paths of this host. */
+export function withoutDirectories(
+  reason: string,
+  mounts: readonly MountedVolume[],
+  binds: ContainerExtras['binds'] = [],
+): string {
+  const named = mounts.reduce((text, { directory, id }) => text.replaceAll(directory, `volume ${id}`), reason);
+  return binds.reduce((text, { directory, path }) => text.replaceAll(directory, path), named);
 }

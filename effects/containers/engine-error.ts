@@ -9,7 +9,7 @@ interface EngineRefusal {
   readonly reason: string;
 }
 
-/** What the engine said, when it said anything; null for a connection that failed. */
+/** The error answer of the engine; null for a failed connection. */
 export function refusalOf(thrown: unknown): EngineRefusal | null {
   if (!(thrown instanceof Error) || !('statusCode' in thrown) || typeof thrown.statusCode !== 'number') return null;
   const reason = thrown.message.replace(/^\(HTTP code \d+\) [^-]* - /, '').trim();
@@ -19,13 +19,13 @@ export function refusalOf(thrown: unknown): EngineRefusal | null {
 export const isStatus = (thrown: unknown, ...codes: number[]): boolean =>
   codes.includes(refusalOf(thrown)?.statusCode ?? 0);
 
-/** The engine does not have the container; Podman says so with 500 when it goes while it is looked at. */
+/** The engine does not have the container. Podman answers 500 if it is removed during the call. */
 export function isGone(thrown: unknown): boolean {
   const refusal = refusalOf(thrown);
   return refusal !== null && (refusal.statusCode === 404 || /no such container/i.test(refusal.reason));
 }
 
-/** No answer at all: the engine is down, restarts, or the connection broke. The call may have happened. */
+/** No answer: the engine is down or restarts, or the connection broke. The call may have been executed. */
 export function isUnreachable(thrown: unknown): boolean {
   if (thrown instanceof SvcError || refusalOf(thrown) !== null) return false;
   if (!(thrown instanceof Error)) return false;
@@ -33,49 +33,49 @@ export function isUnreachable(thrown: unknown): boolean {
   return 'code' in thrown && typeof thrown.code === 'string';
 }
 
-/** Exit code as a shell tells it, where the engine's reason shows which. */
+/** The exit code that a shell would return, derived from the engine's reason. */
 function startExitCode(reason: string): number | null {
   if (/executable file not found|no such file or directory|command not found|not found in/i.test(reason)) return 127;
   if (/permission denied|exec format error|is a directory/i.test(reason)) return 126;
   return null;
 }
 
-/** What catatonit (Podman) and tini (Docker) write when they cannot execute the command, as the only line there is. */
+/** The only line of stderr when catatonit (Podman) or tini (Docker) cannot execute the command. */
 const INIT_FAILURE =
   /^(?:ERROR \(catatonit:\d+\): failed to exec pid1|\[FATAL tini \(\d+\)\] exec .{1,4096} failed): (.+)\n$/;
 
 const INIT_EXIT_CODES: readonly number[] = [1, 126, 127];
 
 /**
- * The reason why the engine's init could not execute the command; null when the command ran. With an init the container
- * starts although its command does not exist: only the init's exit code and its one line of stderr show it.
+ * Why the engine's init could not execute the command; null if the command ran. With an init the container starts even if
+ * its command does not exist: only the exit code and the one line of stderr show it.
  */
 export function initFailure(exitCode: number, stdoutBytes: number, stderr: string): string | null {
   if (!INIT_EXIT_CODES.includes(exitCode) || stdoutBytes > 0) return null;
   return INIT_FAILURE.exec(stderr)?.[1] ?? null;
 }
 
-/** A container that could not be created or started: the engine's reason, with 126 or 127 where it tells. */
+/** The error for a container that could not be created or started, with exit code 126 or 127 if the reason shows it. */
 export function containerFailed(reason: string, cause?: unknown): SvcError {
   const code = startExitCode(reason);
   const exit = code === null ? '' : ` (exit code ${code})`;
   return new SvcError('container_failed', `the container could not be started${exit}: ${reason}`, { cause });
 }
 
-/** Where a Docker or Podman API listens. */
+/** Address of a Docker or Podman API. */
 export type EngineLocation =
   | { readonly socketPath: string }
   | { readonly protocol: 'http' | 'https'; readonly host: string; readonly port: number };
 
 interface EngineSearch {
-  /** `spec.runtime.container_socket_path`; goes before everything. */
+  /** `spec.runtime.container_socket_path`; has precedence. */
   readonly configured?: string | undefined;
   /** Environment of the node: `DOCKER_HOST`, then `CONTAINER_HOST`; `XDG_RUNTIME_DIR` for rootless sockets. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly exists?: (path: string) => boolean;
 }
 
-/** The engine to use; null when none is configured and no well-known socket exists. Throws `invalid_config`. */
+/** The engine to use; null if none is configured and no well-known socket exists. Throws `invalid_config`. */
 export function findEngine({ configured, env, exists = existsSync }: EngineSearch): EngineLocation | null {
   if (configured !== undefined) return parseEngine(configured, 'spec.runtime.container_socket_path');
   for (const name of ['DOCKER_HOST', 'CONTAINER_HOST']) {

@@ -8,25 +8,25 @@ import { type EngineLocation, isUnreachable, nameOf } from './engine-error.ts';
 export interface EngineOptions {
   readonly location: EngineLocation;
   readonly clock: Clock;
-  /** How long calls are repeated while the engine does not answer. */
+  /** How long a call is retried while the engine does not answer. */
   readonly patienceMs?: number;
-  /** Longest single call; pulls and waits have limits of their own. */
+  /** Time-out of a single call; pulls and waits have their own. */
   readonly callTimeoutMs?: number;
 }
 
-/** What the engine can give. */
+/** Properties of the engine. */
 export interface EngineFacts {
   readonly cpus: number;
-  /** It runs as an ordinary user: what its containers send goes out as this machine's own. */
+  /** It runs without root: connections of its containers appear to come from this machine. */
   readonly rootless: boolean;
 }
 
 const PATIENCE_MS = 60_000;
 const CALL_TIMEOUT_MS = 30_000;
-const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 2_000;
+const FIRST_BACKOFF_MS = 50;
+const MAX_BACKOFF_MS = 2_000;
 
-/** A Docker or Podman engine whose API may be away for a while. */
+/** A Docker or Podman engine. Retries calls while its API does not answer. */
 export class ContainerEngine {
   readonly docker: Docker;
   readonly name: string;
@@ -39,7 +39,7 @@ export class ContainerEngine {
   hasInit = true;
 
   constructor({ location, clock, patienceMs = PATIENCE_MS, callTimeoutMs = CALL_TIMEOUT_MS }: EngineOptions) {
-    // Named here, so that dockerode never looks into this process's environment.
+    // Explicit, so that dockerode never reads the environment of this process.
     this.docker = new Docker(location);
     this.name = nameOf(location);
     this.#clock = clock;
@@ -47,7 +47,7 @@ export class ContainerEngine {
     this.#callTimeoutMs = callTimeoutMs;
   }
 
-  /** Grows whenever a call found the engine away. */
+  /** Number of calls that got no answer. */
   get interruptions(): number {
     return this.#interruptions;
   }
@@ -61,8 +61,8 @@ export class ContainerEngine {
   }
 
   /**
-   * Calls the engine, again and again while it does not answer: only for what may happen twice. An error status is
-   * thrown as it is. Throws `unavailable` when patience ends, the signal's reason when that is aborted.
+   * Calls the engine and retries while it does not answer: only for calls that may be executed twice. An error status is
+   * thrown unchanged. Throws `unavailable` when the retries are used up, the signal's reason when that is aborted.
    */
   async call<T>(
     signal: AbortSignal,
@@ -70,18 +70,18 @@ export class ContainerEngine {
     timeoutMs = this.#callTimeoutMs,
   ): Promise<T> {
     const since = this.#clock.monotonic();
-    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 2)) {
+    for (let delayMs = FIRST_BACKOFF_MS; ; delayMs = Math.min(MAX_BACKOFF_MS, delayMs * 2)) {
       try {
         return await this.once(signal, use, timeoutMs);
       } catch (error) {
         if (signal.aborted || !(error instanceof SvcError && error.code === 'unavailable')) throw error;
-        if (this.#clock.monotonic() - since + pauseMs > this.#patienceMs) throw error;
+        if (this.#clock.monotonic() - since + delayMs > this.#patienceMs) throw error;
       }
-      await this.pause(pauseMs, signal);
+      await this.sleep(delayMs, signal);
     }
   }
 
-  /** One call. Throws `unavailable` without an answer: then nobody knows whether it happened. */
+  /** One call. Throws `unavailable` without an answer: the call may or may not have been executed. */
   async once<T>(
     signal: AbortSignal,
     use: (docker: Docker, stop: AbortSignal) => Promise<T>,
@@ -103,7 +103,7 @@ export class ContainerEngine {
   }
 
   /** Resolves early when the signal aborts. */
-  pause(delayMs: number, signal: AbortSignal): Promise<void> {
+  sleep(delayMs: number, signal: AbortSignal): Promise<void> {
     return sleep(this.#clock, delayMs, signal);
   }
 }
@@ -115,7 +115,7 @@ function factsOf(info: unknown): EngineFacts {
   return { cpus: cpus || 1, rootless: (options ?? []).some((option) => option.includes('rootless')) };
 }
 
-/** Not every call of the client heeds its signal; the wait for it ends all the same. */
+/** Ends the wait even for calls of the client that ignore their signal. */
 function orAborted<T>(work: Promise<T>, signals: readonly AbortSignal[]): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = () => done(() => reject(new DOMException('stopped', 'AbortError')));

@@ -1,19 +1,26 @@
 import type { EffectContext } from '../../runtime/effect.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { containerName, createOptions, type MountedVolume, ownerOf, REALM_LABEL } from './create-options.ts';
+import {
+  containerName,
+  createOptions,
+  type MountedVolume,
+  ownerOf,
+  REALM_LABEL,
+  withoutDirectories,
+} from './create-options.ts';
 import { containerFailed, isStatus, refusalOf } from './engine-error.ts';
 import { ensureImage, hasUser } from './image.ts';
 import type { ContainerInput } from './input.ts';
-import type { ContainerExtras, ContainerOwner, EngineParts } from './settings.ts';
-import { neverStarted } from './start-evidence.ts';
+import type { ContainerOwner, EngineParts } from './settings.ts';
+import { neverStarted } from './start-once.ts';
 import { type ContainerState, readState } from './state.ts';
 
 const NO_INIT = /container-init|init binary|catatonit|docker-init/i;
 
 /**
- * The container of an effect: that of an earlier attempt when there is one, else a new one. Throws `in_doubt` when an
- * earlier attempt has started one that is gone: it may have done its work, so it is not run again. Only the engine's
- * events can show that it never did.
+ * The container of an effect: the one of an earlier attempt, else a new one. Throws `in_doubt` when an earlier attempt
+ * started a container that is gone: it may have done its work, so it is not run again, unless the engine's events prove
+ * that it never started.
  */
 export async function findOrCreate(
   parts: EngineParts,
@@ -36,7 +43,7 @@ export async function findOrCreate(
           `an earlier attempt started the container, and the engine of node ${node} does not have it (any more): it was not run again`,
         );
       }
-      // An earlier attempt took it away unstarted, and died before it could say so.
+      // An earlier attempt removed it unstarted and died before it could delete the record.
       await starts.forget(owner.tenant, owner.effectId);
     }
   }
@@ -49,7 +56,7 @@ export async function findOrCreate(
   return created;
 }
 
-/** Undefined leaves it to the image. */
+/** Undefined: the image's own user. */
 async function userOf({ engine, limits, extras }: EngineParts, image: string, signal: AbortSignal) {
   if (limits.user !== undefined || extras === undefined) return limits.user;
   return (await hasUser(engine, image, signal)) ? undefined : extras.user;
@@ -72,7 +79,7 @@ interface Wanted {
   readonly cpus: number;
 }
 
-/** The name makes a repeated call harmless: the engine refuses the second with 409. */
+/** The name makes a repeated call harmless: the engine rejects the second with 409. */
 async function create(parts: EngineParts, wanted: Wanted, signal: AbortSignal): Promise<void> {
   const { engine, realm, node, limits, extras } = parts;
   const { input, owner, mounts, cpus } = wanted;
@@ -98,13 +105,3 @@ async function create(parts: EngineParts, wanted: Wanted, signal: AbortSignal): 
 }
 
 const isTaken = (statusCode: number, reason: string): boolean => statusCode === 409 || /already in use/i.test(reason);
-
-/** Where volumes lie on the host is nobody's business. */
-export function withoutDirectories(
-  reason: string,
-  mounts: readonly MountedVolume[],
-  binds: ContainerExtras['binds'] = [],
-): string {
-  const named = mounts.reduce((text, { directory, id }) => text.replaceAll(directory, `volume ${id}`), reason);
-  return binds.reduce((text, { directory, path }) => text.replaceAll(directory, path), named);
-}

@@ -15,8 +15,8 @@ const PULL_TIMEOUT_MS = 10 * 60_000;
 const DOCKER_HUB = 'https://index.docker.io/v1/';
 
 /**
- * Makes the image present as the policy says. Throws `image_unavailable` with the engine's reason, never with the
- * credentials; `failed_precondition` when those cannot be read.
+ * Pulls the image if the policy says so. Throws `image_unavailable` with the engine's reason, without the credentials, and
+ * `failed_precondition` for credentials that cannot be read.
  */
 export async function ensureImage(
   parts: EngineParts,
@@ -39,7 +39,7 @@ export async function ensureImage(
     signal.throwIfAborted();
     if (error instanceof SvcError) throw error;
     const reason = hide(refusalOf(error)?.reason ?? (error instanceof Error ? error.message : String(error)), login);
-    // No cause: what the engine says may repeat what it was given.
+    // No cause: the engine's message may repeat the credentials.
     throw new SvcError('image_unavailable', `image ${input.image} could not be pulled: ${reason}`);
   }
 }
@@ -54,7 +54,7 @@ async function isPresent(engine: ContainerEngine, image: string, signal: AbortSi
   }
 }
 
-/** Whether an image that is present names the user its commands run as. */
+/** Whether a present image names a user. */
 export async function hasUser(engine: ContainerEngine, image: string, signal: AbortSignal): Promise<boolean> {
   const { Config } = await engine.call(signal, (docker) => docker.getImage(image).inspect());
   return (Config?.User ?? '') !== '';
@@ -63,14 +63,14 @@ export async function hasUser(engine: ContainerEngine, image: string, signal: Ab
 async function pull(parts: EngineParts, image: string, login: Login | null, signal: AbortSignal): Promise<void> {
   const { engine, pullTimeoutMs = PULL_TIMEOUT_MS } = parts;
   const auth = login === null ? {} : { authconfig: { ...login, serveraddress: registryOf(image) } };
-  // A pull that broke is begun anew; what was pulled stays.
+  // A broken pull is repeated; the engine keeps the layers it has.
   const once = async (docker: Docker, stop: AbortSignal) => {
     await readPull(await docker.pull(withTag(image), { ...auth, abortSignal: stop }));
   };
   await engine.call(signal, once, pullTimeoutMs);
 }
 
-/** The engine answers 200 and tells of a failure in a line of the stream. */
+/** The engine answers 200 and reports a failure in a line of the stream. */
 async function readPull(stream: NodeJS.ReadableStream): Promise<void> {
   let rest = '';
   for await (const chunk of stream) {
@@ -121,7 +121,7 @@ function loginOf(value: unknown): Login | null {
   return typeof username === 'string' && typeof password === 'string' ? { username, password } : null;
 }
 
-/** Takes the credentials out of what the engine says, in the forms in which they were sent. */
+/** Removes the credentials from the engine's message, in each form in which they were sent. */
 function hide(reason: string, login: Login | null): string {
   if (login === null) return reason;
   const both = `${login.username}:${login.password}`;
@@ -129,7 +129,7 @@ function hide(reason: string, login: Login | null): string {
   return forms.filter((one) => one !== '').reduce((text, one) => text.replaceAll(one, '[redacted]'), reason);
 }
 
-/** Without a tag, engines would pull all of them. */
+/** Without a tag, engines would pull all tags. */
 const withTag = (image: string): string =>
   /@sha256:|:[\w][\w.-]*$/.test(image.slice(image.lastIndexOf('/') + 1)) ? image : `${image}:latest`;
 

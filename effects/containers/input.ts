@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { KnownVolume } from '../../manifests/metadata.ts';
 
-/** One argument or `NAME=value` on Linux holds at most 128 KiB with its closing NUL (MAX_ARG_STRLEN). */
+/** Linux limits one argument or `NAME=value` to 128 KiB with its closing NUL (MAX_ARG_STRLEN). */
 const STRING_LIMIT_BYTES = 131_071;
-/** All arguments and variables together, well below the 2 MiB that Linux takes with the usual stack limit. */
+/** All arguments and variables together, below the 2 MiB that Linux allows with the usual stack limit. */
 const TOGETHER_LIMIT_BYTES = 1_024 * 1_024;
 
 const text = (what: string) =>
@@ -15,7 +15,7 @@ const text = (what: string) =>
       `${what} must be shorter than ${STRING_LIMIT_BYTES} bytes: that is all the system takes in one`,
     );
 
-/** `[host[:port]/]path[:tag][@sha256:…]`. Nothing else: engines read `docker-archive:/file` as a file of the host. */
+/** `[host[:port]/]path[:tag][@sha256:…]` only: engines would read `docker-archive:/file` as a file of the host. */
 export const ImageReference = z
   .string()
   .max(1_024)
@@ -30,7 +30,7 @@ export const AbsolutePath = z
   .regex(/^\/[^\0]*$/, 'expected an absolute path')
   .refine((path) => !path.split('/').some((part) => part === '.' || part === '..'), 'expected no "." or ".." parts');
 
-/** The engine's own mounts; a volume over them would take the hardening away. */
+/** Rejects the engine's own mounts: a volume over them would disable the hardening. */
 export const MountPath = AbsolutePath.refine(
   (path) => !/^\/+(?:(?:proc|sys|dev)(?:\/.*)?)?$/.test(path),
   'a volume cannot be mounted at /, /proc, /sys or /dev',
@@ -43,7 +43,7 @@ const Mount = z.object({
   known: KnownVolume.optional(),
 });
 
-/** Input of `container.run`; every template is rendered already (W12). */
+/** Input of `container.run`, with all templates rendered (W12). */
 export const ContainerInput = z
   .object({
     workflow_execution_id: z.string().min(1).max(200),
@@ -53,22 +53,22 @@ export const ContainerInput = z
     image_pull_policy: z.enum(['Always', 'IfNotPresent', 'Never']).default('IfNotPresent'),
     /** Replaces the image's entrypoint. */
     command: z.array(text('an argument')).min(1).max(256),
-    /** The elements joined by a space go to `sh -c`. */
+    /** Passes the elements, joined by spaces, to `sh -c`. */
     shell: z.boolean().default(false),
     env: z.record(z.string(), text('the value of a variable')).default({}),
     workdir: AbsolutePath.default('/workspace'),
     mounts: z.array(Mount).max(50).default([]),
     cpu_millicores: z.number().int().min(1).optional(),
     memory_bytes: z.number().int().min(1).optional(),
-    /** From the start of the container, by the engine's clock when another node has started it. */
+    /** Counts from the start of the container, by the engine's clock if another node started it. */
     timeout_ms: z
       .number()
       .int()
       .min(1)
       .max(24 * 3_600_000),
-    /** No network, a root that cannot be written, no user with rights: whatever the node's settings are. */
+    /** No network, a read-only root, an unprivileged user, whatever the node's settings are. */
     sealed: z.boolean().optional(),
-    /** Path in the secret store; holds `{"username", "password"}` or `user:password`. */
+    /** Path in the secret store of `{"username", "password"}` or `user:password`. */
     registry_credentials: z.string().min(1).max(500).optional(),
   })
   .superRefine((input, check) => {
@@ -95,18 +95,18 @@ export const ContainerInput = z
   });
 export type ContainerInput = z.output<typeof ContainerInput>;
 
-/** What ended a container before its own end. */
+/** The limit for which a container was killed. */
 export type StoppedBy = 'timeout' | 'memory' | 'output';
 
 export interface ContainerResult {
-  /** As the engine tells it: 128 and the signal's number when a signal ended it. */
+  /** Of the engine; 128 plus the number of the signal that ended it. */
   readonly exit_code: number;
   readonly stdout: string;
   readonly stderr: string;
   readonly duration_ms: number;
   readonly stdout_truncated: boolean;
   readonly stderr_truncated: boolean;
-  /** All that was written, kept or not; after an adoption at least this much. */
+  /** All bytes written, kept or not; a lower bound after an adoption. */
   readonly stdout_bytes: number;
   readonly stderr_bytes: number;
   readonly timed_out: boolean;

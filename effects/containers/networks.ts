@@ -5,15 +5,15 @@ import type { ContainerEngine } from './engine.ts';
 import { isGone } from './engine-error.ts';
 
 interface NetworkOptions {
-  /** Whether every listener of this node is bound to loopback: then no network of an engine leads to one. */
+  /** Whether all listeners of this node are bound to loopback: then no container network reaches them. */
   readonly onLoopback: boolean;
   /** Addresses of this machine; replaced in tests. */
   readonly own?: () => readonly string[];
 }
 
 /**
- * The networks of containers that this node starts. What comes from there is what agents run, so the node's listeners refuse it,
- * but for the calls that agents may make. Loopback is another machine to a container with a network of its own.
+ * The networks of the containers that this node starts. Connections from there come from agents, so the node's listeners
+ * refuse them except for the calls that agents may make.
  */
 export class ContainerNetworks {
   readonly #known = new BlockList();
@@ -26,32 +26,32 @@ export class ContainerNetworks {
     this.#own = own;
   }
 
-  /** Whether a peer's address is that of a container. */
+  /** Whether a peer's address belongs to a container. */
   readonly has = (address: string | undefined): boolean => {
     const plain = (address ?? '').replace(/^::ffff:(?=\d+\.)/, '');
     return isIP(plain) !== 0 && this.#known.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4');
   };
 
   /**
-   * Before a container joins a network: its addresses are known from then on. Throws `unsupported_isolation` where the node
-   * listens beyond loopback and could not tell the container from its other clients.
+   * Call it before a container joins a network; `has` knows the addresses afterwards. Throws `unsupported_isolation` if the
+   * node listens beyond loopback and could not tell the container from other clients.
    */
   async learn(engine: ContainerEngine, mode: string, signal: AbortSignal): Promise<void> {
     if (mode === 'none' || this.#learned.has(mode)) return;
     const refuse = (why: string): never => {
-      throw new SvcError('unsupported_isolation', `containers with the network ${mode} are not run here: ${why}`);
+      throw new SvcError('unsupported_isolation', `this node does not run containers with the network ${mode}: ${why}`);
     };
     if (!this.#onLoopback && (await engine.facts(signal)).rootless)
       refuse(
-        'connections from an engine without root look like those of this machine, and the node listens beyond loopback',
+        'connections from a rootless engine appear to come from this machine, and the node listens beyond loopback',
       );
     const found = await subnetsOf(engine, mode, signal);
     const own = new BlockList();
     for (const { subnet } of found) addTo(own, subnet);
     const gateways = new Set(found.map(({ gateway }) => gateway));
     const inside = this.#own().filter((address) => !gateways.has(address) && own.check(address, familyOf(address)));
-    if (inside.length > 0) refuse(`this node is in that network itself, as ${inside.join(', ')}`);
-    if (found.length === 0 && !this.#onLoopback) refuse('the engine names no addresses of that network');
+    if (inside.length > 0) refuse(`this node is itself in that network, as ${inside.join(', ')}`);
+    if (found.length === 0 && !this.#onLoopback) refuse('the engine reports no addresses of that network');
     for (const { subnet } of found) addTo(this.#known, subnet);
     this.#learned.add(mode);
   }
@@ -62,7 +62,7 @@ interface Subnet {
   readonly gateway: string | undefined;
 }
 
-/** None where the engine has no such network: then it refuses the container, and says so. */
+/** Empty if the engine has no such network; it then rejects the container. */
 async function subnetsOf(engine: ContainerEngine, mode: string, signal: AbortSignal): Promise<readonly Subnet[]> {
   try {
     const { IPAM: ipam } = await engine.call(signal, (docker) => docker.getNetwork(mode).inspect());

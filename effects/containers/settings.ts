@@ -6,20 +6,20 @@ import type { ContainerEngine } from './engine.ts';
 import type { ContainerNetworks } from './networks.ts';
 import type { ContainerStarts, ContainerState } from './state.ts';
 
-/** Who a container runs for; kept as labels of the container, so that any node with the engine can tell. */
+/** The effect a container runs for. Stored as labels of the container, so that every node of the engine can read it. */
 export interface ContainerOwner {
   readonly tenant: string;
   readonly executionId: string;
   readonly effectId: string;
-  /** Actor that asked for the effect. */
+  /** The actor that requested the effect. */
   readonly address: Address;
 }
 
-/** What every container of a node gets (`spec.runtime.containers`, `spec.runtime.container_network_mode`). */
+/** Settings for all containers of a node (`spec.runtime.containers`, `spec.runtime.container_network_mode`). */
 export interface ContainerLimits {
   readonly networkMode: string;
   readonly pids: number;
-  /** For steps that name none. */
+  /** For steps that set none. */
   readonly cpuMillicores: number;
   readonly memoryBytes: number;
   readonly readOnlyRoot: boolean;
@@ -27,49 +27,49 @@ export interface ContainerLimits {
   readonly user?: string | undefined;
   /** Size of the tmpfs at /tmp. */
   readonly tmpBytes: number;
-  /** A container that writes more to stdout and stderr together is killed: the engine keeps it all on its disk. */
+  /** A container with more output is killed: the engine stores all of it on its disk. */
   readonly outputBytes: number;
-  /** Pull every image, whatever the manifest says but for `Never`: for nodes whose tenants must not share images. */
+  /** Pulls every image unless its policy is `Never`: for nodes whose tenants must not share images. */
   readonly alwaysPull: boolean;
 }
 
-/** What a kind of container has beside what its input says; nothing of it comes from a manifest. */
+/** Additions for one kind of containers. Nothing of it comes from a manifest. */
 export interface ContainerExtras {
   /** Directories of this node. */
   readonly binds: readonly { readonly directory: string; readonly path: string; readonly readOnly: boolean }[];
   readonly labels: Readonly<Record<string, string>>;
-  /** For images that name no user, where `limits.user` does not either. */
+  /** For images without a user, if `limits.user` is not set. */
   readonly user: string;
-  /** Before the container is started, and when it is found started by an earlier attempt. */
+  /** Called before the container is started, or when it was started by an earlier attempt. */
   readonly onContainer: (state: ContainerState) => Promise<void>;
-  /** Standard output as it comes, from a container that this attempt has started. */
+  /** Gets standard output of a container that this attempt has started. */
   readonly onStdout: ((chunk: Buffer) => void) | null;
 }
 
 export interface ContainerParts {
-  /** Null: none is configured and no well-known socket exists. */
+  /** Null: no engine is configured and no well-known socket exists. */
   readonly engine: ContainerEngine | null;
   readonly limits: ContainerLimits;
   readonly extras?: ContainerExtras;
-  /** What the node's listeners refuse; absent: there are none. */
+  /** Networks that the node's listeners refuse; absent: no listeners. */
   readonly networks?: ContainerNetworks;
   readonly volumes: VolumeDirectories & VolumeHolds;
   readonly secrets: Secrets;
   readonly starts: ContainerStarts;
-  /** Whether somebody waits for the effect. Containers are removed only when nobody does. */
+  /** Whether the effect is still open. Only containers of closed effects are removed. */
   readonly isWanted: (owner: ContainerOwner) => Promise<boolean>;
   readonly node: string;
-  /** Names the installation: nodes with the same stores have the same. Containers of others are never touched. */
+  /** Id of the installation, equal on all nodes with the same stores. Containers of other realms are never touched. */
   readonly realm: string;
   readonly clock: Clock;
-  /** Told of the end of each attempt, so that a container nobody wants goes soon (`ContainerSweep.soon`). */
+  /** Called at the end of each attempt, so that an unwanted container is removed soon (`ContainerSweep.soon`). */
   readonly onEnd?: (owner: ContainerOwner) => void;
   readonly warn: (message: string, error: unknown) => void;
-  /** Between two looks at the quotas of mounted volumes. */
+  /** Interval of the quota checks of mounted volumes. */
   readonly quotaEveryMs?: number;
-  /** How long an earlier attempt's start may still be under way in the engine. */
+  /** How long a start by an earlier attempt can still be under way in the engine. */
   readonly startSettleMs?: number;
-  /** Longest pull of an image. */
+  /** Time-out of an image pull. */
   readonly pullTimeoutMs?: number;
 }
 

@@ -1,13 +1,13 @@
+import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { MountedVolume } from './create-options.ts';
+import { type MountedVolume, withoutDirectories } from './create-options.ts';
+import type { ContainerEngine } from './engine.ts';
 import { containerFailed, refusalOf } from './engine-error.ts';
-import { withoutDirectories } from './find-or-create.ts';
 import type { ContainerOwner, EngineParts } from './settings.ts';
-import { neverStarted } from './start-evidence.ts';
 import { type ContainerState, readState, removeContainer } from './state.ts';
 
 const START_SETTLE_MS = 2_000;
-const LOOK_EVERY_MS = 100;
+const POLL_MS = 100;
 const MOST_STARTS = 10;
 
 export interface StartRequest {
@@ -16,24 +16,24 @@ export interface StartRequest {
   readonly attempt: number;
   readonly mounts: readonly MountedVolume[];
   readonly signal: AbortSignal;
-  /** Called before the start by whoever may start: Podman makes an ended container ready again when one attaches. */
+  /** Called only right before a start: attaching to an ended container makes Podman prepare it again. */
   readonly attach: () => Promise<void>;
 }
 
 /**
- * Starts a container that was never started, once. Engines run an ended container again when told to start it, so a
- * start without an answer is never repeated blindly: the container's state decides. Null when an earlier attempt's start
- * may still arrive: its container was taken away unstarted, and another is to be made. Throws `in_doubt` when the
- * effect was started in another container, `container_failed` with the engine's reason.
+ * Starts a container that was never started, exactly once. Engines run an ended container again on a second start, so a
+ * start without an answer is not repeated before the container's state was checked. Null when a start of an earlier
+ * attempt may still arrive: the container was removed unstarted, and the caller creates another one. Throws `in_doubt` when
+ * the effect was started in another container, and `container_failed` with the engine's reason.
  */
 export async function startOnce(parts: EngineParts, request: StartRequest): Promise<ContainerState | null> {
   const { engine, starts } = parts;
   const { fresh, owner, attempt, signal } = request;
   const mine = { containerId: fresh.id, attempt, createdAt: fresh.createdAt };
   const record = await starts.record(owner.tenant, owner.effectId, mine);
-  // A frozen node that wakes when all is over for this effect, its record too, must not run it again.
+  // A node that was frozen may wake after the effect has ended and its record is deleted: it must not run it again.
   if (record.attempt > attempt || !(await parts.isWanted(owner))) {
-    throw new SvcError('cancelled', 'nobody waits for this attempt any more');
+    throw new SvcError('cancelled', 'the result of this attempt is no longer wanted');
   }
   if (record.containerId !== fresh.id) {
     await removeContainer(engine, fresh.id, signal);
@@ -65,9 +65,9 @@ async function start(parts: EngineParts, { fresh, mounts, signal }: StartRequest
 }
 
 /**
- * Takes a container away that was not started yet: a start that is still under way then finds none. The engine refuses
- * when it runs meanwhile; then it is adopted. It does not refuse when it has run and ended meanwhile: the engine's events
- * tell, and without their word the effect is in doubt.
+ * Removes a container that was not started, so that a start still under way finds none. The engine refuses if the
+ * container runs meanwhile: then it is adopted. The engine does not refuse if it has run and ended meanwhile: then the
+ * engine's events decide, and without them the effect is in doubt.
  */
 async function withdraw(
   parts: EngineParts,
@@ -89,14 +89,14 @@ async function withdraw(
   return null;
 }
 
-/** A start may still be under way in the engine: waits until it shows, or until it can be taken as lost. */
+/** A start may still be under way in the engine: waits until it takes effect or counts as lost. */
 async function settled(parts: EngineParts, seen: ContainerState, signal: AbortSignal): Promise<ContainerState> {
   const { engine, clock, startSettleMs = START_SETTLE_MS } = parts;
   const since = clock.monotonic();
   for (;;) {
     const state = await look(parts, seen.id, signal);
     if (state.phase !== 'fresh' || clock.monotonic() - since >= startSettleMs) return state;
-    await engine.pause(LOOK_EVERY_MS, signal);
+    await engine.sleep(POLL_MS, signal);
     signal.throwIfAborted();
   }
 }
@@ -107,7 +107,7 @@ async function look(parts: EngineParts, id: string, signal: AbortSignal): Promis
   return state;
 }
 
-/** An engine may refuse and have started it all the same. */
+/** An engine can answer with an error although it has started the container. */
 async function refusedStart(
   parts: EngineParts,
   id: string,
@@ -116,8 +116,46 @@ async function refusedStart(
   signal: AbortSignal,
 ): Promise<ContainerState> {
   const state = await readState(parts.engine, id, signal);
-  // Docker counts a command that could not be executed as ended with 126, 127 or 128.
+  // Docker reports a command that could not be executed as ended with 126, 127 or 128.
   const never = state === null || state.phase === 'fresh' || [126, 127, 128].includes(state.exitCode);
   if (state !== null && !never) return state;
   throw containerFailed(withoutDirectories(reason, mounts, parts.extras?.binds));
+}
+
+const MARGIN_MS = 2_000;
+const LONGEST_ANSWER_CHARS = 1_048_576;
+
+/**
+ * Whether the engine's events show that a container was created and never started. Without events the answer is false:
+ * nothing is proved.
+ */
+export async function neverStarted(
+  engine: ContainerEngine,
+  clock: Clock,
+  container: { readonly id: string; readonly createdAt: number },
+  signal: AbortSignal,
+): Promise<boolean> {
+  const since = Math.floor((container.createdAt - MARGIN_MS) / 1_000);
+  const actions = await engine.call(signal, async (docker, abortSignal) => {
+    // The engine ends its answer at this time; the current second is included.
+    const until = Math.ceil(clock.now() / 1_000) + 1;
+    const filters = { container: [container.id], event: ['create', 'start'] };
+    const stream = await docker.getEvents({ since, until, filters, abortSignal });
+    let text = '';
+    for await (const chunk of stream) {
+      text += chunk.toString();
+      if (text.length > LONGEST_ANSWER_CHARS) return [];
+    }
+    return text.split('\n').flatMap((line) => actionOf(line, container.id));
+  });
+  return actions.includes('create') && !actions.includes('start');
+}
+
+function actionOf(line: string, id: string): string[] {
+  if (line.trim() === '') return [];
+  const event: unknown = JSON.parse(line);
+  if (typeof event !== 'object' || event === null || !('Action' in event) || !('Actor' in event)) return [];
+  const { Action, Actor } = event;
+  const same = typeof Actor === 'object' && Actor !== null && 'ID' in Actor && Actor.ID === id;
+  return same && typeof Action === 'string' ? [Action] : [];
 }

@@ -3,7 +3,7 @@ import type { Collection, Documents, StoredDocument } from '../../runtime/docume
 import type { ContainerEngine } from './engine.ts';
 import { isGone, isStatus } from './engine-error.ts';
 
-/** A container as the engine sees it now. */
+/** The current state of a container in the engine. */
 export interface ContainerState {
   readonly id: string;
   /** `fresh` was never started. */
@@ -11,13 +11,13 @@ export interface ContainerState {
   readonly exitCode: number;
   readonly oomKilled: boolean;
   readonly createdAt: number;
-  /** Unix ms by the engine's clock; NaN when it has not started or ended. */
+  /** Unix ms by the engine's clock; NaN before the start or the end. */
   readonly startedAt: number;
   readonly endedAt: number;
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** Null when the engine has no such container. */
+/** Null if the engine has no such container. */
 export async function readState(
   engine: ContainerEngine,
   nameOrId: string,
@@ -45,26 +45,26 @@ function stateOf({ Id, Created, State, Config }: Docker.ContainerInspectInfo): C
   };
 }
 
-/** Engines say more (`paused`, `removing`, `stopping`): what is not over yet counts as running. */
+/** Other statuses (`paused`, `removing`, `stopping`) count as running. */
 function phaseOf(status: string): ContainerState['phase'] {
   if (['created', 'configured', 'initialized'].includes(status)) return 'fresh';
   return ['exited', 'dead', 'stopped'].includes(status) ? 'ended' : 'running';
 }
 
-/** The year 1 stands for never. */
+/** Engines use the year 1 for "never". */
 function timeOf(text: string): number {
   const at = Date.parse(text);
   return at > 0 ? at : Number.NaN;
 }
 
-/** Kills it when it runs and takes it away with its anonymous volumes. What is gone already is fine. */
+/** Kills the container if it runs and removes it with its anonymous volumes. No error if it is gone. */
 export async function removeContainer(engine: ContainerEngine, nameOrId: string, signal: AbortSignal): Promise<void> {
   await ignoringAbsence(
     engine.call(signal, (docker) => docker.getContainer(nameOrId).remove({ force: true, v: true })),
   );
 }
 
-/** SIGKILL; a container that does not run is fine. */
+/** Sends SIGKILL. No error if the container does not run. */
 export async function killContainer(engine: ContainerEngine, id: string, signal: AbortSignal): Promise<void> {
   await ignoringAbsence(engine.call(signal, (docker) => docker.getContainer(id).kill({ signal: 'SIGKILL' })));
 }
@@ -78,21 +78,21 @@ async function ignoringAbsence(call: Promise<unknown>): Promise<void> {
 }
 
 /**
- * Which container an effect was started in, written before the start. A container that is gone may have run when there
- * is a record, and certainly has not when there is none: so nothing runs twice, and nothing that never ran is given up.
+ * The container in which an effect was started, written before the start. A container that is gone may have run if there is
+ * a record, and has certainly not run if there is none. So no effect runs twice, and none that never ran is given up.
  */
 export interface ContainerStarts {
-  /** Durable, the first wins: answers whose start is recorded. */
+  /** Durable; the first record wins and is returned. */
   record(tenant: string, effectId: string, start: ContainerStart): Promise<ContainerStart>;
   find(tenant: string, effectId: string): Promise<ContainerStart | null>;
-  /** The container was taken away before it was started, or nobody asks for the effect any more. */
+  /** Called when the container was removed unstarted, or the effect is closed. */
   forget(tenant: string, effectId: string): Promise<void>;
 }
 
 interface ContainerStart {
   readonly containerId: string;
   readonly attempt: number;
-  /** Unix ms by the engine's clock: where its events about the container begin. */
+  /** Unix ms by the engine's clock; its events about the container begin here. */
   readonly createdAt: number;
 }
 
@@ -102,7 +102,7 @@ interface StartDocument extends StoredDocument {
   readonly created_at: number;
 }
 
-/** Kept in Documents, which all nodes share. */
+/** Stored in Documents, which all nodes share. */
 export async function createContainerStarts(documents: Documents): Promise<ContainerStarts> {
   const starts: Collection<StartDocument> = await documents.collection({
     name: 'container_starts',
@@ -119,7 +119,7 @@ export async function createContainerStarts(documents: Documents): Promise<Conta
     async record(tenant, effectId, start) {
       const { containerId: container_id, attempt, createdAt: created_at } = start;
       if (await starts.insert({ tenant, id: effectId, version: 1, container_id, attempt, created_at })) return start;
-      // Forgotten in between: whoever did that has taken over.
+      // Deleted meanwhile by an attempt that has taken over.
       return (await find(tenant, effectId)) ?? { containerId: '', attempt: Number.MAX_SAFE_INTEGER, createdAt: 0 };
     },
     async forget(tenant, effectId) {

@@ -7,7 +7,7 @@ import { type ContainerStarts, removeContainer } from './state.ts';
 export interface ContainerSweepOptions {
   readonly engine: ContainerEngine;
   readonly realm: string;
-  /** Whether somebody waits for the effect. Once false it never becomes true again. */
+  /** Whether the effect is still open. Once false it never becomes true again. */
   readonly isWanted: (owner: ContainerOwner) => Promise<boolean>;
   readonly starts: ContainerStarts;
   readonly clock: Clock;
@@ -16,23 +16,23 @@ export interface ContainerSweepOptions {
 }
 
 export interface ContainerSweep {
-  /** Looks at one effect's container soon: its result was given and is about to be delivered. */
+  /** Checks the container of an effect soon, because its result is about to be delivered. */
   soon(owner: ContainerOwner): void;
-  /** One pass; answers how many containers were removed. */
+  /** One pass; returns the number of removed containers. */
   pass(): Promise<number>;
-  /** Resolves when nothing of it runs any more. */
+  /** Resolves when all work has ended. */
   stop(): Promise<void>;
 }
 
 const INTERVAL_MS = 60_000;
-/** After a start: what an earlier life of this node left behind goes soon. */
+/** First pass after the start of the node, for containers that it left behind before. */
 const FIRST_MS = 5_000;
-/** Looks after a result; what is still wanted then waits for the next pass. */
+/** Delays of the checks after a result; an effect still open then is left to the next pass. */
 const SOON_MS = [250, 1_000, 4_000];
 
 /**
- * Removes containers whose effect nobody waits for any more: their result was delivered, they were cancelled, or their
- * node died. Running ones are killed. Only containers of this realm; any of its nodes may sweep a shared engine.
+ * Removes containers whose effect is closed: its result was delivered or it was cancelled. Kills running ones. Only
+ * containers of this realm are removed; every node of the realm may sweep a shared engine.
  */
 export function startContainerSweep(options: ContainerSweepOptions): ContainerSweep {
   const { clock, intervalMs = INTERVAL_MS, warn } = options;
@@ -53,11 +53,11 @@ export function startContainerSweep(options: ContainerSweepOptions): ContainerSw
     });
     timers.add(cancel);
   };
-  const look = (owner: ContainerOwner, tries: readonly number[]): void => {
+  const check = (owner: ContainerOwner, tries: readonly number[]): void => {
     const [delayMs, ...rest] = tries;
     if (delayMs === undefined) return;
     later(delayMs, async () => {
-      if (await options.isWanted(owner)) look(owner, rest);
+      if (await options.isWanted(owner)) check(owner, rest);
       else await removeOf(options, owner, containerName(owner.effectId), stopped.signal);
     });
   };
@@ -65,7 +65,7 @@ export function startContainerSweep(options: ContainerSweepOptions): ContainerSw
     later(delayMs, () => sweepContainers(options, stopped.signal).finally(() => round(intervalMs)));
   round(Math.min(FIRST_MS, intervalMs));
   return {
-    soon: (owner) => look(owner, SOON_MS),
+    soon: (owner) => check(owner, SOON_MS),
     pass: () => sweepContainers(options, stopped.signal),
     async stop() {
       stopped.abort();
@@ -82,7 +82,7 @@ async function sweepContainers(options: ContainerSweepOptions, signal: AbortSign
   let removed = 0;
   for (const { Id, Labels } of found) {
     const owner = ownerOf(Labels);
-    // Engines have their own ideas of filters; a container of others is never touched.
+    // Checked again because engines interpret filters differently.
     if (owner === null || Labels[REALM_LABEL] !== realm || KEEP_LABEL in Labels) continue;
     try {
       if (await isWanted(owner)) continue;

@@ -2,27 +2,24 @@ import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import type { RequestOptions } from '@modelcontextprotocol/sdk/shared/protocol.js';
 import { longTimer } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
-import type { Secrets } from '../../security/api.ts';
-import { Redactor } from '../programs/captured-output.ts';
 import { createEndpoint, type Endpoint, type EndpointParts } from './endpoint.ts';
-import type { McpLog, McpServerSettings, ServerCredentials } from './limits.ts';
-import { FloodGauge } from './server-log.ts';
+import type { McpLimits, McpLog } from './limits.ts';
+import { loadSdk, type McpSdk } from './sdk.ts';
 import { STOPPED } from './stdio-transport.ts';
-import { CallResult, loadSdk, type McpCallResult, type McpSdk, resultOf, ToolPage } from './tool-list.ts';
+import { CallResult, type McpCallResult, resultOf, ToolPage } from './tool-list.ts';
 
 interface ConnectionParts extends EndpointParts {
   readonly log: McpLog;
   readonly now: () => number;
-  /** Of the product, told to servers. */
+  /** Version of the product, sent to servers. */
   readonly version: string;
   readonly onToolsChanged: () => void;
-  /** Ends it, also while it is being opened. */
+  /** Ends the connection, also while it is opened. */
   readonly signal: AbortSignal;
 }
 
-/** Aborts with one of these are ours; a server may answer with any error code. */
+/** Abort reasons that mark our own aborts, since a server may answer with any error code. */
 const TIMED_OUT = 'timed out';
 
 const CANCELLED = 'cancelled';
@@ -31,7 +28,7 @@ const TEXT_CHARS = 500;
 
 const PROGRESS_CHARS = 1_000;
 
-/** One life of a server: from its launch, or the first request, to its end. */
+/** One connection to a server, from its launch or first request to its end. */
 export class Connection {
   readonly #parts: ConnectionParts;
   readonly #sdk: McpSdk;
@@ -47,7 +44,7 @@ export class Connection {
     this.#client = new sdk.Client({ name: 'svc', version: parts.version }, { capabilities: {} });
   }
 
-  /** Throws `unavailable` with what went wrong; nothing is left running then. */
+  /** Throws `unavailable` with the reason, after everything it started has ended. */
   static async open(parts: ConnectionParts): Promise<Connection> {
     const connection = new Connection(parts, await loadSdk());
     const onAbort = (): void => connection.#drop(STOPPED);
@@ -57,17 +54,17 @@ export class Connection {
       await connection.#connect();
       return connection;
     } catch (error) {
-      const told = connection.#textOf(error);
-      await connection.#endpoint.end(told);
-      // The client stops its transport after a failed start, which is no reason.
-      const why = connection.#why === null || connection.#why === STOPPED ? told : connection.#why;
+      const text = connection.#textOf(error);
+      await connection.#endpoint.end(text);
+      // The client stops its transport after a failed start, which is not the cause.
+      const why = connection.#why === null || connection.#why === STOPPED ? text : connection.#why;
       throw new SvcError('unavailable', why, { cause: error });
     } finally {
       parts.signal.removeEventListener('abort', onAbort);
     }
   }
 
-  /** Resolves when it has ended, with the reason, for people. */
+  /** Resolves with a readable reason when it has ended. */
   get lost(): Promise<string> {
     return this.#lost.promise;
   }
@@ -75,23 +72,23 @@ export class Connection {
   async #connect(): Promise<void> {
     const { settings, limits, log, now, onToolsChanged } = this.#parts;
     const { transport } = this.#endpoint;
-    const gauge = new FloodGauge(limits, now);
+    const rate = new MessageRate(limits, now);
     const count = (): void => {
-      if (gauge.count()) this.#drop(`it sent more than ${limits.messages} messages in ${limits.messagesEveryMs} ms`);
+      if (rate.count()) this.#drop(`it sent more than ${limits.messages} messages in ${limits.messagesEveryMs} ms`);
     };
     transport.onmessage = count;
     this.#client.onerror = (error) => {
-      // What is no message is counted too.
+      // Invalid messages count too.
       count();
       log.debug({ server: settings.name, error: this.#textOf(error) }, 'MCP server');
     };
     this.#client.setNotificationHandler(this.#sdk.ToolListChangedNotificationSchema, onToolsChanged);
     await this.#client.connect(transport, { timeout: limits.startMs });
-    // Not before: the client closes itself after a failed start, whose error says more.
+    // Set after the start: the client closes itself after a failed one, whose error is more precise.
     this.#client.onclose = () => this.#drop('the connection was closed');
   }
 
-  /** Ends it for something it did. */
+  /** Ends the connection because of the server's behaviour. */
   #drop(why: string): void {
     if (this.#lose(why))
       this.#endpoint.end(why).catch((error: unknown) => this.#parts.log.warn({ err: error }, 'MCP server'));
@@ -104,7 +101,7 @@ export class Connection {
     return true;
   }
 
-  /** All pages of its list, unchecked. Throws `unavailable`, `deadline_exceeded`, `tool_failed`. */
+  /** All pages of the tool list, not validated. Throws `unavailable`, `deadline_exceeded`, `tool_failed`. */
   async list(timeoutMs: number): Promise<readonly unknown[]> {
     const { tools: most, toolPages } = this.#parts.limits;
     const found: unknown[] = [];
@@ -127,7 +124,7 @@ export class Connection {
     );
   }
 
-  /** Never repeated here. An error that the server answers with is a result for whoever called. */
+  /** Sends a call once. An error answer of the server is a result. */
   async call(
     call: { readonly tool: string; readonly arguments: JsonObject; readonly timeoutMs: number },
     { signal, onProgress }: { readonly signal: AbortSignal; readonly onProgress?: (text: string) => void },
@@ -158,7 +155,7 @@ export class Connection {
     }
   }
 
-  /** One request under its own time-out, which no progress extends. */
+  /** One request under its own time-out, which progress does not extend. */
   async #ask<Answer>(
     timeoutMs: number,
     ask: (options: RequestOptions) => Promise<Answer>,
@@ -170,7 +167,7 @@ export class Connection {
     const onAbort = (): void => own.abort(CANCELLED);
     signal?.addEventListener('abort', onAbort, { once: true });
     try {
-      // The SDK's own time-out is behind ours, so that the two cannot be confused.
+      // The SDK's time-out is later than ours, so that only ours takes effect.
       return await ask({ signal: own.signal, timeout: timeoutMs + 60_000 });
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
@@ -187,15 +184,15 @@ export class Connection {
     }
   }
 
-  /** The server's own error answers stay what they are. */
+  /** Keeps error answers of the server unchanged. */
   #failure(error: unknown): unknown {
     if (this.#why === null && error instanceof this.#sdk.McpError) return error;
     if (this.#why === null && isParseError(error)) {
-      return new SvcError('tool_failed', `${this.#name} answered with something else than MCP says`, { cause: error });
+      return new SvcError('tool_failed', `${this.#name} answered with an invalid MCP message`, { cause: error });
     }
     const why = this.#why ?? this.#textOf(error);
-    if (!(error instanceof this.#sdk.StreamableHTTPError && isPassing(error.code))) this.#drop(why);
-    const text = `${this.#name} is gone: ${why}; the work may have been done`;
+    if (!(error instanceof this.#sdk.StreamableHTTPError && isTransient(error.code))) this.#drop(why);
+    const text = `${this.#name} has ended: ${why}; the work may have been done`;
     return new SvcError('unavailable', text, { cause: error });
   }
 
@@ -203,7 +200,7 @@ export class Connection {
     return `the MCP server ${this.#parts.settings.name}`;
   }
 
-  /** May be shown to operators and models: no secrets, no endless texts. */
+  /** A text for operators and models: without secrets, bounded. */
   #textOf(error: unknown): string {
     const text = error instanceof Error ? error.message : String(error);
     const cause = error instanceof TypeError && error.cause instanceof Error ? `: ${error.cause.message}` : '';
@@ -215,43 +212,37 @@ export class Connection {
   }
 }
 
-/** Something else than MCP says, by the SDK's own schemas or ours. */
+/** An answer that violates the SDK's schemas or ours. */
 const isParseError = (error: unknown): boolean => error instanceof Error && /^\$?ZodError$/.test(error.name);
 
-/** Too many requests, or trouble that is not ours: the same session may work again. */
-const isPassing = (status: number | undefined): boolean => status === 429 || (status !== undefined && status >= 500);
+/** Too many requests or a server error: the same session may work again. */
+const isTransient = (status: number | undefined): boolean => status === 429 || (status !== undefined && status >= 500);
 
-/** Of a call that says how far it is and nothing else. */
+/** Text for progress without a message. */
 const shareOf = (progress: number, total: number | undefined): string =>
   total === undefined ? String(progress) : `${progress}/${total}`;
 
-/** Throws `failed_precondition` naming the reference that leads nowhere. */
-export async function lookUpCredentials(
-  { credentials, environment, headers, url }: McpServerSettings,
-  secrets: Secrets,
-): Promise<ServerCredentials> {
-  const hidden: string[] = [];
-  const look = async (texts: Readonly<Record<string, string>>): Promise<Record<string, string>> => {
-    const found: Record<string, string> = {};
-    for (const [name, reference] of Object.entries(texts)) {
-      const value = await secrets.resolve(SYSTEM_TENANT, reference);
-      hidden.push(value);
-      found[name] = value;
-    }
-    return found;
-  };
-  const given = await look(credentials);
-  // Plain settings such as `LOG_LEVEL: debug` are no secrets; what is behind a reference is one.
-  const plain = Object.fromEntries(Object.entries(environment).filter(([, text]) => !isReference(text)));
-  const referred = await look(Object.fromEntries(Object.entries(environment).filter(([, text]) => isReference(text))));
-  const clean = (text: string): string => {
-    const redactor = new Redactor(hidden);
-    return redactor.push(text) + redactor.end();
-  };
-  if (url === undefined) return { environment: { ...plain, ...referred, ...given }, headers: {}, clean };
-  const { bearer } = given;
-  const authorization: Record<string, string> = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` };
-  return { environment: {}, headers: { ...(await look(headers)), ...authorization }, clean };
-}
+/** Counts messages in time windows, so that a server that floods the node is detected. */
+class MessageRate {
+  readonly #limits: McpLimits;
+  readonly #now: () => number;
+  #windowStart: number;
+  #count = 0;
 
-const isReference = (text: string): boolean => /^(env|secret|literal):/.test(text);
+  constructor(limits: McpLimits, now: () => number) {
+    this.#limits = limits;
+    this.#now = now;
+    this.#windowStart = now();
+  }
+
+  /** Counts one message; true: the limit is exceeded. */
+  count(): boolean {
+    const now = this.#now();
+    if (now - this.#windowStart >= this.#limits.messagesEveryMs) {
+      this.#windowStart = now;
+      this.#count = 0;
+    }
+    this.#count += 1;
+    return this.#count > this.#limits.messages;
+  }
+}

@@ -2,9 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { SvcError } from '../../runtime/errors.ts';
-import type { McpLimits, McpServerSettings, ServerCredentials } from './limits.ts';
+import type { ServerCredentials } from './credentials.ts';
+import type { McpLimits, McpServerSettings } from './limits.ts';
+import type { McpSdk } from './sdk.ts';
 import { type StdioParts, StdioTransport } from './stdio-transport.ts';
-import type { McpSdk } from './tool-list.ts';
 
 export interface EndpointParts extends Omit<StdioParts, 'sdk' | 'settings'> {
   readonly settings: McpServerSettings;
@@ -12,30 +13,30 @@ export interface EndpointParts extends Omit<StdioParts, 'sdk' | 'settings'> {
   readonly limits: McpLimits;
 }
 
-/** Where a server is spoken to. */
+/** The transport to a server. */
 export interface Endpoint {
   readonly transport: Transport;
-  /** Gently, or at once for a reason. */
+  /** Ends it gracefully, or at once if there is a reason. */
   end(reason: string | null): Promise<void>;
 }
 
-/** How long a program that no longer reads may take to be gone: its end says more than a failed write. */
-const GOING_MS = 500;
+/** How long to wait for the end of a program that no longer reads: its exit is a better reason than a failed write. */
+const EXIT_WAIT_MS = 500;
 
-/** `onEnd` is told why, once the server is gone or must go. */
+/** Calls `onEnd` with the reason when the server has ended or must end. */
 export function createEndpoint(sdk: McpSdk, parts: EndpointParts, onEnd: (why: string) => void): Endpoint {
   const { settings, credentials, limits } = parts;
   const { url, executable } = settings;
   if (executable !== undefined) return program(sdk, { ...parts, settings: { ...settings, executable } }, onEnd);
-  if (url === undefined) throw new SvcError('internal', 'a server is neither a program nor a URL');
+  if (url === undefined) throw new SvcError('internal', 'a server needs a program or a URL');
   const transport = createHttpTransport({ sdk, url, headers: credentials.headers, limits, onBroken: onEnd });
   return {
     transport,
     async end(reason) {
       if (reason === null) {
-        // A server that keeps sessions forgets this one; it may be gone, or slow, and then it forgets it later.
-        const told = transport.terminateSession().catch(() => {});
-        await Promise.race([told, pause(limits.stopGraceMs, undefined, { ref: false })]);
+        // Ends the session on the server. A server that is down or slow ends it by its own time-out.
+        const terminated = transport.terminateSession().catch(() => {});
+        await Promise.race([terminated, pause(limits.stopGraceMs, undefined, { ref: false })]);
       }
       await transport.close();
     },
@@ -48,7 +49,8 @@ function program(sdk: McpSdk, parts: Omit<StdioParts, 'sdk'>, onEnd: (why: strin
   return {
     transport,
     async end(reason) {
-      if (reason !== null && !(await transport.endsWithin(transport.isReadable ? 0 : GOING_MS))) transport.kill(reason);
+      if (reason !== null && !(await transport.endsWithin(transport.isReadable ? 0 : EXIT_WAIT_MS)))
+        transport.kill(reason);
       await transport.close();
     },
   };
@@ -59,11 +61,11 @@ interface HttpParts {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly limits: McpLimits;
-  /** An answer broke off or was too large: whoever waits for it would wait for ever. */
+  /** Called for an answer that broke off or is too large, since its request would wait forever. */
   readonly onBroken: (why: string) => void;
 }
 
-/** Streamable HTTP by the SDK. Redirects stay within the origin, so credentials do too; answers are bounded. */
+/** The SDK's Streamable HTTP transport with bounded answers. Redirects, and with them credentials, stay within the origin. */
 function createHttpTransport({ sdk, url, headers, limits, onBroken }: HttpParts): StreamableHTTPClientTransport {
   return new sdk.StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers: { ...headers } },
@@ -74,7 +76,6 @@ function createHttpTransport({ sdk, url, headers, limits, onBroken }: HttpParts)
       const bounded = boundedBody(response.body, isStream(response), limits.messageBytes, (why) => {
         if (isPost || why !== BROKE_OFF) onBroken(why);
       });
-      // The constructor knows no address of its own, and refuses a body where there can be none.
       return new Response(bounded, {
         status: response.status,
         statusText: response.statusText,
@@ -93,7 +94,7 @@ const NEWLINE = 0x0a;
 
 const RETURN = 0x0d;
 
-/** At most `mostBytes`; of an event stream, at most that in each event. */
+/** Limits the body to `mostBytes`; an event stream to that per event. */
 function boundedBody(
   body: ReadableStream<Uint8Array>,
   byEvent: boolean,

@@ -1,50 +1,40 @@
 import type { z } from 'zod';
 import type { McpServers } from '../../manifests/node/tools.ts';
 
-/** What a server is given in secret, looked up at each start, so that a restart takes a renewed one. */
-export interface ServerCredentials {
-  /** Of a program. */
-  readonly environment: Readonly<Record<string, string>>;
-  /** Of each request over HTTP. */
-  readonly headers: Readonly<Record<string, string>>;
-  /** Takes every value that was looked up out of a text. */
-  clean(text: string): string;
-}
-
 const KiB = 1_024;
 
 const MiB = 1_024 * KiB;
 
-/** What a server may cost the node, whatever it does. Tests make them smaller. */
+/** Bounds for a server that misbehaves. Tests use smaller ones. */
 export interface McpLimits {
-  /** One message of a server; more ends the connection, or the process. */
+  /** Size of one message of a server; a larger one ends the connection or the process. */
   readonly messageBytes: number;
-  /** Messages of a server in each window of `messagesEveryMs`; more is a flood. */
+  /** Messages of a server in each window of `messagesEveryMs`. */
   readonly messages: number;
   readonly messagesEveryMs: number;
-  /** Waiting to be read by a server. */
+  /** Bytes buffered for a server that does not read. */
   readonly unreadBytes: number;
   readonly tools: number;
   readonly toolPages: number;
   readonly schemaBytes: number;
   readonly schemaDepth: number;
   readonly descriptionChars: number;
-  /** Calls of one server at once. */
+  /** Concurrent calls of one server. */
   readonly calls: number;
   /** From the launch to the answer to `initialize`; a package runner may download first. */
   readonly startMs: number;
-  /** How long a list of tools waits for servers that are just starting. */
+  /** How long a list of tools waits for starting servers. */
   readonly firstToolsMs: number;
-  /** Least time between two readings of a list that goes on changing. */
+  /** Minimum time between two reads of a list that keeps changing. */
   readonly refreshMs: number;
-  /** Before the first restart; doubled for each that follows, with jitter. */
+  /** Delay before the first restart; doubled for each further one, with jitter. */
   readonly backoffMs: number;
   readonly longestBackoffMs: number;
-  /** A server that was up for so long begins with the first backoff again. */
+  /** Uptime after which the backoff starts again with the first delay. */
   readonly steadyMs: number;
-  /** Between the end of its input, TERM and KILL. */
+  /** Time between closing its input, TERM and KILL. */
   readonly stopGraceMs: number;
-  /** Of its standard error, in each second. */
+  /** Logged lines of its standard error per second. */
   readonly logLines: number;
   readonly logLineChars: number;
 }
@@ -71,10 +61,10 @@ export const MCP_LIMITS: McpLimits = {
   logLineChars: 2_000,
 };
 
-/** One entry of `spec.mcp_servers[]`, as it was checked. */
+/** One validated entry of `spec.mcp_servers[]`. */
 export type McpServerSettings = z.output<typeof McpServers>[number];
 
-/** Structured log lines; a pino logger is one. */
+/** The part of a pino logger that is used here. */
 export interface McpLog {
   debug(fields: object, message: string): void;
   warn(fields: object, message: string): void;

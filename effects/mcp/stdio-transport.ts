@@ -1,60 +1,64 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, realpath } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { SvcError } from '../../runtime/errors.ts';
+import { SEARCH_PATH } from '../programs/environment.ts';
 import type { GroupExcess, GroupWatch } from '../programs/group-watch.ts';
 import { ProgramLimits } from '../programs/input.ts';
 import { type LaunchedProgram, launch } from '../programs/launch.ts';
 import { endRun, recordRun } from '../programs/leftovers.ts';
 import { RUN_MARK, signal } from '../programs/process-table.ts';
-import type { ProgramView } from '../programs/view.ts';
-import type { McpLimits, McpServerSettings, ServerCredentials } from './limits.ts';
-import { type ServerLog, type ServerProgram, serverProgram } from './server-log.ts';
-import type { McpSdk } from './tool-list.ts';
+import type { SharedPath } from '../programs/sandbox.ts';
+import { type ProgramView, type ViewedProgram, WORKSPACE } from '../programs/view.ts';
+import type { ServerCredentials } from './credentials.ts';
+import type { McpLimits, McpServerSettings } from './limits.ts';
+import type { McpSdk } from './sdk.ts';
+import type { ServerLog } from './server-log.ts';
 
-/** How long output may stay open once the group is gone: a process that left it may hold the pipe. */
+/** How long to read output after the end of the process group: a process that left the group may hold the pipe open. */
 const DRAIN_MS = 1_000;
 const MiB = 1_024 * 1_024;
 const RESERVED_BYTES = 1_024 * MiB;
 const NOT_FOUND = 127;
 const TAIL_CHARS = 600;
-/** Of one server, all it starts included. */
+/** Processes of one server, including those it starts. */
 const PROCESSES = 256;
 
-/** Reason of an end that nobody but the node asked for. */
+/** Reason of an end that the node requested. */
 export const STOPPED = 'it was stopped';
 
 export interface StdioParts {
   readonly sdk: Pick<McpSdk, 'ReadBuffer' | 'serializeMessage'>;
   readonly settings: McpServerSettings & { readonly executable: string };
   readonly credentials: ServerCredentials;
-  /** The server's own, made when it is not there. */
+  /** Working directory of the server, created if missing. */
   readonly directory: string;
-  /** Where runs are noted, so that a later life of the node ends what this one leaves. */
+  /** Directory for records of runs: the node ends leftovers after a restart. */
   readonly workspaces: string;
   readonly run: string;
   readonly watch: GroupWatch;
-  /** How this host starts programs; absent or null: as they are. */
+  /** Sandbox or view of programs; absent or null: none. */
   readonly view?: ProgramView | null;
   readonly limits: McpLimits;
   readonly output: ServerLog;
 }
 
 /**
- * A server as a process of its own group, noted and guarded as programs are, that speaks over its standard input and
- * output. The SDK's own stdio transport cannot be used: it gives no process group, and adds to the environment.
+ * Runs a server in its own process group, recorded and guarded like programs, and talks over its standard input and output.
+ * The SDK's own stdio transport has no process group and adds variables to the environment.
  */
 export class StdioTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
-  /** Why it ended, for people. */
+  /** Readable reason of its end. */
   reason = '';
   readonly #parts: StdioParts;
   readonly #ended = Promise.withResolvers<void>();
   #program: LaunchedProgram | null = null;
-  /** Its id may be that of another process from then on. */
+  /** From then on its id may belong to another process. */
   #exited = false;
   #stopping: Promise<void> | null = null;
 
@@ -91,9 +95,9 @@ export class StdioTransport implements Transport {
     program.child.once('exit', (code, name) => {
       this.#exited = true;
       unwatch();
-      // What could not be cleared away is said; the record of the run stays, and the node's next start clears it.
+      // If the cleanup fails, the record of the run stays and the next start of the node cleans up.
       this.#ending(program, code, name).then(this.#ended.resolve, (error: unknown) => {
-        this.onerror?.(error instanceof Error ? error : new Error('the server could not be cleared away'));
+        this.onerror?.(error instanceof Error ? error : new Error('the processes of the server could not be ended'));
         this.#ended.resolve();
       });
     });
@@ -119,7 +123,7 @@ export class StdioTransport implements Transport {
         if (message === null) return;
         this.onmessage?.(message);
       } catch (error) {
-        // A line that is no message, such as a greeting: that line is lost, not the connection.
+        // Skips a line that is not a message, such as a greeting.
         this.onerror?.(error instanceof Error ? error : new Error('no message'));
       }
     }
@@ -137,7 +141,7 @@ export class StdioTransport implements Transport {
     return new Promise((done, fail) => stdin.write(text, (error) => (error ? fail(error) : done())));
   }
 
-  /** Ends it at once, and everything it started. */
+  /** Kills it and everything it started. */
   kill(reason: string): void {
     if (this.reason === '') this.reason = reason;
     this.#signal('SIGKILL');
@@ -147,12 +151,12 @@ export class StdioTransport implements Transport {
     if (this.#program !== null && !this.#exited) signal(-this.#program.group, name);
   }
 
-  /** False: it has closed its input, so it is going, or cannot be spoken to. */
+  /** False if it has closed its input: it is ending. */
   get isReadable(): boolean {
     return this.#program?.child.stdin?.destroyed === false;
   }
 
-  /** Asks it to end by closing its input, then TERM, then KILL; resolves when nothing of it is left. */
+  /** Closes its input, then sends TERM, then KILL. Resolves when all its processes have ended. */
   close(): Promise<void> {
     this.#stopping ??= this.#stop();
     return this.#stopping;
@@ -165,14 +169,14 @@ export class StdioTransport implements Transport {
     if (this.reason === '') this.reason = STOPPED;
     program.child.stdin?.end();
     if (!(await this.endsWithin(stopGraceMs))) {
-      // In a sandbox the program leads a group of its own, below the one that is started.
-      if (!this.#exited) signal(-program.asked(), 'SIGTERM');
+      // In a sandbox the program leads its own group below the started one.
+      if (!this.#exited) signal(-program.terminationGroup(), 'SIGTERM');
       if (!(await this.endsWithin(stopGraceMs))) this.#signal('SIGKILL');
     }
     await this.#ended.promise;
   }
 
-  /** Whether nothing of it is left, at the latest after `ms`. */
+  /** Whether all its processes end within `ms`. */
   async endsWithin(ms: number): Promise<boolean> {
     const waited = new AbortController();
     const late = pause(ms, false, { signal: waited.signal }).catch(() => true);
@@ -184,7 +188,7 @@ export class StdioTransport implements Transport {
   async #ending(program: LaunchedProgram, code: number | null, name: NodeJS.Signals | null): Promise<void> {
     const { workspaces, run, output, settings } = this.#parts;
     const closed = new Promise<void>((done) => program.child.once('close', () => done()));
-    // The guard ends the rest of the group, which may hold the output open.
+    // Makes the guard kill the rest of the group, which may hold the output open.
     program.release();
     const waited = new AbortController();
     await Promise.race([closed, pause(DRAIN_MS, undefined, { signal: waited.signal }).catch(() => {})]);
@@ -210,9 +214,57 @@ const excessText = (what: GroupExcess, { memoryBytes }: { readonly memoryBytes: 
     : `it had more than ${PROCESSES} processes`;
 
 /**
- * It runs for as long as the node does, so there is no processor time to run out of. The memory of its group is watched;
- * the limit of each process only stops what allocates faster than the watch looks, and leaves room for what runtimes
- * reserve: Node with WebAssembly has 600 MiB before it does anything.
+ * No limit of processor time, since a server runs as long as the node. The watch limits the memory of the group; the limit
+ * of each process only stops allocations faster than the watch, and leaves room for address space that runtimes reserve:
+ * Node with WebAssembly reserves 600 MiB.
  */
 const programLimits = ({ resource_limits }: McpServerSettings): ProgramLimits =>
   ProgramLimits.parse({ timeout_ms: 1, memory_bytes: resource_limits.memory_mb * MiB + RESERVED_BYTES });
+
+interface ServerProgram extends ViewedProgram {
+  /** Base environment, before that of its settings. */
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** Variables that a server outside the sandbox inherits from the node. */
+const INHERITED = ['PATH', 'HOME', 'LANG'];
+
+/**
+ * How a server is started. In the sandbox it sees its directory as its workspace, its program and its `paths`, and has no
+ * network unless its settings allow it. Throws `failed_precondition` for a path that no program may see.
+ */
+async function serverProgram(
+  settings: McpServerSettings & { readonly executable: string },
+  directory: string,
+  view: ProgramView | null,
+): Promise<ServerProgram> {
+  const { executable, args, sandbox, network } = settings;
+  const isFile = executable.includes('/');
+  const program = isFile ? resolve(executable) : executable;
+  if (sandbox === 'off' || view?.confines !== true) return { program, args, environment: inherited() };
+  await view.prepare([directory]);
+  const file = isFile ? await shared(view, { path: program, writable: false }) : null;
+  const paths = await Promise.all(settings.paths.map((path) => shared(view, path)));
+  const bind = { directory, path: WORKSPACE, readOnly: false };
+  return {
+    ...view.through({ program, args }, [bind], WORKSPACE, { network, paths, file: file ?? undefined }),
+    environment: { PATH: SEARCH_PATH, HOME: WORKSPACE, TMPDIR: '/tmp', LANG: 'C.UTF-8' },
+  };
+}
+
+async function shared(view: ProgramView, { path, writable }: Omit<SharedPath, 'source'>): Promise<SharedPath> {
+  const source = await realpath(path).catch(() => null);
+  if (source === null) throw new SvcError('failed_precondition', `${path} does not exist on this node`);
+  if (view.hides(source))
+    throw new SvcError('failed_precondition', `${path} is in a directory of the node that no program may see`);
+  return { source, path, writable };
+}
+
+function inherited(): Record<string, string> {
+  return Object.fromEntries(
+    INHERITED.flatMap((name) => {
+      const value = process.env[name];
+      return value === undefined ? [] : [[name, value] as const];
+    }),
+  );
+}

@@ -2,8 +2,8 @@ import { APICallError } from 'ai';
 import { ModelFailure } from './call.ts';
 import { retryAfterMs } from './target-tries.ts';
 
-interface Circumstances {
-  /** Text or a tool call had arrived. */
+interface CallState {
+  /** Part of the answer had arrived. */
   readonly began: boolean;
   readonly secrets: readonly string[];
 }
@@ -11,19 +11,19 @@ interface Circumstances {
 const MAX_CAUSES = 8;
 
 /**
- * What the AI SDK threw, or put into the stream, as one of our four kinds. Only status, error code and a redacted
- * excerpt of the provider's words are taken over; the error itself is dropped, because it holds the request.
+ * Converts an error of the AI SDK, thrown or from the stream. Keeps only status, error code and a redacted excerpt of the
+ * provider's message; the error itself is dropped, because it contains the request.
  */
-export function toModelFailure(error: unknown, around: Circumstances): ModelFailure {
+export function toModelFailure(error: unknown, state: CallState): ModelFailure {
   for (const link of causes(error)) if (link instanceof ModelFailure) return link;
-  if (APICallError.isInstance(error)) return ofCall(error, around);
+  if (APICallError.isInstance(error)) return ofCall(error, state);
   const name = textOf(error, 'name') ?? '';
   if (name === 'AI_InvalidResponseDataError') return new ModelFailure('broken', 'the answer stopped without an end');
   if (NONSENSE.has(name)) return new ModelFailure('nonsense', 'the answer is not in the format of the API');
-  if (WRONG_REQUEST.has(name)) return new ModelFailure('refused', words('the request cannot be made', error, around));
+  if (WRONG_REQUEST.has(name)) return new ModelFailure('refused', describe('the request cannot be made', error, state));
   const network = networkCode(error);
-  if (network !== undefined) return disconnected(network, around);
-  return inStream(error, around);
+  if (network !== undefined) return disconnected(network, state);
+  return inStream(error, state);
 }
 
 const NONSENSE = new Set([
@@ -41,49 +41,49 @@ const WRONG_REQUEST = new Set([
   'AI_LoadAPIKeyError',
 ]);
 
-function ofCall(error: APICallError, around: Circumstances): ModelFailure {
+function ofCall(error: APICallError, state: CallState): ModelFailure {
   const status = error.statusCode;
-  if (status === undefined) return disconnected(networkCode(error) ?? 'no connection', around);
-  // A status says what became of the call only while nothing had been answered.
-  if (status < 300) return cutOrNonsense(error, around);
+  if (status === undefined) return disconnected(networkCode(error) ?? 'no connection', state);
+  // A status below 300 means that the error is in the answer, not in the request.
+  if (status < 300) return cutOrNonsense(error, state);
   if (status === 401 || status === 403)
     return new ModelFailure('refused', `it refused the credentials (HTTP ${status})`);
-  // The SDK reports a first event that it cannot read as an error of the server.
+  // The SDK reports a first event that it cannot parse as a server error.
   if (status === 500 && error.responseBody?.includes('"name":"AI_')) return nonsense();
   if (status === 408 || status === 425 || status === 429 || status >= 500) {
     const wait = retryAfterMs(error.responseHeaders, Date.now());
-    return new ModelFailure('busy', words(`HTTP ${status}`, error, around), wait);
+    return new ModelFailure('busy', describe(`HTTP ${status}`, error, state), wait);
   }
-  return new ModelFailure('refused', words(`HTTP ${status}`, error, around));
+  return new ModelFailure('refused', describe(`HTTP ${status}`, error, state));
 }
 
 const nonsense = (): ModelFailure => new ModelFailure('nonsense', 'the answer is not in the format of the API');
 
-function cutOrNonsense(error: APICallError, around: Circumstances): ModelFailure {
+function cutOrNonsense(error: APICallError, state: CallState): ModelFailure {
   const network = networkCode(error);
-  return network === undefined ? nonsense() : disconnected(network, around);
+  return network === undefined ? nonsense() : disconnected(network, state);
 }
 
-const disconnected = (code: string, { began }: Circumstances): ModelFailure =>
+const disconnected = (code: string, { began }: CallState): ModelFailure =>
   began
     ? new ModelFailure('broken', `the connection was lost in the middle of the answer (${code})`)
     : new ModelFailure('busy', `the connection failed (${code})`);
 
 /** An error event inside a stream: `{type, message}` or `{code, message}`, or a bare text. */
-function inStream(error: unknown, around: Circumstances): ModelFailure {
+function inStream(error: unknown, state: CallState): ModelFailure {
   const type = textOf(error, 'type') ?? textOf(error, 'code') ?? textOf(error, 'status') ?? '';
   const refused = /invalid_request|authentication|permission|not_found|billing|^4(?!08|25|29)\d\d$/i.test(type);
-  const kind = refused ? 'refused' : around.began ? 'broken' : 'busy';
-  return new ModelFailure(kind, words('it reported an error in the stream', error, around));
+  const kind = refused ? 'refused' : state.began ? 'broken' : 'busy';
+  return new ModelFailure(kind, describe('it reported an error in the stream', error, state));
 }
 
-function words(what: string, error: unknown, { secrets }: Circumstances): string {
-  const said = typeof error === 'string' ? error : (textOf(error, 'message') ?? '');
-  const shown = excerpt(said, secrets);
+function describe(what: string, error: unknown, { secrets }: CallState): string {
+  const text = typeof error === 'string' ? error : (textOf(error, 'message') ?? '');
+  const shown = excerpt(text, secrets);
   return shown === '' ? what : `${what}: ${shown}`;
 }
 
-/** Code such as ECONNREFUSED, from anywhere in the chain; the messages beside it may name addresses. */
+/** A code such as ECONNREFUSED from the chain of causes. The messages may contain addresses and are not used. */
 function networkCode(error: unknown): string | undefined {
   for (const link of causes(error)) {
     const code = textOf(link, 'code');
@@ -109,17 +109,17 @@ function textOf(value: unknown, key: string): string | undefined {
 
 const MAX_EXCERPT_CHARS = 300;
 
-/** Shorter strings are placeholders such as `x`, not secrets; replacing them would only destroy the text. */
+/** Shorter strings are placeholders such as `x`; replacing them would destroy the text. */
 const MIN_SECRET_CHARS = 4;
 
-/** What keys look like when a provider repeats one we do not know, whole or half masked. */
+/** Patterns of unknown keys that a provider repeats, complete or masked. */
 const KEY_SHAPES = [
   /\b(?:sk|pk|rk|gsk|xai|key)-[A-Za-z0-9_*.-]{6,}/g,
   /\bAIza[A-Za-z0-9_*-]{10,}/g,
   /\b(?:Bearer|Basic)\s+[^\s"',]{6,}/gi,
 ];
 
-/** A provider's own words, short, on one line, with every known secret and everything that looks like a key removed. */
+/** A provider's message, short, on one line, without known secrets and anything that looks like a key. */
 export function excerpt(text: string, secrets: readonly string[]): string {
   let clean = text;
   for (const secret of secrets) {

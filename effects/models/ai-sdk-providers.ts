@@ -1,19 +1,19 @@
 import type { EmbeddingModel, LanguageModel } from 'ai';
+import type { ProviderCall } from './call.ts';
 import { ModelFailure } from './call.ts';
-import type { ProviderCall } from './source.ts';
 
 const OLLAMA_ENDPOINT = 'http://127.0.0.1:11434/v1';
 
-/** The SDK's models of one provider, by the provider's own names for them. */
+/** The SDK's models of one provider, by the provider's names. */
 interface SdkProvider {
   languageModel(model: string): Exclude<LanguageModel, string>;
-  /** Throws for a provider that has none. */
+  /** Throws for a provider without embeddings. */
   embeddingModel(model: string): Exclude<EmbeddingModel, string>;
 }
 
 /**
- * The SDK's provider behind a target. Made anew for each call: that is cheap, and a key that was exchanged counts at once.
- * OpenAI is spoken to through chat completions, which every server that calls itself compatible has.
+ * The SDK's provider of a target, created for each call, so that a rotated key takes effect at once. OpenAI is called through
+ * chat completions, which all compatible servers support.
  */
 export async function openProvider(call: ProviderCall): Promise<SdkProvider> {
   const { provider } = call.target;
@@ -48,27 +48,27 @@ export async function openProvider(call: ProviderCall): Promise<SdkProvider> {
       });
     }
     case 'scripted':
-      throw new Error('A script is no model of the AI SDK.');
+      throw new Error('The AI SDK has no scripted models.');
   }
 }
 
-/** Without this check the SDK would look for a key in the environment, behind the configuration's back. */
+/** Without this check the SDK would use a key from the environment. */
 function needKey(call: ProviderCall): string {
   if (call.apiKey !== undefined && call.apiKey !== '') return call.apiKey;
   throw new ModelFailure('refused', 'no api_key is configured for this provider');
 }
 
-/** Ollama's own address serves the OpenAI format below /v1. */
+/** Ollama serves the OpenAI format below /v1. */
 function ollamaUrl(endpoint: string | undefined): string {
   if (endpoint === undefined) return OLLAMA_ENDPOINT;
   const url = new URL(endpoint);
   return url.pathname === '/' ? new URL('/v1', url).href : endpoint;
 }
 
-/** A streamed token costs some 200 bytes of framing, so this is beyond the longest real answers (128,000 tokens). */
+/** More than the longest real answers (128,000 tokens at about 200 bytes of framing each). */
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 
-/** The fetch given to the AI SDK: follows no redirect (a key goes to the configured place only), reads a bounded body. */
+/** The fetch for the AI SDK: follows no redirects, so that a key reaches only the configured host, and bounds the body. */
 async function boundedFetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
   const response = await fetch(input, { ...init, redirect: 'manual' });
   if (response.body === null) return response;

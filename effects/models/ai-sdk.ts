@@ -1,4 +1,5 @@
 import {
+  embedMany,
   generateText,
   jsonSchema,
   type LanguageModelUsage,
@@ -11,16 +12,23 @@ import {
 import type { JsonObject } from '../../runtime/json.ts';
 import { toModelFailure } from './ai-sdk-failure.ts';
 import { openProvider } from './ai-sdk-providers.ts';
-import { ModelFailure, type ModelInput, type ModelMessage } from './call.ts';
-import { type ModelCall, secretsOf } from './source.ts';
+import {
+  type ModelCall,
+  ModelFailure,
+  type ModelInput,
+  type ModelMessage,
+  type ProviderCall,
+  secretsOf,
+} from './call.ts';
 import type { FinishReason, ModelPart } from './targets.ts';
 
-// Its warnings would go to the console past our log; they are about settings a model ignores, such as temperature.
+// The SDK would print warnings to the console, about settings that a model ignores.
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
 /**
- * Asks a model through the AI SDK. Load this file with a dynamic `import` at the first call: the packages are
- * large, and an idle node does not carry them. Retries are ours alone (`maxRetries: 0`), so that Retry-After, fallbacks and chunks already sent are respected.
+ * Calls a model through the AI SDK. Load this file with a dynamic `import` at the first call, so that an idle node does not
+ * hold the large packages. The SDK's retries are off, since only ours respect Retry-After, fallbacks and chunks already
+ * sent. Throws `ModelFailure`.
  */
 export async function* answerWithAiSdk(call: ModelCall): AsyncGenerator<ModelPart> {
   const secrets = secretsOf(call);
@@ -40,7 +48,7 @@ async function* streamed(call: ModelCall): AsyncGenerator<ModelPart> {
   const names = new ToolNames(call.input);
   const result = streamText({
     ...(await settings(call, names)),
-    // Errors arrive as parts of the stream; the default would print them, request and all.
+    // Errors arrive as parts of the stream; the default would print them together with the request.
     onError: () => {},
     experimental_include: { requestBody: false },
   });
@@ -81,7 +89,7 @@ async function settings(call: ModelCall, names: ToolNames) {
   };
 }
 
-/** Tools without `execute`: the SDK hands the calls back instead of running anything. */
+/** Tools without `execute`: the SDK returns the calls instead of running them. */
 function toSdkTools(tools: NonNullable<ModelInput['tools']>, names: ToolNames): ToolSet {
   return Object.fromEntries(
     tools.map(({ name, description, input_schema: schema }) => [
@@ -97,19 +105,19 @@ interface SdkToolCall {
   readonly input: unknown;
 }
 
-/** A call of an unknown tool is passed on (the caller refuses it by name); arguments that are no object are nonsense. */
+/** Passes calls of unknown tools on, since the caller refuses them by name. Throws for arguments that are not an object. */
 function toolCall(part: SdkToolCall, names: ToolNames): ModelPart {
   const { input } = part;
   if (!isJsonObject(input)) {
     throw new ModelFailure(
       'nonsense',
-      `the arguments of the tool call "${part.toolName.slice(0, 64)}" are no JSON object`,
+      `the arguments of the tool call "${part.toolName.slice(0, 64)}" are not a JSON object`,
     );
   }
   return { kind: 'tool_call', id: part.toolCallId, name: names.fromWire(part.toolName), arguments: input };
 }
 
-/** What the SDK parsed from JSON text holds nothing but JSON. */
+/** Sufficient, since the SDK parsed the value from JSON text. */
 const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
@@ -122,17 +130,14 @@ const REASONS: Readonly<Record<SdkFinishReason, FinishReason | 'broken'>> = {
   error: 'broken',
 };
 
-/** Without a reason of the provider's own the SDK says `other`: then the stream just stopped. */
+/** The SDK reports `other` without a reason of the provider if the stream just stopped. */
 function finish(reason: SdkFinishReason, raw: string | undefined, usage: LanguageModelUsage): ModelPart {
   const mapped = reason === 'other' && raw === undefined ? 'broken' : REASONS[reason];
   if (mapped === 'broken') throw new ModelFailure('broken', 'the answer stopped without an end');
   return { kind: 'finish', reason: mapped, inputTokens: usage.inputTokens, outputTokens: usage.outputTokens };
 }
 
-/**
- * The conversation in the SDK's words. System messages at the beginning join `system`: some providers accept them
- * nowhere else.
- */
+/** Converts the conversation. System messages at the beginning join `system`, the only place some providers accept. */
 function toSdkMessages(input: ModelInput, names: ToolNames): { system?: string; messages: SdkMessage[] } {
   const first = input.messages.findIndex((message) => message.role !== 'system');
   const leading = first === -1 ? input.messages : input.messages.slice(0, first);
@@ -165,8 +170,8 @@ function toSdkMessage(message: ModelMessage, names: ToolNames): SdkMessage {
 const MAX_WIRE_CHARS = 64;
 
 /**
- * Tool names as providers accept them. Ours have dots (`fs.read`), theirs must match `[A-Za-z0-9_-]{1,64}`; the same
- * input always gets the same names, and an answer is translated back.
+ * Maps tool names to those that providers accept, and back: ours have dots (`fs.read`), theirs must match
+ * `[A-Za-z0-9_-]{1,64}`. The same input always gets the same names.
  */
 export class ToolNames {
   readonly #toWire = new Map<string, string>();
@@ -184,7 +189,7 @@ export class ToolNames {
     return this.#toWire.get(name) ?? plain(name);
   }
 
-  /** A name the model made up comes back as it is. */
+  /** Returns an unknown name unchanged. */
   fromWire(wire: string): string {
     return this.#fromWire.get(wire) ?? wire;
   }
@@ -202,3 +207,45 @@ export class ToolNames {
 }
 
 const plain = (name: string): string => name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, MAX_WIRE_CHARS);
+
+export interface EmbedCall extends ProviderCall {
+  readonly texts: readonly string[];
+  readonly dimensions: number | undefined;
+}
+
+/** Concurrent calls if a provider takes fewer texts per call than given. */
+const PARALLEL_CALLS = 2;
+
+/** Returns one vector for each text, in order. Throws `ModelFailure`. */
+export async function embedWithAiSdk(call: EmbedCall): Promise<number[][]> {
+  try {
+    const provider = await openProvider(call);
+    const { embeddings } = await embedMany({
+      model: provider.embeddingModel(call.target.model.model),
+      values: [...call.texts],
+      maxRetries: 0,
+      maxParallelCalls: PARALLEL_CALLS,
+      abortSignal: call.signal,
+      ...embeddingOptions(call),
+    });
+    if (embeddings.length === call.texts.length) return embeddings;
+  } catch (error) {
+    throw toModelFailure(error, { began: false, secrets: secretsOf(call) });
+  }
+  throw new ModelFailure('nonsense', 'the answer has a different number of vectors than texts');
+}
+
+/** The option for the length of vectors has a different name for each provider. */
+function embeddingOptions({ target, dimensions }: EmbedCall): {
+  providerOptions?: Record<string, Record<string, number>>;
+} {
+  if (dimensions === undefined) return {};
+  switch (target.provider.type) {
+    case 'openai':
+      return { providerOptions: { openai: { dimensions } } };
+    case 'gemini':
+      return { providerOptions: { google: { outputDimensionality: dimensions } } };
+    default:
+      return { providerOptions: { openaiCompatible: { dimensions } } };
+  }
+}

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { SvcError } from '../../runtime/errors.ts';
 import { Identity } from '../../runtime/identity.ts';
 import { jsonObjectField } from '../../runtime/json.ts';
-import { FINISH_REASONS, type Target } from './targets.ts';
+import { FINISH_REASONS, type ModelPart, type Target } from './targets.ts';
 
-/** Characters of one message; a request as a whole is bounded by the payload limit (K7). */
+/** Longest message in characters; the payload limit (K7) bounds the whole request. */
 const MAX_TEXT = 16 * 1024 * 1024;
 
 const Text = z.string().max(MAX_TEXT);
@@ -22,13 +22,13 @@ export const ModelMessage = z.discriminatedUnion('role', [
   z.strictObject({ role: z.literal('system'), content: Text }),
   z.strictObject({ role: z.literal('user'), content: Text }),
   z.strictObject({ role: z.literal('assistant'), content: Text, tool_calls: z.array(ToolCall).max(100).optional() }),
-  /** What a tool answered to the call with this id. */
+  /** Result of the tool call with this id. */
   z.strictObject({
     role: z.literal('tool'),
     content: Text,
     tool_call_id: z.string(),
     tool_name: z.string(),
-    /** The whole result `{content, structured}` in Blobs, of which `content` is the beginning (tool-results.ts). */
+    /** The whole result `{content, structured}` in Blobs; `content` is its beginning. */
     content_ref: z.string().max(200).optional(),
   }),
 ]);
@@ -37,22 +37,22 @@ export type ModelMessage = z.output<typeof ModelMessage>;
 
 /** Input of the effect `model.generate`. */
 export const ModelInput = z.strictObject({
-  /** Alias from the node's configuration; `default` always means something when a provider exists. */
+  /** Alias from the node's configuration; `default` exists if any provider does. */
   model: z.string().min(1).max(200),
   system: Text.optional(),
-  /** A conversation of the inner loop may have 1,000 to begin with, and 50 rounds of up to 101. */
+  /** The inner loop may start with 1,000 messages and add 50 rounds of up to 101. */
   messages: z.array(ModelMessage).min(1).max(8_000),
-  /** What was said before `messages`: parts in Blobs, oldest first, as earlier results named them (`aside`). */
+  /** The conversation before `messages`: references to Blobs from earlier results (`aside`), oldest first. */
   earlier: z.array(z.string().max(200)).max(200).optional(),
-  /** Stores long `messages` in Blobs and names them in the result. */
+  /** Stores long `messages` in Blobs and returns their reference. */
   keep_aside: z.boolean().optional(),
   temperature: z.number().min(0).max(2).optional(),
   max_output_tokens: z.number().int().min(1).max(10_000_000).optional(),
-  /** Tools the model may ask for; its calls come back in the result and are not run here. */
+  /** Tools that the model may call. Its calls are returned in the result and not run here. */
   tools: z
     .array(
       z.strictObject({
-        /** Providers are given a name they accept (tool-names.ts). */
+        /** Mapped to a name that the provider accepts (`ToolNames`). */
         name: z.string().regex(/^[A-Za-z0-9_.:/-]{1,200}$/),
         description: z.string().max(10_000).default(''),
         input_schema: jsonObjectField,
@@ -60,11 +60,11 @@ export const ModelInput = z.strictObject({
     )
     .max(1_000)
     .optional(),
-  /** False asks for the answer in one piece and sends no progress, for endpoints that cannot stream. */
+  /** False: no streaming and no progress, for endpoints that cannot stream. */
   stream: z.boolean().default(true),
-  /** Iteration of the execution this call is for; only the scripted provider reads it. */
+  /** Iteration of the execution; used only by the scripted provider. */
   iteration: z.number().int().min(1).optional(),
-  /** Whose limits count (H27); absent: nobody's. */
+  /** The principal whose limits apply (H27); absent: no limits. */
   principal: Identity.pick({ kind: true, subject: true, tier: true }).optional(),
 });
 
@@ -75,9 +75,9 @@ export const ModelResult = z.object({
   text: z.string(),
   tool_calls: z.array(ToolCall),
   finish_reason: z.enum(FINISH_REASONS),
-  /** The messages of the input, in Blobs: the next call may name them in `earlier`. */
+  /** Reference to the messages of the input, for `earlier` of the next call. */
   aside: z.object({ ref: z.string(), messages: z.number().int(), bytes: z.number().int() }).optional(),
-  /** Name of the provider in the configuration; always `scripted` when no model was asked. */
+  /** Name of the provider in the configuration; always `scripted` for a script. */
   provider: z.string(),
   /** The provider's name of the model. */
   model: z.string(),
@@ -86,7 +86,7 @@ export const ModelResult = z.object({
     output_tokens: z.number().int(),
     /** In the currency of `cost_per_1k_tokens`. */
     cost: z.number(),
-    /** True: the provider gave no count, so the tokens are about a quarter of the characters. */
+    /** True: the provider reported no tokens, so they are estimated as a quarter of the characters. */
     estimated: z.boolean(),
   }),
 });
@@ -94,17 +94,17 @@ export const ModelResult = z.object({
 export type ModelResult = z.output<typeof ModelResult>;
 
 /**
- * Why one call of a model did not bring an answer:
- * `busy` nobody answered or it said come back (429, 5xx, no connection, silence): tried again, then the fallback;
- * `broken` the answer stopped in the middle: tried again, then the fallback;
- * `nonsense` the answer could not be understood: tried again, then the fallback;
- * `refused` the request itself is wrong (400, 401, 403, 404): final, a fallback would hide it.
+ * Why a call of a model failed:
+ * `busy`: no answer, or a retry is asked for (429, 5xx, no connection, silence); retried, then the fallback;
+ * `broken`: the answer stopped in the middle; retried, then the fallback;
+ * `nonsense`: the answer could not be parsed; retried, then the fallback;
+ * `refused`: the request is wrong (400, 401, 403, 404); final, since a fallback would hide it.
  */
 type FailureKind = 'busy' | 'broken' | 'nonsense' | 'refused';
 
 /**
- * A failed call. The text is public and carries no cause: errors of the AI SDK hold request bodies, headers and
- * response bodies, and a provider may echo the key in any of them (S3).
+ * A failed call. The message is public, and there is no cause: errors of the AI SDK contain requests, headers and responses,
+ * any of which may contain the key (S3).
  */
 export class ModelFailure extends Error {
   override readonly name = 'ModelFailure';
@@ -124,8 +124,8 @@ export interface FailedTarget {
 }
 
 /**
- * What the effect throws when no target answered: `model_unavailable` (tried again by the effect's policy) as long as
- * one of them may answer later, else `model_failed`.
+ * The error of the effect when no target has answered: `model_unavailable` (retried by the effect's policy) if one of them
+ * may answer later, else `model_failed`.
  */
 export function describeFailures(failed: readonly FailedTarget[]): SvcError {
   const text = failed.map(({ target, failure }) => `${nameOf(target)}: ${failure.message}`).join('; then ');
@@ -137,3 +137,33 @@ export function describeFailures(failed: readonly FailedTarget[]): SvcError {
 }
 
 export const nameOf = ({ provider, model }: Target): string => `Provider "${provider.name}", model "${model.model}"`;
+
+/** A request to a provider, with resolved secrets. */
+export interface ProviderCall {
+  readonly target: Target;
+  readonly apiKey: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Aborts the call and closes its socket. */
+  readonly signal: AbortSignal;
+}
+
+/** One try of a call. */
+export interface ModelCall extends ProviderCall {
+  readonly input: ModelInput;
+  /** Attempt of the effect, from 1. */
+  readonly attempt: number;
+  /** Try of this target within the attempt, from 1. */
+  readonly tryNumber: number;
+}
+
+/**
+ * Answers calls. Implemented by ai-sdk.ts and scripted.ts. Throws `ModelFailure` for all errors of a provider; an answer
+ * without `finish` counts as broken.
+ */
+export type ModelSource = (call: ModelCall) => AsyncIterable<ModelPart>;
+
+/** Secrets that no text may contain. */
+export const secretsOf = (call: ProviderCall): string[] => [
+  ...(call.apiKey === undefined ? [] : [call.apiKey]),
+  ...Object.values(call.headers),
+];

@@ -1,17 +1,17 @@
 import type { Clock } from '../../runtime/clock.ts';
 
-/** At most one message per this time while text keeps coming. */
+/** Minimum time between two chunks. */
 const INTERVAL_MS = 50;
-/** So much text goes out at once, whatever the time. */
+/** Text of this length is sent at once. */
 const FULL_CHARS = 4_096;
-/** Largest chunk; three bytes a character keep it under the size that is stored aside (64 KiB, K7). */
+/** Largest chunk: at three bytes per character below the size that goes to Blobs (64 KiB, K7). */
 const MAX_CHUNK_CHARS = 16_384;
-/** With more than this unsent, `push` waits: the store slows the model down, not the other way round. */
+/** With more unsent text `push` waits, so that the store slows the model down. */
 const MAX_PENDING_CHARS = 65_536;
 
 /**
- * Puts the tokens of a fast model together into few chunks. The first text goes out at once, later text every 50 ms
- * or when enough has come. The chunks, joined, are exactly the text pushed. Nothing is sent twice or out of order.
+ * Batches the tokens of a model into few chunks. Sends the first text at once, later text every 50 ms or when enough has
+ * come. The chunks contain exactly the pushed text, in order.
  */
 export class ChunkSender {
   readonly #send: (text: string) => Promise<boolean>;
@@ -21,9 +21,9 @@ export class ChunkSender {
   #cancelTimer: (() => void) | undefined;
   #lastSentAt = Number.NEGATIVE_INFINITY;
   #failure: { readonly error: unknown } | undefined;
-  /** At least one chunk was handed over. */
+  /** At least one chunk was sent. */
   sent = false;
-  /** The receiver said that it wants no more. */
+  /** The receiver wants no more. */
   unwanted = false;
 
   constructor(send: (text: string) => Promise<boolean>, clock: Clock) {
@@ -31,7 +31,7 @@ export class ChunkSender {
     this.#clock = clock;
   }
 
-  /** Takes text over; waits only when the receiver is far behind. Throws what sending threw. */
+  /** Adds text; waits only if the receiver is far behind. Throws the error of a failed send. */
   async push(text: string): Promise<void> {
     this.#rethrow();
     this.#pending += text;
@@ -39,17 +39,17 @@ export class ChunkSender {
     if (this.#pending.length > MAX_PENDING_CHARS) await this.#settle();
   }
 
-  /** Sends what is left; resolves when everything is durable. Throws what sending threw. */
+  /** Sends the rest; resolves when all is durable. Throws the error of a failed send. */
   async finish(): Promise<void> {
     await this.#settle();
     if (this.#pending !== '' && !this.unwanted) {
-      // What is left now is half a surrogate pair: the model really said that.
+      // The rest is half a surrogate pair, which the model really sent.
       await this.#deliver(this.#take(true));
       this.#rethrow();
     }
   }
 
-  /** Sends no more; resolves when the chunk under way has arrived or failed. */
+  /** Stops sending; resolves when the chunk under way has arrived or failed. */
   async stop(): Promise<void> {
     this.#cancelTimer?.();
     this.#pending = '';
@@ -86,7 +86,7 @@ export class ChunkSender {
     }
   }
 
-  /** Never rejects: a failed delivery is kept and thrown at the next call. */
+  /** Never rejects: the next call throws the error. */
   async #deliver(chunk: string): Promise<void> {
     this.sent = true;
     this.#lastSentAt = this.#clock.monotonic();
@@ -98,7 +98,7 @@ export class ChunkSender {
     }
   }
 
-  /** Cuts the next chunk off; a surrogate pair is never torn, for half of one does not survive UTF-8. */
+  /** Takes the next chunk. Never splits a surrogate pair, since half of one cannot be encoded in UTF-8. */
   #take(last: boolean): string {
     let end = Math.min(this.#pending.length, MAX_CHUNK_CHARS);
     if (!last && end > 0 && isHighSurrogate(this.#pending.charCodeAt(end - 1))) end -= 1;

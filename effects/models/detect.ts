@@ -1,6 +1,6 @@
 import { ProviderConfig } from '../../manifests/node/models.ts';
 
-/** Models a key is tried with when nothing is configured; a configuration names its own. */
+/** Default models for a key from the environment. */
 const BY_KEY = [
   { variable: 'ANTHROPIC_API_KEY', type: 'anthropic', model: 'claude-sonnet-4-5' },
   { variable: 'OPENAI_API_KEY', type: 'openai', model: 'gpt-4.1-mini' },
@@ -11,8 +11,8 @@ const OLLAMA_PORT = 11434;
 const OLLAMA_MODEL = 'llama3.2';
 
 /**
- * A provider for the demo from what the environment offers, with the alias `default`; null when it offers nothing.
- * The key stays a reference (`env:NAME`). `SVC_MODEL` names another model than the built-in choice.
+ * A provider for the demo from the environment, with the alias `default`; null if there is none. The key stays a reference
+ * (`env:NAME`). `SVC_MODEL` overrides the model.
  */
 export function detectProvider(env: Readonly<Record<string, string | undefined>>): ProviderConfig | null {
   const named = env.SVC_MODEL;
@@ -28,7 +28,7 @@ export function detectProvider(env: Readonly<Record<string, string | undefined>>
 const provider = (given: object, model: string): ProviderConfig =>
   ProviderConfig.parse({ ...given, models: [{ alias: 'default', model }] });
 
-/** OLLAMA_HOST is written as `host`, `host:port`, `:port` or a URL; an address to listen on means this machine. */
+/** OLLAMA_HOST may be `host`, `host:port`, `:port` or a URL; the listen address 0.0.0.0 means this machine. */
 function ollamaEndpoint(host: string): string | undefined {
   const text = /^https?:\/\//.test(host) ? host : `http://${host.startsWith(':') ? `127.0.0.1${host}` : host}`;
   if (!URL.canParse(text)) return undefined;

@@ -3,11 +3,11 @@ import type { Blobs } from '../../runtime/blobs.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type ModelInput, ModelMessage } from './call.ts';
 
-/** A conversation of more bytes than this goes to Blobs when the caller keeps it by reference. */
+/** Longer conversations go to Blobs if the caller keeps them by reference. */
 const ASIDE_ABOVE_BYTES = 16 * 1024;
 
-/** Parts of conversations that this process has seen lately, so that a round does not fetch what the last one had. */
-const KEPT_BYTES = 32 * 1024 * 1024;
+/** Cache of recent parts, so that a round does not fetch those of the last one again. */
+const CACHE_BYTES = 32 * 1024 * 1024;
 
 interface StoredMessages {
   readonly ref: string;
@@ -18,19 +18,19 @@ interface StoredMessages {
 type Store = Pick<Blobs, 'get' | 'put'>;
 
 /**
- * Long conversations by reference (docs/decisions/0015): what an actor carries from commit to commit is what came
- * last. Parts are content-addressed and never change, so a call that is made again finds and makes the same.
+ * Long conversations by reference (docs/decisions/0015): the state of an actor contains only the latest messages. Parts are
+ * content-addressed, so a repeated call finds and creates the same ones.
  */
 export class EarlierMessages {
   readonly #blobs: Store | undefined;
-  readonly #seen = new Map<string, string>();
-  #seenChars = 0;
+  readonly #cache = new Map<string, string>();
+  #cachedChars = 0;
 
   constructor(blobs: Store | undefined) {
     this.#blobs = blobs;
   }
 
-  /** The whole conversation. Throws `not_found` for a part that is not there any more. */
+  /** Returns the whole conversation. Throws `not_found` for a deleted part. */
   async whole(input: ModelInput, tenant: string): Promise<ModelInput> {
     const { earlier = [], messages, ...rest } = input;
     const parts: ModelMessage[] = [];
@@ -38,8 +38,8 @@ export class EarlierMessages {
     return { ...rest, messages: [...parts, ...messages] };
   }
 
-  /** Stores what `input` itself holds for the actor that asked, when it is long; null when it stays where it is. */
-  async setAside({ keep_aside, messages }: ModelInput, tenant: string, owner: string): Promise<StoredMessages | null> {
+  /** Stores the messages of the input for `owner` if they are long; null if they stay in place. */
+  async store({ keep_aside, messages }: ModelInput, tenant: string, owner: string): Promise<StoredMessages | null> {
     if (keep_aside !== true || this.#blobs === undefined) return null;
     const text = JSON.stringify(messages);
     const bytes = Buffer.from(text);
@@ -51,45 +51,45 @@ export class EarlierMessages {
 
   async #textOf(tenant: string, ref: string): Promise<string> {
     const key = `${tenant}/${ref}`;
-    const known = this.#seen.get(key);
+    const known = this.#cache.get(key);
     if (known !== undefined) return known;
-    if (this.#blobs === undefined) throw new Error('a conversation by reference needs a store for it');
+    if (this.#blobs === undefined) throw new Error('a conversation by reference needs a blob store');
     const text = Buffer.from(await this.#blobs.get(tenant, ref)).toString('utf8');
     this.#remember(key, text);
     return text;
   }
 
   #remember(key: string, text: string): void {
-    if (this.#seen.has(key)) return;
-    this.#seen.set(key, text);
-    this.#seenChars += text.length;
-    for (const [oldest, old] of this.#seen) {
-      if (this.#seenChars <= KEPT_BYTES) break;
-      this.#seen.delete(oldest);
-      this.#seenChars -= old.length;
+    if (this.#cache.has(key)) return;
+    this.#cache.set(key, text);
+    this.#cachedChars += text.length;
+    for (const [oldest, old] of this.#cache) {
+      if (this.#cachedChars <= CACHE_BYTES) break;
+      this.#cache.delete(oldest);
+      this.#cachedChars -= old.length;
     }
   }
 }
 
 const Parts = z.array(ModelMessage);
 
-/** Of one result, in bytes of its text; what is over is left out, and it says so. */
+/** Longest text of one tool result; longer ones are cut with a note. */
 const RESULT_BYTES = 256 * 1024;
 
-/** Of all results that are looked up for one call; beyond it the oldest stay at their beginning. */
-const TOGETHER_BYTES = 4 * 1024 * 1024;
+/** All tool results of one call; beyond it the oldest are not loaded. */
+const TOTAL_BYTES = 4 * 1024 * 1024;
 
 const Stored = z.object({ content: z.array(z.looseObject({ type: z.string(), text: z.string().optional() })) });
 
-/** A conversation whose references to stored tool results are replaced by their texts (`ToolOutcome.stored`). */
+/** Replaces references to stored tool results (`ToolOutcome.stored`) by their texts. */
 export async function withToolResults(
   input: ModelInput,
   blobs: Pick<Blobs, 'get'> | undefined,
   tenant: string,
 ): Promise<ModelInput> {
-  let leftBytes = TOGETHER_BYTES;
+  let leftBytes = TOTAL_BYTES;
   const messages: ModelMessage[] = [];
-  // The newest first: what the model asked for last matters most.
+  // Newest first: the latest results matter most.
   for (const message of input.messages.toReversed()) {
     if (message.role !== 'tool' || message.content_ref === undefined) messages.push(message);
     else {
@@ -103,7 +103,7 @@ export async function withToolResults(
   return { ...input, messages: messages.toReversed() };
 }
 
-/** Null when it is not there any more: then its beginning has to do. */
+/** Null if it was deleted; the caller then uses its beginning. */
 async function textOf(blobs: Pick<Blobs, 'get'>, tenant: string, ref: string): Promise<string | null> {
   try {
     const stored = Stored.parse(JSON.parse(Buffer.from(await blobs.get(tenant, ref)).toString('utf8')));
@@ -117,7 +117,7 @@ async function textOf(blobs: Pick<Blobs, 'get'>, tenant: string, ref: string): P
 function head(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= maxBytes) return text;
-  // A character that is cut in two becomes one replacement character, which is taken off.
+  // A character cut in half becomes one replacement character, which is removed.
   const kept = bytes
     .subarray(0, maxBytes)
     .toString('utf8')

@@ -1,8 +1,8 @@
 import type { ModelSelection, NodeCortex, ProviderConfig } from '../../manifests/node/models.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import type { Secrets } from '../../security/api.ts';
 import { describeFailures, ModelFailure } from './call.ts';
+import { resolveAccess } from './target-tries.ts';
 import { ModelTargets, type Target } from './targets.ts';
 
 export interface EmbeddingsParts {
@@ -12,7 +12,7 @@ export interface EmbeddingsParts {
   readonly secrets: Secrets;
 }
 
-/** A model that turns texts into directions. The catalog's port of the same name looks like this. */
+/** Converts texts to vectors. Implements the catalog's port of the same name. */
 export interface Embeddings {
   readonly model: string;
   embed(texts: readonly string[]): Promise<readonly (readonly number[])[]>;
@@ -21,9 +21,9 @@ export interface Embeddings {
 const NO_EMBEDDINGS = new Set<ProviderConfig['type']>(['anthropic', 'scripted']);
 
 /**
- * Embeddings by the model of an alias. Of several that serve the alias the first is asked and no other: vectors of two
- * models do not compare. Throws `invalid_config` for an alias nobody serves and for providers without embeddings;
- * `embed` throws `model_unavailable` or `model_failed`, and no error holds a key, a text or a raw answer.
+ * Embeddings by the first model of an alias, without fallbacks, since vectors of different models are not comparable. Throws
+ * `invalid_config` for an unknown alias and for providers without embeddings. `embed` throws `model_unavailable` or
+ * `model_failed`; no error contains a key, a text or a raw answer.
  */
 export function createEmbeddings({ settings, providers, selection, secrets }: EmbeddingsParts): Embeddings {
   const target = targetOf(settings.alias, providers, selection);
@@ -32,17 +32,13 @@ export function createEmbeddings({ settings, providers, selection, secrets }: Em
     model: `${provider.name}/${model.model}/${settings.dimensions ?? 'whole'}`,
     async embed(texts) {
       if (texts.length === 0) return [];
-      const headers: Record<string, string> = {};
-      for (const [name, value] of Object.entries(provider.headers))
-        headers[name] = await secrets.resolve(SYSTEM_TENANT, value);
-      const key = provider.api_key;
-      const apiKey = key === undefined ? undefined : await secrets.resolve(SYSTEM_TENANT, key);
+      const access = await resolveAccess(target, secrets);
       const signal = AbortSignal.timeout(settings.timeout_secs * 1_000);
       try {
-        // The packages are large, and an idle node does not carry them.
-        const { embedWithAiSdk } = await import('./ai-sdk-embeddings.ts');
+        // Lazy, so that an idle node does not hold the large packages.
+        const { embedWithAiSdk } = await import('./ai-sdk.ts');
         const { dimensions } = settings;
-        return await embedWithAiSdk({ target, apiKey, headers, texts, signal, dimensions });
+        return await embedWithAiSdk({ target, ...access, texts, signal, dimensions });
       } catch (thrown) {
         const tooSlow = new ModelFailure('busy', `no answer for ${settings.timeout_secs} s (timeout_secs)`);
         const failure = signal.aborted ? tooSlow : thrown;

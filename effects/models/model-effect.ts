@@ -1,21 +1,27 @@
-import type { ModelSelection, ProviderConfig } from '../../manifests/node/models.ts';
+import type { ModelConfig, ModelSelection, ProviderConfig } from '../../manifests/node/models.ts';
 import type { Blobs } from '../../runtime/blobs.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { defineEffect, type EffectContext, type EffectHandler } from '../../runtime/effect.ts';
 import { type CallWord, TargetGates } from '../../runtime/effects/target-gates.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Random, systemRandom } from '../../runtime/random.ts';
-import type { Secrets, TierLimits } from '../../security/api.ts';
-import { describeFailures, type FailedTarget, ModelFailure, ModelInput, type ModelResult, nameOf } from './call.ts';
+import type { Principal, Secrets, TierLimits } from '../../security/api.ts';
+import {
+  describeFailures,
+  type FailedTarget,
+  type ModelCall,
+  ModelFailure,
+  ModelInput,
+  type ModelResult,
+  type ModelSource,
+  nameOf,
+  type ToolCall,
+} from './call.ts';
 import { ChunkSender } from './chunk-sender.ts';
 import { EarlierMessages, withToolResults } from './earlier-messages.ts';
-import { takeCall, takeTokens, usageOf } from './model-limits.ts';
 import { answerFromScript } from './scripted.ts';
-import type { ModelCall, ModelSource } from './source.ts';
 import { type Answer, askTarget } from './target-tries.ts';
 import { Latencies, type ModelPart, ModelTargets, type Target } from './targets.ts';
-
-const MODEL_GENERATE = 'model.generate';
 
 export interface ModelEffectParts {
   readonly providers: readonly ProviderConfig[];
@@ -25,26 +31,26 @@ export interface ModelEffectParts {
   readonly random?: Random;
   /** Folder that relative `script` paths start from; the working directory when absent. */
   readonly scriptDir?: string;
-  /** Where what a conversation only refers to is; without it there are the beginnings of tool results, and no more. */
+  /** Store of conversations and tool results by reference; without it only the beginnings of tool results are used. */
   readonly blobs?: Pick<Blobs, 'get' | 'put'>;
-  /** Counts calls and tokens of those whose input names a `principal`. */
+  /** Limits calls and tokens of inputs with a `principal`. */
   readonly limits?: TierLimits;
-  /** Shared by all that call outside; default: these calls alone, without a bound. */
+  /** Shared by all effects that call external systems. Default: own gates without a limit. */
   readonly gates?: TargetGates;
 }
 
-/** A failure that came faster than this cost nobody a place, and has its own pauses. */
+/** A faster failure says nothing about whether the target hangs. */
 const SLOW_FAILURE_MS = 1_000;
-/** A call that was given up after so long without a word would have gone on waiting. */
-const GIVEN_UP_AFTER_MS = 10_000;
+/** A call cancelled after this time without an answer counts as a failure of its target. */
+const SILENT_AFTER_MS = 10_000;
 
 /**
- * The effect `model.generate` (E4): asks a model by alias, with retries and fallbacks, sends `{text}` chunks
- * as progress, and answers a `ModelResult`. Repeatable: a model call changes nothing in the world but the bill.
+ * The effect `model.generate` (E4): calls a model by alias, with retries and fallbacks, sends `{text}` chunks as progress and
+ * returns a `ModelResult`. Repeatable, since a call changes nothing but the bill.
  *
- * Throws `not_found` (unknown alias), `model_failed` (refused, or nonsense after the retries), `model_unavailable`
- * (nobody answered, or a stream whose chunks were already sent broke: the next attempt starts the text again),
- * `cancelled`, `rate_limited`. No error holds a key, a request or a provider's raw response.
+ * Throws `not_found` (unknown alias), `model_failed` (refused, or nonsense after the retries), `model_unavailable` (no
+ * answer, or a stream broke after its first chunk: the next attempt starts the text again), `cancelled`, `rate_limited`. No
+ * error contains a key, a request or a raw response.
  */
 export function createModelEffect(parts: ModelEffectParts): EffectHandler<typeof ModelInput> {
   const { selection, secrets, clock = systemClock, random = systemRandom } = parts;
@@ -57,8 +63,8 @@ export function createModelEffect(parts: ModelEffectParts): EffectHandler<typeof
   async function run(given: ModelInput, context: EffectContext): Promise<ModelResult> {
     const whole = await earlier.whole(given, context.tenant);
     const input = await withToolResults(whole, parts.blobs, context.tenant);
-    // Before the model is paid for, and before the call is counted: all this may wait for its store and begin again.
-    const aside = await earlier.setAside(given, context.tenant, context.address);
+    // Before the call is counted and paid for, since all this may wait for the store and be retried.
+    const aside = await earlier.store(given, context.tenant, context.address);
     await takeCall(parts.limits, given, context);
     const result = await ask(input, context);
     const { input_tokens, output_tokens } = result.usage;
@@ -69,15 +75,16 @@ export function createModelEffect(parts: ModelEffectParts): EffectHandler<typeof
   async function ask(input: ModelInput, context: EffectContext): Promise<ModelResult> {
     const chain = targets.chain(input.model, latencies.of);
     const failed: FailedTarget[] = [];
-    for (const target of answering(turned(chain, context.attempt), gates)) {
+    for (const target of available(rotated(chain, context.attempt), gates)) {
       const sender = input.stream ? new ChunkSender((text) => context.progress({ text }), clock) : undefined;
       const tools = { secrets, selection, clock, random, latencies };
       const asked = (source: ModelSource): Promise<Answer> =>
         askTarget(target, input, context, sender, { ...tools, source });
       try {
-        // A script is nothing outside.
+        // A script is not an external system.
         if (target.provider.type === 'scripted') return toResult(target, input, await asked(script));
-        const call = (heard: () => void): Promise<Answer> => asked((one) => hearing(answerLazily(one), heard));
+        const call = (onAnswer: () => void): Promise<Answer> =>
+          asked((one) => withCallback(answerLazily(one), onAnswer));
         return toResult(target, input, await gates.through(nameOf(target), context, { call, wordOf }));
       } catch (error) {
         if (!(error instanceof ModelFailure)) throw error;
@@ -91,24 +98,24 @@ export function createModelEffect(parts: ModelEffectParts): EffectHandler<typeof
     throw describeFailures(failed);
   }
 
-  return defineEffect({ kind: MODEL_GENERATE, input: ModelInput, run });
+  return defineEffect({ kind: 'model.generate', input: ModelInput, run });
 }
 
-/** The AI SDK is loaded when a real model is first asked: an idle node stays small and starts fast. */
+/** Loads the AI SDK with the first call of a real model, so that an idle node stays small. */
 async function* answerLazily(call: ModelCall): AsyncGenerator<ModelPart> {
   const { answerWithAiSdk } = await import('./ai-sdk.ts');
   yield* answerWithAiSdk(call);
 }
 
-/** Says when the first part has come. */
-async function* hearing(parts: AsyncIterable<ModelPart>, heard: () => void): AsyncGenerator<ModelPart> {
+/** Calls `onPart` for each part. */
+async function* withCallback(parts: AsyncIterable<ModelPart>, onPart: () => void): AsyncGenerator<ModelPart> {
   for await (const part of parts) {
-    heard();
+    onPart();
     yield part;
   }
 }
 
-/** What a call that failed says about its model. */
+/** What a failed call says about the health of its target. */
 function wordOf(thrown: unknown, tookMs: number, heard: boolean): CallWord {
   if (heard) return 'alive';
   if (thrown instanceof ModelFailure) {
@@ -117,28 +124,28 @@ function wordOf(thrown: unknown, tookMs: number, heard: boolean): CallWord {
   }
   if (!(thrown instanceof SvcError)) return 'unknown';
   if (thrown.code === 'deadline_exceeded') return 'failed';
-  return thrown.code === 'cancelled' && tookMs >= GIVEN_UP_AFTER_MS ? 'failed' : 'unknown';
+  return thrown.code === 'cancelled' && tookMs >= SILENT_AFTER_MS ? 'failed' : 'unknown';
 }
 
-/** Those that are not known to be silent; when all are, all: the first is waited for. */
-function answering(chain: readonly Target[], gates: TargetGates): readonly Target[] {
-  const there = chain.filter((target) => !gates.isOpen(nameOf(target)));
-  return there.length === 0 ? chain : there;
+/** The targets that are not known to hang; all if all hang. */
+function available(chain: readonly Target[], gates: TargetGates): readonly Target[] {
+  const closed = chain.filter((target) => !gates.isOpen(nameOf(target)));
+  return closed.length === 0 ? chain : closed;
 }
 
-/** Attempts of the effect that begin with the same target. */
+/** Attempts of the effect that start with the same target. */
 const ATTEMPTS_PER_TARGET = 2;
 
 /**
- * Each attempt tries the whole chain, but every second one begins a target further on: an attempt ends at once when a
- * stream breaks after its first chunk, so a model that always breaks would else keep its fallback from being asked.
+ * Starts every second attempt one target further: an attempt ends when a stream breaks after its first chunk, so without
+ * rotation a model that always breaks would never reach its fallback.
  */
-function turned(chain: readonly Target[], attempt: number): readonly Target[] {
+function rotated(chain: readonly Target[], attempt: number): readonly Target[] {
   const start = Math.floor((attempt - 1) / ATTEMPTS_PER_TARGET) % chain.length;
   return [...chain.slice(start), ...chain.slice(0, start)];
 }
 
-/** Once chunks are out, only a new attempt may say the text again; nonsense is final when the retries are used up. */
+/** After the first chunk only a new attempt may repeat the text. Nonsense is final when the retries are used up. */
 function brokenAfterChunks(failed: readonly FailedTarget[], attempt: number, selection: ModelSelection): SvcError {
   const error = describeFailures(failed);
   if (error.code === 'model_unavailable' || attempt > selection.max_retries) return error;
@@ -155,4 +162,85 @@ function toResult(target: Target, input: ModelInput, answer: Answer): ModelResul
     model: model.model,
     usage: usageOf(model, input, answer, answer.finish),
   };
+}
+
+type Counted = Pick<EffectContext, 'tenant' | 'attempt' | 'patiently'>;
+
+function principalOf({ principal }: ModelInput, { tenant }: Counted): Principal | null {
+  return principal === undefined ? null : { ...principal, tenant };
+}
+
+/** Counts one call before it is made; repeated attempts count once. Throws `rate_limited`, also if the tier's tokens are used up. */
+async function takeCall(limits: TierLimits | undefined, input: ModelInput, context: Counted): Promise<void> {
+  const principal = principalOf(input, context);
+  if (limits === undefined || principal === null || context.attempt > 1) return;
+  // In sequence: while the counters are unavailable, only what is not counted yet is retried.
+  await context.patiently(() => limits.take(principal, 'model_tokens', 1));
+  await context.patiently(() => limits.take(principal, 'model_calls'));
+}
+
+/** Counts the tokens of an answer. If fewer are left, takes all of these, so that the next call is refused. */
+async function takeTokens(
+  limits: TierLimits | undefined,
+  input: ModelInput,
+  context: Counted,
+  tokens: number,
+): Promise<void> {
+  const principal = principalOf(input, context);
+  if (limits === undefined || principal === null) return;
+  let left = Math.max(0, Math.floor(tokens) - 1);
+  for (let step = left; step >= 1 && left > 0; ) {
+    const units = Math.min(step, left);
+    if (await context.patiently(() => taken(limits, principal, units))) left -= units;
+    else step = Math.floor(step / 2);
+  }
+}
+
+async function taken(limits: TierLimits, principal: Principal, tokens: number): Promise<boolean> {
+  try {
+    await limits.take(principal, 'model_tokens', tokens);
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof SvcError && thrown.code === 'rate_limited') return false;
+    throw thrown;
+  }
+}
+
+const CHARS_PER_TOKEN = 4;
+
+/** Cost of the tokens at the configured prices, rounded to hide binary fractions. */
+export function costOf(price: ModelConfig['cost_per_1k_tokens'], inputTokens: number, outputTokens: number): number {
+  const { input, output } = typeof price === 'number' ? { input: price, output: price } : price;
+  return Number(((inputTokens * input + outputTokens * output) / 1_000).toFixed(12));
+}
+
+/**
+ * Usage of an answered call. Without a provider's count it is estimated as a quarter of the characters and flagged, so that
+ * budgets still apply. Failed tries do not count, since no provider reports their tokens.
+ */
+function usageOf(
+  model: ModelConfig,
+  input: ModelInput,
+  answer: { readonly text: string; readonly toolCalls: readonly ToolCall[] },
+  reported: { readonly inputTokens: number | undefined; readonly outputTokens: number | undefined },
+): ModelResult['usage'] {
+  const estimated = reported.inputTokens === undefined || reported.outputTokens === undefined;
+  const inputTokens = reported.inputTokens ?? tokensIn(promptChars(input));
+  const outputTokens = reported.outputTokens ?? tokensIn(answer.text.length + jsonChars(answer.toolCalls));
+  return {
+    input_tokens: inputTokens,
+    output_tokens: outputTokens,
+    cost: costOf(model.cost_per_1k_tokens, inputTokens, outputTokens),
+    estimated,
+  };
+}
+
+const tokensIn = (chars: number): number => Math.ceil(chars / CHARS_PER_TOKEN);
+
+const jsonChars = (values: readonly unknown[] | undefined): number =>
+  values === undefined || values.length === 0 ? 0 : JSON.stringify(values).length;
+
+function promptChars(input: ModelInput): number {
+  const turns = input.messages.reduce((sum, message) => sum + message.content.length, 0);
+  return turns + (input.system?.length ?? 0) + jsonChars(input.tools);
 }

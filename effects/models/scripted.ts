@@ -5,15 +5,15 @@ import { z } from 'zod';
 import { compileRe2 } from '../../manifests/re2.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { sleep } from '../../runtime/kit/waits.ts';
+import type { ModelCall, ModelSource } from './call.ts';
 import { ModelFailure } from './call.ts';
-import type { ModelCall, ModelSource } from './source.ts';
 import { FINISH_REASONS, type ModelPart } from './targets.ts';
 
 const MAX_SHOWN_CHARS = 80;
 
 /**
  * The provider `scripted`: answers from a YAML file (docs/guides/scripted-provider.md), for demos and tests without a key.
- * Used only where the configuration names it. The answer depends on the call alone, never on what came before.
+ * Used only if the configuration names it. The answer depends only on the call, not on earlier ones.
  */
 export function answerFromScript(options: { readonly clock: Clock; readonly scriptDir: string }): ModelSource {
   const files = new ScriptFiles();
@@ -25,15 +25,15 @@ export function answerFromScript(options: { readonly clock: Clock; readonly scri
   };
 }
 
-/** The first rule that fits. Throws `ModelFailure` when none does, showing the beginning of the message. */
+/** The reply of the first matching rule. Throws `ModelFailure` with the beginning of the message if none matches. */
 function chooseReply(script: Script, call: ModelCall): ScriptReply {
-  const rule = script.rules.find(({ match }) => fits(match, call));
+  const rule = script.rules.find(({ match }) => matches(match, call));
   if (rule !== undefined) return rule.reply;
-  const said = lastUserMessage(call).replace(/\s+/g, ' ').slice(0, MAX_SHOWN_CHARS);
-  throw new ModelFailure('refused', `no rule of its script fits model "${call.input.model}" and message "${said}"`);
+  const text = lastUserMessage(call).replace(/\s+/g, ' ').slice(0, MAX_SHOWN_CHARS);
+  throw new ModelFailure('refused', `no rule of its script matches model "${call.input.model}" and message "${text}"`);
 }
 
-function fits(match: ScriptMatch, call: ModelCall): boolean {
+function matches(match: ScriptMatch, call: ModelCall): boolean {
   const { input } = call;
   const message = lastUserMessage(call);
   return (
@@ -107,7 +107,7 @@ function piecesOf({ text, chunks }: ScriptReply): readonly string[] {
 
 const MAX_SCRIPT_BYTES = 1024 * 1024;
 
-/** Linear-time pattern; a bad one is an error of the file. */
+/** A regular expression with linear run time. */
 const Pattern = z
   .string()
   .max(2_000)
@@ -122,24 +122,24 @@ const Pattern = z
 
 const OneOrMore = z.union([z.string(), z.array(z.string()).min(1).max(100)]);
 
-/** All that is given must hold. Nothing here counts in memory: the same call gets the same answer after a restart. */
+/** Conditions of a rule; all must hold. None depends on state, so a call gets the same answer after a restart. */
 const Match = z.strictObject({
-  /** The alias that was asked for. */
+  /** The requested alias. */
   model: z.string().optional(),
-  /** In the last user message; of a list, all of them. */
+  /** In the last user message; all elements of a list. */
   contains: OneOrMore.optional(),
   regex: Pattern.optional(),
   /** In the system prompt. */
   system_contains: OneOrMore.optional(),
-  /** Iteration the caller names, else 1 + the assistant's turns so far. */
+  /** The caller's iteration, else 1 + the assistant's turns so far. */
   iteration: z.number().int().min(1).optional(),
   /** 1 + the assistant's turns so far in the conversation: 2 after the first tool results. */
   round: z.number().int().min(1).optional(),
-  /** In the last tool result; of a list, all of them. Without a tool result it does not hold. */
+  /** In the last tool result; all elements of a list. False without a tool result. */
   tool_contains: OneOrMore.optional(),
   /** Attempt of the effect: 2 after a broken stream or a crash. */
   attempt: z.number().int().min(1).optional(),
-  /** Try within the attempt: 2 after an error that is tried again. */
+  /** Try within the attempt: 2 after a retried error. */
   try: z.number().int().min(1).optional(),
 });
 
@@ -147,14 +147,14 @@ type ScriptMatch = z.output<typeof Match>;
 
 const Reply = z.strictObject({
   text: z.string().default(''),
-  /** Pieces the text is streamed in: a number of equal ones, or the pieces themselves (then `text` is left out). */
+  /** How the text is streamed: a number of equal pieces, or the pieces themselves instead of `text`. */
   chunks: z.union([z.number().int().min(1).max(10_000), z.array(z.string()).min(1).max(10_000)]).optional(),
-  /** Before each piece. */
+  /** Delay before each piece. */
   delay_ms: z.number().int().min(0).max(600_000).default(0),
   usage: z.strictObject({ input_tokens: z.number().int().min(0), output_tokens: z.number().int().min(0) }).optional(),
   /** Fails like a provider that answers with this HTTP status. */
   error: z.strictObject({ status: z.number().int().min(400).max(599), message: z.string().default('') }).optional(),
-  /** The stream breaks after so many pieces. */
+  /** The stream breaks after this number of pieces. */
   cut_after_chunks: z.number().int().min(0).optional(),
   tool_calls: z
     .array(z.strictObject({ id: z.string().optional(), name: z.string(), arguments: z.record(z.string(), z.json()) }))
@@ -174,7 +174,7 @@ const Script = z.strictObject({ rules: z.array(Rule).min(1).max(1_000) });
 
 type Script = z.output<typeof Script>;
 
-/** Reads a script; throws `ModelFailure` naming the place in the file and what was expected. */
+/** Reads a script. Throws `ModelFailure` naming the place in the file. */
 async function readScript(path: string): Promise<Script> {
   const text = await readFile(path, 'utf8');
   let document: unknown;

@@ -7,10 +7,10 @@ export const FINISH_REASONS = ['stop', 'length', 'content-filter', 'tool-calls',
 
 export type FinishReason = (typeof FINISH_REASONS)[number];
 
-/** What a model says, piece by piece; `finish` is last and there exactly once. */
+/** A part of an answer; `finish` comes once, at the end. */
 export type ModelPart =
   | { readonly kind: 'text'; readonly text: string }
-  /** Work that is no text: reasoning, arguments of a tool call under way. */
+  /** Other activity: reasoning, arguments of an incomplete tool call. */
   | { readonly kind: 'alive' }
   | { readonly kind: 'tool_call'; readonly id: string; readonly name: string; readonly arguments: JsonObject }
   | {
@@ -20,23 +20,23 @@ export type ModelPart =
       readonly outputTokens: number | undefined;
     };
 
-/** One model at one provider: where a call can go. */
+/** One model of one provider. */
 export interface Target {
   readonly provider: ProviderConfig;
   readonly model: ModelConfig;
 }
 
-/** Targets tried for one call, fallbacks included. */
+/** Maximum number of targets for one call, fallbacks included. */
 const MAX_CHAIN = 8;
 
 const DEFAULT_ALIAS = 'default';
 
-/** How long a target takes to begin an answer; undefined when it was not asked yet. */
+/** Time until the first part of an answer; undefined before the first call. */
 type LatencyOf = (target: Target) => number | undefined;
 
 /**
- * Finds the models behind an alias. Throws `invalid_config` when the configuration names an alias or provider that
- * does not exist, so a typing error shows at start and not when the fallback is needed.
+ * Finds the models of an alias. Throws `invalid_config` for an unknown alias or provider in the configuration, so that a typo
+ * fails the start and not the first fallback.
  */
 export class ModelTargets {
   readonly #providers: readonly ProviderConfig[];
@@ -49,9 +49,8 @@ export class ModelTargets {
   }
 
   /**
-   * The targets for an alias in the order they are tried: all that serve it (default provider first, then by the
-   * strategy), then the fallback alias of the first, then the fallback provider. Throws `not_found` naming the
-   * alias and the known ones.
+   * The targets of an alias in the order they are tried: those of the alias (default provider first, then by strategy), those
+   * of the fallback alias of the first, then the fallback provider. Throws `not_found` naming the known aliases.
    */
   chain(alias: string, latencyOf: LatencyOf): readonly Target[] {
     const served = this.#serving(alias, latencyOf);
@@ -69,7 +68,7 @@ export class ModelTargets {
     return chain.slice(0, MAX_CHAIN);
   }
 
-  /** Follows fallback_alias from a model; a circle ends where it began. */
+  /** Follows fallback_alias from a model; stops at a cycle. */
   #fallbacks(model: ModelConfig, latencyOf: LatencyOf): Target[] {
     const seen = new Set([model.alias]);
     const found: Target[] = [];
@@ -96,7 +95,7 @@ export class ModelTargets {
     return served.sort((a, b) => isDefault(a) - isDefault(b) || rank(a) - rank(b));
   }
 
-  /** Smaller goes first; equal ones keep the order of the file. */
+  /** Smaller is tried first; equal ones keep the order of the configuration. */
   #rank(target: Target, latencyOf: LatencyOf): number {
     switch (this.#selection.strategy) {
       case 'prefer-local':
@@ -108,7 +107,7 @@ export class ModelTargets {
         return typeof cost === 'number' ? 2 * cost : cost.input + cost.output;
       }
       case 'latency-optimized':
-        // What was never asked goes first once, so that every target gets measured.
+        // A target without a measurement goes first, so that each is measured once.
         return latencyOf(target) ?? 0;
     }
   }
@@ -151,22 +150,19 @@ function isLocal(provider: ProviderConfig): boolean {
 /** Weight of the newest measurement. */
 const NEWEST = 0.3;
 
-/**
- * How long each target takes to begin an answer, as this node saw it lately, for the strategy `latency-optimized`.
- * Kept in memory only: a new node measures anew.
- */
+/** Moving average of each target's time to the first part, for the strategy `latency-optimized`. In memory only. */
 export class Latencies {
   readonly #ms = new WeakMap<Target['model'], number>();
 
   readonly of = (target: Target): number | undefined => this.#ms.get(target.model);
 
-  /** Failures are added with the whole time-out, so that a broken target stops looking fast. */
+  /** Failures count with the whole time-out, so that a failing target does not look fast. */
   add(target: Target, ms: number): void {
     const known = this.#ms.get(target.model);
     this.#ms.set(target.model, known === undefined ? ms : known * (1 - NEWEST) + ms * NEWEST);
   }
 
-  /** Passes the parts through and notes when the first one came. */
+  /** Passes the parts through and measures the time to the first one. */
   async *measure(target: Target, parts: AsyncIterable<ModelPart>, clock: Clock): AsyncGenerator<ModelPart> {
     const startedAt = clock.monotonic();
     let first = true;

@@ -1,6 +1,6 @@
 import { StringDecoder } from 'node:string_decoder';
 
-/** One stream of a program as text: UTF-8 across chunk borders, without secrets, the first `limitBytes` of it. */
+/** One stream of a program as text: the first `limitBytes`, without secrets, UTF-8 decoded across chunks. */
 export class CapturedOutput {
   readonly #decoder = new StringDecoder('utf8');
   readonly #redactor: Redactor;
@@ -9,7 +9,7 @@ export class CapturedOutput {
   #leftBytes: number;
   #truncated = false;
 
-  /** `take` is called with each piece that is kept. */
+  /** `take` gets each kept piece. */
   constructor(limitBytes: number, secrets: readonly string[], take: (text: string) => void = () => {}) {
     this.#leftBytes = limitBytes;
     this.#redactor = new Redactor(secrets);
@@ -24,7 +24,7 @@ export class CapturedOutput {
     return this.#truncated;
   }
 
-  /** What comes beyond the limit is read and thrown away, so that the program does not block. */
+  /** Discards output beyond the limit, so that the program does not block. */
   push(chunk: Buffer): void {
     if (!this.#truncated) this.#keep(this.#redactor.push(this.#decoder.write(chunk)));
   }
@@ -39,7 +39,7 @@ export class CapturedOutput {
     if (text === '' || this.#truncated) return;
     const bytes = Buffer.byteLength(text);
     this.#truncated = bytes > this.#leftBytes;
-    // The decoder of a cut text keeps the half character at its end to itself.
+    // The decoder drops a character cut in half.
     const kept = this.#truncated
       ? new StringDecoder('utf8').write(Buffer.from(text).subarray(0, this.#leftBytes))
       : text;
@@ -52,20 +52,20 @@ export class CapturedOutput {
 
 const REDACTED = '[redacted]';
 
-/** Shorter values are words such as `on`: replacing them would destroy the text and hide nothing. */
+/** Shorter values are words such as `on`; replacing them would destroy the text. */
 const SHORTEST_CHARS = 4;
 
-/** Takes known secrets out of a text that arrives in pieces, also where one is cut in two. */
+/** Removes known secrets from a text that arrives in pieces, also across pieces. */
 export class Redactor {
   readonly #secrets: readonly string[];
   #held = '';
 
   constructor(secrets: readonly string[]) {
-    // Longest first: a secret may hold another one.
+    // Longest first, since a secret may contain another one.
     this.#secrets = secrets.filter((one) => one.length >= SHORTEST_CHARS).sort((a, b) => b.length - a.length);
   }
 
-  /** Answers what can be let go; an end that may be the start of a secret is held back. */
+  /** Returns the redacted text; holds back an end that may be the start of a secret. */
   push(text: string): string {
     if (this.#secrets.length === 0) return text;
     const all = this.#clean(this.#held + text);
@@ -95,17 +95,17 @@ export class Redactor {
   }
 }
 
-/** Gathers pieces of text and sends them on in order, at most one message each `everyMs`. */
+/** Sends text in order, at most one message each `everyMs`. */
 export class ProgressFlow {
   readonly #send: (text: string) => Promise<boolean>;
   readonly #unwanted: () => void;
   readonly #everyMs: number;
-  #gathered = '';
+  #pending = '';
   #timer: NodeJS.Timeout | null = null;
   #sending: Promise<void> = Promise.resolve();
   #stopped = false;
 
-  /** `unwanted` is called when `send` answers false: nobody waits for the rest. */
+  /** Calls `unwanted` when `send` returns false: the receiver wants no more. */
   constructor(send: (text: string) => Promise<boolean>, unwanted: () => void, everyMs = 50) {
     this.#send = send;
     this.#unwanted = unwanted;
@@ -114,11 +114,11 @@ export class ProgressFlow {
 
   push(text: string): void {
     if (this.#stopped) return;
-    this.#gathered += text;
+    this.#pending += text;
     this.#timer ??= setTimeout(() => this.#flush(), this.#everyMs);
   }
 
-  /** Sends the rest; resolves when all is durable. Rejects with the first failure. */
+  /** Sends the rest; resolves when all is durable. Rejects with the first error. */
   async finish(): Promise<void> {
     this.#flush();
     await this.#sending;
@@ -128,16 +128,16 @@ export class ProgressFlow {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     const previous = this.#sending;
-    this.#sending = previous.then(() => this.#sendGathered());
-    // Told by `finish`; until then it is not an unhandled rejection.
+    this.#sending = previous.then(() => this.#sendPending());
+    // `finish` rejects with the error; until then it must not be an unhandled rejection.
     this.#sending.catch(() => {});
   }
 
-  /** A slow store makes larger messages, not more of them. */
-  async #sendGathered(): Promise<void> {
-    if (this.#gathered === '' || this.#stopped) return;
-    const text = this.#gathered;
-    this.#gathered = '';
+  /** With a slow store the messages get larger, not more. */
+  async #sendPending(): Promise<void> {
+    if (this.#pending === '' || this.#stopped) return;
+    const text = this.#pending;
+    this.#pending = '';
     if (await this.#send(text)) return;
     this.#stopped = true;
     this.#unwanted();

@@ -3,18 +3,18 @@ import type { Secrets } from '../../security/api.ts';
 import { RUN_MARK } from './process-table.ts';
 import { TEMPORARY } from './workspace.ts';
 
-/** Directories programs are looked up in: system ones, and that of the node's own `node` for scripts. */
+/** PATH of programs: the system's directories, and that of the node's `node` for scripts. */
 export const SEARCH_PATH = [dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].join(':');
 
 export interface ProgramEnvironment {
   readonly variables: Readonly<Record<string, string>>;
-  /** Values that were looked up: they must not appear in any output. */
+  /** Resolved secrets, which must not appear in any output. */
   readonly secrets: readonly string[];
 }
 
 /**
- * git runs what configuration names, also that of a repository which somebody else wrote into the workspace. These settings win
- * over every file: no monitor, no hooks, no pager, no repository that is not called .git.
+ * git runs programs that its configuration names, also that of a hostile repository in the workspace. These settings override
+ * every file: no monitor, no hooks, no pager, no repository that is not called .git.
  */
 const GIT_CONFIG = [
   ['core.fsmonitor', 'false'],
@@ -38,8 +38,8 @@ const GIT: Readonly<Record<string, string>> = {
   PAGER: 'cat',
 };
 
-/** What every program has, before what it is given. */
-const surroundings = (workspace: string): Record<string, string> => ({
+/** Variables of every program, before the given ones. */
+const baseVariables = (workspace: string): Record<string, string> => ({
   PATH: SEARCH_PATH,
   LANG: 'C.UTF-8',
   HOME: workspace,
@@ -47,26 +47,26 @@ const surroundings = (workspace: string): Record<string, string> => ({
   ...GIT,
 });
 
-/** Who wrote a commit is data; any other of these names says what git runs or where it looks. */
+/** The author of a commit is data; all other GIT_ variables control what git runs or where it looks. */
 const GIT_AUTHOR = /^GIT_(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)$/;
 
-/** Whether a caller may give a program this variable. */
+/** Whether a caller may set this variable. */
 const mayGive = (name: string): boolean => !name.toUpperCase().startsWith('GIT_') || GIT_AUTHOR.test(name);
 
 const givenVariables = (given: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(given).filter(([name]) => mayGive(name)));
 
-/** The environment of a shell command: values are plain text, nothing is looked up. */
+/** The environment of a shell command. Values are plain text; references are not resolved. */
 export function commandEnvironment(
   given: Readonly<Record<string, string>>,
   { workspace, run }: { readonly workspace: string; readonly run: string },
 ): Readonly<Record<string, string>> {
-  return { ...surroundings(workspace), ...givenVariables(given), SVC_WORKSPACE: workspace, [RUN_MARK]: run };
+  return { ...baseVariables(workspace), ...givenVariables(given), SVC_WORKSPACE: workspace, [RUN_MARK]: run };
 }
 
-/** The whole environment of a command that a tool runs. A workspace that cannot be written has no place for temporary files. */
+/** The environment of a command of a tool. With a read-only workspace temporary files go to /tmp. */
 export function toolEnvironment(about: {
-  /** As the command sees it. */
+  /** Path as the command sees it. */
   readonly workspace: string;
   readonly run: string;
   readonly executionId: string;
@@ -74,7 +74,7 @@ export function toolEnvironment(about: {
 }): Readonly<Record<string, string>> {
   const { workspace, run, executionId, readOnly } = about;
   return {
-    ...surroundings(workspace),
+    ...baseVariables(workspace),
     ...(readOnly ? { TMPDIR: '/tmp' } : {}),
     SVC_WORKSPACE: workspace,
     SVC_EXECUTION_ID: executionId,
@@ -83,9 +83,8 @@ export function toolEnvironment(about: {
 }
 
 /**
- * All that a program sees of its surroundings: nothing of the node's own environment, so no key of the node reaches
- * it. References are looked up here and not before: `secret:NAME` and `config:NAME`; `env:NAME` is plain text, since
- * it would name a variable of the node.
+ * The environment of an agent's program: nothing of the node's own environment, so no key of the node reaches it. Resolves
+ * `secret:NAME` and `config:NAME`; `env:NAME` stays plain text, since it would name a variable of the node.
  */
 export async function programEnvironment(
   given: Readonly<Record<string, string>>,
@@ -102,7 +101,7 @@ export async function programEnvironment(
   },
 ): Promise<ProgramEnvironment> {
   const found: string[] = [];
-  const variables: Record<string, string> = surroundings(workspace);
+  const variables: Record<string, string> = baseVariables(workspace);
   for (const [name, value] of Object.entries(givenVariables(given))) {
     if (value.startsWith('secret:') || value.startsWith('config:')) {
       const resolved = await secrets.resolve(tenant, value);

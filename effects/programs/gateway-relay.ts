@@ -6,50 +6,49 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { LaunchedProgram } from './launch.ts';
 
 /**
- * Listens in the network it is in, hands the listener to its parent, and ends when the parent says that it has it: the parent may
- * hear of an end before it has read what was sent.
+ * Opens a listener in its network namespace and sends it to its parent. It ends only when the parent disconnects, since the
+ * parent may see the end of the process before it has read the message.
  */
 const LISTEN = `
 const { createServer } = require('node:net');
 const [, port] = process.argv;
 const until = Date.now() + 5000;
 const server = createServer();
-// The sandbox's own loopback is brought up while this starts.
+// The loopback of the sandbox comes up while this starts.
 server.on('error', (error) => {
   if (error.code !== 'EADDRNOTAVAIL' || Date.now() > until) throw error;
   setTimeout(() => server.listen(Number(port), '127.0.0.1'), 5);
 });
 server.on('listening', () => process.send('listening', server));
-// The parent has the listener, or is gone.
+// The parent has the listener, or has ended.
 process.on('disconnect', () => process.exit());
 server.listen(Number(port), '127.0.0.1');
 `;
 const STARTS_WITHIN_MS = 10_000;
-const LOOK_EVERY_MS = 5;
+const POLL_MS = 5;
 
-/** A program has one or two at a time; each is a descriptor of the node. */
-const MOST_CONNECTIONS = 64;
+/** Connections of one program; each is a descriptor of the node. */
+const MAX_CONNECTIONS = 64;
 
-/** What programs in a network of their own reach of the node. */
+/** The listener of the node that programs in their own network can reach. */
 export interface GatewayListener {
-  /** Of the program's loopback. */
+  /** Port on the program's loopback. */
   readonly port: number;
-  /** Serves a connection of a program: the routes for agents, none of the operator's. */
+  /** Serves a connection of a program: only the routes for agents. */
   readonly accept: (connection: Socket) => void;
 }
 
 /**
- * Lets a program in a network of its own reach the dispatch gateway, and nothing else: a listener at a port of the program's
- * loopback, made by a process that enters its network for that moment and served by this one. The connections end with the
- * program. Answers how to end it.
+ * Lets a program in its own network reach only the dispatch gateway: a short-lived process enters the network and opens a
+ * listener on its loopback, which this process serves. Returns the function that closes listener and connections.
  */
 export async function openGatewayRelay(
-  { asked, group }: Pick<LaunchedProgram, 'asked' | 'group'>,
+  { terminationGroup, group }: Pick<LaunchedProgram, 'terminationGroup' | 'group'>,
   { port, accept }: GatewayListener,
 ): Promise<() => void> {
-  const inside = await networkOf(asked, group);
+  const inside = await networkOf(terminationGroup, group);
   const server = await listenerIn(inside, port);
-  server.maxConnections = MOST_CONNECTIONS;
+  server.maxConnections = MAX_CONNECTIONS;
   const open = new Set<Socket>();
   server.on('connection', (connection) => {
     open.add(connection);
@@ -62,14 +61,14 @@ export async function openGatewayRelay(
   };
 }
 
-/** The process that leads the sandbox, once it is in a network of its own. */
-async function networkOf(asked: () => number, group: number): Promise<number> {
+/** Waits until the leader of the sandbox is in its own network; returns its process id. */
+async function networkOf(terminationGroup: () => number, group: number): Promise<number> {
   const until = performance.now() + STARTS_WITHIN_MS;
   const own = readlinkSync('/proc/self/ns/net');
   while (performance.now() < until) {
-    const leader = asked();
+    const leader = terminationGroup();
     if (leader !== group && networkAt(leader) !== null && networkAt(leader) !== own) return leader;
-    await pause(LOOK_EVERY_MS);
+    await pause(POLL_MS);
   }
   throw new SvcError('program_failed', 'the sandbox of the program did not start');
 }
@@ -90,9 +89,9 @@ async function listenerIn(pid: number, port: number): Promise<Server> {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     timeout: STARTS_WITHIN_MS,
   });
-  let said = '';
+  let output = '';
   child.stderr?.on('data', (chunk: Buffer) => {
-    said += chunk.toString();
+    output += chunk.toString();
   });
   const { promise, resolve, reject } = Promise.withResolvers<Server>();
   child.on('message', (_message, handle) => {
@@ -100,11 +99,11 @@ async function listenerIn(pid: number, port: number): Promise<Server> {
     if (child.connected) child.disconnect();
   });
   child.on('error', reject);
-  child.on('exit', () => reject(new Error(said.trim().split('\n').at(-1) ?? 'it ended')));
+  child.on('exit', () => reject(new Error(output.trim().split('\n').at(-1) ?? 'it ended')));
   try {
     return await promise;
   } catch (cause) {
-    throw new SvcError('program_failed', 'the way from the sandbox to the dispatch gateway could not be made', {
+    throw new SvcError('program_failed', 'the relay from the sandbox to the dispatch gateway could not be opened', {
       cause,
     });
   }

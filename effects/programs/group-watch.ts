@@ -3,7 +3,7 @@ import { type GroupUsage, groupUsages } from './process-table.ts';
 export interface GroupLimits {
   readonly memoryBytes: number | null;
   readonly processes: number;
-  /** The system's own word that there were too many: it refused one more. */
+  /** Whether the system has refused a process because of its limit. */
   readonly refused?: () => boolean;
 }
 
@@ -15,22 +15,22 @@ interface Watched extends GroupLimits {
 }
 
 const EVERY_MS = 200;
-/** Looking costs at most one part in this many of the node's processor time. */
+/** The watch uses at most one part in this number of the node's processor time. */
 const COST_SHARE = 20;
-/** What multiplies does so at once: where the system holds no bound, groups that are young are looked at more often. */
+/** Fork bombs grow at once: without a limit of the system, young groups are checked more often. */
 const YOUNG = { forMs: 3_000, everyMs: 20, costShare: 8 };
 
 /**
- * Watches what process groups use together, which no limit of a single process can bound: a limit of address space
- * stops programs that only reserve it (every Node program does), and a limit a process multiplies with its forks. One
- * look at the process table serves all groups.
+ * Watches the total usage of process groups, which limits of single processes cannot bound: a limit of address space stops
+ * programs that only reserve it (every Node program does), and each fork gets the full limit again. One read of the process
+ * table serves all groups.
  */
 export class GroupWatch {
   readonly #watched = new Map<number, Watched>();
   #timer: NodeJS.Timeout | null = null;
   #dueMs = 0;
 
-  /** Calls `over` once when a limit is broken; the answer ends the watch. */
+  /** Calls `over` once when a limit is exceeded. Returns the function that ends the watch. */
   watch(group: number, limits: GroupLimits, over: (what: GroupExcess) => void): () => void {
     const entry = { ...limits, over, sinceMs: performance.now() };
     this.#watched.set(group, entry);
@@ -40,7 +40,7 @@ export class GroupWatch {
     };
   }
 
-  /** A look that is due sooner stays. */
+  /** Keeps an earlier timer. */
   #schedule(costMs: number): void {
     const { everyMs, costShare } = this.#hasYoung() ? YOUNG : { everyMs: EVERY_MS, costShare: COST_SHARE };
     const delayMs = Math.max(everyMs, costMs * costShare);
@@ -48,7 +48,7 @@ export class GroupWatch {
     if (this.#timer !== null && this.#dueMs <= dueMs) return;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#dueMs = dueMs;
-    this.#timer = setTimeout(() => this.#look(), delayMs).unref();
+    this.#timer = setTimeout(() => this.#check(), delayMs).unref();
   }
 
   #hasYoung(): boolean {
@@ -56,13 +56,13 @@ export class GroupWatch {
     return [...this.#watched.values()].some((one) => one.refused === undefined && one.sinceMs > youngSince);
   }
 
-  #look(): void {
+  #check(): void {
     this.#timer = null;
     if (this.#watched.size === 0) return;
     const before = { ms: performance.now(), cpu: process.cpuUsage() };
     for (const [group, usage] of groupUsages(new Set(this.#watched.keys()))) this.#judge(group, usage);
     const cpu = process.cpuUsage(before.cpu);
-    // Waiting for a processor is no cost: where many want one, programs may grow beyond all limits between two seldom looks.
+    // Waiting for a processor is not a cost: on a busy machine, rare checks would let programs grow far beyond their limits.
     this.#schedule(Math.min(performance.now() - before.ms, (cpu.user + cpu.system) / 1_000));
   }
 

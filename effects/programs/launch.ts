@@ -9,12 +9,12 @@ import { RUN_MARK, sessionBelow } from './process-table.ts';
 import { type RunCgroup, runCgroups } from './run-cgroup.ts';
 
 /**
- * Runs `$6 $7 …` as leader of its own process group, limits first. A guard in the same group waits on descriptor 3,
- * whose other end this node holds and never writes to: when the node closes it or dies, however it dies, the guard
- * kills the whole group. Nothing of the input is part of the script's text.
+ * Sets the limits and runs `$6 $7 …` as leader of its own process group. A guard in the group waits on descriptor 3, whose
+ * other end the node holds: when the node closes it or dies, even by kill -9, the guard kills the whole group. The input is
+ * never part of the script's text.
  *   $1 processor seconds  $2 data KiB  $3 largest file in 512-byte blocks  $4 open files
  *   $5 the control group to enter  ('-': no limit). The guard stays outside it.
- * A limit that cannot be set is lower already: only lowering is allowed to everybody.
+ * A limit that cannot be set is already lower, since lowering is always allowed.
  */
 const SCRIPT = `
 (trap '' TERM INT HUP QUIT; exec >/dev/null 2>&1; read -r _ <&3; kill -s KILL -- -$$) &
@@ -29,7 +29,7 @@ shift 5
 exec "$@" 3<&-
 `;
 
-/** Above the memory limit: what one process may have while the watch has not looked yet, stacks of its threads too. */
+/** Margin above the memory limit for one process between two checks of the watch, including thread stacks. */
 const DATA_SLACK_BYTES = 256 * 1024 * 1024;
 
 export interface Launch {
@@ -38,9 +38,9 @@ export interface Launch {
   readonly directory: string;
   readonly environment: Readonly<Record<string, string>>;
   readonly limits: ProgramLimits;
-  /** As of `ViewedProgram`: how it is asked to end is another then. */
+  /** As of `ViewedProgram`; changes which group gets TERM. */
   readonly sandboxed?: boolean;
-  /** Its standard input is `child.stdin`; without it there is none. */
+  /** `pipe`: standard input is `child.stdin`. Absent: none. */
   readonly stdin?: 'pipe';
 }
 
@@ -50,15 +50,15 @@ export interface LaunchedProgram {
   readonly group: number;
   readonly stdout: Readable;
   readonly stderr: Readable;
-  /** Whether the system refused it a process for its limit; a sampled count tells where there are no control groups. */
+  /** Whether the system has refused a process because of the limit. Absent without control groups. */
   readonly refused?: () => boolean;
-  /** The process group that a program is asked to end in: the program's own, where that is another one. */
-  readonly asked: () => number;
-  /** Makes the guard kill what is left of the group. */
+  /** The process group that gets TERM: the program's own group inside a sandbox. */
+  readonly terminationGroup: () => number;
+  /** Makes the guard kill the rest of the group. */
   release(): void;
 }
 
-/** Starts a program; `endRun` of its mark removes its control group. Throws `program_failed`, or `unavailable` when the machine has no room for one more process. */
+/** Starts a program. `endRun` removes its control group. Throws `program_failed`, or `unavailable` if the machine cannot start another process. */
 export async function launch({
   program,
   args,
@@ -87,14 +87,21 @@ export async function launch({
   if (pid === undefined || stdout === null || stderr === null || lifeline === null || lifeline === undefined) {
     throw new SvcError('program_failed', 'the program has no output to read');
   }
-  // The guard's death closes it from the other side.
+  // It breaks when the guard ends.
   lifeline.on('error', () => lifeline.destroy());
-  const bounded = cgroup === null ? {} : { refused: cgroup.refused };
-  const asked = (): number => (sandboxed ? (sessionBelow(pid) ?? pid) : pid);
-  return { child, group: pid, stdout, stderr, ...bounded, asked, release: () => lifeline.destroy() };
+  const terminationGroup = (): number => (sandboxed ? (sessionBelow(pid) ?? pid) : pid);
+  return {
+    child,
+    group: pid,
+    stdout,
+    stderr,
+    refused: cgroup?.refused,
+    terminationGroup,
+    release: () => lifeline.destroy(),
+  };
 }
 
-/** Of a run that has a mark: then its end is known, and removes the group. */
+/** A control group for a run with a mark; `endRun` of the mark removes it. */
 async function cgroupOf(environment: Launch['environment'], { processes }: ProgramLimits): Promise<RunCgroup | null> {
   const mark = environment[RUN_MARK];
   const cgroups = await runCgroups();
@@ -102,7 +109,7 @@ async function cgroupOf(environment: Launch['environment'], { processes }: Progr
   try {
     return await cgroups.open(mark, processes);
   } catch (cause) {
-    throw new SvcError('unavailable', 'this node cannot bound the processes of one more program', { cause });
+    throw new SvcError('unavailable', 'this node cannot limit the processes of another program', { cause });
   }
 }
 
@@ -120,45 +127,45 @@ function limitArguments(limits: ProgramLimits): string[] {
   return [seconds, dataKib, String(Math.ceil(file_bytes / 512)), String(open_files)];
 }
 
-/** The system's errors name paths of this machine and, for E2BIG, nothing useful: say it in our words. */
+/** Replaces the system's messages, which contain paths of this machine. */
 function launchFailure(error: unknown): SvcError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
   if (code === 'EAGAIN' || code === 'ENOMEM' || code === 'EMFILE' || code === 'ENFILE') {
-    return new SvcError('unavailable', `this node has no room for one more program (${code})`, { cause: error });
+    return new SvcError('unavailable', `this node cannot start another program (${code})`, { cause: error });
   }
   if (code === 'E2BIG') {
-    return new SvcError('program_failed', 'arguments and environment are larger than the system takes', {
+    return new SvcError('program_failed', 'arguments and environment exceed the limit of the system', {
       cause: error,
     });
   }
   return new SvcError('program_failed', `the program could not be started (${code})`, { cause: error });
 }
 
+/** The highest of the standard descriptors. */
 const STANDARD = 2;
 
 const CLOSE_ON_EXEC = 0o2000000;
 
-/** Highest of a program's own that `launch` asks for. */
 type Stdio = Exclude<StdioOptions, string>;
 
-let replaced: { readonly descriptors: readonly number[]; readonly nothing: number } | undefined;
+let inherited: { readonly descriptors: readonly number[]; readonly devNull: number } | undefined;
 
 /**
- * The same, with `/dev/null` in the place of every descriptor that whoever started this node left open in it: the node opens its own
- * so that no other program gets them, but cannot close those.
+ * Replaces descriptors that the parent of this node left open by `/dev/null`. The node's own descriptors are not inherited,
+ * but it cannot close those of its parent.
  */
 function withoutInherited(stdio: Stdio): Stdio {
-  replaced ??= { descriptors: inheritable(), nothing: openSync('/dev/null', 'r+') };
+  inherited ??= { descriptors: inheritable(), devNull: openSync('/dev/null', 'r+') };
   const all = [...stdio];
-  for (const descriptor of replaced.descriptors) {
+  for (const descriptor of inherited.descriptors) {
     if (descriptor < stdio.length) continue;
     while (all.length < descriptor) all.push('ignore');
-    all[descriptor] = replaced.nothing;
+    all[descriptor] = inherited.devNull;
   }
   return all;
 }
 
-/** Descriptors of this process that programs it starts would have too. Known on Linux only. */
+/** Descriptors that programs would inherit from this process. Linux only. */
 function inheritable(): readonly number[] {
   if (process.platform !== 'linux') return [];
   return readdirSync('/proc/self/fd')
@@ -167,7 +174,7 @@ function inheritable(): readonly number[] {
     .sort((a, b) => a - b);
 }
 
-/** One that is closed meanwhile was this look's own. */
+/** A descriptor that is closed meanwhile was opened by this check. */
 function closesOnExec(descriptor: number): boolean {
   try {
     const flags = /^flags:\s+([0-7]+)/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, 'latin1'))?.[1];
@@ -177,7 +184,7 @@ function closesOnExec(descriptor: number): boolean {
   }
 }
 
-/** Finds a program and says what is wrong with it before a process is made. Throws `program_failed`. */
+/** Finds a program and checks it before a process is started. Throws `program_failed`. */
 export async function findExecutable(baseDirectory: string, path: string): Promise<string> {
   const file = resolve(baseDirectory, path);
   const found = await stat(file).catch(() => null);
@@ -192,7 +199,7 @@ export async function findExecutable(baseDirectory: string, path: string): Promi
   return file;
 }
 
-/** A missing interpreter is reported by the system as if the script were missing. */
+/** The system reports a missing interpreter as if the script were missing. */
 async function checkInterpreter(file: string, path: string): Promise<void> {
   const start = await firstLine(file);
   if (start === null || !start.startsWith('#!')) return;
@@ -205,7 +212,7 @@ async function checkInterpreter(file: string, path: string): Promise<void> {
   }
 }
 
-/** Null when the file may be run but not read, which is allowed. */
+/** Null if the file can be executed but not read, which is allowed. */
 async function firstLine(file: string): Promise<string | null> {
   const handle = await open(file).catch(() => null);
   if (handle === null) return null;

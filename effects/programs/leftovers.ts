@@ -7,15 +7,15 @@ import { runCgroups } from './run-cgroup.ts';
 
 /** Below the workspaces; no tenant's name starts with a dot. */
 const RECORDS = '.programs';
-/** Workspaces of single commands, which nobody needs afterwards. */
+/** Workspaces of single commands, removed after each. */
 export const PRIVATE = '.commands';
 /** A process may fork between being found and being killed. */
 const ROUNDS = 10;
-const SECOND_LOOK_MS = 10;
+const RESCAN_MS = 10;
 
 const Record = z.object({ run: z.string(), group: z.number().int().optional(), started: z.number().optional() });
 
-/** Notes a run before it starts, and its process group once that is known. */
+/** Records a run before it starts, and its process group once that is known. */
 export async function recordRun(workspaces: string, run: string, group?: number): Promise<void> {
   const directory = join(workspaces, RECORDS);
   await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -23,7 +23,7 @@ export async function recordRun(workspaces: string, run: string, group?: number)
   await writeFile(join(directory, run), JSON.stringify({ run, group, started }), { mode: 0o600 });
 }
 
-/** Ends whatever is left of a run, also what left its process group, and forgets it. */
+/** Kills all processes of a run, also those that left its process group, and deletes its record. */
 export async function endRun(workspaces: string, run: string): Promise<void> {
   await (await runCgroups())?.end(run);
   await killMarked(run);
@@ -31,8 +31,8 @@ export async function endRun(workspaces: string, run: string): Promise<void> {
 }
 
 /**
- * Ends programs that outlived an earlier life of this node. Call it at start, before the first program: the caller
- * holds the data directory's lock, so every recorded run is a leftover. Answers how many runs had been recorded.
+ * Kills programs that survived an earlier process of this node. Call it at start, before the first program: the caller holds
+ * the lock of the data directory, so every recorded run is a leftover. Returns the number of recorded runs.
  */
 export async function endLeftovers(workspaces: string): Promise<number> {
   const names = await readdir(join(workspaces, RECORDS)).catch((error: NodeJS.ErrnoException) => {
@@ -48,10 +48,10 @@ export async function endLeftovers(workspaces: string): Promise<number> {
   return names.length;
 }
 
-/** The group, when its leader is still the process it was: ids are used again. */
+/** The recorded group, if its leader is still the same process, since ids are reused. */
 async function recordedGroup(file: string): Promise<number | null> {
   const text = await readFile(file, 'utf8');
-  // A crash may have cut the record; the mark finds the processes all the same.
+  // A crash may have truncated the record; the mark still finds the processes.
   const parsed = Record.safeParse(text === '' ? null : safeJson(text));
   if (!parsed.success) return null;
   const { group, started } = parsed.data;
@@ -67,12 +67,12 @@ function safeJson(text: string): unknown {
   }
 }
 
-/** One look can miss a process that forks and ends, or becomes another program, just then: two in a row must find none. */
+/** One scan can miss a process that forks or execs at that moment, so two scans in a row must find none. */
 async function killMarked(run: string): Promise<void> {
   for (let [round, clean] = [0, 0]; round < ROUNDS && clean < 2; round += 1) {
     const found = markedProcesses(run);
     for (const pid of found) signal(pid, 'SIGKILL');
     clean = found.length === 0 ? clean + 1 : 0;
-    if (clean === 1) await pause(SECOND_LOOK_MS);
+    if (clean === 1) await pause(RESCAN_MS);
   }
 }

@@ -11,12 +11,12 @@ import { partsOf } from '../volumes/volume-path.ts';
 import { type Bind, WORKSPACE } from './view.ts';
 
 /**
- * Something else that may end a run, such as a full volume. Started before the program; what it answers ends it and
- * throws when the run must not count.
+ * Another condition that ends a run, such as a full volume. Started before the program. Returns the function that ends the
+ * guard and throws if the run must fail.
  */
 export type Guard = (end: (why: SvcError) => void) => Promise<() => Promise<void>>;
 
-/** What effects that run processes need of volumes. */
+/** The ports of volumes that process effects need. */
 export type ProcessVolumes = VolumeDirectories & VolumeHolds & VolumeQuotas;
 
 export const Mounts = z.array(Mount).max(50);
@@ -27,7 +27,7 @@ export interface OpenMount extends Bind {
   readonly known: KnownVolume;
 }
 
-/** Finds the directories of mounted volumes. Throws `not_found`, `invalid_argument` where two are at one path. */
+/** Opens the directories of mounted volumes. Throws `not_found`, and `invalid_argument` for two at one path. */
 export async function openMounts(
   volumes: ProcessVolumes,
   tenant: string,
@@ -46,8 +46,8 @@ export async function openMounts(
 }
 
 /**
- * For nodes that cannot give a program a view of its own: volumes below the workspace become links to their
- * directories. Throws `unsupported_isolation` for a read-only one, which a link cannot be.
+ * For nodes without views: volumes below the workspace become symbolic links. Throws `unsupported_isolation` for a read-only
+ * volume, which a link cannot enforce.
  */
 export async function linkMounts(workspace: string, mounts: readonly OpenMount[]): Promise<void> {
   for (const { path, directory, readOnly } of mounts) {
@@ -63,14 +63,14 @@ export async function linkMounts(workspace: string, mounts: readonly OpenMount[]
     } catch (thrown) {
       if (systemCode(thrown) !== 'EEXIST') throw fileFailure(thrown, path);
       const there = await readlink(at.entry(name)).catch(() => null);
-      if (there !== directory) throw new SvcError('failed_precondition', `something else is at ${path} already`);
+      if (there !== directory) throw new SvcError('failed_precondition', `${path} already exists`);
     }
   }
 }
 
 /**
- * Makes the directories that volumes are mounted at, each in the volume that holds it, before anything is mounted there: what
- * mounts follows links, and a program may have left one that leads out. Throws `PathTraversal` for such a one.
+ * Creates the mount points in their parent volumes before anything is mounted: mounting follows links, and a program may have
+ * left one that leads out of the volume. Throws `PathTraversal` for such a link.
  */
 export async function makeMountPoints(workspace: string, mounts: readonly OpenMount[]): Promise<void> {
   for (const { path } of mounts) {
@@ -82,7 +82,7 @@ export async function makeMountPoints(workspace: string, mounts: readonly OpenMo
   }
 }
 
-/** Makes the directory a program starts in, in the workspace or in the volume that is mounted there. */
+/** Creates the working directory, in the workspace or in the volume mounted there. */
 export async function makeWorkdir(
   workspace: string,
   mounts: readonly OpenMount[],
@@ -101,7 +101,7 @@ export async function makeWorkdir(
 
 export type GuardedVolume = Pick<OpenMount, 'volumeId' | 'known'>;
 
-/** Keeps volumes while a program runs in them, and ends it when one holds more than its limit. */
+/** Holds volumes while a program runs in them, and ends it when one exceeds its limit. */
 export const volumeGuard =
   (volumes: ProcessVolumes, tenant: string, used: readonly GuardedVolume[]): Guard =>
   async (end) => {

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { SvcError } from '../../runtime/errors.ts';
-import { handOver, type Owner, ownerOf } from '../volumes/volume-path.ts';
+import { handOver, type Owner, ownerOf } from '../volumes/ownership.ts';
 import { isUnder, SANDBOX_IDS, Sandbox, type SharedPath } from './sandbox.ts';
 import { seccompFilter } from './seccomp-filter.ts';
 import { type SharedFile, WORKSPACE } from './view.ts';
@@ -17,11 +17,11 @@ const PROBE_MS = 10_000;
 const PATHS = 'spec.runtime.host_commands.paths';
 
 export interface SandboxSettings {
-  /** Directory of programs' workspaces: what the sandbox needs of files is kept below it. */
+  /** Directory of workspaces; the sandbox keeps its own files below it. */
   readonly workspaces: string;
-  /** The node's data directory, and others that no program may see. */
+  /** Directories that no program may see, such as the node's data directory. */
   readonly hidden: readonly string[];
-  /** `uid` or `uid:gid` that programs of a node that runs as root have (`spec.runtime.containers.user`). */
+  /** `uid` or `uid:gid` of programs if the node runs as root (`spec.runtime.containers.user`). */
   readonly user?: string | undefined;
   readonly network?: 'none' | 'host';
   readonly paths?: readonly Omit<SharedPath, 'source'>[];
@@ -32,8 +32,8 @@ export interface SandboxSettings {
 export type OpenedSandbox = { readonly sandbox: Sandbox } | { readonly sandbox: null; readonly reason: string };
 
 /**
- * Whether this node may put programs into a sandbox, found out by doing it once. Call it at start. `reason` says what is
- * missing, for people. Throws `invalid_config` for a shared path that is not there or must not be shared.
+ * Opens the sandbox and tests it with one program. Call it at start. `reason` says what is missing. Throws `invalid_config`
+ * for a shared path that does not exist or must not be shared.
  */
 export async function openSandbox(settings: SandboxSettings): Promise<OpenedSandbox> {
   if (process.platform !== 'linux') return { sandbox: null, reason: 'namespaces need Linux' };
@@ -44,7 +44,7 @@ export async function openSandbox(settings: SandboxSettings): Promise<OpenedSand
   if (isRoot && setpriv === null) {
     return {
       sandbox: null,
-      reason: 'setpriv is not installed (package util-linux), which a node that runs as root needs',
+      reason: 'setpriv is not installed (package util-linux), and a node that runs as root needs it',
     };
   }
   const { workspaces, network = 'none', programs } = settings;
@@ -64,7 +64,13 @@ export async function openSandbox(settings: SandboxSettings): Promise<OpenedSand
   try {
     const filter = await writeFiles(files, isRoot ? ids : SANDBOX_IDS);
     const sandbox = new Sandbox({
-      ...{ bwrap, setpriv, ids, files, filter, network, paths },
+      bwrap,
+      setpriv,
+      ids,
+      files,
+      filter,
+      network,
+      paths,
       hidden,
       programs: programs === undefined ? null : await programsAt(resolve(programs)),
       give: handOver,
@@ -76,28 +82,25 @@ export async function openSandbox(settings: SandboxSettings): Promise<OpenedSand
   }
 }
 
-/**
- * Null while it is not there, and where the programs' user cannot enter it, which a node that runs as root has another one for:
- * a program of it is then shown by itself.
- */
+/** Null if the directory does not exist or the programs' user cannot enter it; its programs are then shared one by one. */
 async function programsAt(path: string): Promise<SharedFile | null> {
   const source = await realpath(path).catch(() => null);
   return source === null || !(await maySee(source)) ? null : { source, path };
 }
 
-/** Whether a directory's permissions let everybody in. Of a node that is an ordinary user its own will do. */
+/** Whether the programs' user can read a directory. Without root that is the node's own user. */
 export async function maySee(directory: string): Promise<boolean> {
   const EVERYBODY = 0o005;
   return process.getuid?.() !== 0 || ((await stat(directory)).mode & EVERYBODY) === EVERYBODY;
 }
 
-/** Of a setting: an id of root is none, since the point is not to be root. */
+/** The ids of the setting, unless they are root's. */
 function idsOf(user: string | undefined): Owner {
   const ids = ownerOf(user ?? '0');
   return ids.uid > 0 && ids.gid > 0 ? ids : SANDBOX_IDS;
 }
 
-/** What /etc holds inside, and the filter of system calls. Answers where that is; null where there is none for this machine. */
+/** Writes the files for /etc and the filter of system calls. Returns the path of the filter, or null if there is none for this architecture. */
 async function writeFiles(directory: string, { uid, gid }: Owner): Promise<string | null> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const content = {
@@ -112,7 +115,7 @@ async function writeFiles(directory: string, { uid, gid }: Owner): Promise<strin
   return join(directory, 'seccomp');
 }
 
-/** A program that is who it should be, works in its workspace, has a network of its own and is process 2 or so of its own. */
+/** Runs a program that checks its user, its workspace, its network and its process namespace. */
 async function probe(sandbox: Sandbox, files: string, uid: number): Promise<void> {
   const directory = await mkdtemp(join(files, 'probe-'));
   try {
@@ -126,7 +129,7 @@ async function probe(sandbox: Sandbox, files: string, uid: number): Promise<void
       WORKSPACE,
     );
     const { stdout } = await run(program, [...args], { env: { PATH: '/usr/bin:/bin' }, timeout: PROBE_MS });
-    if (stdout !== 'in\n') throw new Error('the sandbox is not the one asked for');
+    if (stdout !== 'in\n') throw new Error('the sandbox differs from the requested one');
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
@@ -134,21 +137,21 @@ async function probe(sandbox: Sandbox, files: string, uid: number): Promise<void
 
 const SYSTEM_PATHS = ['/usr/bin', '/bin', '/usr/sbin', '/sbin'];
 
-/** In the system's directories only: what is found in others may be somebody's, and is not seen inside. */
+/** Searches only the system's directories, which the sandbox shows. */
 function findProgram(name: string): string | null {
   for (const directory of [...SYSTEM_PATHS, '/usr/local/bin']) {
     try {
       accessSync(join(directory, name), constants.X_OK);
       return join(directory, name);
     } catch {
-      // Looked for in the next directory.
+      // Continues with the next directory.
     }
   }
   return null;
 }
 
 function reasonOf(thrown: unknown): string {
-  const said = thrown instanceof Error && 'stderr' in thrown ? String(thrown.stderr).trim().split('\n')[0] : '';
-  if (said) return said;
+  const stderr = thrown instanceof Error && 'stderr' in thrown ? String(thrown.stderr).trim().split('\n')[0] : '';
+  if (stderr) return stderr;
   return thrown instanceof Error ? (thrown.message.split('\n')[0] ?? 'bwrap failed') : 'bwrap failed';
 }

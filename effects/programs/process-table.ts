@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Marks every process of a run, so that those which left its process group are found too. */
+/** Environment variable that marks all processes of a run, so that those outside its process group are found too. */
 export const RUN_MARK = 'SVC_PROGRAM_RUN';
 
-/** Linux's table of processes. On other systems it is empty and what is built on it does nothing. */
+/** The process table of Linux. Empty on other systems. */
 const PROC = '/proc';
 
 export interface GroupUsage {
   readonly processes: number;
-  /** Anonymous and shared memory of all processes, swapped out or not. */
+  /** Anonymous and shared memory of all processes, including swap. */
   readonly memoryBytes: number;
 }
 
@@ -19,7 +19,7 @@ function pids(): number[] {
     .filter((pid) => Number.isInteger(pid));
 }
 
-/** Null when the process has ended meanwhile or belongs to somebody else. */
+/** Null if the process has ended or belongs to another user. */
 function read(pid: number, file: string): string | null {
   try {
     return readFileSync(`${PROC}/${pid}/${file}`, 'latin1');
@@ -28,13 +28,13 @@ function read(pid: number, file: string): string | null {
   }
 }
 
-/** Fields of `/proc/PID/stat` behind the name, which may hold anything: state, parent, group, … */
+/** Fields of `/proc/PID/stat` after the name: state, parent, group, … */
 function statFields(pid: number): string[] | null {
   const stat = read(pid, 'stat');
   return stat === null ? null : stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
-/** When a process started, in clock ticks since boot: tells it from a later one of the same id. Null when it is gone. */
+/** Start of a process in clock ticks since boot, which distinguishes it from a later one of the same id. Null if it has ended. */
 export function startTicks(pid: number): number | null {
   const fields = statFields(pid);
   return fields === null || fields[0] === 'Z' ? null : Number(fields[19]);
@@ -54,7 +54,7 @@ function processTable(): Map<number, Entry> {
   return table;
 }
 
-/** What process groups use now, with what left them and still descends from one of their processes. */
+/** Current usage of process groups, including descendants that left the group. */
 export function groupUsages(groups: ReadonlySet<number>): Map<number, GroupUsage> {
   const table = processTable();
   const usages = new Map<number, GroupUsage>();
@@ -68,7 +68,7 @@ export function groupUsages(groups: ReadonlySet<number>): Map<number, GroupUsage
   return usages;
 }
 
-/** The child of a process that leads a group of its own; null when there is none. */
+/** The child of a process that leads its own group, or null. */
 export function sessionBelow(parent: number): number | null {
   for (const [pid, entry] of processTable()) if (entry.parent === parent && entry.group === pid) return pid;
   return null;
@@ -87,8 +87,8 @@ function groupAbove(pid: number, table: ReadonlyMap<number, Entry>, groups: Read
 const STOP_ROUNDS = 20;
 
 /**
- * Kills a group with all that descends from it, also what left it. All are stopped first: what is killed while others
- * still fork leaves children of whom nobody knows whose they were.
+ * Kills a group with all its descendants, also those that left it. Stops all of them first: a process killed while others
+ * still fork leaves children that cannot be attributed.
  */
 export function killTree(group: number): void {
   const stopped = new Set<number>();
@@ -112,13 +112,13 @@ function memoryOf(status: string): number {
   return kib * 1_024;
 }
 
-/** Processes that carry the mark of a run in their environment. */
+/** Processes with the mark of a run in their environment. */
 export function markedProcesses(run: string): number[] {
   const mark = `${RUN_MARK}=${run}`;
   return pids().filter((pid) => read(pid, 'environ')?.split('\0').includes(mark));
 }
 
-/** Sends a signal to a process, or to a group when `pid` is negative; one that is gone is fine. */
+/** Sends a signal to a process, or to a group if `pid` is negative. No error if it has ended. */
 export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);

@@ -10,13 +10,14 @@ import { ProgressFlow } from './captured-output.ts';
 import { programEnvironment } from './environment.ts';
 import { type GatewayListener, openGatewayRelay } from './gateway-relay.ts';
 import { GroupWatch } from './group-watch.ts';
-import { confined, ProgramInput } from './input.ts';
+import { ProgramInput } from './input.ts';
 import { findExecutable, type LaunchedProgram } from './launch.ts';
 import { type Guard, linkMounts, makeMountPoints, openMounts, type ProcessVolumes, volumeGuard } from './mounts.ts';
 import { maySee } from './open-sandbox.ts';
 import { supervise } from './supervise.ts';
 import {
   type Bind,
+  confined,
   type ProgramView,
   type SharedFile,
   type ViewedProgram,
@@ -31,34 +32,34 @@ export interface ProgramEffectOptions {
   /** Whether a tenant may run programs on this host (S6). */
   readonly allow: (tenant: string) => boolean;
   readonly secrets: Secrets;
-  /** What only the node knows: how the program reaches it, with the capability token of its execution (S5). */
+  /** Variables that the node sets: how the program reaches it, with the capability token of its execution (S5). */
   readonly nodeVariables?: (execution: {
     readonly tenant: string;
     readonly executionId: string;
     readonly lastsMs: number;
-    /** True: it reaches the internal listener by its own loopback, whatever `orchestrator_url` is. */
+    /** True: it reaches the internal listener through its own loopback, whatever `orchestrator_url` is. */
     readonly relayed: boolean;
   }) => Promise<{
     readonly variables: Readonly<Record<string, string>>;
     readonly secrets: readonly string[];
     readonly listener: GatewayListener | null;
   }>;
-  /** Where relative program paths start. Default: the node's working directory. */
+  /** Base of relative program paths. Default: the node's working directory. */
   readonly baseDirectory?: string;
   /** Between TERM and KILL. */
   readonly killGraceMs?: number;
-  /** For workflow volumes; without it a program that has mounts is refused. */
+  /** Volumes of workflows; without it programs with mounts are refused. */
   readonly volumes?: ProcessVolumes;
-  /** Where the node may: the workspace is at `/workspace`, read-only volumes are, and it may be a sandbox. */
+  /** Sandbox or view; null or absent: none, so no `/workspace` and no read-only volumes. */
   readonly view?: ProgramView | null;
 }
 
 const KILL_GRACE_MS = 2_000;
 
 /**
- * `program.run`: a program on this host in its own process group, with limits, a workspace and nothing of the node's
- * environment (isolation `process`). Its end is a result whatever its exit code; stdout comes as progress `{text}`
- * while it runs. Throws `forbidden` for tenants without host commands, `program_failed` when it cannot start.
+ * `program.run` (isolation `process`): runs a program on this host in its own process group, with limits, a workspace and
+ * without the node's environment. Any exit code is a result; stdout comes as progress `{text}`. Throws `forbidden` for
+ * tenants without host commands, `program_failed` if it cannot start.
  */
 export function createProgramEffect(options: ProgramEffectOptions): EffectHandler<typeof ProgramInput> {
   const watch = new GroupWatch();
@@ -88,8 +89,10 @@ async function runProgram(
   const listener = relayed ? (own?.listener ?? null) : null;
   const file = await sharedFile(options.view ?? null, baseDirectory, program);
   const place = await prepare(options, tenant, input, {
-    ...{ program, args: input.args, readOnly },
-    view: { network, waits: listener !== null, ...(file === null ? {} : { file }) },
+    program,
+    args: input.args,
+    readOnly,
+    view: { network, waits: listener !== null, file: file ?? undefined },
   });
   const given = { ...input.env, ...own?.variables };
   const environment = await programEnvironment(given, { tenant, workspace: place.seen, run, secrets });
@@ -103,21 +106,29 @@ async function runProgram(
   using relay = new DisposableStack();
   const openRelay = async (to: GatewayListener, launched: LaunchedProgram): Promise<void> => {
     const close = await openGatewayRelay(launched, to);
-    // The program may have been ended meanwhile.
+    // The program may have ended meanwhile.
     if (relay.disposed) return close();
     relay.defer(close);
     launched.child.stdin?.end('\n');
   };
   const result = await supervise(
     {
-      ...{ ...place.start, directory: place.workspace, environment: environment.variables, limits },
-      ...(listener === null ? {} : { stdin: 'pipe' as const }),
+      ...place.start,
+      directory: place.workspace,
+      environment: environment.variables,
+      limits,
+      stdin: listener === null ? undefined : 'pipe',
     },
     {
-      ...{ workspaces, run, watch, killGraceMs, stop: AbortSignal.any([signal, unwanted.signal]) },
-      ...{ secrets: [...environment.secrets, ...(own?.secrets ?? [])], onText: (text) => flow.push(text) },
-      ...(place.guard === undefined ? {} : { guard: place.guard }),
-      ...(listener === null ? {} : { whenStarted: (launched) => openRelay(listener, launched) }),
+      workspaces,
+      run,
+      watch,
+      killGraceMs,
+      stop: AbortSignal.any([signal, unwanted.signal]),
+      secrets: [...environment.secrets, ...(own?.secrets ?? [])],
+      onText: (text) => flow.push(text),
+      guard: place.guard,
+      whenStarted: listener === null ? undefined : (launched) => openRelay(listener, launched),
     },
   );
   await flow.finish();
@@ -125,13 +136,12 @@ async function runProgram(
   return { ...result };
 }
 
-/** As of a manifest that allows nothing and asks for nothing. */
+/** The rules of a manifest without rules. */
 const CLOSED: ProgramRules = { network: 'closed', read_only: false };
 
 /**
- * What a sandbox shows of the host beside the system, for a program that is not part of it: the file, with the others of its
- * directory where that is one below the base directory, so that a program may have several files. Throws `program_failed` for
- * a file that no program may see.
+ * What a sandbox shows of a program outside the system's directories: the file, or its whole directory if that is below the
+ * base directory, so that a program may have several files. Throws `program_failed` for a file that no program may see.
  */
 async function sharedFile(view: ProgramView | null, base: string, program: string): Promise<SharedFile | null> {
   if (view?.confines !== true) return null;
@@ -146,13 +156,13 @@ async function sharedFile(view: ProgramView | null, base: string, program: strin
 interface Prepared {
   /** On this host. */
   readonly workspace: string;
-  /** As the program finds it. */
+  /** As the program sees it. */
   readonly seen: string;
   readonly start: ViewedProgram;
   readonly guard?: Guard;
 }
 
-/** The workspace with the volumes in their places, and how the program is started in it. */
+/** Prepares the workspace and its volumes, and the command that starts the program there. */
 async function prepare(
   { workspaces, volumes, view }: ProgramEffectOptions,
   tenant: string,
@@ -166,10 +176,10 @@ async function prepare(
   const own = opened.find(({ path }) => path === WORKSPACE)?.directory;
   const workspace = own ?? (await beforeStart(createWorkspace(workspaces, tenant, execution_id)));
   if (own !== undefined) await beforeStart(makeTemporary(own));
-  const guard = volumes === undefined || opened.length === 0 ? {} : { guard: volumeGuard(volumes, tenant, opened) };
+  const guard = volumes === undefined || opened.length === 0 ? undefined : volumeGuard(volumes, tenant, opened);
   if (view === undefined || view === null) {
     await linkMounts(workspace, opened);
-    return { workspace, seen: workspace, start: program, ...guard };
+    return { workspace, seen: workspace, start: program, guard };
   }
   await makeMountPoints(workspace, opened);
   const all: Bind[] =
@@ -178,5 +188,5 @@ async function prepare(
   const writable = binds.filter((bind) => !bind.readOnly).map(({ directory }) => directory);
   await beforeStart(view.prepare(writable));
   const seen = view.confines ? WORKSPACE : workspace;
-  return { workspace, seen, start: view.through(program, binds, WORKSPACE, how), ...guard };
+  return { workspace, seen, start: view.through(program, binds, WORKSPACE, how), guard };
 }

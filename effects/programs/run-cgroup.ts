@@ -10,23 +10,23 @@ import { signal } from './process-table.ts';
 
 const run = promisify(execFile);
 
-/** What one run is put into before its program starts. */
+/** The control group of one run. */
 export interface RunCgroup {
-  /** The file that a process writes its id into to enter, it and all it will start. */
+  /** A process enters the group, with all its later children, by writing its id to this file. */
   readonly entry: string;
-  /** Whether the system refused it a process for the limit. */
+  /** Whether the system has refused a process because of the limit. */
   refused(): boolean;
 }
 
-/** The launcher and the view need a process or two of their own. */
+/** Processes of the launcher and the view. */
 const WRAPPERS = 2;
 const ROUNDS = 100;
 const BETWEEN_MS = 10;
 const CGROUPS = '/sys/fs/cgroup';
 
 /**
- * A control group for each run with a bound on its processes that the system itself holds: a fork beyond it fails. It also knows
- * every process of the run, those that left its group and dropped its mark too.
+ * A control group for each run, in which the system limits the number of processes: further forks fail. It also knows all
+ * processes of the run, even those that left its process group and removed its mark.
  */
 export class RunCgroups {
   readonly #directory: string;
@@ -35,7 +35,7 @@ export class RunCgroups {
     this.#directory = directory;
   }
 
-  /** Throws what the file system says when it cannot be made. */
+  /** Creates the group of a run. Throws errors of the file system. */
   async open(id: string, processes: number): Promise<RunCgroup> {
     const directory = this.#of(id);
     await mkdir(directory);
@@ -44,16 +44,16 @@ export class RunCgroups {
     return { entry: join(directory, 'cgroup.procs'), refused: () => !/^max 0$/m.test(textOf(events)) };
   }
 
-  /** Ends all processes of a run; one that has no group is fine. */
+  /** Kills all processes of a run and removes its group, if it has one. */
   async end(id: string): Promise<void> {
     const directory = this.#of(id);
     if (!existsSync(directory)) return;
-    // Nothing of it starts another process while it is ended.
+    // Prevents new processes while the others are killed.
     await writeFile(join(directory, 'pids.max'), '0').catch(() => {});
     for (let round = 0; round < ROUNDS; round += 1) {
       const pids = (await readFile(join(directory, 'cgroup.procs'), 'latin1').catch(() => '')).split('\n').map(Number);
       for (const pid of pids) if (pid > 1) signal(pid, 'SIGKILL');
-      // Refused while one of them has not been waited for.
+      // Fails while a killed process is not reaped yet.
       if (await rmdir(directory).then(() => true, isGone)) return;
       await pause(BETWEEN_MS);
     }
@@ -66,7 +66,7 @@ export class RunCgroups {
 
 const isGone = (error: NodeJS.ErrnoException): boolean => error.code === 'ENOENT';
 
-/** A group without the file refused nothing. */
+/** A group without this file has refused nothing. */
 function textOf(file: string): string {
   try {
     return readFileSync(file, 'latin1');
@@ -77,10 +77,10 @@ function textOf(file: string): string {
 
 const ofThisNode = new Lazy(openRunCgroups);
 
-/** Those of this node, found out by using one once; null where it may not, and the watch alone bounds its runs. */
+/** The control groups of this node, tested once; null if it cannot use them, so that only the watch limits runs. */
 export const runCgroups = (): Promise<RunCgroups | null> => ofThisNode.get();
 
-/** Tries below the groups the node is in itself. */
+/** Tries to create groups below those of the node itself. */
 export async function openRunCgroups(): Promise<RunCgroups | null> {
   if (process.platform !== 'linux') return null;
   const own = await readFile('/proc/self/cgroup', 'utf8').catch(() => '');
@@ -92,8 +92,8 @@ export async function openRunCgroups(): Promise<RunCgroups | null> {
 }
 
 /**
- * Where groups may be made below the node's own, by what /proc/self/cgroup says: version 1 has a tree for each controller,
- * version 2 one for all. A path that is not there is the one outside of a container, which sees its own at the top.
+ * Directories of the node's own groups, from /proc/self/cgroup: version 1 has a tree for each controller, version 2 one for
+ * all. In a container the path does not exist, and its own group is the top.
  */
 export function candidates(own: string, exists: (path: string) => boolean = existsSync): readonly string[] {
   const fields = own.split('\n').map((line) => line.split(':'));
@@ -107,12 +107,12 @@ export function candidates(own: string, exists: (path: string) => boolean = exis
   });
 }
 
-/** A shell in a group for one process may start none. */
+/** Tests that a shell in a group for one process cannot fork. */
 async function works(cgroups: RunCgroups, directory: string): Promise<boolean> {
   if (!existsSync(join(directory, 'cgroup.procs'))) return false;
   const id = `probe-${randomUUID()}`;
   try {
-    await handControllerDown(directory);
+    await enableController(directory);
     const { entry, refused } = await cgroups.open(id, 1 - WRAPPERS);
     const script = 'echo $$ > "$1" && (:) 2>/dev/null; echo in';
     await run('/bin/sh', ['-c', script, 'svc-probe', entry], { timeout: 10_000, env: {} }).catch(() => {});
@@ -125,17 +125,17 @@ async function works(cgroups: RunCgroups, directory: string): Promise<boolean> {
 }
 
 /**
- * Version 2 bounds processes only of groups whose parent hands the controller down, and then the parent may hold no process:
- * a node that is alone in its group moves one level down, as a service with a delegated group does.
+ * Version 2 limits processes only in groups whose parent enables the controller, and such a parent may contain no process. So
+ * a node that is alone in its group moves itself one level down, like a service with a delegated group.
  */
-async function handControllerDown(directory: string): Promise<void> {
+async function enableController(directory: string): Promise<void> {
   const control = join(directory, 'cgroup.subtree_control');
   if (!existsSync(control) || (await readFile(control, 'utf8')).split(/\s/).includes('pids')) return;
-  const given = await writeFile(control, '+pids').then(
+  const enabled = await writeFile(control, '+pids').then(
     () => true,
     () => false,
   );
-  if (given) return;
+  if (enabled) return;
   const inside = (await readFile(join(directory, 'cgroup.procs'), 'utf8')).trim().split('\n');
   if (inside.length !== 1 || inside[0] !== String(process.pid)) return;
   const node = join(directory, 'svc-node');

@@ -1,69 +1,67 @@
 import { existsSync, lstatSync, readlinkSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import type { Owner } from '../volumes/volume-path.ts';
+import type { Owner } from '../volumes/ownership.ts';
 import type { Bind, ProgramView, SharedFile, ViewedProgram, ViewOptions } from './view.ts';
 
-/** Ids of a program inside, and outside as well where the node runs as root and no other are set. */
+/** Ids of programs inside the sandbox, and outside by default if the node runs as root. */
 export const SANDBOX_IDS: Owner = { uid: 1_000, gid: 1_000 };
 const MiB = 1_048_576;
-/** In memory; files of a program that are larger belong into its workspace. */
+/** In memory; larger files belong into the workspace. */
 const TMP_BYTES = 256 * MiB;
 const SHARED_MEMORY_BYTES = 64 * MiB;
 
-/**
- * Opens the filter of system calls for bwrap, then becomes it: `$1` the filter ('-': none), then bwrap and its arguments.
- */
+/** Opens the filter of system calls, then runs bwrap: `$1` is the filter ('-': none), followed by bwrap and its arguments. */
 const OUTSIDE = '[ "$1" = - ] || exec 4<"$1"; shift; exec "$@"';
 /**
- * The first that runs as the program's user: goes to `$1`, since that directory may be for this user only, and becomes the
- * program, so that one that cannot be executed ends with 126 or 127. `$2` is `wait` or `-`.
+ * Runs as the program's user: changes to `$1`, which only this user may be able to enter, and executes the program, so that
+ * one that cannot be executed ends with 126 or 127. `$2` is `wait` or `-`.
  */
 const INSIDE =
   'cd "$1" || exit 126; if [ "$2" = wait ]; then read -r _ || exit 126; shift 2; exec "$@" </dev/null; fi; shift 2; exec "$@"';
 
-/** Of /etc what programs need to run, to know names of services, and to trust certificates. Nothing of the machine's own. */
+/** Files of /etc for libraries, service names and certificates. Nothing specific to the machine. */
 const ETC = [
   ...['alternatives', 'ca-certificates', 'java', 'ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'localtime'],
   ...['mime.types', 'nsswitch.conf', 'os-release', 'pki/ca-trust', 'pki/tls/certs', 'protocols', 'services'],
   ...['ssl/cert.pem', 'ssl/certs', 'ssl/openssl.cnf', 'terminfo', 'timezone'],
 ];
 const ETC_WITH_NETWORK = ['hosts', 'resolv.conf'];
-/** Those that bwrap makes, without terminals. */
+/** The devices that bwrap creates, without terminals. */
 const DEVICES = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
-/** Tables of the kernel that a process namespace does not hide: names of the node's keys, memory and timers of the machine. */
+/** Files of the kernel that a process namespace does not hide: keys of the node, memory and timers of the machine. */
 const MASKED = ['keys', 'key-users', 'kcore', 'timer_list', 'sched_debug', 'latency_stats'].map(
   (name) => `/proc/${name}`,
 );
 const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/nix/store', '/gnu/store'];
 
-/** What every command sees of the host beside the system (`spec.runtime.host_commands.paths`). */
+/** A path of the host that programs see (`spec.runtime.host_commands.paths`). */
 export interface SharedPath extends SharedFile {
   readonly writable: boolean;
 }
 
 export interface SandboxParts {
   readonly bwrap: string;
-  /** Of a node that runs as root: changes the user inside. Null: the node's own user, under other ids by a user namespace. */
+  /** Changes the user inside if the node runs as root. Null: the node's own user, mapped to other ids by a user namespace. */
   readonly setpriv: string | null;
-  /** Outside, of a node that runs as root. */
+  /** Ids outside the sandbox if the node runs as root. */
   readonly ids: Owner;
-  /** Holds `passwd`, `group`, `hosts` and, where the architecture is known, `seccomp`. */
+  /** Directory with `passwd`, `group`, `hosts` and, for known architectures, `seccomp`. */
   readonly files: string;
   readonly filter: string | null;
   readonly network: 'none' | 'host';
   readonly paths: readonly SharedPath[];
-  /** Never seen, also where a shared path or a program's directory holds it. */
+  /** Hidden even inside a shared path or a program's directory. */
   readonly hidden: readonly string[];
-  /** Directory of the host that holds agents' programs, read-only. */
+  /** Directory of agents' programs, read-only. */
   readonly programs: SharedFile | null;
-  /** Makes directories the property of the program's user. */
+  /** Gives a directory to the program's user. */
   readonly give: (directory: string, ids: Owner) => Promise<void>;
 }
 
 /**
- * Starts programs of the host through bubblewrap: namespaces of users, mounts, processes, IPC, names and network, no
- * capability, no way to more privileges, the system's programs read-only, a /tmp of its own, and of the host nothing else but
- * what is named. The process that is started is bwrap outside; it dies with the node's launcher, and all inside with it.
+ * Starts programs through bubblewrap: namespaces for users, mounts, processes, IPC, names and network; no capabilities and no
+ * way to gain privileges; the system's programs read-only; a private /tmp; nothing else of the host except named paths. The
+ * started process is bwrap; it dies with the node's launcher, and all processes inside die with it.
  */
 export class Sandbox implements ProgramView {
   readonly confines = true;
@@ -99,7 +97,7 @@ export class Sandbox implements ProgramView {
   ): ViewedProgram {
     const { bwrap, filter, setpriv, ids } = this.#parts;
     const inside = ['/bin/sh', '-c', INSIDE, 'svc-sandbox', directory, waits ? 'wait' : '-', program, ...args];
-    const become = setpriv === null ? [] : [setpriv, ...becoming(ids)];
+    const become = setpriv === null ? [] : [setpriv, ...setprivArguments(ids)];
     return {
       program: '/bin/sh',
       args: [
@@ -132,8 +130,8 @@ export class Sandbox implements ProgramView {
   }
 
   /**
-   * With terminals bwrap would put the program into a second user namespace, below that which owns the program's network: the
-   * node, as an ordinary user, could not enter that network then, to open the way to the gateway.
+   * Without root, the devices are bound one by one: bwrap's own /dev with terminals needs a second user namespace, and the
+   * node could then not enter the program's network to open the relay to the gateway.
    */
   #devices(): string[] {
     if (this.#parts.setpriv !== null) return ['--dev', '/dev'];
@@ -180,16 +178,16 @@ export class Sandbox implements ProgramView {
 
 const isSystem = (path: string): boolean => SYSTEM.some((directory) => isUnder(directory, path));
 
-/** A change of user gives up all capabilities; the bounding set, so that no file gives one back. */
-const becoming = ({ uid, gid }: Owner): string[] => [
+/** Changes the user and drops all capabilities, also from the bounding set, so that no file gives one back. */
+const setprivArguments = ({ uid, gid }: Owner): string[] => [
   ...['--reuid', String(uid), '--regid', String(gid), '--clear-groups'],
   ...['--inh-caps=-all', '--ambient-caps=-all', '--bounding-set=-all', '--no-new-privs'],
 ];
 
-/** bwrap makes what is missing on the way to a mount for its own user only. */
+/** bwrap would create missing parents of a mount for its own user only. */
 const openDirectory = (path: string): string[] => ['--perms', '0755', '--dir', path];
 
-/** From the top down, without `/`. */
+/** The parents of a path from the top down, without `/`. */
 function parentsOf(path: string): string[] {
   const parent = dirname(path);
   return parent === '/' ? [] : [...parentsOf(parent), parent];
@@ -202,10 +200,7 @@ function systemPath(path: string): string[] {
   return found.isSymbolicLink() ? ['--symlink', readlinkSync(path), path] : ['--ro-bind', path, path];
 }
 
-/**
- * The node's own `node`, so that scripts run by the version that runs the node; with npm where that is beside it. Nothing else
- * of its directory, which may be somebody's home.
- */
+/** The node's own `node`, with npm if it is beside it. Nothing else of its directory, which may be a home directory. */
 function nodePaths(executable: string): string[] {
   if (isSystem(executable)) return [];
   const npm = resolve(dirname(executable), '../lib/node_modules/npm');

@@ -1,8 +1,8 @@
 import { endianness } from 'node:os';
 
-/** What of one processor architecture the filter needs to know. Numbers are those of the kernel's system call tables. */
+/** System call numbers of one architecture, from the tables of the kernel. */
 interface Architecture {
-  /** `AUDIT_ARCH_*`: a program of another architecture of the same machine would have other numbers. */
+  /** `AUDIT_ARCH_*`: programs of another architecture on the same machine use other numbers. */
   readonly audit: number;
   readonly clone: number;
   readonly ioctl: number;
@@ -12,16 +12,16 @@ interface Architecture {
   readonly refused: readonly number[];
 }
 
-/** The same numbers everywhere: Linux gives new system calls one number for all architectures since 5.1. */
+/** Equal on all architectures: since 5.1 Linux gives new system calls the same number everywhere. */
 const REFUSED_EVERYWHERE = [
-  ...[425, 426, 427], // io_uring: goes around filters of system calls
+  ...[425, 426, 427], // io_uring: bypasses filters of system calls
   ...[428, 429, 430, 431, 432, 433, 442, 467], // the newer calls around mount
   443, // quotactl_fd
 ];
 const CLONE3 = 435;
 
 /**
- * Refused besides: keyrings (the node's session keyring would be inherited), mounts, new namespaces, kernel modules, kexec,
+ * Also refused: keyrings (the node's session keyring would be inherited), mounts, new namespaces, kernel modules, kexec,
  * bpf, perf, userfaultfd, handles of files, swap, reboot, the kernel's log, accounting, ports.
  */
 const ARCHITECTURES: Readonly<Record<string, Architecture>> = {
@@ -45,20 +45,20 @@ const [LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN] = [0x20, 0x15, 0x35, 0x45, 0x06];
 const ALLOW = 0x7fff0000;
 const ERRNO = 0x00050000;
 const [EPERM, ENOSYS, EAFNOSUPPORT] = [1, 38, 97];
-/** Unix, IPv4, IPv6, netlink: those that a network namespace holds, and that programs ask it about. Others lead to the host or to modules. */
+/** Unix, IPv4, IPv6, netlink: families that a network namespace covers. Others reach the host or kernel modules. */
 const FAMILIES = [1, 2, 10, 16];
-/** Offsets in `struct seccomp_data`; of 64-bit arguments the lower half is looked at. */
+/** Offsets in `struct seccomp_data`; of 64-bit arguments the lower half. */
 const [NUMBER, ARCHITECTURE, FIRST_ARGUMENT, SECOND_ARGUMENT] = [0, 4, 16, 24];
 const X32_BIT = 0x40000000;
 const CLONE_NEWUSER = 0x10000000;
-/** Put text into the input of a terminal, as if a person had typed it. */
+/** Insert text into the input of a terminal. */
 const [TIOCSTI, TIOCLINUX] = [0x5412, 0x541c];
 
 type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, value: number];
 
 /**
- * A filter of system calls in the form that `bwrap --seccomp` reads, for the architecture of this process; null where its
- * numbers are not known. It refuses what a program without privileges has no use for and what past escapes began with.
+ * A filter of system calls for `bwrap --seccomp` and this architecture; null for an unknown one. It refuses calls that
+ * unprivileged programs do not need and that past escapes used.
  */
 export function seccompFilter(architecture: string = process.arch): Buffer | null {
   const known = ARCHITECTURES[architecture];
@@ -71,7 +71,7 @@ export function seccompFilter(architecture: string = process.arch): Buffer | nul
     [LOAD, 0, 0, NUMBER],
     ...(architecture === 'x64' ? ifElse(AT_LEAST, X32_BIT, [refuse(ENOSYS)], []) : []),
     ...[...refused, ...REFUSED_EVERYWHERE].flatMap((number) => ifElse(EQUAL, number, [refuse(EPERM)], [])),
-    // Its flags are behind a pointer, which a filter cannot follow; C libraries use clone instead.
+    // Its flags are behind a pointer, which a filter cannot read; C libraries fall back to clone.
     ...ifElse(EQUAL, CLONE3, [refuse(ENOSYS)], []),
     ...ifElse(
       EQUAL,
@@ -106,7 +106,7 @@ export function seccompFilter(architecture: string = process.arch): Buffer | nul
   return encoded(program);
 }
 
-/** A test with one branch. */
+/** A test with one branch; the other continues. */
 const ifElse = (
   test: number,
   value: number,

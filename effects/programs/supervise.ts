@@ -13,9 +13,9 @@ import { killTree, signal } from './process-table.ts';
 import { beforeStart } from './workspace.ts';
 
 interface Supervision {
-  /** Directory in which runs are noted, so that a later life of the node ends what this one leaves. */
+  /** Directory for records of runs: the node ends leftovers after a restart. */
   readonly workspaces: string;
-  /** Mark of the run; it is in the program's environment too. */
+  /** Mark of the run, also in the program's environment. */
   readonly run: string;
   readonly watch: GroupWatch;
   /** Between TERM and KILL. */
@@ -24,11 +24,11 @@ interface Supervision {
   readonly secrets?: readonly string[];
   readonly onText?: (text: string) => void;
   readonly guard?: Guard;
-  /** Done once it is started, and before it is followed: what it throws ends the program. */
+  /** Called after the start. An error ends the program. */
   readonly whenStarted?: (program: LaunchedProgram) => Promise<void>;
 }
 
-/** Runs a program from its start to the end of its last process, noted on disk all the while. */
+/** Runs a program from its start to the end of its last process, recorded on disk meanwhile. */
 export async function supervise(program: Launch, supervision: Supervision): Promise<ProgramResult> {
   const { workspaces, run, watch, killGraceMs, secrets = [], onText = () => {}, guard } = supervision;
   const ended = new AbortController();
@@ -49,10 +49,10 @@ export async function supervise(program: Launch, supervision: Supervision): Prom
         ended.abort(cause instanceof SvcError ? cause : new SvcError('program_failed', undefined, { cause })),
       );
     try {
-      // Awaited at once: an abort may reject it while the record is being written.
+      // Awaited at once, since an abort may reject it while the record is written.
       return await followProgram(launched, { limits, watch, killGraceMs, stop, secrets, onText });
     } finally {
-      // The record is removed next; a write that comes later would leave it behind.
+      // The record is deleted next; a later write would leave it behind.
       await recorded;
     }
   } finally {
@@ -76,12 +76,12 @@ interface RunOptions {
   readonly stop: AbortSignal;
 }
 
-/** How long output may stay open once all processes of the group are gone: one that left it may hold the pipe. */
+/** How long to read output after the end of the process group: a process that left the group may hold the pipe open. */
 const DRAIN_MS = 1_000;
 
 /**
- * Follows a started program to its end: output, time, memory, stop. Leaves no process of its group behind. Throws the
- * signal's reason when that ended it.
+ * Follows a started program to its end: output, time-out, limits, stop signal. Kills the rest of its group. Throws the
+ * signal's reason if that ended it.
  */
 export async function followProgram(program: LaunchedProgram, options: RunOptions): Promise<ProgramResult> {
   const { limits, watch, secrets, onText, stop } = options;
@@ -99,8 +99,11 @@ export async function followProgram(program: LaunchedProgram, options: RunOption
   program.stderr.on('data', (chunk: Buffer) => take(stderr, chunk));
   const onStop = () => ender.end(null);
   const cancelTimeout = longTimer(limits.timeout_ms, () => ender.end('timeout'));
-  const bounded = program.refused === undefined ? {} : { refused: program.refused };
-  const groupLimits = { memoryBytes: limits.memory_bytes ?? null, processes: limits.processes, ...bounded };
+  const groupLimits = {
+    memoryBytes: limits.memory_bytes ?? null,
+    processes: limits.processes,
+    refused: program.refused,
+  };
   const unwatch = watch.watch(program.group, groupLimits, (what) => ender.kill(what));
   stop.addEventListener('abort', onStop, { once: true });
   if (stop.aborted) onStop();
@@ -110,9 +113,9 @@ export async function followProgram(program: LaunchedProgram, options: RunOption
     stop.removeEventListener('abort', onStop);
     ender.over();
   });
-  // Only when the stop came before the end: what finished by itself is a result.
+  // Only if the stop came before the end; otherwise the end is a result.
   if (ender.stopped) throw stop.reason;
-  // It may have given up by itself before the watch looked.
+  // It may have ended by itself before the watch checked.
   if (program.refused?.() === true) ender.cause ??= 'processes';
   stdout.end();
   stderr.end();
@@ -134,7 +137,7 @@ interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** Resolves when the program has ended, the rest of its group is killed and its output is read. */
+/** Resolves when the program has ended, its group is killed and its output is read. */
 async function exited({ child, stdout, stderr, release }: LaunchedProgram, ended: () => void): Promise<Exit> {
   const closed = new Promise<void>((resolve) => child.once('close', () => resolve()));
   const exit = await new Promise<Exit>((resolve) => {
@@ -153,20 +156,20 @@ async function exited({ child, stdout, stderr, release }: LaunchedProgram, ended
   return exit;
 }
 
-/** Ends a process group: TERM, then KILL after a grace. Its id is valid until the leader's exit is seen. */
+/** Ends a process group: TERM, then KILL after a grace period. The group's id is valid until the leader's exit is seen. */
 class GroupEnder {
   readonly #group: number;
-  readonly #asked: () => number;
+  readonly #terminationGroup: () => number;
   readonly #graceMs: number;
   #timer: NodeJS.Timeout | null = null;
   #over = false;
   cause: StopCause | null = null;
-  /** Ended because the signal said so, not for a limit. */
+  /** Ended by the stop signal, not by a limit. */
   stopped = false;
 
-  constructor({ group, asked }: Pick<LaunchedProgram, 'group' | 'asked'>, graceMs: number) {
+  constructor({ group, terminationGroup }: Pick<LaunchedProgram, 'group' | 'terminationGroup'>, graceMs: number) {
     this.#group = group;
-    this.#asked = asked;
+    this.#terminationGroup = terminationGroup;
     this.#graceMs = graceMs;
   }
 
@@ -174,7 +177,7 @@ class GroupEnder {
     if (this.#over || this.#timer !== null) return;
     this.cause ??= cause;
     this.stopped = cause === null;
-    signal(-this.#asked(), 'SIGTERM');
+    signal(-this.#terminationGroup(), 'SIGTERM');
     this.#timer = setTimeout(() => this.kill(cause), this.#graceMs);
   }
 

@@ -3,9 +3,7 @@ import type { Dirent } from 'node:fs';
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import type { Clock } from '../../runtime/clock.ts';
 import { type Bind, type ProgramView, type ViewedProgram, type ViewOptions, WORKSPACE } from './view.ts';
-import { removeWorkspace } from './workspace.ts';
 
 const run = promisify(execFile);
 
@@ -13,12 +11,11 @@ const run = promisify(execFile);
 const VIEW = '.view';
 
 /**
- * Runs in a mount namespace of its own, where nothing it mounts is seen by anybody else. Builds a root at $1 that holds
- * everything of the real one, puts directories in (host directory, path, rw or ro; ended by --), then goes to $2 there
- * and becomes the program, with the PATH it was given. The root is unbindable, so that binding what holds it does not
- * copy it into itself; what is at / was listed at start, so that one `mount` binds all of it. As process 1 of processes
- * of its own it shows only these in /proc, and stays above the program: whatever happens to the program, all of them end,
- * and it says nothing of that ("Terminated") into the program's output.
+ * Runs in its own mount namespace. Builds a root at $1 with everything of the real root, mounts directories (host directory,
+ * path, rw or ro; ended by --), changes to $2 there and executes the program with the given PATH. The root is unbindable, so
+ * that it is not copied into itself; the entries of / were listed at start, so that one `mount` binds all of them. As process
+ * 1 of its own process namespace it shows only that namespace in /proc and stays above the program, so that all processes end
+ * with it, and writes nothing ("Terminated") into the program's output.
  */
 const script = (table: string, top: TopLevel): string => `
 set -e
@@ -42,7 +39,7 @@ shift
 exec chroot "$root" /bin/sh -c 'PATH=$1 && cd "$2" && shift 2 && exec "$@"' svc-view "$given" "$directory" "$@"
 `;
 
-/** What is at /: files there are nobody's business. */
+/** The entries of /, without files. */
 interface TopLevel {
   readonly directories: readonly string[];
   readonly links: readonly string[];
@@ -56,20 +53,17 @@ async function topLevel(): Promise<TopLevel> {
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** Blanks and backslashes as the table of mounts writes them. */
+/** Escapes blanks and backslashes as in fstab. */
 const tabled = (path: string): string =>
   path.replaceAll(/[\s\\]/g, (mark) => `\\${mark.charCodeAt(0).toString(8).padStart(3, '0')}`);
 
-/**
- * Lets a program find its workspace at `/workspace`, as containers do. For its convenience where there is no `Sandbox`: it
- * sees all else of the host.
- */
+/** Shows the workspace at `/workspace`, as in containers, if there is no `Sandbox`. Programs still see the whole host. */
 export class WorkspaceView implements ProgramView {
   readonly confines = false;
   readonly network = 'host';
   readonly #root: string;
   readonly #script: string;
-  /** Whether programs can have a process table of their own here. */
+  /** Whether programs can have their own process namespace. */
   hasOwnProcesses = false;
 
   constructor(root: string, text: string) {
@@ -81,7 +75,7 @@ export class WorkspaceView implements ProgramView {
     return false;
   }
 
-  /** Its programs run as the node's user. */
+  /** Nothing to do, since programs run as the node's user. */
   async prepare(): Promise<void> {}
 
   through(
@@ -110,7 +104,7 @@ async function viewAt(root: string): Promise<WorkspaceView> {
   return new WorkspaceView(root, script(table, top));
 }
 
-/** Whether this node may give programs a view of their own, found out by doing it once. Call it at start. */
+/** Opens the view and tests it with one program. Call it at start. */
 export async function openWorkspaceView(
   workspaces: string,
 ): Promise<{ readonly view: WorkspaceView } | { readonly view: null; readonly reason: string }> {
@@ -124,7 +118,7 @@ export async function openWorkspaceView(
     const bind = { directory: probe, path: WORKSPACE, readOnly: false };
     const { program, args } = view.through(look, [bind], WORKSPACE);
     const { stdout } = await run(program, [...args], { env: { PATH: '/usr/bin:/bin' }, timeout: 10_000 });
-    if (stdout !== `${WORKSPACE}\n`) return { view: null, reason: 'the view is not the one asked for' };
+    if (stdout !== `${WORKSPACE}\n`) return { view: null, reason: 'the view differs from the requested one' };
     view.hasOwnProcesses = await canOwnProcesses(view, bind);
     return { view };
   } catch (thrown) {
@@ -134,7 +128,7 @@ export async function openWorkspaceView(
   }
 }
 
-/** A command that sees process 1 to be its own. */
+/** Tests that a command sees only its own processes. */
 async function canOwnProcesses(view: WorkspaceView, bind: Bind): Promise<boolean> {
   view.hasOwnProcesses = true;
   const look = { program: '/bin/sh', args: ['-c', 'grep -c . /proc/1/cmdline && ls -d /proc/[0-9]* | grep -c .'] };
@@ -146,63 +140,7 @@ async function canOwnProcesses(view: WorkspaceView, bind: Bind): Promise<boolean
 }
 
 function reasonOf(thrown: unknown): string {
-  const said = thrown instanceof Error && 'stderr' in thrown ? String(thrown.stderr).trim().split('\n')[0] : '';
-  if (said) return said;
+  const stderr = thrown instanceof Error && 'stderr' in thrown ? String(thrown.stderr).trim().split('\n')[0] : '';
+  if (stderr) return stderr;
   return thrown instanceof Error && 'code' in thrown ? `unshare failed (${String(thrown.code)})` : 'unshare failed';
-}
-
-export interface WorkspaceSweepOptions {
-  readonly workspaces: string;
-  /** Whether nothing of the execution runs or will run any more. */
-  readonly ended: (tenant: string, executionId: string) => Promise<boolean>;
-  readonly clock: Clock;
-  readonly everyMs?: number;
-  readonly warn: (message: string, error: unknown) => void;
-}
-
-const EVERY_MS = 60_000;
-
-/**
- * Removes the workspaces of ended executions from time to time, those left by a crash too. Answers how to stop.
- */
-export function startWorkspaceSweep(options: WorkspaceSweepOptions): () => void {
-  let cancel = (): void => {};
-  let stopped = false;
-  const arm = (): void => {
-    if (stopped) return;
-    cancel = options.clock.after(options.everyMs ?? EVERY_MS, () => {
-      sweepWorkspaces(options)
-        .catch((error: unknown) => options.warn('sweeping workspaces failed', error))
-        .finally(arm);
-    });
-  };
-  arm();
-  return () => {
-    stopped = true;
-    cancel();
-  };
-}
-
-/** One pass; answers how many workspaces were removed. */
-export async function sweepWorkspaces({ workspaces, ended }: WorkspaceSweepOptions): Promise<number> {
-  let removed = 0;
-  for (const tenant of await directoriesOf(workspaces)) {
-    for (const executionId of await directoriesOf(`${workspaces}/${tenant}`)) {
-      if (!(await ended(tenant, executionId))) continue;
-      await removeWorkspace(workspaces, tenant, executionId);
-      removed += 1;
-    }
-  }
-  return removed;
-}
-
-/** Names of sub-directories; a directory nobody made yet has none. Dotted ones are the effect's own. */
-async function directoriesOf(directory: string): Promise<string[]> {
-  try {
-    const entries = await readdir(directory, { withFileTypes: true });
-    return entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map((entry) => entry.name);
-  } catch (thrown) {
-    if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT') return [];
-    throw thrown;
-  }
 }

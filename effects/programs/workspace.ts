@@ -1,10 +1,11 @@
-import { lstat, mkdir } from 'node:fs/promises';
+import { lstat, mkdir, readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { openDirectory, removeTree } from '../volumes/tree.ts';
 import { Segment } from './input.ts';
 
-/** Directory of an execution, below its tenant's. Throws `invalid_argument` for ids that could leave it. */
+/** Directory of an execution, below that of its tenant. Throws `invalid_argument` for ids that could lead out of it. */
 function workspacePath(workspaces: string, tenant: string, executionId: string): string {
   for (const [field, value] of [
     ['tenant', tenant],
@@ -17,7 +18,7 @@ function workspacePath(workspaces: string, tenant: string, executionId: string):
   return resolve(workspaces, tenant, executionId);
 }
 
-/** Makes the workspace, readable for this user only; one that is there is used again. */
+/** Creates the workspace, readable only for this user; reuses an existing one. */
 export async function createWorkspace(workspaces: string, tenant: string, executionId: string): Promise<string> {
   const directory = workspacePath(workspaces, tenant, executionId);
   await mkdir(join(directory, TEMPORARY), { recursive: true, mode: 0o700 });
@@ -27,27 +28,81 @@ export async function createWorkspace(workspaces: string, tenant: string, execut
   return directory;
 }
 
-/** The directory for temporary files of a workspace that is a volume. */
+/** Creates the directory for temporary files of a workspace that is a volume. */
 export async function makeTemporary(workspace: string): Promise<void> {
   await using _made = await openDirectory(workspace, [TEMPORARY], true);
 }
 
-/** A disk that takes no files is `unavailable`, as long as no program was started: nothing has happened yet. */
+/** Turns errors of the disk before the start of a program into `unavailable`, since nothing has happened yet. */
 export async function beforeStart<T>(making: Promise<T>): Promise<T> {
   try {
     return await making;
   } catch (cause) {
     if (cause instanceof SvcError) throw cause;
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
-    throw new SvcError('unavailable', `this node cannot keep the files of a program (${code})`, { cause });
+    throw new SvcError('unavailable', `this node cannot store the files of a program (${code})`, { cause });
   }
 }
 
-/** Removes all files of an execution; one that has none is fine. */
+/** Removes the workspace of an execution, if it exists. */
 export async function removeWorkspace(workspaces: string, tenant: string, executionId: string): Promise<void> {
   const directory = workspacePath(workspaces, tenant, executionId);
   await removeTree(directory);
 }
 
-/** Temporary files of an execution, so that none lands where others look. */
+/** Directory for temporary files in a workspace. */
 export const TEMPORARY = '.tmp';
+
+export interface WorkspaceSweepOptions {
+  readonly workspaces: string;
+  /** Whether the execution has ended. */
+  readonly ended: (tenant: string, executionId: string) => Promise<boolean>;
+  readonly clock: Clock;
+  readonly everyMs?: number;
+  readonly warn: (message: string, error: unknown) => void;
+}
+
+const EVERY_MS = 60_000;
+
+/** Periodically removes the workspaces of ended executions, also after crashes. Returns the function that stops it. */
+export function startWorkspaceSweep(options: WorkspaceSweepOptions): () => void {
+  let cancel = (): void => {};
+  let stopped = false;
+  const arm = (): void => {
+    if (stopped) return;
+    cancel = options.clock.after(options.everyMs ?? EVERY_MS, () => {
+      sweepWorkspaces(options)
+        .catch((error: unknown) => options.warn('sweeping workspaces failed', error))
+        .finally(arm);
+    });
+  };
+  arm();
+  return () => {
+    stopped = true;
+    cancel();
+  };
+}
+
+/** One pass; returns the number of removed workspaces. */
+export async function sweepWorkspaces({ workspaces, ended }: WorkspaceSweepOptions): Promise<number> {
+  let removed = 0;
+  for (const tenant of await directoriesOf(workspaces)) {
+    for (const executionId of await directoriesOf(`${workspaces}/${tenant}`)) {
+      if (!(await ended(tenant, executionId))) continue;
+      await removeWorkspace(workspaces, tenant, executionId);
+      removed += 1;
+    }
+  }
+  return removed;
+}
+
+/** Names of sub-directories, without those of the effect itself, which start with a dot. */
+async function directoriesOf(directory: string): Promise<string[]> {
+  try {
+    const entries = await readdir(directory, { withFileTypes: true });
+    return entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map((entry) => entry.name);
+  } catch (thrown) {
+    if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT') return [];
+    throw thrown;
+  }
+}

@@ -4,18 +4,17 @@ import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { Identity } from '../../runtime/identity.ts';
 import { Notify } from '../../runtime/message.ts';
 
-/** What the starts of agents and workflows have in common. */
+/** Fields of both starts. */
 const childFields = {
-  /** Made by the parent's turn, so that a repeated start finds the child it started. */
+  /** Created by the parent's turn, so that a repeated start finds its child. */
   execution_id: z.uuid(),
-  /** In whose name it runs; the tenant is the parent's. */
+  /** The identity it runs as, of the parent's tenant. */
   identity: Identity,
 };
 
-/** Name or UUID of what is started. */
 const nameOrId = z.string().min(1).max(256);
 
-/** What of the effect's context a start may use. */
+/** The part of the effect's context that a start may use. */
 type ChildCall = Pick<EffectContext, 'signal' | 'trace'>;
 
 interface ChildStart<Started> {
@@ -28,10 +27,9 @@ interface ChildStart<Started> {
 }
 
 /**
- * Starts a child for its parent. When the parent stopped wanting it meanwhile, the child is cancelled; a node that only
- * stops, or lost its claim, leaves it running, for the next attempt finds it by its id. Throws `forbidden` for an
- * identity of another tenant, `not_found` naming what is not deployed, `validation_failed` with every misfit, else what
- * `start` throws.
+ * Starts a child for its parent. Cancels the child if the parent has cancelled the effect meanwhile. If only the node stops
+ * or has lost its claim, the child continues, and the next attempt finds it by its id. Throws `forbidden` for an identity of
+ * another tenant, `not_found` naming what is not deployed, `validation_failed` with each violation, else what `start` throws.
  */
 async function startChild<Started>(child: ChildStart<Started>, context: EffectContext): Promise<Started> {
   const { tenant, signal } = context;
@@ -43,17 +41,17 @@ async function startChild<Started>(child: ChildStart<Started>, context: EffectCo
   } catch (thrown) {
     throw explained(toSvcError(thrown), child.what);
   } finally {
-    if (isUnwanted(signal)) await withdraw(child, tenant);
+    if (isCancelled(signal)) await cancelChild(child, tenant);
   }
 }
 
-/** Only a cancel of the effect carries this code (EffectContext.signal). */
-function isUnwanted({ aborted, reason }: AbortSignal): boolean {
+/** Only a cancel of the effect has this code (EffectContext.signal). */
+function isCancelled({ aborted, reason }: AbortSignal): boolean {
   return aborted && reason instanceof SvcError && reason.code === 'cancelled';
 }
 
-/** A child that never started, or has ended, needs no cancel. */
-async function withdraw<Started>({ cancel, executionId }: ChildStart<Started>, tenant: string): Promise<void> {
+/** Ignores a child that never started or has ended. */
+async function cancelChild<Started>({ cancel, executionId }: ChildStart<Started>, tenant: string): Promise<void> {
   try {
     await cancel(tenant, executionId);
   } catch (thrown) {
@@ -62,13 +60,13 @@ async function withdraw<Started>({ cancel, executionId }: ChildStart<Started>, t
   }
 }
 
-/** The parent reads code and text only. */
+/** Puts the details into the text, since the parent gets only code and text. */
 function explained(error: SvcError, what: string): SvcError {
   const { code, message, details = [] } = error;
   if (code === 'not_found') return new SvcError(code, `${what} is not deployed in this tenant`, { cause: error });
   if (code !== 'validation_failed') return error;
-  const misfits = details.slice(0, 10).map((detail) => `${detail.path ?? 'input'}: ${detail.message}`);
-  const text = [`${what}: ${message}`, ...misfits].join('; ');
+  const violations = details.slice(0, 10).map((detail) => `${detail.path ?? 'input'}: ${detail.message}`);
+  const text = [`${what}: ${message}`, ...violations].join('; ');
   return new SvcError(code, text, { details, cause: error });
 }
 
@@ -77,13 +75,13 @@ export const AgentStartInput = z.object({
   ...childFields,
   /** Name or UUID; the newest version runs. */
   agent: nameOrId,
-  /** Rendered task input. */
+  /** The rendered task. */
   input: z.string(),
   /** Template variables of the prompt. */
   context: z.record(z.string(), z.json()).optional(),
-  /** Default `inherit`: what the agent's manifest and the node say. */
+  /** Default `inherit`: that of the agent's manifest and the node. */
   isolation: z.enum(['inherit', 'firecracker', 'docker', 'process']).optional(),
-  /** Volumes that the execution finds at these paths. */
+  /** Volumes to mount. */
   mounts: z
     .array(
       z.object({
@@ -94,12 +92,12 @@ export const AgentStartInput = z.object({
     )
     .max(50)
     .optional(),
-  /** One iteration, whatever the manifest says: judges are asked once (W27). */
+  /** Limits the execution to one iteration, for judges (W27). */
   one_shot: z.boolean().default(false),
   workflow_execution_id: z.string().min(1).max(128).optional(),
-  /** How many executions are above it: a judge's is one more than of whom it judges (W27). Default 0. */
+  /** Number of executions above it; a judge's is one more than that of the judged execution (W27). Default 0. */
   depth: z.number().int().min(0).max(100).optional(),
-  /** Who is told, by an `ExecutionUpdate`, that it has started and that it has ended. */
+  /** Receives the status updates of the execution. */
   notify: Notify,
 });
 
@@ -144,7 +142,7 @@ export const WorkflowStartInput = z.object({
   /** Default: the newest. */
   version: z.string().min(1).max(128).optional(),
   intent: z.string().optional(),
-  /** Checked against the workflow's `input_schema` by whoever starts it. */
+  /** Validated by the start against the workflow's `input_schema`. */
   input: z.json(),
   blackboard: z.record(z.string(), z.json()).optional(),
   /** Workflows above it, outermost first, for depth and cycles. */
@@ -152,7 +150,7 @@ export const WorkflowStartInput = z.object({
     .array(z.object({ workflow_id: z.string(), name: z.string(), execution_id: z.string() }))
     .max(64)
     .default([]),
-  /** Who is told, by a `WorkflowUpdate`; nobody for fire_and_forget. */
+  /** Receives the status updates of the workflow; absent for fire_and_forget. */
   notify: Notify.optional(),
 });
 

@@ -3,7 +3,7 @@ import type { Collection, CollectionSpec, StoredDocument } from '../../runtime/d
 import type { Random } from '../../runtime/random.ts';
 import type { StorageEvent } from '../../usecases/ports/volumes.ts';
 
-/** Storage events as they can be searched: the newest of each volume. */
+/** The newest storage events of each volume. */
 export const STORAGE_EVENT_DOCUMENTS: CollectionSpec = {
   name: 'storage_events',
   unique: [],
@@ -11,7 +11,7 @@ export const STORAGE_EVENT_DOCUMENTS: CollectionSpec = {
 };
 
 export interface StorageEventDocument extends StorageEvent, StoredDocument {
-  /** Time and count of the process, so that events sort as they came. */
+  /** Time and counter, for the order of events. */
   readonly order: string;
 }
 
@@ -23,7 +23,7 @@ const KEPT = 1_000;
 
 const PRUNE_EVERY = 200;
 
-/** Tells a sink at once and writes documents a moment later, so that reading a file waits for no database. */
+/** Passes events to a sink at once and writes documents in batches later, so that file operations do not wait for the database. */
 export class EventRecord {
   readonly #documents: Collection<StorageEventDocument>;
   readonly #clock: Clock;
@@ -64,7 +64,7 @@ export class EventRecord {
     if (this.#waiting.length > MAX_WAITING) {
       this.#waiting.shift();
       if (this.#count % 1_000 === 0)
-        this.#warn('storage events come faster than they can be written: oldest left out', null);
+        this.#warn('storage events come faster than they can be written: the oldest are dropped', null);
     }
     this.#cancel ??= this.#clock.after(WRITE_EVERY_MS, () => this.#write());
   }
@@ -75,7 +75,7 @@ export class EventRecord {
     return this.#documents.find({ tenant, where: { volume_id: volumeId }, sort, limit });
   }
 
-  /** Resolves when what was published is written, or could not be. */
+  /** Resolves when all published events are written or have failed. */
   async flush(): Promise<void> {
     this.#write();
     await this.#writing;
@@ -93,7 +93,7 @@ export class EventRecord {
       .catch((error: unknown) => this.#warn('storage events could not be written', error));
   }
 
-  /** Bounded per volume: now and then the oldest go. */
+  /** Deletes the oldest events of a volume from time to time. */
   async #prune(batch: readonly StorageEventDocument[]): Promise<void> {
     for (const { tenant, volume_id } of batch) {
       const key = `${tenant}/${volume_id}`;

@@ -1,11 +1,11 @@
 import { SvcError } from '../../runtime/errors.ts';
 import { PathTraversal } from '../../usecases/ports/volumes.ts';
 
-/** Code of a system error, or '' for anything else. */
+/** The code of a system error, or ''. */
 export const systemCode = (thrown: unknown): string =>
   thrown instanceof Error && 'code' in thrown && !(thrown instanceof SvcError) ? String(thrown.code) : '';
 
-/** The system's errors name paths of this machine: say it in our words, with the path in the volume. */
+/** Replaces system errors, whose messages contain paths of this machine, by ones with the path in the volume. */
 export function fileFailure(thrown: unknown, path: string): SvcError {
   if (thrown instanceof SvcError) return thrown;
   const context = { field: 'path', cause: thrown };
@@ -16,7 +16,7 @@ export function fileFailure(thrown: unknown, path: string): SvcError {
     case 'ENOTDIR':
       return new SvcError(
         'failed_precondition',
-        `${path} is not a directory, or below something that is none`,
+        `${path} is not a directory, or one of its parents is not a directory`,
         context,
       );
     case 'EISDIR':
@@ -24,24 +24,24 @@ export function fileFailure(thrown: unknown, path: string): SvcError {
     case 'ENOTEMPTY':
       return new SvcError('failed_precondition', `the directory ${path} is not empty: expected recursive`, context);
     case 'EEXIST':
-      return new SvcError('conflict', `${path} exists already`, context);
+      return new SvcError('conflict', `${path} already exists`, context);
     case 'ELOOP':
-      return new PathTraversal(`${path} leads over a symbolic link that is not followed`);
+      return new PathTraversal(`${path} contains a symbolic link that is not followed`);
     case 'ENAMETOOLONG':
-      return new SvcError('invalid_argument', `path: expected a shorter one than ${path.slice(0, 64)}…`, context);
+      return new SvcError('invalid_argument', `path: expected a shorter path than ${path.slice(0, 64)}…`, context);
     case 'ENXIO':
       return new SvcError('failed_precondition', `${path} is not a file`, context);
     case 'EACCES':
     case 'EPERM':
     case 'EROFS':
-      return new SvcError('forbidden', `${path} may not be touched by this node (${code})`, context);
+      return new SvcError('forbidden', `this node has no permission for ${path} (${code})`, context);
     case 'ENOSPC':
     case 'EFBIG':
     case 'EDQUOT':
     case 'EMFILE':
     case 'ENFILE':
     case 'EIO':
-      return new SvcError('unavailable', `this node cannot keep the files of volumes now (${code})`, { cause: thrown });
+      return new SvcError('unavailable', `this node cannot store files of volumes now (${code})`, { cause: thrown });
     case 'ECONNRESET':
     case 'ERR_STREAM_PREMATURE_CLOSE':
       return new SvcError('cancelled', `the content of ${path} ended before all of it had arrived`, { cause: thrown });

@@ -10,7 +10,7 @@ import type { VolumeStore } from './volume-store.ts';
 
 const MAX_SHOWN_CHARS = 1_024;
 
-/** One operation on a path of a volume: the volume stays while it goes on, and what it did is an event. */
+/** One operation on a path of a volume. Holds the volume meanwhile and publishes storage events. */
 export class FileOperation implements AsyncDisposable {
   readonly volume: VolumeDocument;
   readonly #store: VolumeStore;
@@ -24,7 +24,7 @@ export class FileOperation implements AsyncDisposable {
     this.#release = release;
   }
 
-  /** Throws `not_found` when the volume is not the tenant's. */
+  /** Throws `not_found` if the tenant has no such volume. */
   static async begin(store: VolumeStore, tenant: string, volumeId: string, path: string): Promise<FileOperation> {
     const release = store.hold(tenant, volumeId);
     try {
@@ -36,7 +36,7 @@ export class FileOperation implements AsyncDisposable {
     }
   }
 
-  /** Does it. What leaves the volume is told as an event, and system errors in our words. */
+  /** Runs the operation. Publishes an event for a path that leaves the volume; translates system errors. */
   async run<T>(work: (root: string, parts: string[]) => Promise<T>): Promise<T> {
     try {
       const parts = partsOf(this.#path);

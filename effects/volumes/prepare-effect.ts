@@ -16,22 +16,21 @@ const storage = {
 
 export const PrepareInput = z.object({
   workflow_execution_id: z.uuid(),
-  /** Null: the implicit one, whose id is the execution's and which the first that needs it makes. */
+  /** Null: the implicit workspace, whose id is that of the execution and which is created on first use. */
   workspace: z.object(storage).nullable(),
   shared_volumes: z
     .array(z.object({ name: z.string().min(1).max(63), ...storage, volume_id: z.uuid().optional() }))
     .max(50),
-  /** In whose name the execution runs: what it does not see, it does not mount. Absent: it sees all. */
+  /** The identity of the execution, which can mount only volumes that it may see. Absent: all volumes. */
   identity: Identity.optional(),
 });
 export type PrepareInput = z.output<typeof PrepareInput>;
 
 /**
- * `volumes.prepare`, repeatable: makes the volumes of a workflow execution before its first state runs
- * (W4) and answers `{workspace: {volume_id, known}, shared: {NAME: {volume_id, known}}}`. Ids follow from execution and
- * name, so a repeat finds what was made. A persistent volume without `volume_id` is one of its own for each execution
- * and stays until it is deleted. Throws `not_found` for a `volume_id` the tenant does not have, `invalid_argument`
- * for sizes beyond the node's limit.
+ * `volumes.prepare` (repeatable): creates the volumes of a workflow execution before its first state (W4). Result:
+ * `{workspace: {volume_id, known}, shared: {NAME: {volume_id, known}}}`. Ids are derived from execution and name, so a repeat
+ * finds the volumes. A persistent volume without `volume_id` belongs to the execution and stays until it is deleted. Throws
+ * `not_found` for an unknown `volume_id`, `invalid_argument` for a size over the node's limit.
  */
 export function createPrepareEffect(volumes: { readonly store: VolumeStore }): EffectHandler<typeof PrepareInput> {
   return defineEffect({
@@ -76,7 +75,12 @@ async function ownVolume(
   const id = derivedVolumeId(tenant, execution, volume.name);
   const { storage_class, ttl_hours, size_limit_mb, name } = volume;
   const made = {
-    ...{ tenant, id, storage_class, ttl_hours, made_by: 'workflow' as const, workflow_execution_id: execution },
+    tenant,
+    id,
+    storage_class,
+    ttl_hours,
+    made_by: 'workflow' as const,
+    workflow_execution_id: execution,
     name: `${execution}/${name}`,
     size_limit_bytes: sizeLimitBytes(mebibytes(size_limit_mb), store.parts.limits),
   };
@@ -86,7 +90,7 @@ async function ownVolume(
   return { volume_id: id, known: knownOf(found) };
 }
 
-/** Made before: it must be there, be persistent, and it is noted that this execution uses it. */
+/** Uses an existing persistent volume and records the execution as its user. */
 async function givenVolume(
   store: VolumeStore,
   viewer: Viewer,
@@ -108,11 +112,12 @@ async function givenVolume(
   return { volume_id: volume.id, known: knownOf(volume) };
 }
 
-const TIDY_FROM = 16;
+/** Number of users from which ended ones are removed. */
+const PRUNE_FROM = 16;
 
-/** Executions that have ended use nothing any more. */
+/** Removes ended executions from the users of a volume. */
 async function forgetEnded(store: VolumeStore, volume: VolumeDocument): Promise<void> {
-  if (volume.used_by.length < TIDY_FROM) return;
+  if (volume.used_by.length < PRUNE_FROM) return;
   const ended = new Set<string>();
   for (const user of volume.used_by) if (await store.parts.ended(volume.tenant, user)) ended.add(user);
   await store.parts.records.change(volume.tenant, volume.id, ({ used_by }) => ({

@@ -4,7 +4,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import { systemCode } from './file-failure.ts';
 
 export const quotaExceeded = (limitBytes: number): SvcError =>
-  new SvcError('quota_exceeded', `the volume is full: it may hold ${limitBytes} bytes (ENOSPC)`);
+  new SvcError('quota_exceeded', `the volume is full: its limit is ${limitBytes} bytes (ENOSPC)`);
 
 interface Watched {
   readonly limit: number;
@@ -14,37 +14,37 @@ interface Watched {
 
 const EVERY_MS = 250;
 
-/** Looking costs at most one part in this many of the time. */
+/** The watch uses at most one part in this number of the time. */
 const COST_SHARE = 20;
 
-/** Looks again and again how much volumes hold while processes write to them that no file operation of ours can stop. */
+/** Measures volumes periodically while processes write to them. */
 export class QuotaWatch {
   readonly #clock: Clock;
   readonly #warn: (message: string, error: unknown) => void;
   readonly #watched = new Set<Watched>();
-  #looking = false;
+  #isScheduled = false;
 
   constructor(clock: Clock, warn: (message: string, error: unknown) => void) {
     this.#clock = clock;
     this.#warn = warn;
   }
 
-  /** Calls `over` once when the measure is beyond the limit; the answer ends the watch. */
+  /** Calls `over` once when the measured size exceeds the limit. Returns the function that ends the watch. */
   add(watched: Watched): () => void {
     const entry = { ...watched };
     this.#watched.add(entry);
-    if (!this.#looking) this.#schedule(EVERY_MS);
+    if (!this.#isScheduled) this.#schedule(EVERY_MS);
     return () => this.#watched.delete(entry);
   }
 
   #schedule(delayMs: number): void {
-    this.#looking = true;
+    this.#isScheduled = true;
     this.#clock.after(delayMs, () => {
-      this.#look().catch((error: unknown) => this.#warn('measuring volumes failed', error));
+      this.#check().catch((error: unknown) => this.#warn('measuring volumes failed', error));
     });
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const startedAt = this.#clock.monotonic();
     for (const watched of this.#watched) {
       const bytes = await watched.measure().catch((error: unknown) => {
@@ -56,13 +56,13 @@ export class QuotaWatch {
     }
     const costMs = this.#clock.monotonic() - startedAt;
     if (this.#watched.size > 0) this.#schedule(Math.max(EVERY_MS, costMs * COST_SHARE));
-    else this.#looking = false;
+    else this.#isScheduled = false;
   }
 }
 
 /**
- * Bytes of all files below a directory: the sum of their lengths, a file with several names once. Links are not
- * followed; what vanishes meanwhile does not count. `skip` leaves out entries by path below the directory.
+ * Total length of all files below a directory; a file with several names counts once. Follows no links; files removed
+ * meanwhile do not count. `skip` excludes entries by their path below the directory.
  */
 export async function usedBytes(directory: string, skip?: (path: string) => boolean): Promise<number> {
   const seen = new Set<string>();
@@ -101,5 +101,5 @@ async function lengthOf(path: string, seen: Set<string>): Promise<number> {
   }
 }
 
-/** Removed meanwhile, replaced by something else, or deeper than a path can be. */
+/** Removed or replaced meanwhile, or deeper than the longest path. */
 const isGone = (thrown: unknown): boolean => ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(systemCode(thrown));

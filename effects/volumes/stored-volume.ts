@@ -3,30 +3,30 @@ import { SvcError } from '../../runtime/errors.ts';
 import { derivedUuid } from '../../runtime/random.ts';
 import type { Volume } from '../../usecases/ports/volumes.ts';
 
-/** What is known of volumes; names are unique in a tenant. */
+/** The collection of volumes; names are unique in a tenant. */
 export const VOLUME_DOCUMENTS: CollectionSpec = {
   name: 'volumes',
   unique: [['name']],
   indexes: [['created_at'], ['expires_at_ms'], ['status'], ['made_by']],
 };
 
-/** The document is the truth and is written first; the directory follows and is made again when it is missing. */
+/** The record of a volume. It is written before the directory is created; a missing directory is created again. */
 export interface VolumeDocument extends StoredDocument {
   readonly name: string;
   readonly storage_class: 'ephemeral' | 'persistent';
   readonly size_limit_bytes: number | null;
   /** Unix ms. */
   readonly expires_at_ms: number | null;
-  /** `implicit`: workspace of an execution without storage of its own, the id is that of the execution. */
+  /** `implicit`: workspace of an execution without storage; its id is that of the execution. */
   readonly made_by: 'api' | 'workflow' | 'implicit';
   readonly workflow_execution_id: string | null;
-  /** Subject that alone sees it, beside operators: of an execution that is one's own; absent: it is the tenant's. */
+  /** The only subject, besides operators, that may see it, for a private execution. Absent: the whole tenant. */
   readonly owner?: string;
-  /** Workflow executions that mounted a volume made before; the ended ones are taken out now and then. */
+  /** Workflow executions that mounted an existing volume; ended ones are removed from time to time. */
   readonly used_by: readonly string[];
   /** ISO time. */
   readonly created_at: string;
-  /** A volume on its way out is not there for anybody; the sweep ends what a crash left half removed. */
+  /** A volume with `removing` is hidden; the sweep completes a removal that a crash interrupted. */
   readonly status: 'ready' | 'removing';
 }
 
@@ -41,19 +41,19 @@ export const shown = (volume: VolumeDocument, usedBytes: number): Volume => ({
   created_at: volume.created_at,
 });
 
-/** UUID of a volume of a workflow execution: the same each time it is asked for. */
+/** The UUID of a workflow execution's volume, derived from its name. */
 export const derivedVolumeId = (tenant: string, workflowExecutionId: string, name: string): string =>
   derivedUuid('svc-volume', tenant, workflowExecutionId, name);
 
-/** `spec.storage` of the node, as volumes need it. */
+/** The part of `spec.storage` for volumes. */
 export interface VolumeLimits {
   readonly defaultTtlHours: number;
   readonly defaultSizeLimitMb: number;
-  /** Nobody may ask for more. */
+  /** Upper bound for all volumes. */
   readonly maxSizeLimitMb: number;
-  /** How long the workspace of an execution without storage stays after its end, milliseconds. Default: an hour. */
+  /** How long an implicit workspace is kept after the end of its execution. Default: an hour. */
   readonly implicitKeepMs?: number;
-  /** Volumes of one tenant, workspaces included. Default 10,000. */
+  /** Maximum number of volumes of a tenant, workspaces included. Default 10,000. */
   readonly volumesPerTenant?: number;
 }
 
@@ -74,7 +74,7 @@ export function sizeLimitBytes(asked: number | undefined, limits: VolumeLimits):
 
 export const mebibytes = (mb: number | undefined): number | undefined => (mb === undefined ? undefined : mb * MiB);
 
-/** When an ephemeral volume ends, Unix ms; null for a persistent one. Throws `invalid_argument`. */
+/** Expiry of an ephemeral volume, Unix ms; null for a persistent one. Throws `invalid_argument`. */
 export function expiry(
   volume: { readonly storage_class: 'ephemeral' | 'persistent'; readonly ttl_hours?: number | undefined },
   now: number,

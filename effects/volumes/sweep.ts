@@ -14,19 +14,19 @@ export interface VolumeSweepOptions {
 }
 
 const PAGE = 200;
-/** A directory without a document may be one that is being made now. */
+/** A younger directory without a document may belong to a volume that is being created. */
 const ORPHAN_AFTER_MS = 10 * 60_000;
 const OLD_UPLOAD_MS = 24 * 3_600_000;
 
 /**
- * Removes volumes whose time is over, workspaces of ended executions, and what crashes left, from time to time. Every
- * node may run it: removing is repeatable. Answers how to stop.
+ * Periodically removes expired volumes, workspaces of ended executions and leftovers of crashes. Every node may run it, since
+ * removal is repeatable. Returns the function that stops it.
  */
 export function startVolumeSweep(options: VolumeSweepOptions): () => void {
   let cancel = (): void => {};
   let stopped = false;
   const warn: typeof options.warn = (message, error) => {
-    // What a stopping node closes meanwhile is no fault.
+    // Errors after the stop are expected, because the node closes its stores.
     if (!stopped) options.warn(message, error);
   };
   const arm = (): void => {
@@ -44,7 +44,7 @@ export function startVolumeSweep(options: VolumeSweepOptions): () => void {
   };
 }
 
-/** One pass; answers how many volumes and orphan directories were removed. One that fails does not keep the others. */
+/** One pass; returns the number of removed volumes and orphan directories. An error does not stop the pass. */
 export async function sweepVolumes(options: Omit<VolumeSweepOptions, 'everyMs'>): Promise<number> {
   const { store, clock, warn } = options;
   const now = clock.now();
@@ -57,7 +57,7 @@ export async function sweepVolumes(options: Omit<VolumeSweepOptions, 'everyMs'>)
     }
   };
   for (const volume of await allOf(store, { status: 'removing' })) await one(() => remove(store, volume));
-  for (const volume of await allOf(store, { made_by: 'implicit' })) await one(() => agree(store, volume, now));
+  for (const volume of await allOf(store, { made_by: 'implicit' })) await one(() => expire(store, volume, now));
   for (const volume of await allOf(store, { expires_at_ms: { lte: now } })) await one(() => remove(store, volume));
   for await (const { tenant, volumeId, changedAt } of store.parts.disk.all()) {
     if (now - changedAt > ORPHAN_AFTER_MS) await one(() => removeOrphan(store, tenant, volumeId));
@@ -66,7 +66,7 @@ export async function sweepVolumes(options: Omit<VolumeSweepOptions, 'everyMs'>)
   return removed;
 }
 
-/** Uploads that a crash cut off. */
+/** Removes uploads that a crash interrupted. */
 async function removeOldUploads(root: string, now: number): Promise<false> {
   try {
     await using uploads = await openDirectory(root, [UPLOADS]);
@@ -89,22 +89,22 @@ async function allOf(store: VolumeStore, where: Parameters<VolumeStore['parts'][
   }
 }
 
-/** An expired volume waits for effects that work in it on this node, not for its workflow: its time is over. */
+/** Removes an expired volume unless an effect of this node works in it. Its workflow does not keep it. */
 async function remove(store: VolumeStore, volume: VolumeDocument): Promise<boolean> {
   if (store.isHeld(volume.tenant, volume.id)) return false;
   await store.remove(volume, 'VolumeExpired');
   return true;
 }
 
-/** The workspace of an ended execution gets the time until its end; it is removed by a later pass. */
-async function agree(store: VolumeStore, volume: VolumeDocument, now: number): Promise<boolean> {
+/** Sets the expiry of an ended execution's workspace; a later pass removes it. */
+async function expire(store: VolumeStore, volume: VolumeDocument, now: number): Promise<boolean> {
   if (volume.expires_at_ms !== null || volume.status !== 'ready' || (await store.isUsed(volume))) return false;
   const expires_at_ms = now + implicitKeepMs(store.parts.limits);
   await store.parts.records.change(volume.tenant, volume.id, () => ({ expires_at_ms }));
   return false;
 }
 
-/** Its document is gone: a crash came between, or somebody put it there. */
+/** Removes a directory without a document, left by a crash. */
 async function removeOrphan(store: VolumeStore, tenant: string, volumeId: string): Promise<boolean> {
   const { records, disk } = store.parts;
   if (store.isHeld(tenant, volumeId) || (await records.isKnown(tenant, volumeId))) return false;

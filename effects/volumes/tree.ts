@@ -6,17 +6,18 @@ import { promisify } from 'node:util';
 import { SvcError } from '../../runtime/errors.ts';
 import { PathTraversal } from '../../usecases/ports/volumes.ts';
 import { systemCode } from './file-failure.ts';
-import { giveDirectory, MAX_DEPTH, UPLOADS } from './volume-path.ts';
+import { giveDirectory } from './ownership.ts';
+import { MAX_DEPTH, UPLOADS } from './volume-path.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY, O_NONBLOCK } = constants;
 
 const MAX_LINKS = 40;
 
-/** A directory inside a volume that was reached without leaving it. Close it. */
+/** An open directory inside a volume, reached without leaving the volume. Must be closed. */
 export class Place implements AsyncDisposable {
   readonly #handle: FileHandle;
   readonly #path: string;
-  /** Names from the root, after all links. */
+  /** Path from the root, with links resolved. */
   readonly parts: readonly string[];
 
   constructor(handle: FileHandle, path: string, parts: readonly string[]) {
@@ -25,10 +26,7 @@ export class Place implements AsyncDisposable {
     this.parts = parts;
   }
 
-  /**
-   * How the system finds an entry of this very directory: over the open descriptor where there is one to go by
-   * (Linux), so that nobody can put a link in the way meanwhile. Elsewhere by path.
-   */
+  /** Path of an entry: on Linux through the open descriptor, so that a link put in place meanwhile has no effect. */
   entry(name: string): string {
     return `${this.self}/${name}`;
   }
@@ -47,15 +45,15 @@ export class Place implements AsyncDisposable {
   }
 }
 
-/** The volume's own directory. */
+/** Opens the root of a volume. */
 export async function openRoot(root: string): Promise<Place> {
   return new Place(await open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), root, []);
 }
 
 /**
- * Walks from a volume's root, name by name, each opened below the one before. A symbolic link (commands may make any)
- * is read and its target walked the same way, so it leads where its text says inside the volume and nowhere else.
- * Throws `PathTraversal` for one that leaves it. `make` creates directories that are missing.
+ * Opens a directory, part by part from the volume's root. Reads symbolic links (commands may create any) and walks their
+ * target the same way, so that they cannot lead out of the volume. `make` creates missing directories. Throws `PathTraversal`
+ * for a link that leads out.
  */
 export async function openDirectory(root: string, parts: readonly string[], make = false): Promise<Place> {
   let wanted = [...parts];
@@ -67,7 +65,7 @@ export async function openDirectory(root: string, parts: readonly string[], make
   throw new PathTraversal('path: too many symbolic links');
 }
 
-/** The place, or the names to walk instead once a link was read. */
+/** The directory, or the parts to walk instead after a link. */
 async function walk(root: string, wanted: readonly string[], make: boolean): Promise<Place | string[]> {
   let at = await openRoot(root);
   try {
@@ -88,7 +86,7 @@ async function walk(root: string, wanted: readonly string[], make: boolean): Pro
   }
 }
 
-/** The next directory, or the text of the link that is in its place. */
+/** The next directory, or the target of the link in its place. */
 async function step(at: Place, name: string, make: boolean): Promise<Place | string> {
   try {
     return await at.child(name);
@@ -106,14 +104,14 @@ async function step(at: Place, name: string, make: boolean): Promise<Place | str
     // With O_NOFOLLOW a link is ELOOP, together with O_DIRECTORY it is ENOTDIR.
     if (code !== 'ELOOP' && code !== 'ENOTDIR') throw thrown;
     if (!(await lstat(at.entry(name))).isSymbolicLink()) throw thrown;
-    // A directory again by now: what was found at first is the answer.
+    // Replaced by a directory meanwhile: the first error is thrown.
     return readlink(at.entry(name)).catch((error: unknown) => {
       throw systemCode(error) === 'EINVAL' ? thrown : error;
     });
   }
 }
 
-/** Names from the root that a link's text leads to. */
+/** The parts from the root to the target of a link. */
 function linked(from: readonly string[], target: string, rest: readonly string[]): string[] {
   if (isAbsolute(target)) throw new PathTraversal('path: a symbolic link leads out of the volume');
   const parts = [...from];
@@ -126,7 +124,7 @@ function linked(from: readonly string[], target: string, rest: readonly string[]
   return [...parts, ...rest];
 }
 
-/** The directory of an entry and its name there, after following the entry itself when it is a link. */
+/** The directory of an entry and its name there. `follow`: resolves the entry if it is a link. */
 export async function openParent(
   root: string,
   parts: readonly string[],
@@ -150,15 +148,15 @@ export async function openParent(
 const run = promisify(execFile);
 
 /**
- * Removes a directory with all that is in it; one that is not there is fine. Programs can make trees whose paths are longer
- * than any the system takes: those are left to `rm`, which goes down step by step.
+ * Removes a directory with its content, if it exists. Programs can create trees with paths longer than the system's limit;
+ * `rm` removes these by descending step by step.
  */
 export async function removeTree(directory: string): Promise<void> {
   try {
     await rm(directory, { recursive: true, force: true, maxRetries: 3, retryDelay: 50 });
   } catch (thrown) {
     if (systemCode(thrown) !== 'ENAMETOOLONG') throw thrown;
-    // Another process has other descriptors.
+    // /proc/self would be that of the other process.
     await run('/bin/rm', ['-rf', '--', directory.replace(/^\/proc\/self\//, `/proc/${process.pid}/`)]);
   }
 }

@@ -7,29 +7,29 @@ import type { VolumeImages } from './volume-images.ts';
 
 const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$/;
 
-/** The directories of volumes: `<root>/<tenant>/<volume id>`, for this user only. */
+/** The directories of volumes: `<root>/<tenant>/<volume id>`, accessible only for this user. */
 export class VolumeDisk {
   readonly #root: string;
   readonly #images: VolumeImages | null;
 
-  /** With `images` a volume that has a limit is a file system of that size. */
+  /** `images`: a volume with a limit is a file system of that size. */
   constructor(root: string, images: VolumeImages | null) {
     this.#root = root;
     this.#images = images;
   }
 
-  /** Whether the file system itself refuses what is beyond the limit. */
+  /** Whether the file system enforces the limit. */
   get enforces(): boolean {
     return this.#images !== null;
   }
 
-  /** Throws `not_found` for ids that could lead elsewhere. */
+  /** Throws `not_found` for ids that could lead out of the root. */
   pathOf(tenant: string, volumeId: string): string {
     if (!SEGMENT.test(tenant) || !SEGMENT.test(volumeId)) throw new SvcError('not_found', 'volume not found');
     return join(this.#root, tenant, volumeId);
   }
 
-  /** Makes the directory when it is not there. Throws `unavailable` where the disk takes none. */
+  /** Creates the directory if missing. Throws `unavailable` if the disk fails. */
   async make(tenant: string, volumeId: string, sizeLimitBytes: number | null): Promise<string> {
     const directory = this.pathOf(tenant, volumeId);
     try {
@@ -49,11 +49,11 @@ export class VolumeDisk {
   async remove(tenant: string, volumeId: string): Promise<void> {
     const directory = this.pathOf(tenant, volumeId);
     await this.#images?.remove(tenant, volumeId, directory);
-    // Links are removed, never followed.
+    // Never follows links.
     await removeTree(directory);
   }
 
-  /** Every directory there is. */
+  /** All directories of volumes. */
   async *all(): AsyncGenerator<{ readonly tenant: string; readonly volumeId: string; readonly changedAt: number }> {
     for (const tenant of await directoriesOf(this.#root)) {
       for (const volumeId of await directoriesOf(join(this.#root, tenant))) {

@@ -19,7 +19,7 @@ const LISTED = 1_000;
 /** Names read of one directory. */
 const MAX_NAMES = 100_000;
 
-/** The port `VolumeFiles` over the directories of volumes. */
+/** The port `VolumeFiles` over the directories of volumes. Writes and searches have their own files. */
 export function createVolumeFiles(store: VolumeStore, random: Random, threads: SearchThreads): VolumeFiles {
   const on = (tenant: string, volumeId: string, path: string) => FileOperation.begin(store, tenant, volumeId, path);
   return {
@@ -58,7 +58,7 @@ export function createVolumeFiles(store: VolumeStore, random: Random, threads: S
         await using file = await openFile(root, parts);
         const { size } = await file.stat();
         if (size > maxBytes) {
-          const text = `${pathOf(parts)} has ${size} bytes, more than the ${maxBytes} that are read at once`;
+          const text = `${pathOf(parts)} has ${size} bytes, more than the limit of ${maxBytes}`;
           throw new SvcError('payload_too_large', text, { field: 'path' });
         }
         const content = await firstBytes(file, size);
@@ -117,7 +117,7 @@ async function namesOf(at: Place, limit: number): Promise<{ names: string[]; tru
   return { names: names.sort().slice(0, limit), truncated: names.length > limit };
 }
 
-/** A file to read, also over links that stay inside; never a device or a pipe, which could block for ever. */
+/** Opens a file to read, following links inside the volume. Never a device or a pipe, which could block forever. */
 async function openFile(root: string, parts: readonly string[]): Promise<FileHandle> {
   const { place, name } = await openParent(root, parts, { follow: true });
   await using at = place;
@@ -128,7 +128,7 @@ async function openFile(root: string, parts: readonly string[]): Promise<FileHan
   throw new SvcError('failed_precondition', `${pathOf(parts)} is not a file`, { field: 'path' });
 }
 
-/** No more than was there when it was opened: a file that grows all the time has an end here too. */
+/** Reads up to the size at opening, so that a growing file has an end. */
 async function firstBytes(file: FileHandle, size: number): Promise<Buffer> {
   const content = Buffer.alloc(size);
   let length = 0;
@@ -161,7 +161,7 @@ async function* chunksOf(
   }
 }
 
-/** Out of the way first, in one step: commands that run meanwhile see all of it or nothing. */
+/** Moves the directory away atomically before deleting it, so that concurrent commands see all of it or nothing. */
 async function removeAside(root: string, entry: string, random: Random): Promise<void> {
   await using top = await openRoot(root);
   await mkdir(top.entry(UPLOADS), { mode: 0o700 }).catch((error: unknown) => {

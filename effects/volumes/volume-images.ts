@@ -12,19 +12,19 @@ const IMAGES = '.images';
 const MiB = 1024 * 1024;
 
 /**
- * A volume as an ext4 file system in a file, mounted at its directory: what is beyond its size gets ENOSPC from the
- * system, whoever writes. For nodes that may mount and do not share the directory with other nodes.
+ * Volumes as ext4 file systems in files, mounted at their directories: all writers get ENOSPC beyond the limit. For nodes that
+ * may mount and do not share the directory with other nodes.
  */
 export class VolumeImages {
   readonly #root: string;
-  /** One mount or removal of a volume at a time. */
+  /** Serialises mounts and removals of a volume. */
   readonly #alone = new OneAtATimePerKey();
 
   constructor(root: string) {
     this.#root = root;
   }
 
-  /** Makes the image when it is missing and mounts it when it is not mounted. */
+  /** Creates the image if missing and mounts it if not mounted. */
   mount(tenant: string, volumeId: string, directory: string, sizeBytes: number): Promise<void> {
     return this.#alone.run(directory, async () => {
       if (await isMounted(directory)) return;
@@ -47,7 +47,7 @@ export class VolumeImages {
   }
 }
 
-/** Whether this node may do it, found out by doing it once. Answers null and the reason where it may not. */
+/** Opens the images and tests them with one mount. Returns null and the reason if this node may not mount. */
 export async function openVolumeImages(
   root: string,
 ): Promise<{ readonly images: VolumeImages } | { readonly images: null; readonly reason: string }> {
@@ -65,7 +65,7 @@ export async function openVolumeImages(
   }
 }
 
-/** Written beside and renamed when it is whole: a crash leaves no half-made file system behind. */
+/** Creates the image under a temporary name, so that a crash leaves no incomplete file system. */
 async function makeImage(image: string, sizeBytes: number): Promise<void> {
   await mkdir(dirname(image), { recursive: true, mode: 0o700 });
   const half = `${image}.half`;
@@ -80,7 +80,7 @@ async function makeImage(image: string, sizeBytes: number): Promise<void> {
   await rename(half, image);
 }
 
-/** The file system's own tables come on top of what files may use. */
+/** Adds space for the metadata of the file system. */
 const imageBytes = (sizeBytes: number): number => Math.ceil((sizeBytes * 1.03 + 2 * MiB) / 4_096) * 4_096;
 
 async function isMounted(directory: string): Promise<boolean> {
@@ -101,6 +101,6 @@ async function tool(name: string, args: readonly string[]): Promise<void> {
   try {
     await run(name, [...args], { env, timeout: 60_000 });
   } catch (cause) {
-    throw new SvcError('unavailable', `a size-limited volume could not be made ready (${name} failed)`, { cause });
+    throw new SvcError('unavailable', `a size-limited volume could not be prepared (${name} failed)`, { cause });
   }
 }

@@ -11,18 +11,18 @@ const NEWEST_FIRST = [
   ['created_at', 'desc'],
   ['id', 'desc'],
 ] as const;
-/** Executions that may have one volume mounted at once. */
+/** Maximum number of executions that mount one volume. */
 const MAX_USERS = 1_000;
 
 export const noVolume = (): SvcError => new SvcError('not_found', 'volume not found');
 
-/** Throws `not_found` for what cannot be the id of a volume. */
+/** Throws `not_found` for a malformed id. */
 export function volumeIdOf(text: string): string {
   if (!UUID.test(text)) throw noVolume();
   return text;
 }
 
-/** Documents of volumes, compare-and-set where two may write at once. */
+/** The documents of volumes; concurrent changes use compare-and-set. */
 export class VolumeRecords {
   readonly #documents: Collection<VolumeDocument>;
 
@@ -30,7 +30,7 @@ export class VolumeRecords {
     this.#documents = documents;
   }
 
-  /** Null for one that is not there, is on its way out, or belongs to another tenant. */
+  /** Null for a volume that does not exist, is being removed or belongs to another tenant. */
   async find(tenant: string, volumeId: string): Promise<VolumeDocument | null> {
     if (!UUID.test(volumeId)) return null;
     const found = await this.#documents.get(tenant, volumeId);
@@ -43,7 +43,7 @@ export class VolumeRecords {
     return found;
   }
 
-  /** One that the viewer sees. */
+  /** Throws `not_found` for a volume that the viewer may not see. */
   async seen(viewer: Viewer, volumeId: string): Promise<VolumeDocument> {
     const found = await this.get(tenantOfViewer(viewer), volumeId);
     if (!sees(viewer, found.owner)) throw noVolume();
@@ -67,7 +67,7 @@ export class VolumeRecords {
     return this.#documents.insert(volume);
   }
 
-  /** Changes a volume as long as it is there; `change` answers null to leave it. Answers what holds then. */
+  /** Applies `change`, which may return null for no change, and returns the resulting volume. */
   async change(
     tenant: string,
     volumeId: string,
@@ -80,14 +80,14 @@ export class VolumeRecords {
       const after = { ...before, ...changed, version: before.version + 1 };
       if (await this.#documents.replace(after, before.version)) return after;
     }
-    throw new SvcError('unavailable', 'the volume is changed by too many at once', { retryAfterMs: 1_000 });
+    throw new SvcError('unavailable', 'too many concurrent changes of the volume', { retryAfterMs: 1_000 });
   }
 
   async addUser(tenant: string, volumeId: string, workflowExecutionId: string): Promise<VolumeDocument> {
     return this.change(tenant, volumeId, ({ used_by }) => {
       if (used_by.includes(workflowExecutionId)) return null;
       if (used_by.length >= MAX_USERS) {
-        throw new SvcError('unavailable', `${MAX_USERS} running executions use the volume already`);
+        throw new SvcError('unavailable', `the volume already has the maximum of ${MAX_USERS} running executions`);
       }
       return { used_by: [...used_by, workflowExecutionId] };
     });
@@ -97,7 +97,7 @@ export class VolumeRecords {
     return this.#documents.delete(tenant, volumeId);
   }
 
-  /** Volumes of all tenants, for the sweep: those behind the last one of the page before. */
+  /** A page of the volumes of all tenants, after `last`, for the sweep. */
   page(
     where: Record<string, string | { readonly lte: number }>,
     last: VolumeDocument | undefined,

@@ -13,31 +13,31 @@ export interface VolumeParts {
   readonly events: EventRecord;
   readonly clock: Clock;
   readonly limits: VolumeLimits;
-  /** Whether a workflow execution has ended; unknown ones have. */
+  /** Whether a workflow execution has ended; true for unknown ones. */
   readonly ended: (tenant: string, workflowExecutionId: string) => Promise<boolean>;
-  /** Subject whose own an execution is; undefined: it is the tenant's, or nobody knows it. Default: the tenant's. */
+  /** The owner of a private execution; undefined for others and unknown ones. Absent: no private executions. */
   readonly ownerOf?: (tenant: string, executionId: string) => Promise<string | undefined>;
 }
 
-/** What using a volume takes of its record. */
+/** The part of a record that is needed to use a volume. */
 export type UsedVolume = Pick<VolumeDocument, 'tenant' | 'id' | 'size_limit_bytes' | 'workflow_execution_id'>;
 
-/** Makes, opens and removes volumes: the document first, then the directory; the other way round at the end. */
+/** Creates, opens and removes volumes: creates the document before the directory, and removes the directory first. */
 export class VolumeStore {
   readonly parts: VolumeParts;
-  /** Volumes that effects of this node work in now, with how many. */
+  /** Number of effects of this node that work in a volume. */
   readonly #held = new Map<string, number>();
 
   constructor(parts: VolumeParts) {
     this.parts = parts;
   }
 
-  /** The volume of this id; made when it is not there. Answers `made: false` where the id or name is taken. */
+  /** Creates a volume. Returns `made: false` if its id or name exists. */
   async make(
     volume: Pick<VolumeDocument, 'tenant' | 'id' | 'name' | 'storage_class' | 'size_limit_bytes' | 'made_by'> & {
       readonly workflow_execution_id: string | null;
       readonly ttl_hours?: number | undefined;
-      /** Ends with its execution and not by the clock. */
+      /** No expiry by time: it ends with its execution. */
       readonly without_ttl?: boolean;
     },
   ): Promise<{ readonly made: boolean }> {
@@ -47,13 +47,17 @@ export class VolumeStore {
     const expiresAtMs =
       without_ttl === true ? null : expiry({ storage_class: volume.storage_class, ttl_hours }, now, limits);
     if ((await records.count(volume.tenant)) >= volumesPerTenant(limits)) {
-      const text = `the tenant has ${volumesPerTenant(limits)} volumes already: delete some`;
+      const text = `the tenant already has the maximum of ${volumesPerTenant(limits)} volumes: delete some`;
       throw new SvcError('quota_exceeded', text);
     }
     const created_at = new Date(now).toISOString();
     const owner = await this.#ownerOf(volume);
     const made = await records.insert({
-      ...{ ...fields, version: 1, expires_at_ms: expiresAtMs, used_by: [], created_at },
+      ...fields,
+      version: 1,
+      expires_at_ms: expiresAtMs,
+      used_by: [],
+      created_at,
       ...(owner === undefined ? {} : { owner }),
       status: 'ready',
     });
@@ -61,7 +65,7 @@ export class VolumeStore {
     try {
       await disk.make(volume.tenant, volume.id, volume.size_limit_bytes);
     } catch (thrown) {
-      // The disk takes none: the name is free for another try.
+      // The disk has failed: frees the name for another try.
       await records.forget(volume.tenant, volume.id);
       throw thrown;
     }
@@ -77,19 +81,19 @@ export class VolumeStore {
     return execution === null ? undefined : this.parts.ownerOf?.(tenant, execution);
   }
 
-  /** The directory of a volume. A crash may have left it unmade. */
+  /** The directory of a volume, created if a crash has prevented that. */
   async directory(volume: UsedVolume): Promise<string> {
     return this.parts.disk.make(volume.tenant, volume.id, volume.size_limit_bytes);
   }
 
   async usedBytes(volume: UsedVolume): Promise<number> {
     const { disk } = this.parts;
-    // A file system of its own may have to be mounted before anything is seen in it.
+    // An image must be mounted before its files are visible.
     if (disk.enforces) await this.directory(volume);
     return usedBytes(disk.pathOf(volume.tenant, volume.id));
   }
 
-  /** Removes a volume for good. Repeating it after a crash ends what was begun. */
+  /** Removes a volume. A repeat completes a removal that a crash has interrupted. */
   async remove(volume: VolumeDocument, event: 'VolumeDeleted' | 'VolumeExpired'): Promise<void> {
     const { records, disk } = this.parts;
     if (volume.status === 'ready') await records.change(volume.tenant, volume.id, () => ({ status: 'removing' }));
@@ -114,7 +118,7 @@ export class VolumeStore {
     return this.#held.has(`${tenant}/${volumeId}`);
   }
 
-  /** Whether an effect here or an execution anywhere still needs it. */
+  /** Whether an effect of this node or any running execution uses it. */
   async isUsed(volume: VolumeDocument): Promise<boolean> {
     if (this.isHeld(volume.tenant, volume.id)) return true;
     const owners = [

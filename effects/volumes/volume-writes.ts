@@ -6,17 +6,18 @@ import type { Random } from '../../runtime/random.ts';
 import type { VolumeFiles } from '../../usecases/ports/volumes.ts';
 import { systemCode } from './file-failure.ts';
 import { FileOperation } from './file-operation.ts';
+import { giveFile } from './ownership.ts';
 import { quotaExceeded, usedBytes } from './quota-watch.ts';
 import { openDirectory, openParent, type Place } from './tree.ts';
-import { giveFile, refuseGitConfiguration, UPLOADS } from './volume-path.ts';
+import { refuseGitConfiguration, UPLOADS } from './volume-path.ts';
 import type { VolumeStore } from './volume-store.ts';
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants;
 const isUploads = (path: string): boolean => path === `/${UPLOADS}`;
 
-/** Writing files: content grows aside, then takes its place in one step if the volume has room for it. */
+/** Writes files: uploads the content to a temporary file, then moves it into place atomically if the volume has space for it. */
 export function createVolumeWriter(store: VolumeStore, random: Random): Pick<VolumeFiles, 'write'> {
-  const turns = new OneAtATimePerKey();
+  const queue = new OneAtATimePerKey();
   return {
     async write(tenant, volumeId, path, content, { expected, byTool = false } = {}) {
       await using operation = await FileOperation.begin(store, tenant, volumeId, path);
@@ -26,12 +27,12 @@ export function createVolumeWriter(store: VolumeStore, random: Random): Pick<Vol
         if (byTool) refuseGitConfiguration([...target.parts, name]);
         await using uploads = await openDirectory(root, [UPLOADS], true);
         const upload = uploads.entry(`upload-${random.uuid()}`);
-        const room = new Room(operation, root, store.parts.disk.enforces);
+        const space = new FreeSpace(operation, root, store.parts.disk.enforces);
         try {
-          const bytes = await grow(upload, content, await room.left(target, name), room);
-          // One after another: what two writers see of the room that is left is never the same room.
-          const created = await turns.run(`${tenant}/${volumeId}`, async () => {
-            if (bytes > (await room.left(target, name))) throw room.refusal(bytes);
+          const bytes = await writeUpload(upload, content, await space.left(target, name), space);
+          // Serialised, so that two writers never count on the same free space.
+          const created = await queue.run(`${tenant}/${volumeId}`, async () => {
+            if (bytes > (await space.left(target, name))) throw space.refusal(bytes);
             const mode = expected === undefined ? null : await modeIfHolding(target, name, expected);
             await giveFile(upload, target.self, mode);
             const isNew = (await sizeOf(target, name)) === null;
@@ -49,11 +50,11 @@ export function createVolumeWriter(store: VolumeStore, random: Random): Pick<Vol
   };
 }
 
-/** What replaces known content goes to the very file that was read, also over a link. */
+/** A replacement of known content goes to the file that was read, also through a link. */
 const replaceOrMake = (expected: Uint8Array | undefined) =>
   expected === undefined ? { make: true } : { make: false, follow: true };
 
-/** Permissions of a file that holds just these bytes. Throws `conflict` for another. */
+/** The mode of a file that contains exactly these bytes. Throws `conflict` for other content. */
 async function modeIfHolding(place: Place, name: string, expected: Uint8Array): Promise<number> {
   await using file = await open(place.entry(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   const stats = await file.stat();
@@ -62,38 +63,38 @@ async function modeIfHolding(place: Place, name: string, expected: Uint8Array): 
     const { bytesRead } = await file.read(content, 0, content.length, 0);
     if (bytesRead === expected.length && content.equals(expected)) return stats.mode & 0o777;
   }
-  throw new SvcError('conflict', 'the file was changed meanwhile', { field: 'path' });
+  throw new SvcError('conflict', 'the file has changed meanwhile', { field: 'path' });
 }
 
-/** Writes the content to a new file; refuses it as soon as it cannot fit. Answers how long it is. */
-async function grow(
+/** Writes the content to a new file and returns its length; throws as soon as it exceeds the space. */
+async function writeUpload(
   path: string,
   content: Uint8Array | AsyncIterable<Uint8Array>,
   left: number,
-  room: Room,
+  space: FreeSpace,
 ): Promise<number> {
   await using file = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
   let bytes = 0;
   const pieces = content instanceof Uint8Array ? [content] : content;
   for await (const piece of pieces) {
     bytes += piece.length;
-    if (bytes > left) throw room.refusal(bytes);
-    await writeAll(file, piece, room);
+    if (bytes > left) throw space.refusal(bytes);
+    await writeAll(file, piece, space);
   }
   await file.sync();
   return bytes;
 }
 
-async function writeAll(file: FileHandle, piece: Uint8Array, room: Room): Promise<void> {
+async function writeAll(file: FileHandle, piece: Uint8Array, space: FreeSpace): Promise<void> {
   try {
     for (let at = 0; at < piece.length; ) at += (await file.write(piece, at)).bytesWritten;
   } catch (thrown) {
-    throw systemCode(thrown) === 'ENOSPC' ? room.noSpace(thrown) : thrown;
+    throw systemCode(thrown) === 'ENOSPC' ? space.noSpace(thrown) : thrown;
   }
 }
 
-/** What a volume still takes, a file that is replaced not counted. */
-class Room {
+/** The free space of a volume, not counting the file that is replaced. */
+class FreeSpace {
   readonly #operation: FileOperation;
   readonly #root: string;
   readonly #enforced: boolean;
@@ -116,13 +117,13 @@ class Room {
     return quotaExceeded(limit);
   }
 
-  /** Only in a file system of the volume's own is a full one the volume's limit; else the machine's disk is full. */
+  /** ENOSPC means the volume's limit only in an image; otherwise the disk of the machine is full. */
   noSpace(thrown: unknown): unknown {
     return this.#enforced ? this.refusal(0) : thrown;
   }
 }
 
-/** Null when there is none. A file with further names keeps its bytes when this name is replaced. */
+/** Null if the file does not exist; 0 for a file with other names, whose bytes stay when this name is replaced. */
 async function sizeOf(place: Place, name: string): Promise<number | null> {
   try {
     const stats = await lstat(place.entry(name));

@@ -32,40 +32,40 @@ export interface VolumesOptions {
   readonly ended: (tenant: string, workflowExecutionId: string) => Promise<boolean>;
   readonly ownerOf?: (tenant: string, executionId: string) => Promise<string | undefined>;
   readonly warn: (message: string, error: unknown) => void;
-  /** `image`: volumes are file systems of their size, where the node may mount; else `open` throws `invalid_config`. */
+  /** `image`: volumes are file systems of their size; requires the right to mount. */
   readonly quota?: 'sampled' | 'image';
   readonly onEvent?: (event: StorageEvent) => void;
   /** Storage events kept of each volume. Default 1,000. */
   readonly eventsKept?: number;
 }
 
-/** Volumes of this node: the api, and what effects need of them. */
+/** The volumes of this node: all ports. */
 export interface Volumes extends VolumeApi, VolumeDirectories, VolumeHolds, VolumeQuotas {
   readonly files: VolumeFiles;
   readonly store: VolumeStore;
-  /** Ends searches and writes the events that wait. */
+  /** Ends searches and writes pending events. */
   close(): Promise<void>;
 }
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
-const AT_ONCE = 8;
+/** Volumes measured in parallel for a list. */
+const PARALLEL = 8;
 
-/** Throws `invalid_config` when the asked way of limits cannot be had here, `unavailable` without a place to keep files. */
+/** Throws `invalid_config` if the node cannot enforce quotas as configured, `unavailable` if the root cannot be used. */
 export async function createVolumes(options: VolumesOptions): Promise<Volumes> {
   const { root, documents, clock, random, limits, warn, ended, ownerOf } = options;
   await mkdir(root, { recursive: true, mode: 0o700 });
   const records = new VolumeRecords(await documents.collection<VolumeDocument>(VOLUME_DOCUMENTS));
   const events = new EventRecord({
-    ...{ clock, random, warn },
+    clock,
+    random,
+    warn,
     documents: await documents.collection<StorageEventDocument>(STORAGE_EVENT_DOCUMENTS),
-    ...(options.onEvent === undefined ? {} : { sink: options.onEvent }),
-    ...(options.eventsKept === undefined ? {} : { kept: options.eventsKept }),
+    sink: options.onEvent,
+    kept: options.eventsKept,
   });
   const disk = new VolumeDisk(root, options.quota === 'image' ? await imagesOf(root) : null);
-  const store = new VolumeStore({
-    ...{ records, disk, events, clock, limits, ended },
-    ...(ownerOf === undefined ? {} : { ownerOf }),
-  });
+  const store = new VolumeStore({ records, disk, events, clock, limits, ended, ownerOf });
   const watch = new QuotaWatch(clock, warn);
   const threads = new SearchThreads();
   const stored = async (tenant: string, volumeId: string, create: boolean): Promise<VolumeDocument> => {
@@ -95,18 +95,24 @@ export async function createVolumes(options: VolumesOptions): Promise<Volumes> {
       const id = random.uuid();
       const size_limit_bytes = sizeLimitBytes(request.size_limit_bytes, limits);
       const { made } = await store.make({
-        ...{ tenant, id, name, storage_class, size_limit_bytes, ttl_hours },
-        ...{ made_by: 'api', workflow_execution_id: null },
+        tenant,
+        id,
+        name,
+        storage_class,
+        size_limit_bytes,
+        ttl_hours,
+        made_by: 'api',
+        workflow_execution_id: null,
       });
-      if (!made) throw new SvcError('conflict', `a volume of the name ${name} exists already`, { field: 'name' });
+      if (!made) throw new SvcError('conflict', `a volume with the name ${name} already exists`, { field: 'name' });
       return shown(await records.get(tenant, id), 0);
     },
 
     async list(viewer, page = { limit: 100 }) {
       const { items: found, ...next } = await records.list(viewer, page);
       const rows = [];
-      for (let at = 0; at < found.length; at += AT_ONCE) {
-        const some = found.slice(at, at + AT_ONCE);
+      for (let at = 0; at < found.length; at += PARALLEL) {
+        const some = found.slice(at, at + PARALLEL);
         rows.push(...(await Promise.all(some.map(async (one) => shown(one, await store.usedBytes(one))))));
       }
       return { items: rows, ...next };
@@ -170,13 +176,19 @@ async function imagesOf(root: string) {
   throw new SvcError('invalid_config', text);
 }
 
-/** The workspace of an execution without storage: its id is the execution's, and it ends with the execution. */
+/** Creates the implicit workspace of an execution: it has the execution's id and ends with the execution. */
 async function implicit(store: VolumeStore, tenant: string, executionId: string): Promise<VolumeDocument | null> {
   const { records, limits } = store.parts;
   await store.make({
-    ...{ tenant, id: executionId, name: `${executionId}/workspace`, storage_class: 'ephemeral', without_ttl: true },
-    ...{ made_by: 'implicit', workflow_execution_id: executionId, size_limit_bytes: sizeLimitBytes(undefined, limits) },
+    tenant,
+    id: executionId,
+    name: `${executionId}/workspace`,
+    storage_class: 'ephemeral',
+    without_ttl: true,
+    made_by: 'implicit',
+    workflow_execution_id: executionId,
+    size_limit_bytes: sizeLimitBytes(undefined, limits),
   });
-  // Whoever made it, it is there now.
+  // It exists now, created here or by another node.
   return records.find(tenant, executionId);
 }

@@ -2,16 +2,9 @@ import { type Agent, request } from 'undici';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { FetchedPage, FetchRequest, WebRules } from '../../usecases/ports/web.ts';
-import { readBody } from './body.ts';
+import { type ContentType, checkTextual, decodeText, isHtml, parseContentType, readBody } from './body.ts';
 import { type AddressGuard, agentFor, type Resolve, resolveChecked } from './guarded-agent.ts';
-import {
-  type ContentType,
-  checkTextual,
-  decodeText,
-  isHtml,
-  type MarkdownConversions,
-  parseContentType,
-} from './markdown.ts';
+import type { MarkdownConversions } from './markdown.ts';
 
 export interface FetchParts {
   readonly guard: AddressGuard;
@@ -19,18 +12,18 @@ export interface FetchParts {
   readonly conversions: MarkdownConversions;
   readonly clock: Clock;
   readonly userAgent: string;
-  /** Of one page, whatever is asked for. */
+  /** Upper bound for one page. */
   readonly maxBytes: number;
   readonly timeoutCeilingMs: number;
-  /** Extra roots for TLS, in tests. */
+  /** Root certificates for TLS, in tests. */
   readonly ca?: string;
 }
 
-const MOST_REDIRECTS = 10;
+const MAX_REDIRECTS = 10;
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
-/** One page, over all its redirects, within its time. */
+/** Fetches one page over all its redirects, within its time-out. */
 export async function fetchPage(
   parts: FetchParts,
   asked: FetchRequest,
@@ -63,17 +56,17 @@ interface Visit {
 
 async function follow(parts: FetchParts, asked: FetchRequest, first: Visit): Promise<FetchedPage> {
   let { url } = first;
-  for (let hop = 0; hop <= MOST_REDIRECTS; hop += 1) {
+  for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
     const answer = await visit(parts, asked, { ...first, url });
     if ('page' in answer) return answer.page;
     url = parseRedirect(answer.location, url);
   }
-  throw new SvcError('failed_precondition', `web.fetch: more than ${MOST_REDIRECTS} redirects`);
+  throw new SvcError('failed_precondition', `web.fetch: more than ${MAX_REDIRECTS} redirects`);
 }
 
 type Answer = { readonly page: FetchedPage } | { readonly location: string };
 
-/** One hop: rules, then addresses, then the connection to exactly these. */
+/** One hop: checks the rules, resolves and checks the addresses, connects to exactly these. */
 async function visit(parts: FetchParts, asked: FetchRequest, hop: Visit): Promise<Answer> {
   const { url, rules, stop, timeoutMs } = hop;
   const host = domainOf(url);
@@ -88,21 +81,23 @@ async function visit(parts: FetchParts, asked: FetchRequest, hop: Visit): Promis
     const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'unknown';
     throw new SvcError('unavailable', `web.fetch: ${host} could not be read (${code})`, { cause: thrown });
   } finally {
-    // What is left of the body is not wanted.
+    // Drops the rest of the body.
     await agent.destroy();
   }
 }
 
 async function ask(agent: Agent, parts: FetchParts, asked: FetchRequest, { url, stop }: Visit): Promise<Answer> {
   const { statusCode, headers, body } = await request(url, {
-    ...{ dispatcher: agent, signal: stop, method: 'GET' },
+    dispatcher: agent,
+    signal: stop,
+    method: 'GET',
     headers: {
       'user-agent': parts.userAgent,
       accept: 'text/html,application/xhtml+xml,text/markdown,text/plain,application/json,*/*;q=0.5',
       'accept-encoding': 'gzip, br, deflate',
     },
   });
-  // Its fault after the last look at it is the connection's end.
+  // An error after the body was read is only the end of the connection.
   body.on('error', () => {});
   const location = one(headers.location);
   if (REDIRECTS.has(statusCode) && location !== undefined) {
@@ -134,20 +129,20 @@ async function present(
 
 const one = (header: string | string[] | undefined): string | undefined => (Array.isArray(header) ? header[0] : header);
 
-const LONGEST_CHARS = 8_192;
+const MAX_URL_CHARS = 8_192;
 
-/** Below 1024 only those of the web. Above, what the Fetch standard blocks and stores that have no password by default. */
+/** Ports from 1024 that the Fetch standard blocks, and those of stores without a password by default. Below 1024 only 80 and 443 are allowed. */
 const BLOCKED_PORTS = new Set([
   ...[1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697],
   ...[10_080, 2_375, 2_376, 2_379, 2_380, 3_306, 5_432, 6_379, 10_250, 10_255, 11_211, 27_017],
 ]);
 
 /**
- * A URL to fetch, in its normal form: WHATWG rules turn decimal, octal and hexadecimal IPv4 into dotted form and names
- * into ASCII; the dot at a name's end is taken away. Throws `invalid_argument` (field url), and `forbidden` for ports.
+ * Parses a URL into its normal form: WHATWG rules convert decimal, octal and hexadecimal IPv4 to dotted form and names to
+ * ASCII; the dot at the end of a name is removed. Throws `invalid_argument` (field url), and `forbidden` for a port.
  */
 function parsePageUrl(text: string): URL {
-  if (text.length > LONGEST_CHARS) throw wrong(`at most ${LONGEST_CHARS} characters`);
+  if (text.length > MAX_URL_CHARS) throw wrong(`at most ${MAX_URL_CHARS} characters`);
   if (!/^https?:\/\//i.test(text)) throw wrong('a URL that starts with http:// or https://');
   if (hasOddCharacters(text)) throw wrong('no blanks, control characters or backslashes');
   const url = URL.parse(text);
@@ -155,12 +150,12 @@ function parsePageUrl(text: string): URL {
   return checkedUrl(url);
 }
 
-/** Where a redirect goes. Throws `forbidden` for another scheme and for https to http. */
+/** The target of a redirect. Throws `forbidden` for another scheme and for https to http. */
 function parseRedirect(location: string, from: URL): URL {
-  const url = location.length > LONGEST_CHARS ? null : URL.parse(location, from.href);
-  if (url === null) throw new SvcError('forbidden', `${from.hostname} redirects to something that is no URL`);
+  const url = location.length > MAX_URL_CHARS ? null : URL.parse(location, from.href);
+  if (url === null) throw new SvcError('forbidden', `${from.hostname} redirects to an invalid URL`);
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw new SvcError('forbidden', `${from.hostname} redirects to ${url.protocol}, which is not fetched`);
+    throw new SvcError('forbidden', `${from.hostname} redirects to the scheme ${url.protocol}, which is not allowed`);
   }
   if (from.protocol === 'https:' && url.protocol === 'http:') {
     throw new SvcError('forbidden', `${from.hostname} redirects from https to http`);
@@ -168,7 +163,7 @@ function parseRedirect(location: string, from: URL): URL {
   return checkedUrl(url);
 }
 
-/** Name or address of a URL as policy and resolver know it: no brackets. */
+/** Name or address of a URL without brackets, for policy and resolver. */
 const domainOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '');
 
 function checkedUrl(url: URL): URL {
@@ -179,7 +174,7 @@ function checkedUrl(url: URL): URL {
   url.hash = '';
   const port = Number(url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : url.port);
   if ((port < 1_024 && port !== 80 && port !== 443) || BLOCKED_PORTS.has(port)) {
-    throw new SvcError('forbidden', `url: port ${port} is not fetched from`, { field: 'url' });
+    throw new SvcError('forbidden', `url: port ${port} is not allowed`, { field: 'url' });
   }
   return url;
 }

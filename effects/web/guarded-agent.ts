@@ -5,31 +5,31 @@ import ipaddr from 'ipaddr.js';
 import { Agent } from 'undici';
 import { SvcError } from '../../runtime/errors.ts';
 
-/** All addresses of a name, as the system resolves it. A part, so that tests can answer as a hostile server does. */
+/** Resolves a name to all its addresses. A port, so that tests can act as a hostile server. */
 export type Resolve = (name: string) => Promise<readonly string[]>;
 
 export const systemResolve: Resolve = async (name) =>
   (await systemLookup(name, { all: true, verbatim: true })).map(({ address }) => address);
 
-const MOST_ADDRESSES = 64;
+const MAX_ADDRESSES = 64;
 
 const MAX_HEADER_BYTES = 32 * 1_024;
 
 /**
- * Resolves a host once and checks every address of the answer. Throws `forbidden` when one of them is not public,
- * `unavailable` when there is none.
+ * Resolves a host once and checks each address. Throws `forbidden` if one of them is not public, `unavailable` if there is
+ * none.
  */
 export async function resolveChecked(
   host: string,
   { guard, resolve, signal }: { readonly guard: AddressGuard; readonly resolve: Resolve; readonly signal: AbortSignal },
 ): Promise<readonly string[]> {
   const addresses = isIP(host) === 0 ? await namedAddresses(host, resolve, signal) : [host];
-  for (const address of addresses.slice(0, MOST_ADDRESSES)) {
+  for (const address of addresses.slice(0, MAX_ADDRESSES)) {
     const fault = guard.fault(address);
-    // Its address is not told: it would show names of the node's own network.
+    // The message omits the address, which would reveal the node's own network.
     if (fault !== null) throw new SvcError('forbidden', `${host} is not a public address (${fault})`, { field: 'url' });
   }
-  return addresses.slice(0, MOST_ADDRESSES);
+  return addresses.slice(0, MAX_ADDRESSES);
 }
 
 async function namedAddresses(host: string, resolve: Resolve, signal: AbortSignal): Promise<readonly string[]> {
@@ -44,8 +44,8 @@ async function namedAddresses(host: string, resolve: Resolve, signal: AbortSigna
 }
 
 /**
- * An agent that connects to these addresses and no others, whatever the host is called: TLS and `Host` keep the name,
- * and nothing is resolved a second time, so an answer that changes meanwhile (DNS rebinding) changes nothing.
+ * An agent that connects only to these addresses; TLS and `Host` still use the name. The name is not resolved again, so an
+ * answer that changes meanwhile (DNS rebinding) has no effect.
  */
 export function agentFor(addresses: readonly string[], timeoutMs: number, ca?: string): Agent {
   const all = addresses.map((address) => ({ address, family: isIP(address) }));
@@ -54,14 +54,17 @@ export function agentFor(addresses: readonly string[], timeoutMs: number, ca?: s
   const lookup: LookupFunction = (_host, options, answer) =>
     options.all === true ? answer(null, all) : answer(null, first.address, first.family);
   return new Agent({
-    connect: { lookup, timeout: timeoutMs, ...(ca === undefined ? {} : { ca }) },
-    ...{ headersTimeout: timeoutMs, bodyTimeout: timeoutMs, maxHeaderSize: MAX_HEADER_BYTES },
-    // One request a connection: the next hop is resolved and checked anew.
-    ...{ pipelining: 0, connections: 1 },
+    connect: { lookup, timeout: timeoutMs, ca },
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    // One request a connection: the next hop is resolved and checked again.
+    pipelining: 0,
+    connections: 1,
   });
 }
 
-/** The work's end or the signal's, whichever comes first: for work that heeds no signal. Throws the signal's reason. */
+/** Ends the wait for work that ignores the signal. Throws the signal's reason. */
 function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(signal.reason);
@@ -75,13 +78,13 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 type Range = readonly [Address, number];
 
-/** Global unicast that is somebody's metadata or platform service all the same. */
+/** Global unicast addresses of metadata and platform services. */
 const PLATFORM = new Set(['168.63.129.16']);
 
-/** All that IANA gives out as global unicast of IPv6. */
+/** The range from which IANA allocates global unicast IPv6. */
 const GLOBAL_V6: Range = [ipaddr.IPv6.parse('2000::'), 3];
 
-/** Not known to ipaddr.js by name, or by it as global. */
+/** Special ranges that ipaddr.js does not know or counts as global. */
 const SPECIAL_V6: readonly Range[] = [
   [ipaddr.IPv6.parse('2001::'), 23],
   [ipaddr.IPv6.parse('2001:db8::'), 32],
@@ -91,21 +94,21 @@ const SPECIAL_V6: readonly Range[] = [
   [ipaddr.IPv6.parse('5f00::'), 16],
 ];
 
-/** NAT64: what is behind it is the IPv4 address in its last 32 bits. */
+/** NAT64: the target is the IPv4 address in the last 32 bits. */
 const NAT64: Range = [ipaddr.IPv6.parse('64:ff9b::'), 96];
 
-/** Which addresses pages may be fetched from: public ones, and what the operator allows besides. */
+/** Decides which addresses pages may be fetched from: public ones and those that the operator allows. */
 export class AddressGuard {
   readonly #allowed: readonly Range[];
   readonly #own: () => ReadonlySet<string>;
 
-  /** `allowed`: CIDRs. `own`: addresses of this machine, which may be public and are refused all the same. */
+  /** `allowed`: CIDRs. `own`: addresses of this machine, which are refused even if they are public. */
   constructor(allowed: readonly string[], own: () => ReadonlySet<string> = ownAddresses) {
     this.#allowed = allowed.map((cidr) => ipaddr.parseCIDR(cidr));
     this.#own = own;
   }
 
-  /** What the address is, when nothing may be fetched from it; null for a good one. */
+  /** Why the address is refused; null for an allowed one. */
   fault(text: string): string | null {
     if (text.includes('%') || !ipaddr.isValid(text)) return 'not an address';
     const address = unwrapped(ipaddr.parse(text));
@@ -116,7 +119,7 @@ export class AddressGuard {
   }
 }
 
-/** An IPv4 address that an IPv6 one stands for, as far as connections to it go there. */
+/** The IPv4 address that connections to a mapped or NAT64 address reach. */
 function unwrapped(address: Address): Address {
   if (address instanceof ipaddr.IPv4) return address;
   if (address.isIPv4MappedAddress()) return address.toIPv4Address();

@@ -5,13 +5,13 @@ import TurndownService from 'turndown';
 import { z } from 'zod';
 
 /**
- * One page from HTML to Markdown, in a thread of its own: its memory, its stack and its time are bounded from outside,
- * and no page can stop the node. Only `markdown.ts` starts it.
+ * Converts one page from HTML to Markdown in its own thread, whose memory, stack and time are bounded, so that no page can
+ * stop the node. Only `markdown.ts` starts it.
  */
 
 const Given = z.object({ html: z.string(), url: z.string() });
 
-/** Not read by people. */
+/** Elements without readable content. */
 const DROPPED = 'script, style, noscript, template, iframe, object, embed, svg, canvas, link, meta[http-equiv]';
 
 const { html, url } = Given.parse(workerData);
@@ -32,7 +32,7 @@ function convert(text: string, base: string): string {
   }
   const title = document.querySelector('title')?.textContent?.trim() ?? '';
   const whole = document.body?.innerHTML ?? '';
-  // It changes the document, so the body was taken before.
+  // Readability changes the document, so the body is read before.
   const article = new Readability(document).parse();
   const content = article?.content ?? '';
   const chosen = content.trim() === '' ? whole : content;
@@ -41,7 +41,7 @@ function convert(text: string, base: string): string {
   return heading === '' || markdown.startsWith('# ') ? markdown : `# ${heading}\n\n${markdown}`.trim();
 }
 
-/** The parser builds no html and body of its own around a fragment. */
+/** linkedom adds no html and body around a fragment. */
 function documentOf(text: string) {
   const whole = /<html[\s>]/i.test(text) ? text : `<!doctype html><html><head></head><body>${text}</body></html>`;
   return parseHTML(whole).document;

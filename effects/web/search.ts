@@ -2,7 +2,7 @@ import { type Agent, request } from 'undici';
 import { ZodError, z } from 'zod';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { sleep } from '../../runtime/kit/waits.ts';
+import { backoffMs, jittered, sleep } from '../../runtime/kit/waits.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { SearchResult } from '../../usecases/ports/web.ts';
 import { readBody } from './body.ts';
@@ -10,7 +10,7 @@ import { readBody } from './body.ts';
 interface SearchParts {
   readonly provider: SearchProviderName;
   readonly endpoint?: string | undefined;
-  /** Looked up for each search and kept nowhere. */
+  /** Resolved for each search and not cached. */
   readonly key: () => Promise<string | null>;
   readonly agent: Agent;
   readonly clock: Clock;
@@ -18,23 +18,25 @@ interface SearchParts {
   readonly userAgent: string;
 }
 
-const MOST_RESULTS = 20;
+const MAX_RESULTS = 20;
 
-const MOST_ATTEMPTS = 3;
+const MAX_ATTEMPTS = 3;
 
-const BACKOFF_MS = 250;
+const FIRST_BACKOFF_MS = 250;
+
+const MAX_BACKOFF_MS = 1_000;
 
 const ATTEMPT_TIMEOUT_MS = 10_000;
 
-const ANSWER_BYTES = 4 * 1_024 * 1_024;
+const MAX_ANSWER_BYTES = 4 * 1_024 * 1_024;
 
-const LONGEST_QUERY_CHARS = 1_000;
+const MAX_QUERY_CHARS = 1_000;
 
-const LONGEST_SNIPPET_CHARS = 2_000;
+const MAX_SNIPPET_CHARS = 2_000;
 
 /**
- * Asks the provider, up to three times (W43). Throws `invalid_argument`, `failed_precondition` for an answer
- * that no repeating changes, `unavailable`. No error holds the key or what the provider said of it.
+ * Calls the provider, up to three times (W43). Throws `invalid_argument`, `failed_precondition` for an error that a retry
+ * cannot solve, `unavailable`. No error contains the key or the provider's answer.
  */
 export async function searchWeb(
   parts: SearchParts,
@@ -54,17 +56,16 @@ export async function searchWeb(
     } catch (thrown) {
       signal.throwIfAborted();
       const failure = failureOf(thrown, parts.provider);
-      if (failure.row.kind !== 'retry' || attempt === MOST_ATTEMPTS) throw failure;
+      if (failure.row.kind !== 'retry' || attempt === MAX_ATTEMPTS) throw failure;
     }
-    const fullMs = BACKOFF_MS * 2 ** (attempt - 1);
-    await sleep(parts.clock, fullMs * (0.5 + parts.random.fraction() / 2), signal);
+    await sleep(parts.clock, jittered(backoffMs(attempt - 1, FIRST_BACKOFF_MS, MAX_BACKOFF_MS), parts.random), signal);
   }
 }
 
 function checkedQuery({ text, max_results }: SearchQuery): SearchQuery {
   const trimmed = text.trim();
-  if (trimmed === '' || trimmed.length > LONGEST_QUERY_CHARS) {
-    const expected = `query: expected 1 to ${LONGEST_QUERY_CHARS} characters`;
+  if (trimmed === '' || trimmed.length > MAX_QUERY_CHARS) {
+    const expected = `query: expected 1 to ${MAX_QUERY_CHARS} characters`;
     throw new SvcError('invalid_argument', expected, { field: 'query' });
   }
   if (!Number.isInteger(max_results) || max_results < 1) {
@@ -72,21 +73,24 @@ function checkedQuery({ text, max_results }: SearchQuery): SearchQuery {
       field: 'max_results',
     });
   }
-  return { text: trimmed, max_results: Math.min(max_results, MOST_RESULTS) };
+  return { text: trimmed, max_results: Math.min(max_results, MAX_RESULTS) };
 }
 
 async function send({ agent, userAgent }: SearchParts, call: SearchCall, signal: AbortSignal): Promise<string> {
   const { statusCode, headers, body } = await request(call.url, {
-    ...{ dispatcher: agent, method: call.method, headers: { ...call.headers, 'user-agent': userAgent } },
-    ...{ signal: AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_TIMEOUT_MS)]), body: call.body ?? null },
+    dispatcher: agent,
+    method: call.method,
+    headers: { ...call.headers, 'user-agent': userAgent },
+    signal: AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_TIMEOUT_MS)]),
+    body: call.body ?? null,
   });
   body.on('error', () => {});
   if (statusCode !== 200) {
     body.destroy();
     throw new ProviderStatus(statusCode);
   }
-  const read = await readBody(body, String(headers['content-encoding'] ?? ''), ANSWER_BYTES);
-  if (read.truncated) throw new SvcError('failed_precondition', `the search answer is over ${ANSWER_BYTES} bytes`);
+  const read = await readBody(body, String(headers['content-encoding'] ?? ''), MAX_ANSWER_BYTES);
+  if (read.truncated) throw new SvcError('failed_precondition', `the search answer is over ${MAX_ANSWER_BYTES} bytes`);
   return read.bytes.toString('utf8');
 }
 
@@ -98,11 +102,11 @@ class ProviderStatus extends Error {
   }
 }
 
-/** Causes are left out where they could show the request and with it the key. */
+/** Omits causes, which could contain the request and with it the key. */
 function failureOf(thrown: unknown, provider: string): SvcError {
   if (thrown instanceof SvcError) return thrown;
   if (thrown instanceof SyntaxError || thrown instanceof ZodError) {
-    return new SvcError('failed_precondition', `web.search: ${provider} answered something that is no search result`);
+    return new SvcError('failed_precondition', `web.search: ${provider} did not answer with search results`);
   }
   if (thrown instanceof ProviderStatus) {
     const { status } = thrown;
@@ -119,9 +123,9 @@ function failureOf(thrown: unknown, provider: string): SvcError {
 export const misconfigured = (what: string): SvcError => new SvcError('failed_precondition', `web.search: ${what}`);
 
 const bounded = ({ title, url, snippet }: SearchResult): SearchResult => ({
-  title: title.slice(0, LONGEST_SNIPPET_CHARS),
+  title: title.slice(0, MAX_SNIPPET_CHARS),
   url: url.slice(0, 8_192),
-  snippet: snippet.slice(0, LONGEST_SNIPPET_CHARS),
+  snippet: snippet.slice(0, MAX_SNIPPET_CHARS),
 });
 
 type SearchProviderName = 'searxng' | 'brave' | 'tavily';
@@ -131,12 +135,12 @@ interface SearchQuery {
   readonly max_results: number;
 }
 
-/** How one provider is asked and how its answer reads. Pure. */
+/** Request and answer format of one provider. Pure. */
 interface SearchProvider {
-  /** Null: the operator names it. */
+  /** Null: the operator must set one. */
   readonly endpoint: string | null;
   request(endpoint: string, query: SearchQuery, key: string | null): SearchCall;
-  /** Throws a ZodError for an answer of another shape. */
+  /** Throws a ZodError for another format. */
   read(answer: unknown): readonly SearchResult[];
 }
 
@@ -154,17 +158,17 @@ const text = z
 
 const hit = { title: text, url: z.string() };
 
-const Searxng = z.object({ results: z.array(z.object({ ...hit, content: text })).default([]) });
+/** Of SearXNG and Tavily. */
+const ContentResults = z.object({ results: z.array(z.object({ ...hit, content: text })).default([]) });
 
 const Brave = z.object({
   web: z.object({ results: z.array(z.object({ ...hit, description: text })).default([]) }).nullish(),
 });
 
-const Tavily = Searxng;
+const contentResults = (answer: unknown): readonly SearchResult[] =>
+  ContentResults.parse(answer).results.map(({ title, url, content }) => ({ title, url, snippet: content }));
 
-const result = (title: string, url: string, snippet: string): SearchResult => ({ title, url, snippet });
-
-/** `path` behind the endpoint, whether or not that ends with a slash. */
+/** Appends `path` to the endpoint, with or without a slash at its end. */
 function at(endpoint: string, path: string, parameters: Readonly<Record<string, string>> = {}): string {
   const url = new URL(endpoint);
   url.pathname = `${url.pathname.replace(/\/+$/, '')}${path}`;
@@ -180,28 +184,35 @@ const SEARCH_PROVIDERS: Readonly<Record<SearchProviderName, SearchProvider>> = {
     endpoint: null,
     request: (endpoint, query, key) => ({
       url: at(endpoint, '/search', { q: query.text, format: 'json' }),
-      ...{ method: 'GET', headers: bearer(key) },
+      method: 'GET',
+      headers: bearer(key),
     }),
-    read: (answer) => Searxng.parse(answer).results.map(({ title, url, content }) => result(title, url, content)),
+    read: contentResults,
   },
   // https://api-dashboard.search.brave.com/app/documentation/web-search
   brave: {
     endpoint: 'https://api.search.brave.com',
     request: (endpoint, query, key) => ({
       url: at(endpoint, '/res/v1/web/search', { q: query.text, count: String(query.max_results) }),
-      ...{ method: 'GET', headers: { 'x-subscription-token': key ?? '' } },
+      method: 'GET',
+      headers: { 'x-subscription-token': key ?? '' },
     }),
     read: (answer) =>
-      (Brave.parse(answer).web?.results ?? []).map(({ title, url, description }) => result(title, url, description)),
+      (Brave.parse(answer).web?.results ?? []).map(({ title, url, description }) => ({
+        title,
+        url,
+        snippet: description,
+      })),
   },
   // https://docs.tavily.com/documentation/api-reference/endpoint/search
   tavily: {
     endpoint: 'https://api.tavily.com',
     request: (endpoint, query, key) => ({
       url: at(endpoint, '/search'),
-      ...{ method: 'POST', headers: { ...bearer(key), 'content-type': 'application/json' } },
+      method: 'POST',
+      headers: { ...bearer(key), 'content-type': 'application/json' },
       body: JSON.stringify({ query: query.text, max_results: query.max_results }),
     }),
-    read: (answer) => Tavily.parse(answer).results.map(({ title, url, content }) => result(title, url, content)),
+    read: contentResults,
   },
 };

@@ -11,32 +11,34 @@ import { misconfigured, searchWeb } from './search.ts';
 export interface WebParts {
   /** `spec.web`. */
   readonly settings: NodeWeb;
-  /** Looks up `spec.web.search.api_key`, for each search. */
+  /** Resolves `spec.web.search.api_key`, for each search. */
   readonly resolveSecret: (reference: string) => Promise<string>;
   readonly clock: Clock;
   readonly random: Random;
-  /** Names to addresses; the system's by default. */
+  /** Default: the system's resolver. */
   readonly resolve?: Resolve;
-  /** Addresses of this machine; those of its interfaces by default. */
+  /** Addresses of this machine. Default: those of its interfaces. */
   readonly ownAddresses?: () => ReadonlySet<string>;
-  /** Root certificates (PEM) instead of the system's, for web.fetch. */
+  /** Root certificates (PEM) that replace the system's, for web.fetch. */
   readonly ca?: string;
-  /** Longest conversion of one page. */
+  /** Time-out for the conversion of one page. */
   readonly conversionLimitMs?: number;
 }
 
-/** The web for tools, by the node's settings (W43). */
+/** The port `Web` by the node's settings (W43). */
 export function createWeb(parts: WebParts): Web & { close(): Promise<void> } {
   const { settings, clock, random } = parts;
   const fetching: FetchParts = {
     guard: new AddressGuard(settings.allow_addresses, parts.ownAddresses),
     resolve: parts.resolve ?? systemResolve,
     conversions: new MarkdownConversions(parts.conversionLimitMs),
-    ...{ clock, userAgent: settings.user_agent, maxBytes: settings.max_bytes },
+    clock,
+    userAgent: settings.user_agent,
+    maxBytes: settings.max_bytes,
     timeoutCeilingMs: settings.timeout_ceiling_secs * 1_000,
-    ...(parts.ca === undefined ? {} : { ca: parts.ca }),
+    ca: parts.ca,
   };
-  // The provider is the operator's choice, so it may be anywhere; redirects are not followed.
+  // The operator chooses the provider, so any address is allowed. Redirects are not followed.
   const agent = new Agent({ connections: 8 });
   const { search } = settings;
   return {

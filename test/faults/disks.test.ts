@@ -53,7 +53,7 @@ describe('the data disk of a node with remote stores', { skip, timeout: 120_000 
     // What a program needs on the disk may still fit.
     if ((await endOf(failing)) === 'failed') {
       const { last_error } = await node.statusOf(failing);
-      assert.match(String(last_error), /^unavailable: this node cannot keep the files of a program \(E[A-Z]+\)$/);
+      assert.match(String(last_error), /^unavailable: this node cannot store the files of a program \(E[A-Z]+\)$/);
     }
 
     await held.free(pid);

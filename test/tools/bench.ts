@@ -16,7 +16,7 @@ import { commandCeilings, isListed } from '../../security/policy/matching.ts';
 import { filesystemBreach } from '../../security/policy/paths.ts';
 import { createToolPolicy, domainProblem } from '../../security/policy/policy.ts';
 import { createBuiltInTools, TOOL_CONTRACTS } from '../../tools/contracts.ts';
-import { createToolEffect, type ToolEffectParts } from '../../tools/effects/tool-effect.ts';
+import { createToolEffect, type ToolEffectParts } from '../../tools/tool-effect.ts';
 import { createToolGranter, type ToolGranterParts } from '../../tools/tool-granter.ts';
 import { type VolumesBench, volumesBench } from '../effects/volumes/bench.ts';
 

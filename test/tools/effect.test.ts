@@ -71,7 +71,7 @@ describe('a call of a tool', () => {
     await assert.rejects(breaking.call('fs.read', { path: 'a' }), { code: 'unavailable' });
     const { error } = await breaking.call('fs.delete', { path: 'a' });
     assert.deepEqual([error?.code, error?.class], ['ToolFailed', 'recoverable']);
-    assert.match(error?.message ?? '', /may have been done/);
+    assert.match(error?.message ?? '', /may have been executed/);
   });
 
   test('that a store kept from beginning is tried again, also where it may not be repeated', async () => {
@@ -82,7 +82,7 @@ describe('a call of a tool', () => {
     await using breaking = await toolsBench({ effect: { tools } });
     await assert.rejects(breaking.call('fs.delete', { path: 'a' }), { code: 'unavailable', notBegun: true });
     const edit = { path: 'a', target_content: 'x', replacement_content: 'y' };
-    assert.match((await breaking.call('fs.edit', edit)).error?.message ?? '', /may have been done/);
+    assert.match((await breaking.call('fs.edit', edit)).error?.message ?? '', /may have been executed/);
   });
 
   test('that is cancelled fails with the signal’s reason', async () => {

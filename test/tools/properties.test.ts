@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
 import picomatch from 'picomatch';
 import { RE2JS } from 're2js';
-import { applyEdits } from '../../tools/files/edit-tools.ts';
+import { applyEdits } from '../../tools/files/file-tools.ts';
 import { ToolFailure } from '../../tools/tool.ts';
 import { type ToolsBench, toolsBench } from './bench.ts';
 

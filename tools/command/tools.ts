@@ -9,48 +9,47 @@ import {
   programRules,
 } from '../../manifests/tool/contract.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { JsonObject } from '../../runtime/json.ts';
 import { systemText } from '../../usecases/fields.ts';
 import type { ToolCommandResult, ToolCommands } from '../../usecases/ports/commands.ts';
 import { defineContract, PATH_CHARS, skipsJudge, toolArguments } from '../contract/arguments.ts';
 import { absolutePath, WORKSPACE } from '../files/places.ts';
 import { defineTool, type Tool, ToolFailure } from '../tool.ts';
 
-/** What a command may cost where neither manifest nor node say else (W44). */
+/** Default ceilings of a command (W44). */
 const DEFAULTS = { timeout_secs: 60, max_output_bytes: 512 * 1024, env_denylist: [], max_concurrent: 1 };
 
-/** cmd.run: a command that ran is a result whatever its exit code. */
+/** The handler of cmd.run. Any exit code of a command is a result. */
 export function commandTools(commands: ToolCommands): Tool[] {
   return [
     defineTool(cmdRun, async ({ command, args }, { run, tenant, signal }) => {
       const { execution_id, container_id, isolation } = run.subject;
       if (execution_id === null) throw ToolFailure.denied('ToolNotAllowed', 'Commands belong to an execution.');
-      // Who is to be kept in a container never has a command on the host, however the call came about.
+      // An agent of isolation docker must never run a command on the host.
       if (isolation === 'docker' && container_id === undefined) {
         throw new ToolFailure('ToolNotAvailable', 'the container of the agent does not run');
       }
       const ceiling = run.limits.command ?? DEFAULTS;
       const request = {
-        ...{ tenant, execution_id, command, args, mounts: mountsOf(execution_id, run) },
+        tenant,
+        execution_id,
+        command,
+        args,
+        mounts: mountsOf(execution_id, run),
         timeout_ms: Math.round(ceiling.timeout_secs * 1_000),
         max_output_bytes: ceiling.max_output_bytes,
         max_concurrent: ceiling.max_concurrent,
         env_denylist: ceiling.env_denylist,
         rules: programRules(run.scope),
-        ...(container_id === undefined ? {} : { container_id }),
+        container_id,
       };
       const result = await withCommand(command, signal, () => commands.run(request, signal));
       checkCeilings(result, ceiling);
-      const structured = shownResult(result);
+      const { stdout, stderr, exit_code } = result;
+      const structured = { stdout, stderr, exit_code };
       return { text: JSON.stringify(structured), structured };
     }),
   ];
 }
-
-/** The object that callers get (W44). */
-const shownResult = ({ stdout, stderr, exit_code }: Omit<ToolCommandResult, 'duration_ms'>): JsonObject => ({
-  ...{ stdout, stderr, exit_code },
-});
 
 function checkCeilings(
   { stopped_by, stdout, stderr }: ToolCommandResult,
@@ -75,7 +74,7 @@ function checkCeilings(
 const failureOf = ({ code, message }: CommandFailure, cause?: unknown): ToolFailure =>
   new ToolFailure(code, message, 'recoverable', cause);
 
-/** The mounts of the execution, its own workspace among them. */
+/** The mounts of the execution, including its workspace. */
 function mountsOf(executionId: string, { subject }: ToolRun): ToolRun['subject']['mounts'] {
   if (subject.mounts.some(({ mount_path }) => absolutePath(mount_path) === WORKSPACE)) return subject.mounts;
   const own = { volume_id: executionId, mount_path: WORKSPACE, read_only: false, create: true };
@@ -106,7 +105,7 @@ async function withCommand<T>(command: string, signal: AbortSignal, work: () => 
   }
 }
 
-/** What the system takes in one argument. */
+/** Linux limit for one argument. */
 const ARGUMENT_CHARS = 128 * 1024 - 1;
 
 export const cmdRun = defineContract({

@@ -2,16 +2,13 @@ import { z } from 'zod';
 import type { ToolContract } from '../../manifests/tool/contract.ts';
 import { systemText } from '../../usecases/fields.ts';
 
-/** Longest path, pattern and command that a tool takes, characters. */
+/** Longest path, pattern and command of a tool, in characters. */
 export const PATH_CHARS = 4_096;
 
-/** Longest text that a tool takes, characters. */
+/** Longest text argument of a tool, in characters. */
 const TEXT_CHARS = 10 * 1024 * 1024;
 
-/**
- * Arguments of a tool: an object with these keys and no other. Null counts as missing (W29), so an
- * optional one has its default and a required one is refused.
- */
+/** Arguments of a tool: an object with these keys and no other. Null counts as missing (W29). */
 export const toolArguments = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z.preprocess(withoutNulls, z.strictObject(shape));
 
@@ -25,10 +22,10 @@ export const path = systemText(PATH_CHARS).min(1).describe('Absolute, or relativ
 
 export const text = z.string().max(TEXT_CHARS);
 
-/** A contract with the types of its own input; whoever holds many of them forgets these types, not the checks. */
+/** Types a contract by its own input. */
 export const defineContract = <Input extends z.ZodType>(contract: ToolContract<Input>): ToolContract<Input> => contract;
 
-/** Tools whose proposed calls a judge looks at, where the agent's manifest wants judges (W32). */
+/** Tools whose calls a judge checks if the agent's manifest has judges (W32). */
 const JUDGED = [
   ...['cmd.run', 'fs.write', 'fs.edit', 'fs.multi_edit', 'fs.create_dir', 'fs.create.dir', 'fs.delete'],
   ...['svc.agent.generate', 'svc.workflow.delete', 'svc.workflow.run', 'svc.workflow.generate'],
@@ -55,7 +52,7 @@ export const SKIP_JUDGE: ReadonlyMap<string, boolean> = new Map([
   ...NOT_JUDGED.map((name) => [name, true] as const),
 ]);
 
-/** Of one that the specification does not know: a judge looks. */
+/** Tools that the specification does not list are judged. */
 export const skipsJudge = (name: string): boolean => SKIP_JUDGE.get(name) ?? false;
 
 /** How management tools run: all on the node that the call reaches. `mode` says what becomes of a call after a crash. */

@@ -4,12 +4,12 @@ import type { ToolOffer, ToolScope } from '../../manifests/tool/scope.ts';
 import { defineContract, skipsJudge, toolArguments } from '../contract/arguments.ts';
 import { defineTool, type Tool, type ToolAnswer } from '../tool.ts';
 
-/** What a scope shows now: the granter of the node. */
+/** The tools a scope may call now. Implemented by the node's `ToolGranter`. */
 export interface Listing {
   list(scope: ToolScope, options: { readonly withoutExecution: boolean }): Promise<readonly ToolOffer[]>;
 }
 
-/** svc.tools.list and svc.tools.search (W39): what the caller may use, and nothing else. */
+/** svc.tools.list and svc.tools.search (W39): only tools that the caller may call. */
 export function discoveryTools(listing: Listing): Tool[] {
   const answer = async (
     tool: string,
@@ -18,9 +18,7 @@ export function discoveryTools(listing: Listing): Tool[] {
   ): Promise<ToolAnswer> => {
     const tools = (await listing.list(scope, { withoutExecution: subject.execution_id === null }))
       .filter(fits)
-      .map(({ name, description, source, skip_judge }) => ({
-        ...{ name, description, source, skip_judge },
-      }));
+      .map(({ name, description, source, skip_judge }) => ({ name, description, source, skip_judge }));
     const structured = { tool, tools, total: tools.length };
     return { text: JSON.stringify(structured), structured };
   };
@@ -44,7 +42,9 @@ const listOf = (tool: string) =>
     tool: z.literal(tool),
     tools: z.array(
       z.strictObject({
-        ...{ name: z.string(), description: z.string(), source: z.enum(['builtin', 'mcp']) },
+        name: z.string(),
+        description: z.string(),
+        source: z.enum(['builtin', 'mcp']),
         skip_judge: z.boolean(),
       }),
     ),

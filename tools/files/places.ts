@@ -3,21 +3,21 @@ import type { ToolScope } from '../../manifests/tool/scope.ts';
 import type { VolumeDirectories, VolumeFiles } from '../../usecases/ports/volumes.ts';
 import { type ToolCall, ToolFailure } from '../tool.ts';
 
-/** What fs.* need of the node. */
+/** The ports of fs.*. */
 export interface FilePorts {
   readonly files: VolumeFiles;
-  /** Makes the workspace of an execution when it is not there yet. */
+  /** Creates the workspace of an execution on first use. */
   readonly volumes: Pick<VolumeDirectories, 'open'>;
   /**
-   * The agent's `spec.security.filesystem` (security/policy), once more where a file is touched: a search comes to paths that
-   * no argument named.
+   * The agent's `spec.security.filesystem` (security/policy), checked for each file: a search reaches paths that no argument
+   * names.
    */
   mayTouch(scope: ToolScope, path: string, access: Access): boolean;
 }
 
 type Access = 'read' | 'write';
 
-/** A path of an agent: where it leads, and in which volume. */
+/** A path of an agent and the volume it is in. */
 export interface FilePlace {
   /** As agents write it, absolute. */
   readonly path: string;
@@ -26,14 +26,14 @@ export interface FilePlace {
   readonly inVolume: string;
 }
 
-/** Finds the volume of a path by its longest mount. Throws `ToolFailure` for one that leads out or may not be touched. */
+/** Finds the volume of a path by its longest mount. Throws `ToolFailure` for a path outside the mounts or a forbidden one. */
 export async function placeOf(
   ports: FilePorts,
   { run, tenant }: ToolCall,
   given: string,
   access: Access,
 ): Promise<FilePlace> {
-  if (goesUp(given)) throw ToolFailure.denied('PathTraversalAttempt', `path: ${shown(given)} has a part .. in it.`);
+  if (goesUp(given)) throw ToolFailure.denied('PathTraversalAttempt', `path: ${shown(given)} contains a part "..".`);
   const path = absolutePath(given);
   const mount = mountOf(mountsOf(run.subject), path);
   if (mount === null) {
@@ -50,11 +50,11 @@ export async function placeOf(
 /** Throws `ToolFailure` `PathOutsideBoundary`. */
 export function checkRules({ mayTouch }: FilePorts, scope: ToolScope, path: string, access: Access): void {
   if (mayTouch(scope, path, access)) return;
-  const text = `path: the agent's filesystem rules do not let it ${access} ${shown(path)}.`;
+  const text = `path: the agent's filesystem rules forbid to ${access} ${shown(path)}.`;
   throw ToolFailure.denied('PathOutsideBoundary', text);
 }
 
-/** Mounts strictly below a path: their content belongs to a search that begins there. */
+/** Mounts strictly below a path; a search of the path covers them. */
 export async function placesBelow(ports: FilePorts, { run, tenant }: ToolCall, path: string): Promise<FilePlace[]> {
   const places: FilePlace[] = [];
   for (const mount of mountsOf(run.subject)) {
@@ -66,7 +66,7 @@ export async function placesBelow(ports: FilePorts, { run, tenant }: ToolCall, p
   return places;
 }
 
-/** Names directly in a directory that are there because something is mounted at or below them. */
+/** Entries of a directory at or below which a volume is mounted. */
 export function mountNames({ run }: ToolCall, path: string): string[] {
   const names = mountsOf(run.subject)
     .map((mount) => below(mountPath(mount), path)?.split('/')[0])
@@ -76,7 +76,7 @@ export function mountNames({ run }: ToolCall, path: string): string[] {
 
 const shown = (path: string): string => (path.length > 200 ? `${path.slice(0, 200)}…` : path);
 
-/** The mounts, and the workspace of the execution where none of them is it. A caller without execution has no files. */
+/** The mounts, plus the execution's own workspace unless a volume is mounted there. A caller without execution has none. */
 function mountsOf({ mounts, execution_id }: ToolCall['run']['subject']): readonly ToolMount[] {
   if (execution_id === null || mounts.some((mount) => mountPath(mount) === WORKSPACE)) return mounts;
   return [...mounts, { volume_id: execution_id, mount_path: WORKSPACE, read_only: false, create: true }];
@@ -95,20 +95,20 @@ const mountPath = ({ mount_path }: ToolMount): string => absolutePath(mount_path
 
 export const WORKSPACE = '/workspace';
 
-/** Where agents begin: `/` names the workspace too. */
+/** The directory an agent means: `/` is the workspace too. */
 export const directoryOf = (path: string): string => (/^\/+$/.test(path) ? WORKSPACE : path);
 
-/** The path from the top, without doubled slashes and dots; `..` is left for whoever refuses it. */
+/** The absolute path without doubled slashes and dots. Keeps `..`, which the caller must refuse. */
 export function absolutePath(path: string): string {
   const from = path.startsWith('/') ? path : `${WORKSPACE}/${path}`;
   const parts = from.split('/').filter((part) => part !== '' && part !== '.');
   return `/${parts.join('/')}`;
 }
 
-/** Whether any part of the path goes up: refused wherever it leads (W33). */
+/** Whether the path has a part `..`: refused even if it stays inside (W33). */
 const goesUp = (path: string): boolean => path.split('/').includes('..');
 
-/** The rest of a path below another, '' for the same; null when it is not below. Both as `absolutePath` makes them. */
+/** The path relative to a directory, '' for the directory itself, null if it is not below. Both as of `absolutePath`. */
 export function below(path: string, directory: string): string | null {
   if (path === directory) return '';
   const prefix = directory === '/' ? '/' : `${directory}/`;

@@ -4,10 +4,10 @@ import { PathTraversal } from '../../usecases/ports/volumes.ts';
 import { ToolFailure } from '../tool.ts';
 import type { FilePlace, FilePorts } from './places.ts';
 
-/** Largest file that is read whole (W42). */
+/** Largest file that can be read (W42). */
 const FILE_BYTES = 10 * 1024 * 1024;
 
-/** A file as text, and the bytes it was. Throws `ToolFailure` `BinaryFile`, `FileTooLarge`, `NOT_FOUND`, … */
+/** A file as text and as bytes. Throws `ToolFailure` `BinaryFile`, `FileTooLarge`, `NOT_FOUND`, … */
 export async function readText(
   { files }: FilePorts,
   tenant: string,
@@ -19,7 +19,7 @@ export async function readText(
   throw new ToolFailure('BinaryFile', `${path} is not text (${bytes.length} bytes): read it with a command instead`);
 }
 
-/** Null for bytes that are no UTF-8, or hold NUL: an edit of them would change what it does not mean to. */
+/** Null for invalid UTF-8 or NUL bytes: an edit would corrupt other parts of such a file. */
 function textOf(bytes: Buffer): string | null {
   if (bytes.includes(0)) return null;
   try {
@@ -30,13 +30,13 @@ function textOf(bytes: Buffer): string | null {
 }
 
 /**
- * `max_file_size_bytes` of the agent's `mcp:filesystem` entries: the largest of them is what the agent may write.
- * Throws `ToolFailure` `FileTooLarge`.
+ * Checks a size against the largest `max_file_size_bytes` of the agent's `mcp:filesystem` entries. Throws `ToolFailure`
+ * `FileTooLarge`.
  */
 export function checkFileBytes(run: ToolRun, path: string, bytes: number): void {
   const allowed = Math.min(maxFileBytes(run), FILE_BYTES);
   if (bytes <= allowed) return;
-  throw new ToolFailure('FileTooLarge', `${path} would have ${bytes} bytes, more than the ${allowed} that are allowed`);
+  throw new ToolFailure('FileTooLarge', `${path} would have ${bytes} bytes; at most ${allowed} are allowed`);
 }
 
 function maxFileBytes({ scope }: ToolRun): number {
@@ -48,8 +48,8 @@ function maxFileBytes({ scope }: ToolRun): number {
 const isNumber = (value: unknown): value is number => typeof value === 'number';
 
 /**
- * What went wrong with a file, for whoever called the tool: the precise code, the path as the caller wrote it, and what to
- * do. What is not about the file (a full disk of the machine, a store that is down) fails the effect instead.
+ * Translates errors about a file into `ToolFailure`s with a precise code, the caller's path and advice. Other errors (full
+ * disk of the machine, store down) pass through and fail the effect.
  */
 export async function withFile<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
@@ -59,7 +59,7 @@ export async function withFile<T>(path: string, work: () => Promise<T>): Promise
   }
 }
 
-/** The answer, or `instead` where the directory is not there: it may only be on the way to a mount. */
+/** Returns `instead` for a missing directory that is only the parent of a mount. */
 export async function unlessMissing<T>(instead: T, isMountAbove: boolean, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -79,13 +79,13 @@ function fileToolFailure(error: SvcError, path: string): unknown {
     case 'not_found':
       return failure('NOT_FOUND', `${path} does not exist: look with fs.list or fs.glob`);
     case 'forbidden':
-      // The node's own words where it has some: which rule it is.
+      // A message of the node itself names the rule.
       return failure(
         'PERMISSION_DENIED',
-        error.cause === undefined ? error.message : `${path} may not be touched by this node`,
+        error.cause === undefined ? error.message : `this node has no permission for ${path}`,
       );
     case 'conflict':
-      return failure('ALREADY_EXISTS', `${path} exists already`);
+      return failure('ALREADY_EXISTS', `${path} already exists`);
     case 'quota_exceeded':
       return failure('QuotaExceeded', `${path}: the volume is full (ENOSPC): delete something first`);
     case 'payload_too_large':
@@ -95,7 +95,7 @@ function fileToolFailure(error: SvcError, path: string): unknown {
     case 'invalid_argument':
       return failure('InvalidArguments', error.message);
     case 'deadline_exceeded':
-      return failure('SearchTooLong', `${error.message}: begin further down, or ask for something more precise`);
+      return failure('SearchTooLong', `${error.message}: start in a lower directory or make the pattern more precise`);
     default:
       return error;
   }

@@ -7,13 +7,13 @@ import { defineTool, type Tool, ToolFailure } from '../tool.ts';
 
 export interface WebPorts {
   readonly web: Web;
-  /** Why the scope does not reach a host, or null (security/policy): asked again at each redirect. */
+  /** Why the scope may not reach a host, or null (security/policy). Checked again at each redirect. */
   domainProblem(scope: ToolScope, tool: string, domain: string): string | null;
 }
 
 const MAX_PAGE_BYTES = 5 * 1024 * 1024;
 
-/** web.search and web.fetch. What the network does is a result: the model may go on without it. */
+/** web.search and web.fetch. A network error is a result, so the model can continue without the page. */
 export function webTools({ web, domainProblem }: WebPorts): Tool[] {
   const rules = (scope: ToolScope): WebRules => ({
     checkDomain(domain) {
@@ -21,7 +21,7 @@ export function webTools({ web, domainProblem }: WebPorts): Tool[] {
       if (problem !== null) throw new SvcError('forbidden', problem);
     },
   });
-  // The provider is the operator's choice; what it finds is the agent's to see only where it might have looked itself.
+  // The operator chooses the provider; the agent sees only results from hosts that it may fetch from.
   const mayShow = (scope: ToolScope, url: string): boolean => {
     const host = URL.parse(url)?.hostname;
     return host !== undefined && domainProblem(scope, webSearch.name, host) === null;
@@ -58,7 +58,7 @@ async function withWeb<T>(
       case 'deadline_exceeded':
         throw new ToolFailure(
           'TimedOut',
-          `${thrown.message}: try again with more time, or another page`,
+          `${thrown.message}: try again with more time, or use another page`,
           'recoverable',
           thrown,
         );
@@ -112,7 +112,7 @@ export const webFetch = defineContract({
   touches: ({ url }) => ({ domains: [{ field: 'url', domain: hostOf(url) }] }),
 });
 
-/** Host of an address that was checked; of an IPv6 address without brackets. */
+/** Host of a validated URL; IPv6 addresses without brackets. */
 const hostOf = (url: string): string => new URL(url).hostname.replace(/^\[|\]$/g, '');
 
 export const WEB_CONTRACTS = [webSearch, webFetch] as const;

@@ -4,35 +4,35 @@ import type { ProgramRules } from '../../manifests/tool/contract.ts';
 import { SvcError } from '../../runtime/errors.ts';
 
 export interface CommandResult extends ProgramResult {
-  /** What was looked up of the workspace's volume; absent when the request knew it, or it is no volume. */
+  /** The record of the workspace's volume; absent if the request had it or there is no volume. */
   readonly workspace?: KnownVolume;
 }
 
 export interface CommandRequest extends Command {
   readonly tenant: string;
-  /** Null: an empty workspace for this command alone, removed at its end. */
+  /** Null: an empty workspace, removed after the command. */
   readonly workspace: {
     readonly volume_id: string;
     readonly implicit: boolean;
     readonly known?: KnownVolume | undefined;
   } | null;
   readonly mounts?: readonly Omit<Mount, 'create'>[];
-  /** Told to the command as SVC_EXECUTION_ID and SVC_STATE. */
+  /** Set as SVC_EXECUTION_ID and SVC_STATE. */
   readonly execution_id?: string;
   readonly state_name?: string;
 }
 
 /**
- * Runs shell commands on this host, for System states and for ExecuteSystemCommand. An exit code other than 0 is a
- * result, and so is the end by time (`timed_out`) or by another limit (`stopped_by`). Throws `forbidden` for tenants
- * without host commands (S6), `invalid_argument`, `quota_exceeded` when a volume became full, `not_found` for a
- * volume that is not there, `program_failed`, `unavailable`, and the signal's reason when that ended it.
+ * Runs shell commands on this host, for System states and ExecuteSystemCommand. Implemented by command-runner.ts. Any exit
+ * code is a result, also the end by a time-out (`timed_out`) or another limit (`stopped_by`). Throws `forbidden` for tenants
+ * without host commands (S6), `invalid_argument`, `quota_exceeded` for a full volume, `not_found` for an unknown volume,
+ * `program_failed`, `unavailable`, and the signal's reason.
  */
 export interface CommandRunner {
   run(request: CommandRequest, signal: AbortSignal): Promise<CommandResult>;
 }
 
-/** One command of `cmd.run`: no shell, its arguments as they are (W44). */
+/** One command of `cmd.run`, without a shell (W44). */
 export interface ToolCommandRequest {
   readonly tenant: string;
   readonly execution_id: string;
@@ -40,15 +40,15 @@ export interface ToolCommandRequest {
   readonly args: readonly string[];
   readonly mounts: readonly Mount[];
   readonly timeout_ms: number;
-  /** Of stdout and stderr together. */
+  /** Limit for stdout and stderr together. */
   readonly max_output_bytes: number;
-  /** Of this execution at a time on this node; the others wait within their own time. Default 1. */
+  /** Concurrent commands of this execution on this node; further ones wait within their time-out. Default 1. */
   readonly max_concurrent?: number;
-  /** What the agent's manifest says; absent: nothing of the network, all of the workspace. */
+  /** Rules of the agent's manifest; absent: no network, the whole workspace. */
   readonly rules?: ProgramRules;
-  /** Names or prefixes with `*` that it does not see, besides the compiled-in ones. */
+  /** Variables hidden from it, names or patterns with `*`, besides the built-in ones. */
   readonly env_denylist: readonly string[];
-  /** Isolation `docker`: it runs in this container. */
+  /** Container to run in, for isolation `docker`. */
   readonly container_id?: string;
 }
 
@@ -57,21 +57,22 @@ export interface ToolCommandResult {
   readonly stdout: string;
   readonly stderr: string;
   readonly duration_ms: number;
-  /** Which ceiling ended it: an error of the tool, `ExecTimeoutCeilingExceeded` or `OutputSizeLimitExceeded`. */
+  /** The ceiling that ended it: a failure of the tool. */
   readonly stopped_by?: 'timeout' | 'output' | 'memory' | 'processes';
 }
 
 /**
- * Runs `cmd.run` where the agent runs: on this host in the execution's workspace, or in its container. The whole process
- * group is ended with it. Throws `invalid_argument` for what is neither a program's name nor a path below /workspace,
- * `failed_precondition` (ConcurrentExecLimitExceeded) when its turn does not come in time, `forbidden` for tenants without host commands (S6), `not_found` for a command
- * that is not there, `unsupported_isolation`, `quota_exceeded`, and the signal's reason.
+ * Runs `cmd.run` where the agent runs: on this host in the execution's workspace, or in its container. Implemented by
+ * tool-commands.ts. All processes of a command end with it. Throws `invalid_argument` for a command that is neither a name
+ * nor a path below /workspace, `failed_precondition` (ConcurrentExecLimitExceeded) if no slot becomes free in time,
+ * `forbidden` for tenants without host commands (S6), `not_found` for an unknown command, `unsupported_isolation`,
+ * `quota_exceeded`, and the signal's reason.
  */
 export interface ToolCommands {
   run(request: ToolCommandRequest, signal: AbortSignal): Promise<ToolCommandResult>;
 }
 
-/** What came from outside as a command. Throws `invalid_argument` naming the field and what was expected. */
+/** Validates a command from outside. Throws `invalid_argument` naming the field. */
 export function parseCommand(given: {
   readonly command: string;
   readonly env: Readonly<Record<string, string>>;

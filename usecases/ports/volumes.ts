@@ -11,14 +11,14 @@ export interface Volume {
   /** Null: no limit. */
   readonly size_limit_bytes: number | null;
   readonly used_bytes: number;
-  /** Null: kept until deleted. */
+  /** Null: no expiry. */
   readonly expires_at: string | null;
-  /** Workflow execution it was made for; null for one made through the API. */
+  /** The workflow execution that created it; null: created through the API. */
   readonly workflow_execution_id: string | null;
   readonly created_at: string;
 }
 
-/** Volumes of a tenant over REST and CLI (H30). */
+/** Management of a tenant's volumes, for REST and CLI (H30). Implemented by volumes.ts. */
 export interface VolumeApi {
   create(
     identity: Identity,
@@ -31,9 +31,9 @@ export interface VolumeApi {
   ): Promise<Volume>;
   list(viewer: Viewer, page?: PageAsked): Promise<Page<Volume>>;
   get(viewer: Viewer, volumeId: string): Promise<Volume>;
-  /** Throws `not_found` for one that the viewer does not see: before its files are touched on a caller's behalf. */
+  /** Throws `not_found` for a volume that the viewer may not see. Call it before accessing files for a caller. */
   requireSeen(viewer: Viewer, volumeId: string): Promise<void>;
-  /** Throws `conflict` while a running execution has it mounted. */
+  /** Throws `conflict` while a running execution uses it. */
   delete(identity: Identity, volumeId: string): Promise<void>;
 }
 
@@ -43,32 +43,32 @@ interface OpenVolume {
   readonly known: KnownVolume;
 }
 
-/** Where other effects find a volume's files. */
+/** Directories of volumes, for other effects. Implemented by volumes.ts. */
 export interface VolumeDirectories {
   /**
-   * Host directory of a volume, for one run. `create` makes an execution's implicit workspace when it is not there.
-   * `known`: no record is looked up, since the execution that has it in its state keeps the volume from being removed.
-   * Throws `not_found`, also for another tenant's volume.
+   * Host directory of a volume, for one run. `create`: creates the implicit workspace of an execution if missing. `known`:
+   * skips the lookup of the record, since the execution with this state keeps the volume from being removed. Throws
+   * `not_found`, also for volumes of other tenants.
    */
   open(
     tenant: string,
     volumeId: string,
     options?: { readonly create?: boolean; readonly known?: KnownVolume | undefined },
   ): Promise<OpenVolume>;
-  /** Throws `quota_exceeded` (ENOSPC) when a volume holds more than its limit. */
+  /** Throws `quota_exceeded` (ENOSPC) if a volume exceeds its limit. */
   checkQuota(tenant: string, volumeId: string, known?: KnownVolume): Promise<void>;
 }
 
-/** Says that an effect works in a volume: until the answer is called, this node removes it neither by TTL nor by API. */
+/** Keeps a volume while an effect works in it: until the returned function is called, this node removes it neither by TTL nor by API. */
 export interface VolumeHolds {
   hold(tenant: string, volumeId: string): () => void;
 }
 
-/** Watches volumes that foreign processes write to. */
+/** Watches volumes that processes write to. */
 export interface VolumeQuotas {
   /**
-   * Calls `over` once when the volume holds more than its limit and more than when the watch began (so that a command
-   * can still tidy up a full one). The answer ends the watch; it resolves with whether the limit is broken then.
+   * Calls `over` once when the volume exceeds its limit and its size at the start of the watch (so that a command can still
+   * clean up a full one). The returned function ends the watch and resolves with whether the limit is exceeded then.
    */
   watch(tenant: string, volumeId: string, over: () => void, known?: KnownVolume): Promise<() => Promise<boolean>>;
 }
@@ -82,11 +82,11 @@ export interface FileEntry {
 }
 
 interface FileStat extends FileEntry {
-  /** From the volume's root, which is `/`. */
+  /** Path from the volume's root `/`. */
   readonly path: string;
 }
 
-/** Why a search ended before it had seen everything; null when it has. */
+/** The bound that ended a search early; null: the search is complete. */
 export type SearchEnd = 'found' | 'entries' | 'time' | null;
 
 interface GlobResult {
@@ -96,15 +96,15 @@ interface GlobResult {
 }
 
 export interface GrepResult {
-  /** In the order of paths, then lines. `path` is relative to where the search began, '' for one file. */
+  /** In the order of paths, then lines. `path` is relative to the start of the search, '' for a single file. */
   readonly matches: readonly { readonly path: string; readonly line: number; readonly text: string }[];
   readonly files: number;
-  /** Files that are not text, too large, or not to be read. */
+  /** Files that are binary, too large or unreadable. */
   readonly skipped: number;
   readonly ended_by: SearchEnd;
 }
 
-/** What a search may cost; each has a default of its own. */
+/** Bounds of a search; each has a default. */
 export interface SearchLimits {
   readonly found?: number;
   readonly entries?: number;
@@ -112,14 +112,14 @@ export interface SearchLimits {
 }
 
 /**
- * Files inside one volume, for REST and for tools. Paths start at the volume's root; nothing leads out of it: no `..`,
- * no absolute link, no link that climbs above the root (links that stay inside are followed when reading). Every
- * operation is a storage event. Throws `forbidden` for a path that leaves, `not_found`, `conflict`,
- * `failed_precondition`, `quota_exceeded`, `payload_too_large`, `unavailable`.
+ * Files of one volume, for REST and tools. Implemented by volume-files.ts. Paths start at the volume's root and cannot leave
+ * it: no `..`, no absolute link, no link above the root (reading follows links that stay inside). Each operation is a storage
+ * event. Throws `forbidden` for a path that leaves the volume, `not_found`, `conflict`, `failed_precondition`,
+ * `quota_exceeded`, `payload_too_large`, `unavailable`.
  */
 export interface VolumeFiles {
   stat(tenant: string, volumeId: string, path: string): Promise<FileStat>;
-  /** Sorted by name; `truncated` when there are more than `limit`. */
+  /** Sorted by name; `truncated` if there are more than `limit`. */
   list(
     tenant: string,
     volumeId: string,
@@ -128,18 +128,16 @@ export interface VolumeFiles {
   ): Promise<{ readonly entries: readonly FileEntry[]; readonly truncated: boolean }>;
   /** Whole content; throws `payload_too_large` beyond `maxBytes` (default 16 MiB). */
   read(tenant: string, volumeId: string, path: string, maxBytes?: number): Promise<Buffer>;
-  /** Content as it is read. The file is closed at the end of the iteration, or by `close` when nobody reads so far. */
+  /** Streams the content. The end of the iteration closes the file, or `close` if the iteration stops early. */
   download(
     tenant: string,
     volumeId: string,
     path: string,
   ): Promise<{ readonly sizeBytes: number; readonly content: AsyncIterable<Buffer>; close(): Promise<void> }>;
   /**
-   * Creates or replaces a file, missing parents too. The file changes in one step when all content has arrived; a
-   * content that fails leaves the old one. With `expected` it only replaces a file that holds just these bytes, keeping
-   * its mode and following links inside the volume; throws `conflict` when it holds others. `byTool`: what configures git is
-   * refused (`forbidden`). Writers of this node come one
-   * after another.
+   * Creates or replaces a file atomically, with missing parents. If the content fails, the old file stays. `expected`: only
+   * replaces a file with exactly these bytes, keeps its mode and follows links inside the volume; throws `conflict` for other
+   * bytes. `byTool`: refuses files that configure git (`forbidden`). Writers of this node are serialised for each volume.
    */
   write(
     tenant: string,
@@ -148,14 +146,13 @@ export interface VolumeFiles {
     content: Uint8Array | AsyncIterable<Uint8Array>,
     options?: { readonly expected?: Uint8Array; readonly byTool?: boolean },
   ): Promise<{ readonly path: string; readonly bytes_written: number; readonly created: boolean }>;
-  /** Makes parents too; one that is there is fine. */
+  /** Creates parents too. No error if it exists. */
   mkdir(tenant: string, volumeId: string, path: string): Promise<void>;
-  /** A link is removed, not what it leads to. */
+  /** Removes a link itself, not its target. */
   delete(tenant: string, volumeId: string, path: string, options?: { readonly recursive?: boolean }): Promise<void>;
   /**
-   * What fits a glob below a directory (picomatch; names with a leading dot too). No link is followed. One event. `under`:
-   * the pattern sees all paths below this one, itself too, and so are they answered.
-   * Throws `invalid_argument` (field `pattern`), `deadline_exceeded`, the signal's reason.
+   * Finds paths below a directory by a glob (picomatch; dot files included). Follows no links. One event. `under`: prefix of
+   * all paths for the pattern and in the result. Throws `invalid_argument` (field `pattern`), `deadline_exceeded`, the signal's reason.
    */
   glob(
     tenant: string,
@@ -165,8 +162,8 @@ export interface VolumeFiles {
     options?: SearchLimits & { readonly under?: string; readonly signal?: AbortSignal },
   ): Promise<GlobResult>;
   /**
-   * Lines that match a regular expression (RE2: linear time) in the text files below a directory, or in one file. No link
-   * is followed. One event. Throws as `glob`.
+   * Finds lines by a regular expression (RE2: linear time) in the text files below a directory, or in one file. Follows no
+   * links. One event. Throws as `glob`.
    */
   grep(
     tenant: string,

@@ -1,4 +1,4 @@
-/** What a page may be fetched from: the agent's and the context's rules, asked again for every redirect. */
+/** The agent's and the context's rules for hosts, checked for each redirect. */
 export interface WebRules {
   /** Throws `forbidden` naming the domain. Pure. */
   checkDomain(domain: string): void;
@@ -28,8 +28,8 @@ export interface SearchResult {
 }
 
 /**
- * The web for tools (E5). Private, loopback, link-local, metadata and all other not global addresses are refused
- * after DNS resolution, and the connection goes to the very address that was checked. Throws `forbidden`,
+ * The web for tools (E5), implemented by web.ts. Addresses that are not global (private, loopback, link-local, metadata) are
+ * refused after DNS resolution, and the connection goes to the address that was checked. Throws `forbidden`,
  * `invalid_argument`, `unavailable` (network), `deadline_exceeded`, `failed_precondition` (no provider; HTTP 4xx, 5xx).
  */
 export interface Web {

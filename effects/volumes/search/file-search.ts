@@ -15,7 +15,7 @@ const PATTERN_CHARS = 4_096;
 const GLOB: SearchBounds = { found: 10_000, found_bytes: MiB, entries: 500_000, file_bytes: 1, time_ms: 30_000 };
 const GREP: SearchBounds = { found: 1_000, found_bytes: MiB, entries: 500_000, file_bytes: 8 * MiB, time_ms: 30_000 };
 
-/** Searches of `VolumeFiles`: the way to the directory here, the walk below it in a thread. */
+/** The searches of `VolumeFiles`: opens the directory here and walks it in a thread. */
 export function createFileSearch(store: VolumeStore, threads: SearchThreads): Pick<VolumeFiles, 'glob' | 'grep'> {
   return {
     async glob(tenant, volumeId, path, pattern, { signal, under, ...limits } = {}) {
@@ -69,7 +69,7 @@ const from = (place: Place, defaults: SearchBounds, { found, entries, timeMs }: 
 
 const prefix = (under: string | undefined): string => (under === undefined || under === '' ? '' : `${under}/`);
 
-/** A directory to search below, or the one file of its directory. */
+/** The directory to search, or a single file and its directory. */
 async function directoryOrFile(root: string, parts: readonly string[]): Promise<{ place: Place; only: string | null }> {
   try {
     return { place: await openDirectory(root, parts), only: null };
@@ -86,7 +86,7 @@ async function directoryOrFile(root: string, parts: readonly string[]): Promise<
 function checkRegex(pattern: string): void {
   const fault = pattern.length > PATTERN_CHARS ? `at most ${PATTERN_CHARS} characters` : patternFault(pattern);
   if (fault === null) return;
-  const text = `pattern: expected a regular expression of RE2 syntax (no look-around, no back references): ${fault}`;
+  const text = `pattern: expected a regular expression in RE2 syntax (no look-around, no back references): ${fault}`;
   throw new SvcError('invalid_argument', text, { field: 'pattern' });
 }
 

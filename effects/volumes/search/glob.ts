@@ -2,9 +2,9 @@ import picomatch from 'picomatch';
 import { Budget, type GlobFound, type SearchJob } from './job.ts';
 import { walk } from './walk.ts';
 
-/** Files, directories and links whose path fits; names that begin with a dot are names like others. */
 const GLOB_OPTIONS = { dot: true, nonegate: true } as const;
 
+/** Finds files, directories and links by a glob. */
 export function glob({ at, is_root, depth, pattern, under, bounds }: Extract<SearchJob, { kind: 'glob' }>): GlobFound {
   const budget = new Budget(bounds);
   const fits = picomatch(pattern, GLOB_OPTIONS);
@@ -24,13 +24,13 @@ export function glob({ at, is_root, depth, pattern, under, bounds }: Extract<Sea
   return { kind: 'glob', paths: paths.sort(), ended_by: budget.spent, entries: budget.entries };
 }
 
-/** How many directories down a pattern can reach: as many as it has slashes, unless something in it spans them. */
+/** How deep a pattern can match: its number of slashes, unless a part spans directories. */
 function reach(pattern: string): number {
   if (/\*\*|[{}()[\]\\]/.test(pattern)) return Number.MAX_SAFE_INTEGER;
   return pattern.split('/').length - 1;
 }
 
-/** The names a pattern begins with before anything in it is a wildcard. */
+/** The parts of a pattern before its first wildcard. */
 function baseOf(pattern: string): string {
   if (/[{}()[\]\\!]/.test(pattern)) return '';
   const names = pattern.split('/');
@@ -39,6 +39,6 @@ function baseOf(pattern: string): string {
   return plain.filter((name) => name !== '' && name !== '.').join('/');
 }
 
-/** Only directories on the way to the base, and what is below it. */
+/** Whether a directory is on the path to the base or below it. */
 const towards = (base: string) => (path: string) =>
   base === '' || path === base || base.startsWith(`${path}/`) || path.startsWith(`${base}/`);

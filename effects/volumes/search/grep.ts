@@ -1,23 +1,23 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { linearRegex } from '../../../manifests/re2.ts';
 import { Budget, type GrepFound, type SearchJob } from './job.ts';
-import { isPassedOver, walk } from './walk.ts';
+import { isSkipped, walk } from './walk.ts';
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
 
-/** Longest line that is shown; the rest is cut. */
+/** Longest line in the result; longer ones are cut. */
 const LINE_CHARS = 500;
 
 const BUFFER_BYTES = 64 * 1024;
 
-/** Patterns that mean something else when all lines are looked at together. */
+/** Patterns with another meaning if matched against all lines together. */
 const LINE_BOUND = /\\[AzZQ]|\(\?[A-Za-z]*-/;
 
 type GrepJob = Extract<SearchJob, { kind: 'grep' }>;
 
 type Matched = GrepFound['matches'][number];
 
-/** Lines that match, file by file. The engine takes linear time whatever the pattern. */
+/** Finds matching lines file by file. The regex engine needs linear time for any pattern. */
 export function grep({ at, is_root, depth, only, pattern, bounds }: GrepJob): GrepFound {
   const budget = new Budget(bounds);
   const matchesOf = lineMatcher(pattern, budget);
@@ -41,7 +41,7 @@ export function grep({ at, is_root, depth, only, pattern, bounds }: GrepJob): Gr
 
 function lineMatcher(pattern: string, budget: Budget): (path: string, text: string) => Matched[] {
   const regex = linearRegex(pattern);
-  // Most files hold no match at all: one look at the whole text tells, and costs far less than one at each line.
+  // Most files have no match: one match against the whole text is much cheaper than one per line.
   const anywhere = LINE_BOUND.test(pattern) ? null : linearRegex(`(?m:${pattern})`);
   return (path, text) => {
     const whole = text.includes('\r') ? text.replaceAll('\r\n', '\n') : text;
@@ -60,7 +60,7 @@ function lineMatcher(pattern: string, budget: Budget): (path: string, text: stri
   };
 }
 
-/** Reads files as text. One buffer serves all of them. */
+/** Reads files as text into one shared buffer. */
 class TextFiles {
   readonly #maxBytes: number;
   readonly #mayMatch: (content: Buffer) => boolean;
@@ -74,7 +74,7 @@ class TextFiles {
     this.#mayMatch = mayMatch;
   }
 
-  /** Null for what is no text, too large, gone, or not a file any more, and for what cannot match. */
+  /** Null for a file that is binary, too large or gone, and for one that cannot match. */
   read(entry: string): string | null {
     const content = this.#content(entry);
     if (content === null || content.includes(0)) {
@@ -91,7 +91,7 @@ class TextFiles {
     try {
       fd = openSync(entry, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     } catch (thrown) {
-      if (isPassedOver(thrown)) return null;
+      if (isSkipped(thrown)) return null;
       throw thrown;
     }
     try {
@@ -111,10 +111,10 @@ class TextFiles {
   }
 }
 
-/** Characters of words and names, the most frequent first; what is not here is rarer still. */
+/** Characters by frequency, most frequent first; all others are rarer. */
 const FREQUENT = ' etaoinsrlcdupmhgfbyvwkxzqj';
 
-/** So often the rarest byte may be found in a file without the rest, before the whole is looked for at once. */
+/** Misses of the rarest byte after which the whole text is searched. */
 const TRIES = 24;
 
 const PLAIN = /^[\w /:;,"'<>=&%#@!~`-]$/;
@@ -122,8 +122,8 @@ const PLAIN = /^[\w /:;,"'<>=&%#@!~`-]$/;
 const ESCAPED_PLAIN = /^[^\w\s]$/;
 
 /**
- * Text that every match of a pattern holds, null when none is sure: a file without it needs no look by the engine. Only
- * what stands outside groups and classes counts, so the answer may be shorter than it could be, never wrong.
+ * A text that every match of a pattern contains, or null if unknown: files without it need no regex. Uses only characters
+ * outside groups and classes, so the result may be shorter than possible but never wrong.
  */
 export function requiredText(pattern: string): string | null {
   if (pattern.includes('(?') || pattern.includes('\\Q')) return null;
@@ -141,7 +141,7 @@ export function requiredText(pattern: string): string | null {
     else if (escaped !== null) {
       if (ESCAPED_PLAIN.test(escaped)) run += escaped;
       else end();
-      // `\x41`, `\pL`, `\x{10FFFF}`: what is behind such a letter is not text.
+      // `\x41`, `\pL`, `\x{10FFFF}`: the characters after such a letter are not text.
       if (/[xpP0-9]/.test(escaped)) return null;
       at += 1;
     } else if (char === '*' || char === '?' || char === '{') {
@@ -158,10 +158,10 @@ export function requiredText(pattern: string): string | null {
   return best === '' ? null : best;
 }
 
-/** Where the class or group that begins here ends; -1: not sure. */
+/** The end of the class or group that starts here; -1: unknown. */
 function closing(pattern: string, from: number): number {
   if (pattern.charAt(from) === '[') {
-    // A `]` that comes first belongs to the class.
+    // A `]` at the start belongs to the class.
     const first = pattern.charAt(from + 1) === '^' ? from + 2 : from + 1;
     for (let at = first + 1; at < pattern.length; at += 1) {
       if (pattern.charAt(at) === '\\') at += 1;
@@ -182,7 +182,7 @@ function closing(pattern: string, from: number): number {
   return -1;
 }
 
-/** Whether bytes hold a text, found by its rarest byte: the engine below looks for one byte many times as fast. */
+/** Finds a text in bytes by its rarest byte, because the search for a single byte is many times faster. */
 export function textFinder(text: string): (content: Buffer) => boolean {
   const bytes = Buffer.from(text);
   const chars = [...text];

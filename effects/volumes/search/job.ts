@@ -1,14 +1,14 @@
 import { z } from 'zod';
 
-/** What a search may cost; beyond it ends with what it has found so far and says so. */
+/** Bounds of a search. At a bound it ends with the results so far. */
 export const SearchBounds = z.object({
-  /** Results. */
+  /** Number of results. */
   found: z.number().int().min(1),
-  /** Bytes of all results together. */
+  /** Total bytes of the results. */
   found_bytes: z.number().int().min(1),
-  /** Entries of directories that are looked at. */
+  /** Number of visited entries. */
   entries: z.number().int().min(1),
-  /** Larger files are left out. */
+  /** Larger files are skipped. */
   file_bytes: z.number().int().min(1),
   time_ms: z.number().int().min(1),
 });
@@ -16,11 +16,11 @@ export const SearchBounds = z.object({
 export type SearchBounds = z.output<typeof SearchBounds>;
 
 const common = {
-  /** How the system finds the directory where it begins, open in this process (tree.ts, `Place.self`). */
+  /** Path of the start directory, open in this process (tree.ts, `Place.self`). */
   at: z.string(),
-  /** Whether that is the volume's root, where uploads are hidden. */
+  /** Whether that is the volume's root, in which uploads are hidden. */
   is_root: z.boolean(),
-  /** How many directories further down are reached at most. */
+  /** Maximum depth below the start directory. */
   depth: z.number().int().min(0),
   bounds: SearchBounds,
 };
@@ -29,14 +29,14 @@ export const SearchJob = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('glob'),
     pattern: z.string(),
-    /** What paths begin with as the pattern sees them: '' or a path that ends with a slash. */
+    /** Prefix of all paths for the pattern: '' or a path that ends with a slash. */
     under: z.string(),
     ...common,
   }),
   z.object({
     kind: z.literal('grep'),
     pattern: z.string(),
-    /** This one file of the directory alone. */
+    /** Searches only this file of the directory. */
     only: z.string().nullable(),
     ...common,
   }),
@@ -44,13 +44,13 @@ export const SearchJob = z.discriminatedUnion('kind', [
 
 export type SearchJob = z.output<typeof SearchJob>;
 
-const told = {
-  /** Which bound ended it early; null: all was seen. */
+const outcome = {
+  /** The bound that ended it early; null: complete. */
   ended_by: z.enum(['found', 'entries', 'time']).nullable(),
   entries: z.number(),
 };
 
-export const GlobFound = z.object({ kind: z.literal('glob'), paths: z.array(z.string()), ...told });
+export const GlobFound = z.object({ kind: z.literal('glob'), paths: z.array(z.string()), ...outcome });
 
 export type GlobFound = z.output<typeof GlobFound>;
 
@@ -59,9 +59,9 @@ export const GrepFound = z.object({
   matches: z.array(z.object({ path: z.string(), line: z.number(), text: z.string() })),
   files: z.number(),
   bytes: z.number(),
-  /** Not text, too large, or not to be read. */
+  /** Binary, too large or unreadable files. */
   skipped: z.number(),
-  ...told,
+  ...outcome,
 });
 
 export type GrepFound = z.output<typeof GrepFound>;
@@ -73,9 +73,9 @@ export const SearchAnswer = z.discriminatedUnion('ok', [
 
 export type SearchAnswer = z.output<typeof SearchAnswer>;
 
-const LOOK_AT_CLOCK_EVERY = 64;
+const CHECK_TIME_EVERY = 64;
 
-/** What a search has left. `spent` names the bound that is used up. */
+/** The remaining budget of a search. `spent` is the bound that is used up. */
 export class Budget {
   readonly #bounds: SearchBounds;
   readonly #endsAt: number;
@@ -90,14 +90,14 @@ export class Budget {
     this.#endsAt = performance.now() + bounds.time_ms;
   }
 
-  /** One more entry is looked at. False: enough. */
+  /** Counts an entry. False: the search must end. */
   entry(): boolean {
     if (this.entries >= this.#bounds.entries) this.spent ??= 'entries';
     else this.entries += 1;
     return this.going();
   }
 
-  /** One more result of so many bytes. False: it has no place any more. */
+  /** Counts a result of this size. False: it exceeds a bound. */
   result(bytes: number): boolean {
     if (this.#found >= this.#bounds.found || this.#foundBytes + bytes > this.#bounds.found_bytes) {
       this.spent ??= 'found';
@@ -110,7 +110,7 @@ export class Budget {
 
   going(): boolean {
     this.#ticks += 1;
-    if (this.#ticks % LOOK_AT_CLOCK_EVERY === 0 && performance.now() > this.#endsAt) this.spent ??= 'time';
+    if (this.#ticks % CHECK_TIME_EVERY === 0 && performance.now() > this.#endsAt) this.spent ??= 'time';
     return this.spent === null;
   }
 }

@@ -1,4 +1,4 @@
-/** Entry of the thread that searches: file by file without waiting, so it has no place where requests are served. */
+/** Entry point of a search thread. It reads files synchronously, so it must not run on the main thread. */
 import { parentPort } from 'node:worker_threads';
 import { fileFailure } from '../file-failure.ts';
 import { glob } from './glob.ts';

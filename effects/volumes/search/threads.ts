@@ -2,33 +2,34 @@ import { availableParallelism } from 'node:os';
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { isErrorCode, SvcError } from '../../../runtime/errors.ts';
+import { KeyedSemaphore } from '../../semaphore.ts';
 import { SearchAnswer, type SearchJob } from './job.ts';
 
-/** A slow search keeps its place until its time is over: others go on beside it. */
-const AT_ONCE = Math.max(2, Math.min(8, availableParallelism()));
-const WAITING = 100;
-/** After its own end of time a thread that still computes (a glob may be slow at one name) is ended. */
+/** More than one, so that a slow search does not block the others. */
+const MAX_THREADS = Math.max(2, Math.min(8, availableParallelism()));
+/** Searches that may wait for a thread. */
+const MAX_WAITING = 100;
+/** Time after its own time-out at which a thread is terminated: a glob may be slow at one name. */
 const GRACE_MS = 1_000;
 const MAX_HEAP_MB = 256;
 
 type Found = Extract<SearchAnswer, { ok: true }>['found'];
 
-/** Threads that search, started when first needed. One that is ended takes its open files with it. */
+/** Search threads, started on demand. Terminating a thread closes its files. */
 export class SearchThreads {
   readonly #idle: Worker[] = [];
-  readonly #waiting: (() => void)[] = [];
-  #running = 0;
+  readonly #slots = new KeyedSemaphore();
   #closed = false;
 
-  /** Throws `deadline_exceeded`, `unavailable` when too many wait, the signal's reason. */
-  async run(job: SearchJob, signal?: AbortSignal): Promise<Found> {
-    await this.#place(signal);
+  /** Throws `deadline_exceeded`, `unavailable` if too many searches wait, the signal's reason. */
+  async run(job: SearchJob, signal: AbortSignal = new AbortController().signal): Promise<Found> {
+    if (this.#slots.waiting('') >= MAX_WAITING)
+      throw new SvcError('unavailable', 'too many searches of files are waiting');
+    const release = await this.#slots.acquire('', MAX_THREADS, signal);
     try {
-      signal?.throwIfAborted();
       return await this.#search(job, signal);
     } finally {
-      this.#running -= 1;
-      this.#waiting.shift()?.();
+      release();
     }
   }
 
@@ -37,42 +38,27 @@ export class SearchThreads {
     await Promise.all(this.#idle.splice(0).map((worker) => worker.terminate()));
   }
 
-  async #place(signal: AbortSignal | undefined): Promise<void> {
-    if (this.#running >= AT_ONCE) {
-      if (this.#waiting.length >= WAITING) throw new SvcError('unavailable', 'too many searches of files wait already');
-      const { promise, resolve, reject } = Promise.withResolvers<void>();
-      const abort = (): void => {
-        this.#waiting.splice(this.#waiting.indexOf(resolve), 1);
-        reject(signal?.reason);
-      };
-      this.#waiting.push(resolve);
-      signal?.addEventListener('abort', abort, { once: true });
-      await promise.finally(() => signal?.removeEventListener('abort', abort));
-    }
-    this.#running += 1;
-  }
-
-  #search(job: SearchJob, signal: AbortSignal | undefined): Promise<Found> {
+  #search(job: SearchJob, signal: AbortSignal): Promise<Found> {
     const worker = this.#idle.pop() ?? start();
     worker.removeAllListeners();
     const { promise, resolve, reject } = Promise.withResolvers<Found>();
     const settle = (end: () => void, reuse: boolean): void => {
       clearTimeout(timer);
-      signal?.removeEventListener('abort', abort);
+      signal.removeEventListener('abort', abort);
       worker.removeAllListeners();
       if (reuse && !this.#closed) {
-        this.#rest(worker);
+        this.#keep(worker);
         end();
         return;
       }
-      // Whatever ends it now was told already. Its open files are closed before the caller goes on.
+      // The result is already settled. The files of the thread are closed before the caller continues.
       worker.on('error', () => {});
       worker.terminate().then(end, end);
     };
     const fail = (error: unknown) => settle(() => reject(error), false);
-    const abort = (): void => fail(signal?.reason);
+    const abort = (): void => fail(signal.reason);
     const timer = setTimeout(() => fail(tooSlow()), job.bounds.time_ms + GRACE_MS);
-    signal?.addEventListener('abort', abort, { once: true });
+    signal.addEventListener('abort', abort, { once: true });
     worker.once('message', (message: unknown) => {
       const answer = SearchAnswer.safeParse(message);
       if (!answer.success) fail(new SvcError('internal', undefined, { cause: answer.error }));
@@ -91,8 +77,8 @@ export class SearchThreads {
     return promise;
   }
 
-  /** Waits for the next search; keeps no process alive. */
-  #rest(worker: Worker): void {
+  /** Keeps an idle thread for the next search, without keeping the process alive. */
+  #keep(worker: Worker): void {
     const gone = (): void => {
       const at = this.#idle.indexOf(worker);
       if (at !== -1) this.#idle.splice(at, 1);
@@ -106,11 +92,14 @@ export class SearchThreads {
 
 const tooSlow = (): SvcError => new SvcError('deadline_exceeded', 'the search of files took too long');
 
-/** As this file is named: from sources as from the package. It sees nothing of the node's environment. */
+/** The extension is that of this file, in the sources and in the package. The thread has no environment. */
 function start(): Worker {
   const file = new URL(`./thread${extname(import.meta.filename)}`, import.meta.url);
   return new Worker(file, {
-    ...{ env: {}, execArgv: [], stdin: false, trackUnmanagedFds: true },
+    env: {},
+    execArgv: [],
+    stdin: false,
+    trackUnmanagedFds: true,
     resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
   });
 }

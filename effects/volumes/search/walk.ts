@@ -5,27 +5,27 @@ import { UPLOADS } from '../volume-path.ts';
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY, O_NONBLOCK } = constants;
 /** Names read of one directory. */
 const MAX_NAMES = 100_000;
-/** What may have changed while it was looked at, or may not be read: the search goes on without it. */
-const PASSED_OVER = ['ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EPERM', 'ENAMETOOLONG', 'ENXIO'];
+/** Errors of entries that have changed meanwhile or cannot be read; the search skips these. */
+const SKIPPED = ['ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EPERM', 'ENAMETOOLONG', 'ENXIO'];
 
-/** An entry that a walk has come to. */
+/** An entry of the walk. */
 export interface Found {
-  /** Below where the walk began. */
+  /** Path below the start. */
   readonly path: string;
   readonly kind: 'file' | 'directory' | 'other';
-  /** How the system finds it: below the descriptor of its directory, so no link leads elsewhere. */
+  /** Path through the descriptor of its directory, so that a link cannot redirect it. */
   readonly entry: string;
 }
 
 export interface WalkOptions {
   readonly isRoot: boolean;
-  /** Directories further down than this are not opened. */
+  /** Deeper directories are not opened. */
   readonly depth: number;
-  /** Whether to go into a directory. */
+  /** Whether to enter a directory. */
   readonly enters?: (path: string) => boolean;
 }
 
-/** By number: the kernel follows one link less for each file than with `self`, a sixth of what opening costs. */
+/** With the process id instead of `self`: the kernel follows one link less, a sixth of the cost of opening a file. */
 const DESCRIPTORS = `/proc/${process.pid}/fd`;
 
 interface Level {
@@ -37,8 +37,8 @@ interface Level {
 }
 
 /**
- * All entries below an open directory, depth first, names in order. Every directory is opened below the one before and
- * never over a link, so what others change meanwhile leads nowhere else. Links are entries, never followed.
+ * All entries below an open directory, depth first, sorted by name. Opens each directory below the one before and follows no
+ * links, so that concurrent changes cannot redirect it. Links are entries.
  */
 export function* walk(at: string, { isRoot, depth, enters = () => true }: WalkOptions): Generator<Found> {
   const levels: Level[] = [];
@@ -67,13 +67,13 @@ export function* walk(at: string, { isRoot, depth, enters = () => true }: WalkOp
   }
 }
 
-/** Null for one that is gone, is no directory any more, or may not be read. */
+/** Null for a directory that is gone or unreadable. */
 function openLevel(path: string, prefix: string, hidesUploads: boolean): Level | null {
   let fd: number;
   try {
     fd = openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
   } catch (thrown) {
-    if (isPassedOver(thrown)) return null;
+    if (isSkipped(thrown)) return null;
     throw thrown;
   }
   try {
@@ -81,7 +81,7 @@ function openLevel(path: string, prefix: string, hidesUploads: boolean): Level |
     return { fd, self, prefix, entries: entriesOf(self, hidesUploads), next: 0 };
   } catch (thrown) {
     closeSync(fd);
-    if (isPassedOver(thrown)) return null;
+    if (isSkipped(thrown)) return null;
     throw thrown;
   }
 }
@@ -104,4 +104,4 @@ function kindOf(entry: Dirent): Found['kind'] {
   return entry.isDirectory() ? 'directory' : 'other';
 }
 
-export const isPassedOver = (thrown: unknown): boolean => PASSED_OVER.includes(systemCode(thrown));
+export const isSkipped = (thrown: unknown): boolean => SKIPPED.includes(systemCode(thrown));

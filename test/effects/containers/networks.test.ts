@@ -52,13 +52,13 @@ describe('networks of containers', { ...NEEDS_PODMAN, timeout: 180_000 }, () => 
     const among = new ContainerNetworks({ onLoopback: true, own: () => ['10.88.0.1', '10.88.3.4'] });
     await assert.rejects(among.learn(engine, 'bridge', never), {
       code: 'unsupported_isolation',
-      message: /the network bridge are not run here: this node is in that network itself, as 10\.88\.3\.4/,
+      message: /with the network bridge: this node is itself in that network, as 10\.88\.3\.4/,
     });
     const public_ = new ContainerNetworks({ onLoopback: false });
     const limits = { ...LIMITS, networkMode: 'not-there' };
     await assert.rejects(bench.runOn({ limits, networks: public_ }, sh('true')), {
       code: 'unsupported_isolation',
-      message: /the engine names no addresses/,
+      message: /the engine reports no addresses/,
     });
   });
 });

@@ -24,9 +24,9 @@ describe('the list of a server that talks nonsense', () => {
       'deeper than 32',
       'larger than 65536',
       'not of type object',
-      'as a task only',
-      'described wrongly: name',
-      'described wrongly: inputSchema',
+      'requires tasks',
+      'description is invalid: name',
+      'description is invalid: inputSchema',
     ]) {
       assert.ok(line.includes(why), why);
     }

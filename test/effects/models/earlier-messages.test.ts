@@ -26,11 +26,11 @@ const LONG = 'x'.repeat(20_000);
 
 test('a long conversation that was set aside is whole again, on another node too', async () => {
   const first = asked([user('the task'), user(LONG)]);
-  const aside = await new EarlierMessages(blobs).setAside(first, 'acme', 'execution/acme/one');
+  const aside = await new EarlierMessages(blobs).store(first, 'acme', 'execution/acme/one');
   assert.equal(aside?.messages, 2);
   const second = asked([user('more'), user(LONG)], { earlier: [aside?.ref] });
   const other = new EarlierMessages(blobs);
-  const next = await other.setAside(second, 'acme', 'execution/acme/one');
+  const next = await other.store(second, 'acme', 'execution/acme/one');
   const third = asked([user('last')], { earlier: [aside?.ref, next?.ref] });
   const whole = await other.whole(third, 'acme');
   assert.deepEqual(
@@ -38,7 +38,7 @@ test('a long conversation that was set aside is whole again, on another node too
     ['the task', LONG, 'more', LONG, 'last'],
   );
   assert.deepEqual(
-    [whole.earlier, await other.setAside(third, 'acme', 'execution/acme/one')],
+    [whole.earlier, await other.store(third, 'acme', 'execution/acme/one')],
     [undefined, null],
     'a short one stays',
   );
@@ -47,19 +47,19 @@ test('a long conversation that was set aside is whole again, on another node too
 test('the same conversation asked again is the same part', async () => {
   const input = asked([user(LONG)]);
   const parts = await Promise.all(
-    [1, 2].map(() => new EarlierMessages(blobs).setAside(input, 'acme', 'execution/acme/one')),
+    [1, 2].map(() => new EarlierMessages(blobs).store(input, 'acme', 'execution/acme/one')),
   );
   assert.deepEqual(parts[0], parts[1]);
 });
 
 test('what nobody wants to keep by reference stays where it is', async () => {
   const input = asked([user(LONG)], { keep_aside: false });
-  assert.equal(await new EarlierMessages(blobs).setAside(input, 'acme', 'execution/acme/one'), null);
+  assert.equal(await new EarlierMessages(blobs).store(input, 'acme', 'execution/acme/one'), null);
 });
 
 test('parts of another tenant, and parts that are gone, are not found', async () => {
   const seen = new EarlierMessages(blobs);
-  const aside = await seen.setAside(asked([user(LONG)]), 'acme', 'execution/acme/one');
+  const aside = await seen.store(asked([user(LONG)]), 'acme', 'execution/acme/one');
   const input = asked([user('go on')], { earlier: [aside?.ref] });
   await assert.rejects(seen.whole(input, 'other'), { code: 'not_found' });
   await assert.rejects(seen.whole(asked([user('x')], { earlier: ['0'.repeat(64)] }), 'acme'), { code: 'not_found' });

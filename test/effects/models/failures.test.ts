@@ -144,7 +144,7 @@ describe('failures', { concurrency: FORMATS.length }, () => {
         const selection = { llm_overall_timeout_secs: 0.2 };
         const error = await failureOf({ providers: [providerAt(server, type)], selection });
         assert.equal(error.code, 'model_unavailable');
-        assert.match(error.message, /no word for 0.2 s/);
+        assert.match(error.message, /no answer for 0.2 s/);
         await until(() => server.calls[0]?.aborted === true, 'the server sees the socket close');
       });
 

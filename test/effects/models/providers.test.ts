@@ -5,8 +5,8 @@ import { ToolNames } from '../../../effects/models/ai-sdk.ts';
 import { excerpt } from '../../../effects/models/ai-sdk-failure.ts';
 import { ModelInput } from '../../../effects/models/call.ts';
 import { detectProvider } from '../../../effects/models/detect.ts';
-import { costOf } from '../../../effects/models/model-limits.ts';
-import { backoffMs, retryAfterMs } from '../../../effects/models/target-tries.ts';
+import { costOf } from '../../../effects/models/model-effect.ts';
+import { retryAfterMs, retryDelayMs } from '../../../effects/models/target-tries.ts';
 import { ModelSelection, ProviderConfig, ProviderConfigs } from '../../../manifests/node/models.ts';
 import { systemRandom } from '../../../runtime/random.ts';
 
@@ -98,11 +98,11 @@ describe('parts of a model call', () => {
     const low = { ...systemRandom, fraction: () => 0 };
     const high = { ...systemRandom, fraction: () => 0.999 };
     assert.deepEqual(
-      [1, 2, 3].map((n) => backoffMs(1_000, n, undefined, low)),
+      [1, 2, 3].map((n) => retryDelayMs(1_000, n, undefined, low)),
       [500, 1_000, 2_000],
     );
-    assert.ok(backoffMs(1_000, 20, undefined, high) <= 30_000);
-    assert.equal(backoffMs(1_000, 1, 7_000, low), 7_000);
+    assert.ok(retryDelayMs(1_000, 20, undefined, high) <= 30_000);
+    assert.equal(retryDelayMs(1_000, 1, 7_000, low), 7_000);
   });
 
   test('Retry-After is read as seconds, milliseconds or a date, and capped', () => {

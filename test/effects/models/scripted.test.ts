@@ -80,7 +80,7 @@ describe('the scripted provider', () => {
       input: say('zzz'),
     });
     assert.equal(error.code, 'model_failed');
-    assert.match(error.message, /no rule of its script fits model "default" and message "zzz"/);
+    assert.match(error.message, /no rule of its script matches model "default" and message "zzz"/);
   });
 
   test('a broken file is refused with the place and what was expected', async () => {

@@ -144,7 +144,7 @@ describe('program.run', { timeout: 60_000 }, () => {
     const path = await bench.script('#!/bin/sh\n');
     await assert.rejects(bench.run({ path, args }), {
       code: 'program_failed',
-      message: /larger than the system takes/,
+      message: /exceed the limit of the system/,
     });
     assert.deepEqual(await recorded(bench.workspaces), []);
     await chmod(plain, 0o644);

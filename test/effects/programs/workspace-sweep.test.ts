@@ -3,8 +3,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { createWorkspace } from '../../../effects/programs/workspace.ts';
-import { sweepWorkspaces } from '../../../effects/programs/workspace-view.ts';
+import { createWorkspace, sweepWorkspaces } from '../../../effects/programs/workspace.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 
 test('workspaces of ended executions are removed, those of running ones and the effect’s own records stay', async () => {

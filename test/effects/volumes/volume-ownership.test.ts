@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chmod, chown, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { giveFile } from '../../../effects/volumes/volume-path.ts';
+import { giveFile } from '../../../effects/volumes/ownership.ts';
 import { volumesBench } from './bench.ts';
 
 const skip = process.getuid?.() === 0 ? false : 'only root can give files away';

@@ -125,8 +125,8 @@ describe('a search', () => {
     [403, KEY, /status 403; check spec\.web\.search\.api_key/],
     [400, KEY, /status 400/],
     [302, KEY, /status 302/],
-    [200, `<html>${KEY}`, /no search result/],
-    [200, { results: KEY }, /no search result/],
+    [200, `<html>${KEY}`, /did not answer with search results/],
+    [200, { results: KEY }, /did not answer with search results/],
     [200, 'x'.repeat(5_000_000), /over 4194304 bytes/],
   ] as const) {
     test(`is not repeated at ${status} ${JSON.stringify(body).slice(0, 12)}, and the error does not hold the key`, async () => {

@@ -136,7 +136,7 @@ test(
       const ended = await scene.reach('anything');
       assert.ok(ended.status === 'failed', JSON.stringify(ended));
       assert.equal(ended.failed_at_state, 'WRITE_CODE');
-      assert.match(ended.reason, /^max_iterations_exceeded: state WRITE_CODE: model_unavailable: .*no word for 1 s/);
+      assert.match(ended.reason, /^max_iterations_exceeded: state WRITE_CODE: model_unavailable: .*no answer for 1 s/);
       assert.ok(models.calls.every(({ body }) => JSON.stringify(body).includes(WRITER)));
     } finally {
       await models.stop();

@@ -12,7 +12,7 @@ import { commandCeilings, isListed } from '../../../security/policy/matching.ts'
 import { createToolPolicy } from '../../../security/policy/policy.ts';
 import { TOOL_CONTRACTS } from '../../../tools/contracts.ts';
 import { discoveryTools } from '../../../tools/discovery/tools.ts';
-import { createToolEffect } from '../../../tools/effects/tool-effect.ts';
+import { createToolEffect } from '../../../tools/tool-effect.ts';
 import { createToolGranter } from '../../../tools/tool-granter.ts';
 import type { ResourceParts } from '../../../transport/rest/parts.ts';
 import { createToolSessionApi } from '../../../usecases/tool-sessions.ts';

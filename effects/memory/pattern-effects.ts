@@ -1,18 +1,49 @@
 import { z } from 'zod';
 import { defineEffect, type EffectHandler } from '../../runtime/effect.ts';
-import type { PatternMemory } from './api.ts';
+
+/** The memory of learned patterns. Implemented by catalog/patterns-api.ts, which documents each call. */
+interface PatternMemory {
+  query(
+    tenant: string,
+    query: {
+      readonly errorSignature: string;
+      readonly errorType?: string;
+      readonly limit?: number;
+      readonly minSimilarity?: number;
+    },
+  ): Promise<
+    readonly {
+      readonly pattern_id: string;
+      readonly solution_approach: string;
+      readonly solution_code?: string;
+      readonly success_score: number;
+    }[]
+  >;
+  store(
+    tenant: string,
+    pattern: {
+      readonly errorSignature: string;
+      readonly errorType: string;
+      readonly errorMessage: string;
+      readonly solutionApproach: string;
+      readonly solutionCode?: string;
+      readonly tags: readonly string[];
+    },
+    options: { readonly once: string },
+  ): Promise<{ readonly pattern_id: string; readonly deduplicated: boolean; readonly new_frequency: number }>;
+}
 
 /** Input of the effect `pattern.query`. */
 const PatternQueryInput = z.object({
   error_signature: z.string(),
   error_type: z.string(),
   limit: z.number().int(),
-  /** How alike a signature must be, 0 to 1. */
+  /** Minimum similarity of the signatures, 0 to 1. */
   min_likeness: z.number(),
 });
 
 /**
- * `pattern.query` (repeatable): what solved errors like this one in the asking actor's tenant. Answers `{patterns: [{pattern_id,
+ * `pattern.query` (repeatable): solutions of similar errors in the actor's tenant. Result: `{patterns: [{pattern_id,
  * solution_approach, solution_code?, success_score}]}`, best first.
  */
 export function createPatternQuery(memory: Pick<PatternMemory, 'query'>): EffectHandler<typeof PatternQueryInput> {
@@ -28,7 +59,9 @@ export function createPatternQuery(memory: Pick<PatternMemory, 'query'>): Effect
       });
       return {
         patterns: found.map(({ pattern_id, solution_approach, solution_code, success_score }) => ({
-          ...{ pattern_id, solution_approach, success_score },
+          pattern_id,
+          solution_approach,
+          success_score,
           ...(solution_code === undefined ? {} : { solution_code }),
         })),
       };
@@ -44,12 +77,12 @@ const PatternStoreInput = z.object({
   solution_approach: z.string(),
   solution_code: z.string().optional(),
   tags: z.array(z.string()),
-  /** A repeat under the same key counts once. */
+  /** Idempotency key: repeats count once. */
   once: z.string().min(1),
 });
 
 /**
- * `pattern.store` (repeatable: `once` makes it so): an error and what solved it, in the asking actor's tenant. Answers
+ * `pattern.store` (repeatable because of `once`): stores an error and its solution in the actor's tenant. Result:
  * `{pattern_id, deduplicated, new_frequency}`.
  */
 export function createPatternStore(memory: Pick<PatternMemory, 'store'>): EffectHandler<typeof PatternStoreInput> {
@@ -63,7 +96,7 @@ export function createPatternStore(memory: Pick<PatternMemory, 'store'>): Effect
         errorType: input.error_type,
         errorMessage: input.error_message,
         solutionApproach: input.solution_approach,
-        ...(solution_code === undefined ? {} : { solutionCode: solution_code }),
+        solutionCode: solution_code,
         tags: input.tags,
       };
       const { pattern_id, deduplicated, new_frequency } = await memory.store(tenant, pattern, { once });

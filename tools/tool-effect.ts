@@ -1,0 +1,257 @@
+import { hash } from 'node:crypto';
+import { type ToolOutcome, ToolRun } from '../manifests/tool/call.ts';
+import { textContent } from '../manifests/tool/contract.ts';
+import { GrantRequest, ToolGrant } from '../manifests/tool/scope.ts';
+import type { Blobs } from '../runtime/blobs.ts';
+import { defineEffect, type EffectContext, type EffectHandler } from '../runtime/effect.ts';
+import type { CallWord, TargetGates } from '../runtime/effects/target-gates.ts';
+import { SvcError, toSvcError } from '../runtime/errors.ts';
+import type { RateLimits } from '../runtime/rate-limits.ts';
+import type { TierLimits } from '../security/api.ts';
+import type { McpServers } from '../usecases/ports/mcp-servers.ts';
+import type { ToolGranter } from '../usecases/ports/tool-granter.ts';
+import {
+  boundedOutcome,
+  failedOutcome,
+  type Tool,
+  type ToolAnswer,
+  type ToolCall,
+  ToolFailure,
+  type WholeOutcome,
+} from './tool.ts';
+import type { NodeTools } from './tool-granter.ts';
+import { webFetch, webSearch } from './web/tools.ts';
+
+export interface ToolEffectParts {
+  readonly granter: Pick<NodeTools, 'offer'>;
+  /** Handlers of the built-in tools of this node, see `createBuiltInTools`. */
+  readonly tools: readonly Tool[];
+  readonly blobs: Blobs;
+  readonly mcp?: McpParts;
+  /** Absent: no limits of tiers. */
+  readonly tierLimits?: TierLimits;
+  /** Absent in tests: rate limits of capabilities are not enforced. */
+  readonly rateLimits?: RateLimits;
+  /** Absent in tests: calls of a server or host that hangs keep their concurrency slots. */
+  readonly gates?: TargetGates;
+}
+
+const MAX_RESPONSE_BYTES = 10 * 1024 * 1024;
+
+/**
+ * `tool.call`: one call that policy has allowed. Value: `ToolOutcome`, also for a tool that failed or hit a limit; the effect
+ * fails only if the result cannot be known. The request's mode is that of the offer.
+ */
+export function createToolEffect(parts: ToolEffectParts): EffectHandler<typeof ToolRun> {
+  const tools = new Map(parts.tools.map((tool) => [tool.contract.name, tool]));
+  return defineEffect({
+    kind: 'tool.call',
+    input: ToolRun,
+    lasting: true,
+    async run(run, context): Promise<ToolOutcome> {
+      const started = performance.now();
+      const whole = await attempt(parts, tools, run, context);
+      const maxBytes = run.limits.max_response_bytes ?? MAX_RESPONSE_BYTES;
+      const { tenant, address: owner } = context;
+      // The tool has acted, so its result is kept in memory until it can be stored.
+      const outcome = await context.patiently(() =>
+        boundedOutcome(whole, { tenant, owner, blobs: parts.blobs, maxBytes }),
+      );
+      return { ...outcome, duration_ms: Math.round(performance.now() - started) };
+    },
+  });
+}
+
+async function attempt(
+  parts: ToolEffectParts,
+  tools: ReadonlyMap<string, Tool>,
+  run: ToolRun,
+  context: EffectContext,
+): Promise<WholeOutcome> {
+  const { tenant, signal } = context;
+  try {
+    signal.throwIfAborted();
+    await checkUnchanged(parts.granter, run);
+    await context.patiently(() => takeLimits(parts, tenant, run));
+    const tool = tools.get(run.tool);
+    const call: ToolCall = {
+      run,
+      tenant,
+      signal,
+      id: context.effectId,
+      trace: context.trace,
+      timeoutMs: context.timeoutMs,
+      askedAgoMs: context.askedAgoMs,
+      progress: (value) => context.progress(value),
+      parked: (waiting) => context.parked(waiting),
+    };
+    // Retried until it can begin, but counted once by the limits above. `atMostOnce` stops retries of a call that may have
+    // acted.
+    const begun = () => answer(parts, tool, call);
+    const begin = () => (tool === undefined ? begun() : context.patiently(begun));
+    const target = targetOf(run, tool);
+    if (parts.gates === undefined || target === null) return await begin();
+    return await parts.gates.through(target, context, { call: begin, wordOf });
+  } catch (thrown) {
+    // Cancelled, out of time or without its claim: the result is not used.
+    if (signal.aborted) throw signal.reason;
+    if (thrown instanceof ToolFailure) return failedOutcome(thrown);
+    throw toSvcError(thrown);
+  }
+}
+
+/** The external system that a call depends on and that may hang. */
+function targetOf({ tool: name, server, arguments: given }: ToolRun, tool: Tool | undefined): string | null {
+  if (tool === undefined) return server === undefined ? null : `MCP server "${server}"`;
+  if (name === webFetch.name && typeof given.url === 'string') return `web host ${URL.parse(given.url)?.host ?? ''}`;
+  return name === webSearch.name ? 'the provider of web searches' : null;
+}
+
+const wordOf = (thrown: unknown): CallWord => {
+  if (thrown instanceof ToolFailure) return thrown.code === 'TimedOut' ? 'failed' : 'alive';
+  return thrown instanceof SvcError && thrown.code === 'deadline_exceeded' ? 'failed' : 'unknown';
+};
+
+async function answer(parts: ToolEffectParts, tool: Tool | undefined, call: ToolCall): Promise<WholeOutcome> {
+  if (tool !== undefined) {
+    const { text, structured } = await atMostOnce(tool, call);
+    return { content: textContent(text), ...(structured === undefined ? {} : { structured }), is_error: false };
+  }
+  if (parts.mcp !== undefined && call.run.server !== undefined) return runMcpTool(parts.mcp, call);
+  throw new ToolFailure('ToolNotAvailable', `this node cannot run ${call.run.tool}: use another tool`);
+}
+
+/** Turns a retryable error of a tool that must not be repeated into a result: the tool may have acted already (E2). */
+async function atMostOnce(tool: Tool, call: ToolCall): Promise<ToolAnswer> {
+  try {
+    return await tool.run(call.run.arguments, call);
+  } catch (thrown) {
+    const { name, mode } = tool.contract;
+    if (mode === 'repeatable' || !(thrown instanceof SvcError) || thrown.row.kind !== 'retry') throw thrown;
+    if (thrown.notBegun) throw thrown;
+    const text = `${name}: ${thrown.message}; it may have been executed: check before you repeat it`;
+    throw new ToolFailure('ToolFailed', text, 'recoverable', thrown);
+  }
+}
+
+/** Refuses a tool that is gone or has changed since the grant. */
+async function checkUnchanged(granter: Pick<NodeTools, 'offer'>, { tool, schema_hash }: ToolRun): Promise<void> {
+  const offer = await granter.offer(tool);
+  if (offer === null) {
+    throw new ToolFailure('ToolNotAvailable', `${tool} is not available now: continue without it, or try again later`);
+  }
+  if (offer.schema_hash === schema_hash) return;
+  throw ToolFailure.denied('ToolChanged', `${tool} has changed since it was offered.`);
+}
+
+/** `tools.grant` (repeatable): the tools an execution may call. Value: `ToolGrant`. Fails with `forbidden`, `not_found` for its security context. */
+export function createGrantEffect(granter: ToolGranter): EffectHandler<typeof GrantRequest> {
+  return defineEffect({
+    kind: 'tools.grant',
+    input: GrantRequest,
+    run: async (request, { tenant }) => ToolGrant.parse(await granter.grant(tenant, request)),
+  });
+}
+
+/**
+ * Counts one call against the limits of capability and manifest and against the tier of the principal (`tool:NAME`), over
+ * all nodes. Throws `ToolFailure` `RateLimitExceeded`.
+ */
+async function takeLimits(parts: ToolEffectParts, tenant: string, { tool, subject, limits }: ToolRun): Promise<void> {
+  const { rate_limits = [] } = limits;
+  if (rate_limits.length > 0 && parts.rateLimits !== undefined) {
+    const whose = digest(ownerOf(subject));
+    const bounds = rate_limits.map(({ key, calls, per_seconds }) => ({
+      key: `tool-capability:${whose}:${digest(key)}`,
+      limit: calls,
+      windowMs: per_seconds * 1_000,
+    }));
+    const taken = await parts.rateLimits.take(tenant, bounds);
+    if (!taken.taken) {
+      const { limit, windowMs } = taken.broken;
+      throw exceeded(`${tool}: ${limit} calls in ${windowMs / 1_000} s are allowed`, taken.retryAfterMs);
+    }
+  }
+  try {
+    await parts.tierLimits?.take({ ...subject.principal, tenant }, `tool:${tool}`);
+  } catch (thrown) {
+    if (!(thrown instanceof SvcError) || thrown.code !== 'rate_limited') throw thrown;
+    throw exceeded(thrown.message, thrown.retryAfterMs);
+  }
+}
+
+/** Calls are counted for each execution; for callers of /mcp, for each principal. */
+const ownerOf = ({ execution_id, principal }: ToolRun['subject']): string =>
+  execution_id ?? `${principal.kind}:${principal.subject}`;
+
+/** Shortens names, since keys have a maximum length. */
+const digest = (text: string): string => hash('sha256', text, 'base64url').slice(0, 32);
+
+function exceeded(what: string, retryAfterMs: number | undefined): ToolFailure {
+  const after = retryAfterMs === undefined ? '' : ` It is possible again in ${Math.ceil(retryAfterMs / 1_000)} s.`;
+  const text = `${what}: the limit is used up, do not retry at once.${after}`;
+  const failure = new ToolFailure('RateLimitExceeded', text, 'policy');
+  failure.retryAfterMs = retryAfterMs;
+  return failure;
+}
+
+interface McpParts {
+  readonly servers: Pick<McpServers, 'call'>;
+  /** `spec.mcp_servers[].tool_timeout_seconds` of a server; default 60 s. */
+  readonly timeoutMs?: (server: string) => number;
+}
+
+const TIMEOUT_MS = 60_000;
+
+/** Calls a tool of an MCP server once: a server that is down or slow may have got the call, so the model decides. */
+async function runMcpTool(parts: McpParts, { run, signal, progress }: ToolCall): Promise<WholeOutcome> {
+  const server = run.server ?? '';
+  const tool = run.tool.slice(server.length + 1);
+  const timeoutMs = parts.timeoutMs?.(server) ?? TIMEOUT_MS;
+  const reports: Promise<unknown>[] = [];
+  const onProgress = (text: string): void => {
+    // Lost progress does not change the result.
+    reports.push(progress({ text: text.slice(0, 2_000) }).catch(() => false));
+  };
+  try {
+    const result = await parts.servers.call(
+      { server, tool, arguments: run.arguments, timeoutMs },
+      { signal, onProgress },
+    );
+    await Promise.all(reports);
+    const { content, structured, isError } = result;
+    return {
+      content: [...content],
+      ...(structured === undefined ? {} : { structured }),
+      is_error: isError,
+      ...(isError ? { error: { code: 'ToolFailed', class: 'recoverable', message: firstText(content) } } : {}),
+    };
+  } catch (thrown) {
+    throw signal.aborted ? thrown : serverFailure(thrown, run.tool);
+  }
+}
+
+const firstText = (content: readonly Record<string, unknown>[]): string => {
+  const text = content.find((part) => typeof part.text === 'string')?.text;
+  return typeof text === 'string' ? text.slice(0, 2_000) : 'the tool reports an error';
+};
+
+function serverFailure(thrown: unknown, tool: string): unknown {
+  if (!(thrown instanceof SvcError)) return thrown;
+  switch (thrown.code) {
+    case 'not_found':
+      return recoverable('ToolNotAvailable', `${tool} is not available now: use another tool`, thrown);
+    case 'unavailable':
+      return recoverable('ToolNotAvailable', `${tool}: ${thrown.message}; the call may have been executed`, thrown);
+    case 'deadline_exceeded':
+      return recoverable('TimedOut', `${tool} did not answer in time; the call may have been executed`, thrown);
+    default:
+      return recoverable('ToolFailed', `${tool}: ${thrown.message}`, thrown);
+  }
+}
+
+const recoverable = (
+  code: 'ToolNotAvailable' | 'TimedOut' | 'ToolFailed',
+  text: string,
+  cause: SvcError,
+): ToolFailure => new ToolFailure(code, text, 'recoverable', cause);
