@@ -17,7 +17,7 @@ import { LOOP, type Loop } from './state.ts';
 
 /**
  * A bootstrap asks for an answer. The same request again finds the same loop, and no call runs twice. The answer is
- * read from the state (dispatches.ts).
+ * read from the state (usecases/dispatches.ts).
  */
 export function Generate(state: ExecutionState, ask: GenerateMessage, turn: ExecutionTurn): ExecutionState {
   const running = runningIteration(state, ask.iteration_number, turn);
