@@ -21,6 +21,7 @@ const { EffectRunner } = await import('../../runtime/effects/effect-runner.ts');
 const { EmbeddedEffectQueue } = await import('../../runtime/effects/embedded-effect-queue.ts');
 const { MemoryEffectLedger } = await import('../support/memory-effect-ledger.ts');
 const { aborted, effect, openEffect, runnerOptions, until } = await import('../support/effect-world.ts');
+const { effectContext } = await import('../support/effect-context.ts');
 const { programBench, recorded } = await import('../support/program-bench.ts');
 const { startModelServer } = await import('../support/model-server.ts');
 const { ask, providerAt } = await import('./models/generate.ts');
@@ -113,14 +114,8 @@ describe('an abort at any await leaves the node up and nothing behind', { timeou
     const work: Work = (signal) => {
       const storage = { storage_class: 'ephemeral' as const };
       const shared_volumes = [{ name: 'data', ...storage }];
-      const context = { effectId: 'e', attempt: 1, tenant: 'acme', address: 'workflow/acme/w', trace: 'f'.repeat(32) };
-      return effect.run(
-        { workflow_execution_id: randomUUID(), workspace: storage, shared_volumes },
-        {
-          ...{ ...context, address: 'workflow/acme/w', signal, progress: async () => true },
-          ...{ parked: (waiting) => waiting, patiently: (call) => call() },
-        },
-      );
+      const input = { workflow_execution_id: randomUUID(), workspace: storage, shared_volumes };
+      return effect.run(input, effectContext({ address: 'workflow/acme/w', signal }));
     };
     await abortAtEvery({ work, atLeast: 5 });
   });

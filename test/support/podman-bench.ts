@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -13,6 +12,7 @@ import type { EffectContext } from '../../runtime/effect.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
 import type { VolumeDirectories, VolumeHolds } from '../../usecases/ports/volumes.ts';
+import { effectContext } from './effect-context.ts';
 import { BUSYBOX, TestPodman } from './podman.ts';
 
 export const Result = z.strictObject({
@@ -121,19 +121,32 @@ export async function runEffect(parts: ContainerParts, asked: Asked, told: Told)
   const parsed = ContainerInput.safeParse({ ...defaults, command: ['true'], ...asked });
   if (!parsed.success) throw new SvcError('invalid_argument', parsed.error.issues.map((one) => one.message).join('; '));
   const tenant = told.tenant ?? TENANT;
-  const context: EffectContext = {
-    effectId: randomUUID(),
-    attempt: 1,
-    tenant,
-    address: addressOf('workflow', tenant, 'w1'),
-    trace: '0'.repeat(32),
-    signal: new AbortController().signal,
-    progress: async () => true,
-    parked: (waiting) => waiting,
-    patiently: (call) => call(),
-    ...told,
-  };
+  const context = effectContext({ tenant, address: addressOf('workflow', tenant, 'w1'), ...told });
   return Result.parse(await effect.run(parsed.data, context));
+}
+
+/** The containers of a node in a process of its own, whose only volume is a directory. */
+export async function containersOf(socketPath: string, documents: SqliteDocuments, volume: string) {
+  return {
+    engine: new ContainerEngine({ location: { socketPath }, clock: systemClock }),
+    limits: LIMITS,
+    volumes: {
+      open: async () => ({
+        directory: volume,
+        sizeLimitBytes: null,
+        known: { size_limit_bytes: null, workflow_execution_id: null },
+      }),
+      checkQuota: async () => {},
+      hold: () => () => {},
+    },
+    secrets: { resolve: async () => '' },
+    starts: await createContainerStarts(documents),
+    isWanted: async () => true,
+    node: 'node-b',
+    realm: REALM,
+    clock: systemClock,
+    warn: () => {},
+  };
 }
 
 export const sh = (script: string): { readonly command: string[] } => ({ command: ['sh', '-c', script] });

@@ -8,6 +8,7 @@ import { createProgramEffect, type ProgramEffectOptions } from '../../effects/pr
 import { addressOf } from '../../runtime/address.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
+import { effectContext } from './effect-context.ts';
 
 /** A private directory with programs and workspaces, and `program.run` over it. */
 export interface ProgramBench {
@@ -69,17 +70,12 @@ export async function programBench(options: Partial<ProgramEffectOptions> = {}):
     async run(given, { signal, tenant = 'acme', progress } = {}) {
       const defaults = { args: [], env: {}, execution_id: 'e1', limits: { timeout_ms: 20_000 } };
       const input = ProgramInput.parse({ ...defaults, ...given });
-      const context = {
-        effectId: randomUUID(),
-        attempt: 1,
+      const context = effectContext({
         tenant,
         address: addressOf('execution', tenant, 'e1'),
-        trace: 'f'.repeat(32),
         signal: signal ?? new AbortController().signal,
-        progress: async (value: Json) => progress?.(value) ?? true,
-        parked: <T>(waiting: Promise<T>) => waiting,
-        patiently: <T>(call: () => Promise<T>) => call(),
-      };
+        progress: async (value) => progress?.(value) ?? true,
+      });
       return Result.parse(await effect.run(input, context));
     },
     close: () => rm(directory, { recursive: true, force: true }),

@@ -19,6 +19,7 @@ import { createBuiltInTools, TOOL_CONTRACTS } from '../../tools/contracts.ts';
 import { createToolEffect, type ToolEffectParts } from '../../tools/tool-effect.ts';
 import { createToolGranter, type ToolGranterParts } from '../../tools/tool-granter.ts';
 import { type VolumesBench, volumesBench } from '../effects/volumes/bench.ts';
+import { effectContext } from '../support/effect-context.ts';
 
 export const TENANT = 'acme';
 
@@ -34,23 +35,9 @@ export const everyTool = (more: object = {}): GrantRequest =>
     ...more,
   });
 
-/** As the runner of effects gives it. */
-export const effectContext = (
-  execution: string = randomUUID(),
-  signal = new AbortController().signal,
-): EffectContext => ({
-  ...{
-    effectId: randomUUID(),
-    attempt: 1,
-    tenant: TENANT,
-    address: addressOf('execution', TENANT, execution),
-    trace: '',
-  },
-  signal,
-  progress: async () => true,
-  parked: (waiting) => waiting,
-  patiently: (call) => call(),
-});
+/** As the runner of effects gives it to an execution's call of a tool. */
+export const toolContext = (execution: string = randomUUID(), signal = new AbortController().signal): EffectContext =>
+  effectContext({ tenant: TENANT, address: addressOf('execution', TENANT, execution), signal });
 
 /** The tools of a node as `main.ts` puts them together: real volumes, commands, web, policy and stores. */
 export interface ToolsBench extends AsyncDisposable {
@@ -124,7 +111,7 @@ export async function toolsBench(
         ...more.subject,
       },
     };
-    const context = effectContext(execution, more.signal);
+    const context = toolContext(execution, more.signal);
     return ToolOutcome.parse(await effect.run(effect.input.parse(run), context));
   };
 

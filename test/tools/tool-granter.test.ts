@@ -11,7 +11,7 @@ import { MANAGEMENT_CONTRACTS } from '../../tools/management/contracts.ts';
 import { createGrantEffect } from '../../tools/tool-effect.ts';
 import { createToolGranter, type ToolGranterParts } from '../../tools/tool-granter.ts';
 import type { McpServers, McpTool } from '../../usecases/ports/mcp-servers.ts';
-import { effectContext, everyTool, TENANT, toolsBench } from './bench.ts';
+import { everyTool, TENANT, toolContext, toolsBench } from './bench.ts';
 
 const granter = (parts: Partial<ToolGranterParts> = {}) =>
   createToolGranter({ contexts: createSecurityContexts([]), isListed, ...parts });
@@ -44,7 +44,7 @@ describe('a grant', () => {
   });
 
   test('fits its schema, and the effect tools.grant answers it', async () => {
-    const grant = await createGrantEffect(granter()).run(everyTool(), effectContext());
+    const grant = await createGrantEffect(granter()).run(everyTool(), toolContext());
     assert.equal(ToolGrant.parse(grant).security_context, 'svc-system-agent-runtime');
     await assert.rejects(granter().grant(TENANT, everyTool({ security_context: 'none' })), { code: 'not_found' });
     await assert.rejects(granter().grant(TENANT, everyTool({ security_context: 'svc-system-operator' })), {

@@ -11,6 +11,7 @@ import type { EffectContext } from '../../../runtime/effect.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Json } from '../../../runtime/json.ts';
 import type { AgentGateway } from '../../../usecases/gateway.ts';
+import { effectContext } from '../../support/effect-context.ts';
 import { BUSYBOX } from '../../support/podman.ts';
 import { type PodmanBench, podmanBench, TENANT } from '../../support/podman-bench.ts';
 
@@ -99,21 +100,15 @@ export async function runAgent(parts: AgentContainerParts, asked: Asked = {}, to
     ...asked,
   });
   const progress: Json[] = [];
-  const context: EffectContext = {
-    effectId: randomUUID(),
-    attempt: 1,
+  const context = effectContext({
     tenant: TENANT,
     address: addressOf('execution', TENANT, EXECUTION),
-    trace: '0'.repeat(32),
-    signal: new AbortController().signal,
-    parked: (waiting) => waiting,
-    patiently: (call) => call(),
     progress: async (value) => {
       progress.push(value);
       return true;
     },
     ...told,
-  };
+  });
   const result = Result.parse(await createAgentContainerEffect(parts).run(input, context));
   return { result, progress };
 }

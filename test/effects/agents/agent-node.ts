@@ -1,8 +1,5 @@
-import { ContainerEngine } from '../../../effects/containers/engine.ts';
-import { createContainerStarts } from '../../../effects/containers/state.ts';
-import { systemClock } from '../../../runtime/clock.ts';
 import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
-import { LIMITS, REALM } from '../../support/podman-bench.ts';
+import { containersOf } from '../../support/podman-bench.ts';
 import { agentParts, exec, loop, runAgent } from './agent-bench.ts';
 
 /**
@@ -21,24 +18,5 @@ const { gateway } = loop([
     return new Promise(() => {});
   },
 ]);
-const containers = {
-  engine: new ContainerEngine({ location: { socketPath }, clock: systemClock }),
-  limits: LIMITS,
-  volumes: {
-    open: async () => ({
-      directory: volume ?? '',
-      sizeLimitBytes: null,
-      known: { size_limit_bytes: null, workflow_execution_id: null },
-    }),
-    checkQuota: async () => {},
-    hold: () => () => {},
-  },
-  secrets: { resolve: async () => '' },
-  starts: await createContainerStarts(documents),
-  isWanted: async () => true,
-  node: 'node-b',
-  realm: REALM,
-  clock: systemClock,
-  warn: () => {},
-};
+const containers = await containersOf(socketPath, documents, volume ?? '');
 await runAgent(agentParts(containers, boxes, gateway), {}, { effectId });

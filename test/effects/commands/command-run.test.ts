@@ -9,6 +9,7 @@ import { endLeftovers } from '../../../effects/programs/leftovers.ts';
 import { openWorkspaceView, type WorkspaceView } from '../../../effects/programs/workspace-view.ts';
 import { addressOf } from '../../../runtime/address.ts';
 import type { CommandRequest, CommandResult } from '../../../usecases/ports/commands.ts';
+import { effectContext } from '../../support/effect-context.ts';
 import { alive, recorded } from '../../support/program-bench.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { MiB, RUN, type VolumesBench, volumesBench } from '../volumes/bench.ts';
@@ -158,22 +159,10 @@ describe('the effect command.run', () => {
       ...{ execution_id: RUN, state_name: 'TEST', command: 'echo $GREETING $SVC_STATE; pwd', env: { GREETING: 'hi' } },
       ...{ workspace: { volume_id: RUN, implicit: true }, timeout_ms: 5_000 },
     });
-    const result = await createCommandEffect(runner()).run(input, {
-      ...{
-        effectId: 'e',
-        attempt: 1,
-        tenant: 'acme',
-        address: addressOf('workflow', 'acme', RUN),
-        trace: 'a'.repeat(32),
-      },
-      ...{
-        signal: new AbortController().signal,
-        progress: async () => true,
-        parked: (waiting) => waiting,
-        patiently: (call) => call(),
-        trace: 'f'.repeat(32),
-      },
-    });
+    const result = await createCommandEffect(runner()).run(
+      input,
+      effectContext({ address: addressOf('workflow', 'acme', RUN) }),
+    );
     assert.ok(typeof result === 'object' && result !== null && 'stdout' in result);
     assert.equal(result.stdout, `hi TEST\n${await directoryOf(RUN)}\n`);
   });

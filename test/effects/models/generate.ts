@@ -1,9 +1,9 @@
 import { ModelInput, ModelResult } from '../../../effects/models/call.ts';
 import { createModelEffect } from '../../../effects/models/model-effect.ts';
 import { ModelSelection, ProviderConfig, type ProviderType } from '../../../manifests/node/models.ts';
-import type { EffectContext } from '../../../runtime/effect.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Json } from '../../../runtime/json.ts';
+import { effectContext } from '../../support/effect-context.ts';
 import type { ModelServer } from '../../support/model-server.ts';
 
 /** Like no vendor's keys, so that only knowing it removes it from a text. */
@@ -48,21 +48,16 @@ export async function ask(options: Ask): Promise<Asked> {
     secrets: { resolve: async (_tenant, reference) => reference.replace(/^literal:/, '') },
     ...(options.scriptDir === undefined ? {} : { scriptDir: options.scriptDir }),
   });
-  const context: EffectContext = {
-    effectId: 'e1',
+  const context = effectContext({
     attempt: options.attempt ?? 1,
-    tenant: 'acme',
     address: 'execution/acme/x',
-    trace: 'f'.repeat(32),
     signal: options.signal ?? new AbortController().signal,
-    parked: (waiting) => waiting,
-    patiently: (call) => call(),
     progress: async (value) => {
       if (options.progress !== undefined) return options.progress(value);
       chunks.push(textIn(value));
       return true;
     },
-  };
+  });
   const input = ModelInput.parse({
     model: 'default',
     messages: [{ role: 'user', content: 'Say hello.' }],

@@ -7,10 +7,10 @@ import { ModelInput } from '../../../effects/models/call.ts';
 import { withToolResults } from '../../../effects/models/earlier-messages.ts';
 import { createModelEffect } from '../../../effects/models/model-effect.ts';
 import { ModelSelection, ProviderConfig } from '../../../manifests/node/models.ts';
-import type { EffectContext } from '../../../runtime/effect.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { FileBlobs } from '../../../runtime/sqlite/blobs.ts';
 import type { Limited, Principal, TierLimits } from '../../../security/api.ts';
+import { effectContext } from '../../support/effect-context.ts';
 
 const answer = (ref: string, content = 'the beginning') => ({
   ...{ role: 'tool', content, tool_call_id: 'c1', tool_name: 'fs.read', content_ref: ref },
@@ -98,16 +98,7 @@ describe('limits of a tier', () => {
         principal,
         ...more,
       });
-      const context: EffectContext = {
-        ...{ effectId: 'e', attempt, tenant: 'acme', address: 'execution/acme/1', trace: '0'.repeat(32) },
-        ...{
-          signal: new AbortController().signal,
-          progress: async () => true,
-          parked: (waiting) => waiting,
-          patiently: (call) => call(),
-        },
-      };
-      return effect.run(input, context);
+      return effect.run(input, effectContext({ effectId: 'e', attempt, address: 'execution/acme/1' }));
     };
     return { ask, limits, [Symbol.asyncDispose]: () => rm(scriptDir, { recursive: true }) };
   }

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type AgentStarts, createAgentStart, createWorkflowStart } from '../../../effects/starts/child-start.ts';
-import type { EffectContext, EffectHandler } from '../../../runtime/effect.ts';
+import type { EffectHandler } from '../../../runtime/effect.ts';
 import { type ErrorCode, SvcError } from '../../../runtime/errors.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
+import { effectContext } from '../../support/effect-context.ts';
 
 const CHILD = '3f0c9a52-7a3e-4b67-9d44-0d0f6d1f2a01';
 const TRACE = 'a'.repeat(32);
@@ -38,17 +39,7 @@ function run<Input extends EffectHandler['input']>(
   input: Json,
   { tenant = 'acme', signal = new AbortController().signal } = {},
 ): Promise<Json> {
-  const context: EffectContext = {
-    effectId: 'e-1',
-    attempt: 1,
-    tenant,
-    address: 'workflow/acme/wf-1',
-    trace: TRACE,
-    signal,
-    progress: async () => true,
-    parked: (waiting) => waiting,
-    patiently: (call) => call(),
-  };
+  const context = effectContext({ effectId: 'e-1', tenant, address: 'workflow/acme/wf-1', trace: TRACE, signal });
   return handler.run(handler.input.parse(input), context);
 }
 

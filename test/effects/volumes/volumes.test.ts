@@ -13,22 +13,17 @@ import { addressOf } from '../../../runtime/address.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../../../runtime/documents.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
+import { effectContext } from '../../support/effect-context.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { ACME, MiB, OTHER, RUN, type VolumesBench, volumesBench } from './bench.ts';
 
 const HOUR_MS = 3_600_000;
 
 const prepare = async (volumes: Volumes, input: unknown, tenant = 'acme'): Promise<unknown> =>
-  createPrepareEffect(volumes).run(PrepareInput.parse(input), {
-    ...{ effectId: 'e1', attempt: 1, tenant, address: addressOf('workflow', tenant, RUN), trace: 'a'.repeat(32) },
-    ...{
-      signal: new AbortController().signal,
-      progress: async () => true,
-      parked: (waiting) => waiting,
-      patiently: (call) => call(),
-      trace: 'f'.repeat(32),
-    },
-  });
+  createPrepareEffect(volumes).run(
+    PrepareInput.parse(input),
+    effectContext({ tenant, address: addressOf('workflow', tenant, RUN) }),
+  );
 
 const sweep = (bench: VolumesBench): Promise<number> =>
   sweepVolumes({

@@ -32,6 +32,7 @@ import { createToolEffect } from '../../../tools/tool-effect.ts';
 import { builtInOffer, createToolGranter } from '../../../tools/tool-granter.ts';
 import { createDispatchApi } from '../../../usecases/dispatches.ts';
 import { createExecutionApi, EXECUTIONS, type ExecutionDocument } from '../../../usecases/executions.ts';
+import { effectContext } from '../../support/effect-context.ts';
 import { scriptedSettings } from '../../support/scripted-settings.ts';
 
 export const OPERATOR: Identity = {
@@ -135,15 +136,7 @@ export async function managementWorld(): Promise<ManagementWorld> {
         ...{ manifest: null, network: null, filesystem: null },
       },
     };
-    const context: EffectContext = {
-      ...{ effectId: randomUUID(), attempt: 1, tenant, trace: 'a'.repeat(32) },
-      address: addressOf('tool-session', tenant, session),
-      signal: new AbortController().signal,
-      progress: async () => true,
-      parked: (waiting) => waiting,
-      patiently: (call) => call(),
-      ...more,
-    };
+    const context = effectContext({ tenant, address: addressOf('tool-session', tenant, session), ...more });
     const outcome = ToolOutcome.parse(await effect.run(effect.input.parse(run), context));
     if (outcome.is_error) return outcome;
     contract.result?.parse(outcome.structured);

@@ -1,0 +1,16 @@
+import { randomUUID } from 'node:crypto';
+import type { EffectContext } from '../../runtime/effect.ts';
+
+/** What the runner of effects gives to a handler: a first attempt that nothing aborts. `told` replaces what a test decides. */
+export const effectContext = (told: Partial<EffectContext> = {}): EffectContext => ({
+  effectId: randomUUID(),
+  attempt: 1,
+  tenant: 'acme',
+  address: 'execution/acme/e1',
+  trace: 'f'.repeat(32),
+  signal: new AbortController().signal,
+  progress: async () => true,
+  parked: (waiting) => waiting,
+  patiently: (call) => call(),
+  ...told,
+});
