@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
 import { type Address, addressOf, parseAddress } from '../../runtime/address.ts';
@@ -12,6 +12,7 @@ import { type Runtime, type RuntimeParts, startRuntime } from '../../runtime/run
 import { createPayloads } from '../../runtime/turns/payload.ts';
 import { readLedger } from '../../runtime/turns/replay.ts';
 import { CutOff } from '../support/cut-off.ts';
+import { sample } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import type { KernelWorld } from './kernel.ts';
 
@@ -323,7 +324,8 @@ export function retentionContract(
 
     test('a removal that is cut off at any write is finished by the next sweep', async () => {
       await runtime.sweep();
-      for (let writes = 0; ; writes += cutEvery) {
+      const every = cutEvery * sample({ normal: 2, long: 1 });
+      for (let writes = randomInt(every); ; writes += every) {
         assert.ok(writes < 60, 'a removal has an end');
         const old = await ended({ text: 'x'.repeat(LARGE_CHARS) });
         const approval = await ended({ kind: 'part', parent: old });

@@ -14,7 +14,10 @@ const run = promisify(execFile);
 const VERSION = '4.32.5';
 const HOME = join(import.meta.dirname, '..', '..', '.cache', `schemathesis-${VERSION}`);
 const PROGRAM = join(HOME, 'bin', 'schemathesis');
-const BUDGET_SECONDS = sample({ normal: 20, long: 32 });
+/** Of each operation. */
+const EXAMPLES = sample({ normal: 8, long: 25 });
+/** On a busy machine the examples take long; every operation has to be tested. */
+const BUDGET_SECONDS = 60;
 
 /** False when the program is there; else why not. In CI that is an error. */
 async function missing(): Promise<string | false> {
@@ -130,7 +133,17 @@ async function fuzz(node: ProductNode, seed: number, headers: Readonly<Record<st
   const token = headers.authorization?.replace('Bearer ', '');
   const auth = token === undefined ? [] : [`[auth.openapi.bearer]\nbearer = "${token}"\n`];
   await writeFile(config, [...auth, REFUSALS, EXCEPTION, ...examples].join('\n'));
-  const flags = ['--checks', 'all', '--seed', String(seed), '--max-examples', '25', '--workers', '1', '--no-color'];
+  const flags = [
+    '--checks',
+    'all',
+    '--seed',
+    String(seed),
+    '--max-examples',
+    String(EXAMPLES),
+    '--workers',
+    '1',
+    '--no-color',
+  ];
   flags.push('--exclude-path-regex', ENDING);
   const args = ['--config-file', config, 'run', `${node.url}/v1/openapi.json`, ...flags];
   const options = { cwd: node.directory, timeout: 120_000, maxBuffer: 64 * 1024 * 1024 };

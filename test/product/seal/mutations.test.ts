@@ -4,6 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { svc } from '../../cli/svc-run.ts';
+import { sample } from '../../support/size.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { PageClient as ClusterClient } from '../../transport/cluster/page.ts';
 import { Stranger as StrangeNode } from '../../transport/cluster/stranger.ts';
@@ -16,7 +17,7 @@ import { Seeded } from './seeded.ts';
 import type { Stranger } from './stranger.ts';
 
 const SEED = 20_260_611;
-const COUNT = 1_000;
+const COUNT = sample({ normal: 300, long: 1_000 });
 const AT_ONCE = 32;
 
 interface Trial {
@@ -118,7 +119,7 @@ describe(`${COUNT} mutations of a stranger's envelopes`, () => {
       assert.deepEqual(others, agent === loot.agent ? ['opened', 'decided', 'ended'] : ['opened']);
     }
     assert.ok((expected.get(`svc-system/${loot.agent.sessionId}`)?.length ?? 0) > COUNT);
-    assert.ok((expected.get(`svc-system/${loot.elsewhere.sessionId}`)?.length ?? 0) > 10);
+    assert.ok((expected.get(`svc-system/${loot.elsewhere.sessionId}`)?.length ?? 0) > COUNT / 100);
   });
 
   test('a timestamp changed within its window is the exception: it is not signed', async () => {
