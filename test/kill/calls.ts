@@ -26,7 +26,7 @@ const AGAIN_MS = 10;
  * no try came in time, the execution had completed.
  */
 export async function cancel(node: Pick<NodeProcess, 'url'>, id: string, signal: AbortSignal): Promise<boolean> {
-  const answer = await untilAnswered(node, `/v1/executions/${id}/cancel`, { method: 'POST' }, signal, 409);
+  const answer = await untilAnswered(node, `/v1/executions/${id}/cancel`, { method: 'POST' }, signal, [409]);
   return !JSON.stringify(answer).includes('completed already');
 }
 
@@ -36,14 +36,14 @@ export async function untilAnswered(
   path: string,
   init: RequestInit,
   signal: AbortSignal,
-  also?: number,
+  also: readonly number[] = [],
 ): Promise<unknown> {
   for (;;) {
     signal.throwIfAborted();
     const response = await node.url.then((url) => fetch(`${url}${path}`, { ...init, signal })).catch(() => null);
     if (response !== null && response.status !== 503) {
       const text = await response.text().catch(() => null);
-      if (text !== null && (response.ok || response.status === also)) return JSON.parse(text);
+      if (text !== null && (response.ok || also.includes(response.status))) return text === '' ? null : JSON.parse(text);
       if (text !== null) throw new Error(`${init.method ?? 'GET'} ${path} answered ${response.status} ${text}`);
     }
     await pause(AGAIN_MS);

@@ -9,6 +9,7 @@ import { SeededRandom } from './random.ts';
 import { type RecordedResult, recordedResults } from './record.ts';
 import { RecoveryTimes } from './recovery.ts';
 import type { StoreKind } from './stores.ts';
+import { explained, workUnderKills } from './under-kills.ts';
 import { type KillWorld, type ModelCallSeen, openWorld } from './world.ts';
 
 export interface ChaosOptions {
@@ -54,12 +55,7 @@ export interface ChaosOutcome {
 export async function runChaos(options: ChaosOptions): Promise<ChaosOutcome> {
   const world = await openWorld(options.kind);
   try {
-    return await new Chaos(world, options).run();
-  } catch (error) {
-    const log = world.node.log.slice(-4_000);
-    throw new Error(`seed ${options.seed}: ${error instanceof Error ? error.message : String(error)}\n${log}`, {
-      cause: error,
-    });
+    return await explained(world.node, options.seed, new Chaos(world, options).run());
   } finally {
     await world.destroy();
   }
@@ -73,7 +69,6 @@ class Chaos {
   readonly #running = new Set<string>();
   readonly #abort = new AbortController();
   readonly #agentIds = new Map<string, string>();
-  #killing = true;
   /** Those who wait for the next event of a stream that goes on. */
   #waiting: (() => void)[] = [];
   #killsInStartup = 0;
@@ -110,24 +105,22 @@ class Chaos {
   }
 
   async #killWhileRunning(): Promise<ExecutionSeen[]> {
-    const lanes = Array.from({ length: this.#options.atATime }, (_, lane) => this.#lane(lane));
-    const killer = this.#killAgainAndAgain();
-    const all = Promise.all([killer, ...lanes]);
-    // The first failure ends the rest.
-    all.catch((error: unknown) => this.#abort.abort(error));
-    const [, ...seen] = await all;
-    return seen.flat();
-  }
-
-  /** One execution after the other until the kills are over. */
-  async #lane(lane: number): Promise<ExecutionSeen[]> {
-    const { agents } = this.#world;
-    const seen: ExecutionSeen[] = [];
-    for (let turn = lane; this.#killing; turn += 1) {
-      const agent = agents[turn % agents.length];
-      if (agent === undefined) throw new Error('no agents');
-      seen.push(await this.#execute(agent));
-    }
+    const { node, agents } = this.#world;
+    const { seen, killed } = await workUnderKills({
+      atATime: this.#options.atATime,
+      kinds: agents,
+      run: (agent) => this.#execute(agent),
+      killer: () =>
+        killAgainAndAgain(node, this.#options, {
+          random: this.#random,
+          recovery: this.#recovery,
+          running: this.#running,
+          nextEvent: () => new Promise((tell) => this.#waiting.push(tell)),
+          abort: this.#abort,
+        }),
+      abort: this.#abort,
+    });
+    this.#killsInStartup = killed;
     return seen;
   }
 
@@ -150,16 +143,5 @@ class Chaos {
     });
     this.#running.delete(id);
     return { agent, key, id, followed, status: await finalStatus(node, id, signal), cancelledAtMs: await cancelled };
-  }
-
-  async #killAgainAndAgain(): Promise<void> {
-    this.#killsInStartup = await killAgainAndAgain(this.#world.node, this.#options, {
-      random: this.#random,
-      recovery: this.#recovery,
-      running: this.#running,
-      nextEvent: () => new Promise((tell) => this.#waiting.push(tell)),
-      abort: this.#abort,
-    });
-    this.#killing = false;
   }
 }

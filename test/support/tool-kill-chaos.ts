@@ -1,12 +1,11 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { killAgainAndAgain, USUAL_LIFE_MS } from '../kill/killer.ts';
 import { type Left, leftAtLast, leftIn } from '../kill/left.ts';
 import { SeededRandom } from '../kill/random.ts';
 import { RecoveryTimes } from '../kill/recovery.ts';
+import { explained, untilEmpty, workUnderKills } from '../kill/under-kills.ts';
 import { livenessBroken } from './liveness.ts';
 import { type ToolRunSeen, ToolRuns } from './tool-kill-run.ts';
 import type { ToolKillWorld } from './tool-kill-world.ts';
-import { waitUntil } from './wait-until.ts';
 import { containersLeft, processesWith } from './workflow-kill-marks.ts';
 
 export interface ToolKillOptions {
@@ -45,12 +44,7 @@ const SETTLE_MS = 180_000;
 export async function killToolAgents(world: ToolKillWorld, options: ToolKillOptions): Promise<ToolKillOutcome> {
   const abort = new AbortController();
   try {
-    return await killAll(world, options, abort);
-  } catch (error) {
-    const text = error instanceof Error ? error.message : String(error);
-    // What a node that ended said last is read a moment later.
-    await pause(200);
-    throw new Error(`seed ${options.seed}: ${text}\n${world.node.log.slice(-4_000)}`, { cause: error });
+    return await explained(world.node, options.seed, killAll(world, options, abort));
   } finally {
     abort.abort();
   }
@@ -71,30 +65,16 @@ async function killAll(
   const unkilled = await Promise.all(agents.map((agent) => clients.run(agent)));
   // Lives about as long as a run, so that the moments of the kills fall into all of it.
   const longer = Math.max(...unkilled.map((run) => run.endedAtMs - run.startedAtMs)) / USUAL_LIFE_MS;
-  let killing = true;
-  const lane = async (first: number): Promise<ToolRunSeen[]> => {
-    const seen: ToolRunSeen[] = [];
-    for (let turn = first; killing; turn += 1) {
-      const agent = agents[turn % agents.length];
-      if (agent === undefined) throw new Error('there are no agents to run');
-      seen.push(await clients.run(agent));
-    }
-    return seen;
-  };
-  const killer = async (): Promise<number> => {
-    const random = new SeededRandom(options.seed);
-    const { running } = clients;
-    const plan = { kills: options.kills, longer, settleMs: SETTLE_MS };
-    const early = await killAgainAndAgain(node, plan, { random, recovery, running, abort });
-    killing = false;
-    return early;
-  };
-  const lanes = Promise.all(Array.from({ length: options.atATime }, (_, first) => lane(first)));
-  const work = Promise.all([killer(), lanes]);
-  // The first failure ends the rest.
-  work.catch((error: unknown) => abort.abort(error));
-  const [killsInStartup, seen] = await work;
-  const runs = seen.flat();
+  const random = new SeededRandom(options.seed);
+  const { running } = clients;
+  const plan = { kills: options.kills, longer, settleMs: SETTLE_MS };
+  const { seen: runs, killed: killsInStartup } = await workUnderKills({
+    atATime: options.atATime,
+    kinds: agents,
+    run: (agent) => clients.run(agent),
+    killer: () => killAgainAndAgain(node, plan, { random, recovery, running, abort }),
+    abort,
+  });
   const containers = await untilEmpty(async () => (podman === null ? [] : containersLeft(podman)), SWEEP_MS);
   const boxesLeft = await untilEmpty(() => world.boxes(), SWEEP_MS);
   const ended = [...unkilled, ...runs];
@@ -111,11 +91,4 @@ async function killAll(
     left: await leftAtLast(node, () => world.withStores((stores) => leftIn(stores, ended))),
     tookMs: performance.now() - begun,
   };
-}
-
-/** What is still there when nothing is, or when waiting for that is over. */
-async function untilEmpty(look: () => Promise<string[]>, timeoutMs: number): Promise<string[]> {
-  const isEmpty = async () => (await look()).length === 0;
-  await waitUntil('nothing to be left', isEmpty, timeoutMs).catch(() => {});
-  return look();
 }

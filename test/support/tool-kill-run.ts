@@ -73,7 +73,7 @@ export class ToolRuns {
     const { node } = this.#world;
     const deadline = performance.now() + CLOSED_MS;
     for (;;) {
-      const answer = await untilAnswered(node, `/v1/seal/sessions/${id}/audit`, {}, this.#signal, 404);
+      const answer = await untilAnswered(node, `/v1/seal/sessions/${id}/audit`, {}, this.#signal, [404]);
       const { success, data } = AuditExport.safeParse(answer);
       if (success && data.records.at(-1)?.body.kind === 'closed') {
         // Asked for behind the export: a node makes its key when it first signs.

@@ -1,9 +1,7 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
+import { untilAnswered } from '../kill/calls.ts';
 import type { NodeProcess } from './node-process.ts';
 import { waitUntil } from './wait-until.ts';
-
-const AGAIN_MS = 20;
 
 const Execution = z.object({
   execution_id: z.string(),
@@ -126,18 +124,7 @@ export class WorkflowCalls {
     return z.object({ total: z.number() }).parse(answer).total;
   }
 
-  async #call(method: string, path: string, init: RequestInit = {}, also: readonly number[] = []): Promise<unknown> {
-    const ask = { ...init, method, signal: this.#signal };
-    for (;;) {
-      this.#signal.throwIfAborted();
-      // The node may die before, while and after it answers.
-      const response = await this.#node.url.then((url) => fetch(`${url}${path}`, ask)).catch(() => null);
-      const text = await response?.text().catch(() => null);
-      if (response !== null && typeof text === 'string' && response.status !== 503) {
-        if (response.ok || also.includes(response.status)) return text === '' ? null : JSON.parse(text);
-        throw new Error(`${method} ${path} answered ${response.status} ${text}`);
-      }
-      await pause(AGAIN_MS);
-    }
+  #call(method: string, path: string, init: RequestInit = {}, also: readonly number[] = []): Promise<unknown> {
+    return untilAnswered(this.#node, path, { ...init, method }, this.#signal, also);
   }
 }

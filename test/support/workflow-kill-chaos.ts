@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { SeededRandom } from '../kill/random.ts';
+import { explained, untilEmpty, workUnderKills } from '../kill/under-kills.ts';
 import { livenessBroken } from './liveness.ts';
 import { waitUntil } from './wait-until.ts';
 import { WorkflowCalls } from './workflow-kill-calls.ts';
@@ -66,15 +67,7 @@ export async function killWorkflows(
   cases: readonly WorkflowCase[],
   options: WorkflowKillOptions,
 ): Promise<WorkflowKillOutcome> {
-  const run = new WorkflowKills(world, cases, options);
-  try {
-    return await run.all();
-  } catch (error) {
-    const text = error instanceof Error ? error.message : String(error);
-    // What a node that ended said last is read a moment later.
-    await pause(200);
-    throw new Error(`seed ${options.seed}: ${text}\n${world.node.log.slice(-4_000)}`, { cause: error });
-  }
+  return explained(world.node, options.seed, new WorkflowKills(world, cases, options).all());
 }
 
 class WorkflowKills {
@@ -86,7 +79,6 @@ class WorkflowKills {
   readonly #calls: WorkflowCalls;
   readonly #spared: SparedRuns;
   readonly #kills: number[] = [];
-  #killing = true;
   #killsInStartup = 0;
   #slowStarts = 0;
 
@@ -108,17 +100,17 @@ class WorkflowKills {
     // As many at a time as later, so that the moments of the kills fall into the runs.
     const unkilled = (await this.#lanes(this.#cases)).flat();
     const longestMs = Math.max(...unkilled.map((run) => run.endedAtMs - run.startedAtMs));
-    const killer = this.#killAgainAndAgain(longestMs);
-    const lanes = Array.from({ length: this.#options.atATime }, (_, lane) => this.#untilTheKillsAreOver(lane));
-    const work = Promise.all([killer, ...lanes]);
-    // The first failure ends the rest.
-    work.catch((error: unknown) => this.#abort.abort(error));
-    const [, ...seen] = await work;
-    const runs = seen.flat();
+    const { seen: runs } = await workUnderKills({
+      atATime: this.#options.atATime,
+      kinds: this.#cases,
+      run: (of) => this.#run(of),
+      killer: () => this.#killAgainAndAgain(longestMs),
+      abort: this.#abort,
+    });
     const known = [...unkilled, ...runs].reduce((sum, { below }) => sum + 1 + below.length, 0);
     const listed = await this.#listed(known);
     const sweeping = performance.now();
-    const left = await lookUntilEmpty(() => containersLeft(podman));
+    const left = await untilEmpty(() => containersLeft(podman), SWEEP_MS);
     const sweptAfterMs = performance.now() - sweeping;
     const processesLeft = await processesWith(directory, new Set([process.pid, node.pid]));
     const ended = [...unkilled, ...runs].flatMap(executionsOf).map(({ end }) => end.execution_id);
@@ -160,16 +152,6 @@ class WorkflowKills {
     return Promise.all(Array.from({ length: this.#options.atATime }, lane));
   }
 
-  async #untilTheKillsAreOver(lane: number): Promise<RunSeen[]> {
-    const seen: RunSeen[] = [];
-    for (let turn = lane; this.#killing; turn += 1) {
-      const of = this.#cases[turn % this.#cases.length];
-      if (of === undefined) throw new Error('there are no workflows to run');
-      seen.push(await this.#run(of));
-    }
-    return seen;
-  }
-
   async #run(of: WorkflowCase): Promise<RunSeen> {
     const key = randomUUID();
     const name = `${of.name} (key ${key})`;
@@ -203,7 +185,6 @@ class WorkflowKills {
       this.#spared.killed();
       node.spawn();
     }
-    this.#killing = false;
     const late = setTimeout(() => {
       this.#abort.abort(
         new Error(`did not end after the last kill: ${[...this.#spared.running].map(({ name }) => name).join(', ')}`),
@@ -230,14 +211,5 @@ class WorkflowKills {
     const look = async () => (await this.#calls.count()) === known;
     await waitUntil('the list to know every run', look, 10_000).catch(() => null);
     return this.#calls.count();
-  }
-}
-
-async function lookUntilEmpty(look: () => Promise<string[]>): Promise<string[]> {
-  const deadline = performance.now() + SWEEP_MS;
-  for (;;) {
-    const seen = await look();
-    if (seen.length === 0 || performance.now() > deadline) return seen;
-    await pause(250);
   }
 }
