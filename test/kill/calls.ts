@@ -43,7 +43,8 @@ export async function untilAnswered(
     const response = await node.url.then((url) => fetch(`${url}${path}`, { ...init, signal })).catch(() => null);
     if (response !== null && response.status !== 503) {
       const text = await response.text().catch(() => null);
-      if (text !== null && (response.ok || also.includes(response.status))) return text === '' ? null : JSON.parse(text);
+      if (text !== null && (response.ok || also.includes(response.status)))
+        return text === '' ? null : JSON.parse(text);
       if (text !== null) throw new Error(`${init.method ?? 'GET'} ${path} answered ${response.status} ${text}`);
     }
     await pause(AGAIN_MS);
