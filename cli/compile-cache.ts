@@ -4,9 +4,9 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * Keeps compiled code between starts: a node from a clone is smaller and up sooner (decision 0007). Loaded before
- * everything else (`node --import`, or by svc.ts before its first import). NODE_COMPILE_CACHE names another place,
- * NODE_DISABLE_COMPILE_CACHE=1 turns it off.
+ * Keeps compiled code between starts, so that a node from a clone uses less memory and starts faster (decision 0007). Must
+ * be loaded first (`node --import`, or by svc.ts). NODE_COMPILE_CACHE sets another directory, NODE_DISABLE_COMPILE_CACHE=1
+ * turns it off.
  */
 function keepCompiledCode(): void {
   if (typeof module.enableCompileCache !== 'function') return;
@@ -14,7 +14,7 @@ function keepCompiledCode(): void {
   if (place !== undefined) module.enableCompileCache(place);
 }
 
-/** Below the system's temporary directory: ours alone, or not used, since what is in it will be run. */
+/** In the system's temporary directory. Not used unless only this user can write it, since its content is executed. */
 function ownDirectory(): string | undefined {
   const { uid } = userInfo();
   const path = join(tmpdir(), `svc-compile-cache-${uid}`);
@@ -24,7 +24,7 @@ function ownDirectory(): string | undefined {
     const isOurs = found.isDirectory() && (uid < 0 || (found.uid === uid && (found.mode & 0o022) === 0));
     return isOurs ? path : undefined;
   } catch {
-    // A read-only or full disk: everything works without a cache.
+    // The disk is full or read-only: the program works without a cache.
     return undefined;
   }
 }

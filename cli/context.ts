@@ -8,11 +8,11 @@ import { type OutputFormat, outputFormat } from './output.ts';
 
 const DEFAULT_URL = 'http://127.0.0.1:8080';
 
-/** What every command that talks to a node needs, from the global options and the environment. */
+/** What a client command needs, from the global options and the environment. */
 export interface CliContext {
   readonly client: NodeClient;
   readonly output: OutputFormat;
-  /** How to call this program again, with the node it talks to: for hints that can be pasted. */
+  /** This program with the address of the node, for hints that can be pasted. */
   readonly again: string;
 }
 
@@ -24,20 +24,15 @@ export function contextOf(command: Command, env: NodeJS.ProcessEnv = process.env
   };
   const url = nodeUrl(given('url') ?? env.SVC_URL, given('host') ?? env.SVC_HOST, given('port'));
   const token = given('token') ?? env.SVC_TOKEN;
-  const tenant = given('tenant');
-  const client = new NodeClient({
-    url,
-    ...(token === undefined || token === '' ? { findToken: () => localToken(url, env) } : { token }),
-    ...(tenant === undefined ? {} : { tenant }),
-  });
+  const findToken = (): Promise<string | undefined> => localToken(url, env);
   return {
-    client,
+    client: new NodeClient({ url, token: token === '' ? undefined : token, findToken, tenant: given('tenant') }),
     output: outputFormat(given('output') ?? 'text'),
     again: `${programName(env)}${url === DEFAULT_URL ? '' : ` --url ${url}`}`,
   };
 }
 
-/** `--url` names the node; `--host` and `--port` do it in parts. */
+/** The address from `--url`, or from `--host` and `--port`. */
 function nodeUrl(url: string | undefined, host: string | undefined, port: string | undefined): string {
   if (port !== undefined && !/^\d{1,5}$/.test(port)) throw invalid(`--port: expected a port number, got ${port}`);
   if (url !== undefined && url !== '' && port === undefined) return checkedUrl(url, '--url');
@@ -57,7 +52,7 @@ function checkedUrl(text: string, option: string): string {
   return text.replace(/\/+$/, '');
 }
 
-/** In a checkout the program is an npm script. */
+/** In a checkout the program is run by an npm script. */
 const programName = (env: NodeJS.ProcessEnv): string =>
   env.npm_lifecycle_event === 'svc' ? 'npm run -s svc --' : 'svc';
 
@@ -66,8 +61,8 @@ const FILE = 'local-token';
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
 /**
- * The token that a node on this machine wrote to its data directory (`spec.iam.local: token`), undefined where there is
- * none. The directory is that of SVC_DATA, else of the configuration file, else ./data, as for `svc start` here.
+ * The token that a node on this machine wrote to its data directory (`spec.iam.local: token`); undefined without one. The
+ * directory is SVC_DATA, else that of the configuration file, else ./data, as for `svc start`.
  */
 async function localToken(url: string, env: NodeJS.ProcessEnv): Promise<string | undefined> {
   if (!LOOPBACK.test(URL.parse(url)?.hostname ?? '')) return undefined;
@@ -80,7 +75,7 @@ async function dataDirectory(env: NodeJS.ProcessEnv): Promise<string> {
   if (named !== '') return named;
   const config = env.SVC_CONFIG ?? '';
   const text = await textOf(config === '' ? './svc.yaml' : config);
-  // Most commands start faster without the parser.
+  // Loading the YAML parser would slow most commands down.
   const inFile = text?.includes('data_dir') === true ? await dataDirIn(text) : undefined;
   return inFile ?? './data';
 }
@@ -88,7 +83,7 @@ async function dataDirectory(env: NodeJS.ProcessEnv): Promise<string> {
 async function dataDirIn(text: string): Promise<string | undefined> {
   const { parseDocument } = await import('yaml');
   const parsed = parseDocument(text);
-  // What is wrong with the file is said by the node that reads it.
+  // The node that reads the file reports its errors.
   const file: unknown = parsed.errors.length > 0 ? null : parsed.toJS();
   const spec = isObject(file) ? file.spec : undefined;
   const stores = isObject(spec) ? spec.stores : undefined;
@@ -100,7 +95,7 @@ async function textOf(path: string): Promise<string | null> {
   try {
     return await readFile(path, 'utf8');
   } catch (thrown) {
-    // Not there, or another user's: the node says what is missing.
+    // It does not exist, or belongs to another user: the node reports a missing token.
     if (thrown instanceof Error && 'code' in thrown) return null;
     throw thrown;
   }

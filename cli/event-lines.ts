@@ -7,13 +7,13 @@ export interface EventLinesOptions {
   readonly paint?: Paint;
   /** Before every line. */
   readonly prefix?: string;
-  /** Breaks output lines at this width, so that a long paragraph is seen while it comes. */
+  /** Wraps output lines at this width, so that a long paragraph shows while it streams. */
   readonly wrapAt?: number;
-  /** Lines of output shown for each iteration; the rest is counted. */
+  /** Maximum number of output lines of an iteration; the others are counted. */
   readonly maxOutputLines?: number;
 }
 
-/** Execution events as lines for people: what happens, and the output as it comes. */
+/** Execution events as lines for people, with the output as it streams. */
 export class EventLines {
   readonly #options: EventLinesOptions;
   readonly #paint: Paint;
@@ -32,7 +32,7 @@ export class EventLines {
       this.#stream(textOf(event.payload, 'output'));
       return;
     }
-    // What was streamed may differ from what counted in the end (a repeat after a crash): then it is shown again.
+    // After a crash and a repeat the final output may differ from what was streamed: it is shown again then.
     const output = textOf(event.payload, 'output');
     if (event.name === 'iteration_completed' && output.trimEnd() !== this.#streamed.trimEnd()) {
       if (this.#streamed !== '') this.#end();
@@ -95,7 +95,7 @@ export function describeEvent({ name, payload }: ExecutionEvent, paint: Paint = 
       return paint.yellow(`${iteration} rejected: ${printable(textOf(error, 'message'))}`);
     }
     case 'refinement_applied':
-      return paint.yellow('refinement applied: the next iteration is told what was wrong');
+      return paint.yellow('refinement applied: the next iteration gets the error');
     case 'execution_completed':
       return paint.green(`completed after ${iterations(payload)}`);
     case 'execution_failed':

@@ -12,7 +12,7 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** Something a person should read and a script should notice: one line, further lines only for a list of problems. */
+/** A failure as the user sees it: one line, an exit code, and one more line for each problem of a document. */
 export class CliFailure extends Error {
   override readonly name = 'CliFailure';
   readonly exitCode: ExitCode;
@@ -26,10 +26,10 @@ export class CliFailure extends Error {
   }
 }
 
-/** A wrong option or argument: names it and says what was expected. */
+/** A wrong option or argument. The message names it and says what was expected. */
 export const invalid = (message: string): CliFailure => new CliFailure(EXIT.validation, message);
 
-/** The exit code for an answer of the node. What may pass when it is tried again counts as connection. */
+/** The exit code for an HTTP status of the node. Statuses that may pass on retry count as connection failures. */
 export function exitCodeOf(status: number): ExitCode {
   if (status === 404) return EXIT.notFound;
   if (status === 401 || status === 403) return EXIT.permission;
@@ -38,6 +38,10 @@ export function exitCodeOf(status: number): ExitCode {
   return status >= 400 && status < 500 ? EXIT.validation : EXIT.internal;
 }
 
-/** Statuses that say: come back later. */
+/** Statuses for which a later retry may succeed. */
 export const isPassing = (status: number): boolean =>
   status === 408 || status === 429 || status === 502 || status === 503 || status === 504;
+
+/** Code of a system error such as ENOENT. */
+export const errorCode = (thrown: unknown): string =>
+  thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'unknown error';

@@ -8,18 +8,18 @@ export interface ExecutionEvent {
   readonly id: number;
   readonly name: string;
   readonly payload: JsonObject;
-  /** The event as it came: JSON on one line. */
+  /** The event unchanged: JSON on one line. */
   readonly data: string;
 }
 
 interface FollowOptions {
-  /** Goes on behind this event. */
+  /** Resumes after this event. */
   readonly after: number;
-  /** Ends the following, silently. */
+  /** Stops following, without an error. */
   readonly signal: AbortSignal;
-  /** Called once for each cut, before the first try to come back. */
+  /** Called once for each lost connection, before the first attempt to reconnect. */
   readonly onCut?: (reason: string) => void;
-  /** How long a node may be away before that is an error. */
+  /** How long a node may be unreachable before following fails. */
   readonly patienceMs?: number;
 }
 
@@ -28,7 +28,7 @@ const PATIENCE_MS = 60_000;
 /** Three missed heartbeats. */
 const SILENCE_MS = 45_000;
 
-/** A stream that lasted so long was a good one, even if nothing happened on it. */
+/** A stream that stayed open this long counts as healthy, even without events. */
 const HEALTHY_MS = 5_000;
 
 const FIRST_DELAY_MS = 100;
@@ -39,23 +39,24 @@ const LAST_EVENTS: ReadonlySet<string> = new Set(['execution_completed', 'execut
 
 export const isLastEvent = (event: ExecutionEvent): boolean => LAST_EVENTS.has(event.name);
 
-/** Events of an execution of an agent until its last one (see `followEvents`). */
-export const followExecution = (client: NodeClient, executionId: string, options: FollowOptions) =>
-  followEvents(
-    client,
-    { path: `/v1/executions/${encodeURIComponent(executionId)}/stream`, isLast: isLastEvent },
-    options,
-  );
-
-/** An event stream of the node, and which event is the last of all. */
-interface EventSource {
+/** An event stream of the node, and how to recognise its last event. */
+export interface EventSource {
   readonly path: string;
   readonly isLast: (event: ExecutionEvent) => boolean;
 }
 
+export const executionStream = (executionId: string): EventSource => ({
+  path: `/v1/executions/${encodeURIComponent(executionId)}/stream`,
+  isLast: isLastEvent,
+});
+
+/** Events of an agent's execution until its last one (see `followEvents`). */
+export const followExecution = (client: NodeClient, executionId: string, options: FollowOptions) =>
+  followEvents(client, executionStream(executionId), options);
+
 /**
- * Events until the last one, each exactly once. A cut connection is taken up again behind the last event seen, also
- * over a restart of the node. Throws `CliFailure` when the node stays away or refuses.
+ * Events until the last one, each exactly once. After a lost connection or a restart of the node it resumes after the
+ * last event seen. Throws `CliFailure` when the node stays unreachable or refuses.
  */
 export async function* followEvents(
   client: NodeClient,
@@ -118,8 +119,8 @@ interface EventRecord {
 const MAX_RECORD_CHARS = 32 * 1024 * 1024;
 
 /**
- * Records of an event stream, comments left out. Heartbeats reset the silence as data does: after `silenceMs` without
- * a byte it throws, since a dead peer closes nothing.
+ * Records of an event stream without its comments. Throws after `silenceMs` without data or a heartbeat, since a dead peer
+ * does not close its connection.
  */
 async function* eventRecords(
   body: ReadableStream<Uint8Array>,
@@ -133,7 +134,7 @@ async function* eventRecords(
       const piece = await beforeSilence(reader.read(), silenceMs);
       if (piece.done) return;
       rest += decoder.decode(piece.value, { stream: true }).replaceAll('\r\n', '\n');
-      if (rest.length > MAX_RECORD_CHARS) throw new Error('an event is larger than any event may be');
+      if (rest.length > MAX_RECORD_CHARS) throw new Error(`an event is larger than ${MAX_RECORD_CHARS} characters`);
       const blocks = rest.split('\n\n');
       rest = blocks.pop() ?? '';
       for (const block of blocks) {

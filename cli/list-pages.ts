@@ -4,9 +4,9 @@ import type { NodeClient } from './node-client.ts';
 import { print } from './output.ts';
 import { wholeNumber } from './read-input.ts';
 
-type Query = Readonly<Record<string, string | undefined>>;
+export type Query = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** The pages of a list, each behind the one before, by the tokens of the answers: whole also while the list grows. */
+/** The pages of a list. Each continues at the token of the page before, so nothing is missed while the list grows. */
 export async function* pagesOf(
   client: NodeClient,
   path: string,
@@ -22,7 +22,7 @@ export async function* pagesOf(
   }
 }
 
-/** So many entries of a list as `limit` says, however many pages that takes; without it one page of the usual length. */
+/** The first `limit` entries of a list, read in as many pages as that takes; without a limit one page of default length. */
 export async function listed(client: NodeClient, path: string, name: string, query: Query): Promise<JsonObject[]> {
   const most = Number(query.limit ?? 0);
   const items: JsonObject[] = [];
@@ -33,15 +33,15 @@ export async function listed(client: NodeClient, path: string, name: string, que
   return most === 0 ? items : items.slice(0, most);
 }
 
-/** The node answers at most so many at once. */
+/** Largest page of a log that a node serves. */
 const PAGE = 200;
 
-/** Prints a log page by page (`{events, total}`), whole unless `limit` says less. */
+/** Prints a log (`{events, total}`), read page by page: all of it unless `limit` is given. */
 export async function printLog(
   { client, output }: CliContext,
   path: string,
   options: { readonly limit?: string; readonly offset?: string },
-  detailOf: (event: JsonObject) => string = whatSaysMost,
+  detailOf: (event: JsonObject) => string = mainDetail,
 ): Promise<void> {
   const limit = Number(wholeNumber(options.limit, '--limit', 1) ?? Number.POSITIVE_INFINITY);
   const start = Number(wholeNumber(options.offset, '--offset', 0) ?? 0);
@@ -59,9 +59,9 @@ export async function printLog(
   });
 }
 
-/** The member of a payload that says most. */
-function whatSaysMost({ payload }: JsonObject): string {
+/** The most informative member of an event's payload. */
+function mainDetail({ payload }: JsonObject): string {
   const error = isObject(payload) ? textOf(payload.error, 'message') : '';
-  const says = ['chunk', 'reason', 'final_output', 'output', 'code_diff', 'action', 'version', 'name'];
-  return error || (says.map((key) => textOf(payload, key)).find((text) => text !== '') ?? '');
+  const members = ['chunk', 'reason', 'final_output', 'output', 'code_diff', 'action', 'version', 'name'];
+  return error || (members.map((key) => textOf(payload, key)).find((text) => text !== '') ?? '');
 }

@@ -3,16 +3,16 @@ import { isObject, type JsonObject, textOf } from './json.ts';
 
 export type Mark = 'pending' | 'running' | 'waiting' | 'done' | 'failed' | 'skipped';
 
-/** One state of the manifest, as the run stands. */
+/** A state of the manifest in this run. */
 export interface StateLine {
   readonly name: string;
   readonly mark: Mark;
-  /** How often it was entered. */
+  /** Number of times it was entered. */
   readonly visits: number;
-  /** Of the last visit; `endedAt` null while it goes on. */
+  /** Of the last visit; `endedAt` is null while it is active. */
   readonly startedAt: number | null;
   readonly endedAt: number | null;
-  /** What it waits for, or what came out of it: one line. */
+  /** Wait reason or output, on one line. */
   readonly note: string;
 }
 
@@ -26,11 +26,10 @@ export const isLastWorkflowEvent = ({ name }: ExecutionEvent): boolean => LAST_W
 
 const MAX_NOTE_CHARS = 200;
 
-/** A run of a workflow as its events tell it. States that were never entered are skipped once it has ended. */
+/** A run of a workflow, built from its events. When it has ended, states that were never entered are skipped. */
 export class LiveViewModel {
   readonly #lines = new Map<string, StateLine>();
   #current: string | null = null;
-  /** `running`, then how it ended. */
   status: 'running' | 'completed' | 'failed' | 'cancelled' = 'running';
 
   /** `states`: names in the order of the manifest. */
@@ -46,7 +45,7 @@ export class LiveViewModel {
     return this.#current === null ? null : (this.#lines.get(this.#current) ?? null);
   }
 
-  /** What the current state waits for, as the node tells it. */
+  /** Sets the wait reason of the current state. */
   wait(reason: string): void {
     const line = this.current;
     if (line !== null && (line.mark === 'running' || line.mark === 'waiting'))
@@ -125,7 +124,7 @@ function timeOf(payload: JsonObject, field: string): number | null {
   return Number.isNaN(at) ? null : at;
 }
 
-/** What a person wants to see of a state's output: its text or standard output, else its JSON. */
+/** A state's output for people: its text or standard output, else its JSON. */
 export function outputInOneLine(output: unknown): string {
   if (typeof output === 'string') return oneLine(output);
   if (!isObject(output)) return output === null || output === undefined ? '' : oneLine(JSON.stringify(output));

@@ -23,10 +23,10 @@ const COLOURS: Readonly<Record<Mark, keyof Paint>> = {
   skipped: 'dim',
 };
 
-/** Moves to the first column `lines` up and clears what is below. */
+/** Moves to the first column, `lines` lines up, and clears the screen below. */
 const back = (lines: number): string => `\r${lines === 0 ? '' : `\u001b[${lines}A`}\u001b[0J`;
 
-/** The states of a run: redrawn in place on a terminal, one plain line an event elsewhere. */
+/** The states of a run: redrawn in place on a terminal, elsewhere one plain line for each event. */
 export class LiveView {
   readonly #stream: NodeJS.WriteStream;
   readonly #paint: Paint;
@@ -69,7 +69,7 @@ export class LiveView {
     this.#redraw();
   }
 
-  /** Leaves the terminal to somebody who asks a question below the states. */
+  /** Stops redrawing while a question is asked below the states. */
   pause(): void {
     this.#redraw();
     this.#paused = true;
@@ -81,7 +81,7 @@ export class LiveView {
     this.#redraw();
   }
 
-  /** The last drawing stays. */
+  /** Keeps the last drawing. */
   end(): void {
     if (this.#timer === undefined) return;
     this.#paused = false;
@@ -101,7 +101,7 @@ export class LiveView {
     const lines = drawing(this.#model.lines, {
       paint: this.#paint,
       width: this.#stream.columns || 80,
-      // What scrolled out of sight cannot be redrawn. Some terminals say 0.
+      // Lines that scrolled out cannot be redrawn. Some terminals report 0 rows.
       height: Math.max(3, (this.#stream.rows || 24) - 2),
       now: Date.now(),
     });
@@ -110,19 +110,19 @@ export class LiveView {
   }
 }
 
-/** The states as lines no wider than the terminal; those that matter least are counted when there are too many. */
+/** The states as lines that fit the terminal; when there are too many the least relevant ones are only counted. */
 export function drawing(
   states: readonly StateLine[],
   { paint, width, height, now }: { paint: Paint; width: number; height: number; now: number },
 ): string[] {
-  const shown = states.length <= height ? states : mostTelling(states, height - 1);
+  const shown = states.length <= height ? states : mostRelevant(states, height - 1);
   const nameWidth = Math.min(32, Math.max(...shown.map(({ name }) => name.length)));
   const lines = shown.map((state) => stateLine(state, { paint, width, nameWidth, now }));
   const hidden = states.length - shown.length;
   return hidden === 0 ? lines : [...lines, paint.dim(`  … and ${hidden} more states`)];
 }
 
-function mostTelling(states: readonly StateLine[], count: number): readonly StateLine[] {
+function mostRelevant(states: readonly StateLine[], count: number): readonly StateLine[] {
   const live = states.filter(({ mark }) => mark !== 'pending' && mark !== 'skipped');
   const kept = new Set([...live.slice(-count), ...states.filter(({ mark }) => mark === 'pending')].slice(0, count));
   return states.filter((state) => kept.has(state));
@@ -140,7 +140,7 @@ function stateLine(
   return `${paint[COLOURS[mark]](head)}${paint.dim(tail)}`.trimEnd();
 }
 
-/** An event of a workflow as one line for people; null for what nobody wants to read. */
+/** An event of a workflow as one line for people; null for events that are not shown. */
 export function workflowEventLine({ name, payload }: ExecutionEvent, paint: Paint = plain): string | null {
   const state = printable(textOf(payload, 'state_name') || textOf(payload, 'parent_state_name'));
   const field = (key: string): string => printable(textOf(payload, key));
@@ -152,7 +152,7 @@ export function workflowEventLine({ name, payload }: ExecutionEvent, paint: Pain
     case 'WorkflowStateExited':
       return exitLine(state, payload, paint);
     case 'WorkflowHumanInputRequested':
-      return paint.yellow(`${state}: waits for a human: ${field('prompt')}`);
+      return paint.yellow(`${state}: waits for approval: ${field('prompt')}`);
     case 'WorkflowHumanInputReceived':
       return `${state}: ${field('how')}: ${field('payload')}`;
     case 'ContainerRunFailed':
@@ -161,7 +161,7 @@ export function workflowEventLine({ name, payload }: ExecutionEvent, paint: Pain
       return `${state}: child execution ${field('child_execution_id')} (${field('mode')})`;
     case 'SubworkflowFailed':
       return paint.yellow(`${state}: child failed: ${field('reason')}`);
-    // The events around them say the same of every run.
+    // Other events of the run say the same.
     case 'IntentExecutionPipelineStarted':
     case 'IntentExecutionPipelineCompleted':
     case 'IntentExecutionPipelineFailed':

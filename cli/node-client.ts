@@ -1,35 +1,43 @@
+import { randomUUID } from 'node:crypto';
 import { CliFailure, EXIT, exitCodeOf, isPassing } from './failure.ts';
 import { isObject, type JsonObject, listOf, parseJson, textOf } from './json.ts';
 
-/** Where the node is and who asks. */
+/** Address of a node, and the credentials for it. */
 export interface NodeAddress {
   readonly url: string;
   readonly token?: string;
-  /** Asked once where no token was given. */
+  /** Called once when no token was given. */
   readonly findToken?: () => Promise<string | undefined>;
   readonly tenant?: string;
 }
 
 export interface Call {
-  /** A list is the same name several times. */
+  /** A list repeats the name for each value. */
   readonly query?: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   readonly json?: unknown;
-  /** Sent as it is, with this content type. */
+  /** Sent unchanged, with this content type. */
   readonly body?: { readonly type: string; readonly text: string | Uint8Array<ArrayBuffer> };
   readonly signal?: AbortSignal;
-  /** Repeating it does no harm, so a connection cut in the middle is tried again. */
+  /** Safe to repeat: the call is retried when its connection is cut. */
   readonly repeatable?: boolean;
-  /** How long it may take; default a minute. */
+  /** Default one minute. */
   readonly timeoutMs?: number;
 }
+
+/** A call that starts something. The key makes the node ignore a repeat, so it is retried when its connection is cut. */
+export const startOnce = (json: object): Call => ({
+  json,
+  headers: { 'idempotency-key': randomUUID() },
+  repeatable: true,
+});
 
 const CALL_TIMEOUT_MS = 60_000;
 const REPEATS = 2;
 const MAX_SHOWN_CHARS = 300;
 
-/** The REST API of one node. Throws `CliFailure` with the exit code an error stands for. */
+/** The REST API of one node. Throws `CliFailure` with the exit code of the error. */
 export class NodeClient {
   readonly address: NodeAddress;
   #token: Promise<string | undefined> | undefined;
@@ -41,10 +49,7 @@ export class NodeClient {
   async json(method: string, path: string, call: Call = {}): Promise<JsonObject> {
     const answer = parseJson(await this.text(method, path, call));
     if (isObject(answer)) return answer;
-    throw new CliFailure(
-      EXIT.internal,
-      `${this.address.url} answered with something else than JSON: is it an svc node?`,
-    );
+    throw new CliFailure(EXIT.internal, `${this.address.url} did not answer with JSON: is it an svc node?`);
   }
 
   text(method: string, path: string, call: Call = {}): Promise<string> {
@@ -72,12 +77,10 @@ export class NodeClient {
     }
   }
 
-  /** The body of an event stream, or null when there is nothing more to come (204). */
+  /** The body of an event stream, or null when it has ended (204). */
   async stream(path: string, lastEventId: number, signal: AbortSignal): Promise<ReadableStream<Uint8Array> | null> {
-    const headers = {
-      accept: 'text/event-stream',
-      ...(lastEventId > 0 ? { 'last-event-id': String(lastEventId) } : {}),
-    };
+    const resume: Record<string, string> = lastEventId > 0 ? { 'last-event-id': String(lastEventId) } : {};
+    const headers = { accept: 'text/event-stream', ...resume };
     try {
       const response = await this.#send('GET', path, { headers }, signal);
       if (response.status === 204) return null;
@@ -105,7 +108,7 @@ export class NodeClient {
       ...(content === undefined ? {} : { 'content-type': content.type }),
       ...call.headers,
     };
-    return fetch(target, { method, headers, signal, ...(content === undefined ? {} : { body: content.text }) });
+    return fetch(target, { method, headers, signal, body: content?.text });
   }
 
   async #tokenOf({ token, findToken }: NodeAddress): Promise<string | undefined> {
@@ -121,7 +124,7 @@ export class NodeClient {
   }
 }
 
-/** Name of the system's error below fetch's "fetch failed", which says nothing. */
+/** Name of the system error that caused fetch's "fetch failed". */
 function reasonOf(thrown: unknown, timeoutMs = CALL_TIMEOUT_MS): string {
   let error = thrown;
   for (let depth = 0; depth < 5 && error instanceof Error; depth += 1) {
@@ -135,7 +138,7 @@ function reasonOf(thrown: unknown, timeoutMs = CALL_TIMEOUT_MS): string {
   return 'the connection failed';
 }
 
-/** Both error bodies of the REST API: `{error: CODE, message, details?}` and `{error: TEXT, details?}`. */
+/** Reads both error bodies of the REST API: `{error: CODE, message, details?}` and `{error: TEXT, details?}`. */
 function failureOf(status: number, body: string): CliFailure {
   const answer = parseJson(body);
   const said = textOf(answer, 'message') || textOf(answer, 'error') || `HTTP ${status}`;

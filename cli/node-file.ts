@@ -1,12 +1,12 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { CliFailure, EXIT, invalid } from './failure.ts';
+import { CliFailure, EXIT, errorCode, invalid } from './failure.ts';
 
 export const ROLES = ['controller', 'worker', 'hybrid'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** What `svc node init` and `svc node join` write down; everything else of a node has a default. */
+/** What `svc node init` and `svc node join` write; all other settings keep their defaults. */
 export interface NodeFile {
   readonly role: Role;
   /** `host:port` of controllers. */
@@ -15,14 +15,14 @@ export interface NodeFile {
   readonly data: string;
   readonly redis?: string;
   readonly mongodb?: string;
-  /** A secret or a reference to one: what controllers ask for, what a worker shows. */
+  /** A secret or a reference to one: controllers require it, workers present it. */
   readonly joinToken?: string;
 }
 
 export interface WrittenNode {
   readonly config: string;
   readonly key: string;
-  /** False when there was one: it is who the node is, so it is kept. */
+  /** False when a key existed: it is the identity of the node, so it is kept. */
   readonly newKey: boolean;
 }
 
@@ -50,7 +50,7 @@ export function endpointsOf(given: string | undefined, option: string): string[]
   return endpoints;
 }
 
-/** Writes the configuration and the node's key, both readable for this user only. An existing file needs `force`. */
+/** Writes the configuration and the key of the node, readable by this user only. An existing file needs `force`. */
 export async function writeNode(path: string, node: NodeFile, force: boolean): Promise<WrittenNode> {
   const key = join(node.data, 'node-key.pem');
   const { stringify } = await import('yaml');
@@ -61,26 +61,19 @@ export async function writeNode(path: string, node: NodeFile, force: boolean): P
 function configOf(node: NodeFile, key: string): object {
   const { role, controllers, tags, data, redis, mongodb, joinToken } = node;
   const isWorker = role === 'worker';
-  const controller = {
-    endpoint: controllers,
-    ...(joinToken === undefined || !isWorker ? {} : { token: joinToken }),
-  };
+  const controller = { endpoint: controllers, token: isWorker ? joinToken : undefined };
   return {
     apiVersion: 'svc.dev/v1',
     kind: 'NodeConfig',
     spec: {
-      ...(tags.length === 0 ? {} : { node: { tags } }),
-      stores: {
-        data_dir: data,
-        ...(redis === undefined ? {} : { redis }),
-        ...(mongodb === undefined ? {} : { mongodb }),
-      },
+      node: tags.length === 0 ? undefined : { tags },
+      stores: { data_dir: data, redis, mongodb },
       cluster: {
         enabled: true,
         role,
         node_keypair_path: key,
-        ...(controllers.length === 0 ? {} : { controller }),
-        ...(joinToken === undefined || isWorker ? {} : { join_token: joinToken }),
+        controller: controllers.length === 0 ? undefined : controller,
+        join_token: isWorker ? undefined : joinToken,
       },
     },
   };
@@ -90,14 +83,14 @@ async function writeNew(path: string, text: string, force: boolean): Promise<voi
   try {
     await writeFile(path, text, { mode: PRIVATE, flag: force ? 'w' : 'wx' });
   } catch (thrown) {
-    if (codeOf(thrown) === 'EEXIST') {
-      throw new CliFailure(EXIT.conflict, `${path} exists already: --force overwrites it`);
+    if (errorCode(thrown) === 'EEXIST') {
+      throw new CliFailure(EXIT.conflict, `${path} exists already; use --force to overwrite it`);
     }
     throw unwritable(path, thrown);
   }
 }
 
-/** Ed25519 in PKCS 8, as NodeClusterService wants its nodes to have (G17). */
+/** Ed25519 in PKCS 8, as NodeClusterService requires (G17). */
 async function writeKey(path: string): Promise<boolean> {
   const { privateKey } = generateKeyPairSync('ed25519');
   try {
@@ -105,13 +98,10 @@ async function writeKey(path: string): Promise<boolean> {
     await writeFile(path, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: PRIVATE, flag: 'wx' });
     return true;
   } catch (thrown) {
-    if (codeOf(thrown) === 'EEXIST') return false;
+    if (errorCode(thrown) === 'EEXIST') return false;
     throw unwritable(path, thrown);
   }
 }
 
-const codeOf = (thrown: unknown): string =>
-  thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'unwritable';
-
 const unwritable = (path: string, thrown: unknown): CliFailure =>
-  new CliFailure(EXIT.validation, `${path} cannot be written (${codeOf(thrown)})`);
+  new CliFailure(EXIT.validation, `${path} cannot be written (${errorCode(thrown)})`);

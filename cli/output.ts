@@ -5,10 +5,13 @@ import { forReader, printable } from './paint.ts';
 const OUTPUT_FORMATS = ['text', 'table', 'json', 'yaml'] as const;
 export type OutputFormat = (typeof OUTPUT_FORMATS)[number];
 
+/** Whether a program reads the output. */
+export const isForMachines = (format: OutputFormat): boolean => format === 'json' || format === 'yaml';
+
 export interface Result {
   /** The answer for machines (json, yaml). */
   readonly value: unknown;
-  /** For people; without it `rows`, then the fields of the value, are shown. */
+  /** For people. Without it the `rows` are shown, without those the fields of the value. */
   readonly text?: string;
   readonly rows?: { readonly items: readonly JsonObject[]; readonly columns: readonly string[] };
 }
@@ -21,7 +24,7 @@ export function outputFormat(name: string): OutputFormat {
   return format;
 }
 
-/** Results go to standard output and nothing else does, so that pipes work. */
+/** Prints a result to standard output. Nothing else goes there, so pipes work. */
 export async function print(format: OutputFormat, result: Result): Promise<void> {
   process.stdout.write(withNewline(await render(format, result)));
 }
@@ -69,3 +72,6 @@ function shortCell(value: unknown): string {
   const line = cell(value).replaceAll(/\s+/g, ' ');
   return line.length > MAX_CELL_CHARS ? `${line.slice(0, MAX_CELL_CHARS - 1)}…` : line;
 }
+
+/** `1 error`, `2 errors`. */
+export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;

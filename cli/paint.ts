@@ -1,4 +1,4 @@
-/** Colours for a terminal; `plain` for everything else. */
+/** Colours for a terminal. */
 export interface Paint {
   readonly dim: (text: string) => string;
   readonly bold: (text: string) => string;
@@ -28,21 +28,20 @@ const coloured: Paint = {
   magenta: code(35, 39),
 };
 
-/** Colours only on a terminal, and not where NO_COLOR or a dumb terminal says no. */
+/** Colours on a terminal, unless NO_COLOR is set or the terminal is dumb. */
 export function paintFor(stream: { readonly isTTY?: boolean }, env: NodeJS.ProcessEnv): Paint {
   return stream.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb' ? coloured : plain;
 }
 
 /**
- * Text that comes from the node as it may be shown on a terminal: what a program, a model or a stranger's stimulus wrote
- * must not move the cursor, recolour the screen or turn the order of letters round for whoever reads it. Line feeds
- * stay.
+ * Text of the node made safe for a terminal: programs, models and senders of stimuli must not move the cursor, recolour the
+ * screen or reverse the direction of text. Line feeds stay.
  */
 export const printable = (text: string): string => text.replaceAll(UNSHOWN, '\ufffd').replaceAll('\t', '  ');
 
-/** Controls but tab and line feed, and what overrides the direction of text. */
+/** Control characters except tab and line feed, and characters that override the direction of text. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const UNSHOWN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
-/** The same for a result on standard output, which goes as it is to whatever is not a terminal. */
+/** The same for a result on standard output; pipes and files get the text unchanged. */
 export const forReader = (text: string): string => (process.stdout.isTTY ? printable(text) : text);

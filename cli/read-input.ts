@@ -1,11 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { text as wholeText } from 'node:stream/consumers';
-import { invalid } from './failure.ts';
-import { isObject, type JsonObject, parseJson, textOf } from './json.ts';
-import type { NodeClient } from './node-client.ts';
-import { structuredOf } from './tool-call.ts';
+import { type CliFailure, errorCode, invalid } from './failure.ts';
+import { isObject, type JsonObject, parseJson } from './json.ts';
 
-/** `-` is standard input, `@FILE` the text of a file, everything else itself. */
+/** The text of an argument: `-` reads standard input, `@FILE` reads a file, everything else is the text itself. */
 export async function readInput(given: string, option: string): Promise<string> {
   if (given === '-') return wholeText(process.stdin);
   return given.startsWith('@') ? readText(given.slice(1), option) : given;
@@ -17,18 +15,23 @@ export async function readText(path: string, option: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');
   } catch (thrown) {
-    const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'unreadable';
-    throw invalid(`${option}: the file ${path} cannot be read (${code})`);
+    throw unreadable(option, path, thrown);
   }
 }
 
+export const unreadable = (option: string, path: string, thrown: unknown): CliFailure =>
+  invalid(`${option}: the file ${path} cannot be read (${errorCode(thrown)})`);
+
+export const unwritable = (option: string, path: string, thrown: unknown): CliFailure =>
+  invalid(`${option}: the file ${path} cannot be written (${errorCode(thrown)})`);
+
 /**
- * What must not stand among the arguments, where others of the machine see it: `-` or `@FILE` only. What was given instead is
- * not said again, for it may be the secret itself.
+ * A secret: from `-` or `@FILE` only, since other users of the machine can see arguments. The error does not repeat what was
+ * given, which may be the secret.
  */
 export async function readSecret(given: string, option: string): Promise<string> {
   if (given === '-' || given.startsWith('@')) return readInput(given, option);
-  throw invalid(`${option}: expected - for standard input, or @FILE: others see what is an argument`);
+  throw invalid(`${option}: expected - for standard input, or @FILE (other users can see arguments)`);
 }
 
 /** A JSON object in one of the forms of `readInput`. */
@@ -38,7 +41,7 @@ export async function readObject(given: string, option: string): Promise<JsonObj
   return value;
 }
 
-/** A whole number of an option. */
+/** A whole number given as an option, at least `least`. */
 export function wholeNumber(given: string | undefined, option: string, least: number): string | undefined {
   if (given === undefined) return undefined;
   if (!/^\d{1,9}$/.test(given) || Number(given) < least) {
@@ -47,15 +50,5 @@ export function wholeNumber(given: string | undefined, option: string, least: nu
   return given;
 }
 
-/** Words that are paths of their own where a name of a workflow would stand; a test compares them with the API's description. */
-export const PATH_WORDS: readonly string[] = ['executions', 'generate', 'search', 'validate'];
-
-/** Route of a workflow that is named by its id or its name. One that is called like another path is named by its id. */
-export async function workflowPath(client: NodeClient, nameOrId: string): Promise<string> {
-  return `/v1/workflows/${encodeURIComponent(PATH_WORDS.includes(nameOrId) ? await idOf(client, nameOrId) : nameOrId)}`;
-}
-
-async function idOf(client: NodeClient, name: string): Promise<string> {
-  const { metadata } = await structuredOf(client, 'svc.workflow.export', { name });
-  return isObject(metadata) ? textOf(metadata, 'workflow_id') : '';
-}
+/** Collects the values of an option that may be repeated. */
+export const several = (value: string, values: readonly string[]): readonly string[] => [...values, value];

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The cache must be on before anything else is loaded, so the program itself is imported afterwards.
+// The cache must be on before other modules load, so the program is imported dynamically.
 import './compile-cache.ts';
 
 const { runSvc } = await import('./program.ts');

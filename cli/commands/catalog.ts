@@ -1,104 +1,82 @@
 import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
 import { invalid } from '../failure.ts';
-import { listOf, textOf } from '../json.ts';
-import { print } from '../output.ts';
+import { warn } from '../findings.ts';
+import { textOf } from '../json.ts';
+import { agentId, workflowPath } from '../names.ts';
+import type { NodeClient } from '../node-client.ts';
+import { isForMachines, print } from '../output.ts';
 import { forReader } from '../paint.ts';
-import { wholeNumber } from '../read-input.ts';
-import { type CatalogKind, catalogPath, withArticle } from './catalog-path.ts';
+import { printDone, printList } from '../print-answer.ts';
+import { readText, wholeNumber } from '../read-input.ts';
 
-/** `svc agent versions NAME|ID`, newest first; the same for workflows. */
-export const catalogVersions =
-  (kind: CatalogKind) =>
-  (parent: Command): void => {
-    parent
-      .command('versions')
-      .description(`list the versions of ${withArticle(kind)}, newest first`)
-      .argument(`<${kind}>`, 'name or id')
-      .action(async (nameOrId: string, _options: object, command: Command) => {
-        const { client, output } = contextOf(command);
-        const path = `${await catalogPath(kind, client, nameOrId)}/versions`;
-        const items = listOf(await client.json('GET', path, { repeatable: true }), 'versions');
-        await print(output, { value: items, rows: { items, columns: ['version', 'deployed_at', 'description'] } });
+/** Agents and workflows share these commands. */
+export type CatalogKind = 'agent' | 'workflow';
+
+const withArticle = (kind: CatalogKind): string => (kind === 'agent' ? 'an agent' : 'a workflow');
+
+const pathOf = async (kind: CatalogKind, client: NodeClient, nameOrId: string): Promise<string> =>
+  kind === 'agent' ? `/v1/agents/${await agentId(client, nameOrId)}` : workflowPath(client, nameOrId);
+
+/** `svc agent deploy FILE`: registers a manifest. Warnings go to standard error. */
+export function deploy(parent: Command, kind: CatalogKind): void {
+  parent
+    .command('deploy')
+    .description(`deploy the ${kind} of a manifest`)
+    .argument('<file>', 'YAML manifest; - reads standard input')
+    .option('--force', 'replace the same name and version')
+    .option('--scope <scope>', 'user, tenant or global (default: tenant)')
+    .action(async (file: string, options: { force?: true; scope?: string }, command: Command) => {
+      const { client, output } = contextOf(command);
+      const answer = await client.json('POST', `/v1/${kind}s`, {
+        body: { type: 'application/yaml', text: await readText(file, 'FILE') },
+        query: { force: options.force && 'true', scope: options.scope },
       });
-  };
-
-/** `svc agent export NAME|ID`: the manifest as it was deployed, ready for `svc agent deploy -`; the same for workflows. */
-export const catalogExport =
-  (kind: CatalogKind) =>
-  (parent: Command): void => {
-    parent
-      .command('export')
-      .description(`print the manifest of ${withArticle(kind)} as it was deployed`)
-      .argument(`<${kind}>`, 'name or id')
-      .action(async (nameOrId: string, _options: object, command: Command) => {
-        const { client } = contextOf(command);
-        const path = `${await catalogPath(kind, client, nameOrId)}/export`;
-        const headers = { accept: 'application/yaml' };
-        process.stdout.write(forReader(await client.text('GET', path, { headers, repeatable: true })));
-      });
-  };
-
-/** `svc agent promote NAME|ID` and `demote`; the same for workflows. */
-export const catalogScope =
-  (kind: CatalogKind) =>
-  (parent: Command): void => {
-    parent
-      .command('promote')
-      .description(`give ${withArticle(kind)} a wider scope: user to tenant, tenant to global`)
-      .argument(`<${kind}>`, 'name or id')
-      .option('--to <scope>', 'tenant or global', 'global')
-      .action(async (nameOrId: string, options: { to: string }, command: Command) =>
-        change(kind, command, nameOrId, { action: 'promote', target_scope: options.to }),
-      );
-    parent
-      .command('demote')
-      .description(`give ${withArticle(kind)} a narrower scope: global to tenant, tenant to user`)
-      .argument(`<${kind}>`, 'name or id')
-      .option('--to <scope>', 'tenant or user', 'tenant')
-      .option('--user <subject>', 'owner, for --to user; default the caller')
-      .action(async (nameOrId: string, options: { to: string; user?: string }, command: Command) => {
-        const { to, user } = options;
-        const owner = user === undefined ? {} : { user_id: user };
-        return change(kind, command, nameOrId, { action: 'demote', target_scope: to, ...owner });
-      });
-  };
-
-async function change(
-  kind: CatalogKind,
-  command: Command,
-  nameOrId: string,
-  json: { action: string; target_scope: string },
-): Promise<void> {
-  const { client, output } = contextOf(command);
-  const answer = await client.json('POST', `${await catalogPath(kind, client, nameOrId)}/scope`, { json });
-  await print(output, { value: answer, text: `${textOf(answer, 'name')} is in scope ${json.target_scope}` });
+      if (!isForMachines(output)) warn(answer);
+      await print(output, { value: answer, text: `deployed ${kind} ${textOf(answer, `${kind}_id`)}` });
+    });
 }
 
-const STATUSES = {
-  pause: {
-    status: 'paused',
-    about: (kind: string) => `start nothing of ${kind} until it is resumed; what runs goes on`,
-  },
-  resume: { status: 'deployed', about: (kind: string) => `put ${kind} back into service` },
-  archive: { status: 'archived', about: (kind: string) => `take ${kind} out of service and out of lists` },
-} as const;
+/** `svc agent show NAME|ID`. */
+export function show(parent: Command, kind: CatalogKind): Command {
+  return parent
+    .command('show')
+    .description(`show ${withArticle(kind)} with its manifest`)
+    .argument(`<${kind}>`, 'name or id')
+    .option('--version <version>', 'version (default: the newest)')
+    .action(async (nameOrId: string, { version }: { version?: string }, command: Command) => {
+      const { client, output } = contextOf(command);
+      const path = await pathOf(kind, client, nameOrId);
+      const answer = await client.json('GET', path, { query: { version }, repeatable: true });
+      const { manifest, manifest_yaml, ...summary } = answer;
+      if (isForMachines(output)) return print(output, { value: { ...summary, manifest } });
+      await print(output, { value: summary });
+      if (output === 'text' && typeof manifest_yaml === 'string')
+        process.stdout.write(`\n${forReader(manifest_yaml.trimEnd())}\n`);
+    });
+}
 
-/** `svc agent pause NAME|ID`, `resume`, `archive`; the same for workflows. */
-export const catalogStatus =
-  (kind: CatalogKind) =>
-  (parent: Command): void => {
-    for (const [verb, { status, about }] of Object.entries(STATUSES))
-      parent
-        .command(verb)
-        .description(about(withArticle(kind)))
-        .argument(`<${kind}>`, 'name or id')
-        .action(async (nameOrId: string, _options: object, command: Command) => {
-          const { client, output } = contextOf(command);
-          const answer = await client.json('PATCH', await catalogPath(kind, client, nameOrId), { json: { status } });
-          await print(output, { value: answer, text: `${kind} ${textOf(answer, 'name')} is ${status}` });
-        });
-  };
+/** `svc agent versions NAME|ID`, newest first, and `svc agent export`: the manifest as `svc agent deploy -` takes it. */
+export function versionsAndExport(parent: Command, kind: CatalogKind): void {
+  parent
+    .command('export')
+    .description(`print the manifest of ${withArticle(kind)} as it was deployed`)
+    .argument(`<${kind}>`, 'name or id')
+    .action(async (nameOrId: string, _options: object, command: Command) => {
+      const { client } = contextOf(command);
+      const path = `${await pathOf(kind, client, nameOrId)}/export`;
+      const headers = { accept: 'application/yaml' };
+      process.stdout.write(forReader(await client.text('GET', path, { headers, repeatable: true })));
+    });
+  parent
+    .command('versions')
+    .description(`list the versions of ${withArticle(kind)}, newest first`)
+    .argument(`<${kind}>`, 'name or id')
+    .action(async (nameOrId: string, _options: object, command: Command) => {
+      const path = `${await pathOf(kind, contextOf(command).client, nameOrId)}/versions`;
+      await printList(command, { path, member: 'versions', columns: ['version', 'deployed_at', 'description'] });
+    });
+}
 
 interface SearchOptions {
   readonly limit?: string;
@@ -109,19 +87,18 @@ interface SearchOptions {
   readonly platform: boolean;
 }
 
-/** `svc agent search` and `svc workflow search`: what is deployed, by what it does. */
-export const catalogSearch = (noun: 'agent' | 'workflow') => (parent: Command) => {
+/** `svc agent search QUERY`: searches deployed agents by their description. */
+export function search(parent: Command, kind: CatalogKind): void {
   parent
     .command('search')
-    .description(`find deployed ${noun}s by what they do, best first`)
-    .argument('<query...>', 'what is looked for, in words')
-    .option('--limit <count>', 'at most so many (default 10, at most 100)')
-    .option('--min-score <score>', 'only those with at least this score, 0 to 1 (default 0.3)')
+    .description(`search deployed ${kind}s by what they do, best match first`)
+    .argument('<query...>', 'search text')
+    .option('--limit <count>', 'maximum number of results, up to 100 (default: 10)')
+    .option('--min-score <score>', 'lowest score, 0 to 1 (default: 0.3)')
     .option('--status <status>', 'deployed, paused or archived (default: deployed and paused)')
-    .option('--label <key=value...>', 'only those with this label; may be given several times')
-    .option('--no-platform', 'leave out what ships with the product and what is deployed for all tenants')
+    .option('--label <key=value...>', 'only entries with this label; may be repeated')
+    .option('--no-platform', 'without built-in entries and those of scope global')
     .action(async (words: readonly string[], options: SearchOptions, command: Command) => {
-      const { client, output } = contextOf(command);
       const query = {
         q: words.join(' '),
         limit: wholeNumber(options.limit, '--limit', 1),
@@ -130,17 +107,64 @@ export const catalogSearch = (noun: 'agent' | 'workflow') => (parent: Command) =
         label: options.label?.map(labelOf),
         include_platform_templates: options.platform ? undefined : 'false',
       };
-      const items = listOf(await client.json('GET', `/v1/${noun}s/search`, { query, repeatable: true }), 'results');
-      await print(output, {
-        value: items,
-        rows: { items, columns: ['score', 'name', 'version', 'id', 'description'] },
-      });
+      const columns = ['score', 'name', 'version', 'id', 'description'];
+      await printList(command, { path: `/v1/${kind}s/search`, member: 'results', query, columns });
     });
-};
+}
 
-/** `team=docs` and `team:docs`, as the route takes it. */
+/** `team=docs` or `team:docs`, as the route takes it. */
 function labelOf(text: string): string {
   const [, key, value] = /^([^=:]+)[=:](.*)$/s.exec(text) ?? [];
-  if (key === undefined || value === undefined) throw invalid(`--label ${text}: expected KEY=VALUE`);
+  if (key === undefined || value === undefined) throw invalid(`--label: expected KEY=VALUE, got ${text}`);
   return `${key}:${value}`;
+}
+
+/** `svc agent pause NAME|ID`, `resume`, `archive`. */
+export function statuses(parent: Command, kind: CatalogKind): void {
+  const one = withArticle(kind);
+  const add = (verb: string, status: string, about: string): Command =>
+    parent
+      .command(verb)
+      .description(about)
+      .argument(`<${kind}>`, 'name or id')
+      .action(async (nameOrId: string, _options: object, command: Command) => {
+        const path = await pathOf(kind, contextOf(command).client, nameOrId);
+        const done = (answer: object): string => `${kind} ${textOf(answer, 'name')} is ${status}`;
+        await printDone(command, ['PATCH', path], { json: { status } }, done);
+      });
+  add('pause', 'paused', `pause ${one}: no new runs start, running ones continue`);
+  add('resume', 'deployed', `resume ${one} that is paused or archived`);
+  add('archive', 'archived', `archive ${one}: it cannot be started and is hidden from lists`);
+}
+
+/** `svc agent promote NAME|ID` and `demote`. */
+export function scopes(parent: Command, kind: CatalogKind): void {
+  parent
+    .command('promote')
+    .description(`widen the scope of ${withArticle(kind)}: user to tenant, tenant to global`)
+    .argument(`<${kind}>`, 'name or id')
+    .option('--to <scope>', 'tenant or global', 'global')
+    .action((nameOrId: string, { to }: { to: string }, command: Command) =>
+      move(kind, command, nameOrId, { action: 'promote', target_scope: to }),
+    );
+  parent
+    .command('demote')
+    .description(`narrow the scope of ${withArticle(kind)}: global to tenant, tenant to user`)
+    .argument(`<${kind}>`, 'name or id')
+    .option('--to <scope>', 'tenant or user', 'tenant')
+    .option('--user <subject>', 'owner, with --to user (default: the caller)')
+    .action((nameOrId: string, { to, user }: { to: string; user?: string }, command: Command) =>
+      move(kind, command, nameOrId, { action: 'demote', target_scope: to, user_id: user }),
+    );
+}
+
+async function move(
+  kind: CatalogKind,
+  command: Command,
+  nameOrId: string,
+  json: { readonly action: string; readonly target_scope: string; readonly user_id?: string },
+): Promise<void> {
+  const path = `${await pathOf(kind, contextOf(command).client, nameOrId)}/scope`;
+  const done = (answer: object): string => `${textOf(answer, 'name')} is in scope ${json.target_scope}`;
+  await printDone(command, ['POST', path], { json }, done);
 }

@@ -1,14 +1,14 @@
 import { Argument, type Command, type Option } from 'commander';
 import { invalid } from '../failure.ts';
 
-/** One place of the command line, and what may come next. */
+/** A command, and what may follow it on the command line. */
 interface CompletionNode {
-  /** Words from the program on, without its name: empty for the program itself. */
+  /** Names of the command and its parents; empty for the program itself. */
   readonly path: readonly string[];
   readonly commands: readonly Word[];
-  /** Long flags of the command, and those of the program that go everywhere. */
+  /** Long flags of the command and of the program. */
   readonly flags: readonly Flag[];
-  /** Its first argument is the name of a tool, which the node knows. */
+  /** Its first argument is the name of a tool, which is asked from the node. */
   readonly takesTool: boolean;
 }
 
@@ -20,21 +20,21 @@ interface Word {
 interface Flag extends Word {
   /** A value follows it. */
   readonly takesValue: boolean;
-  /** What the value may be, where that is known. */
+  /** Allowed values, when known. */
   readonly choices: readonly string[];
 }
 
-/** Values that help texts name: `text, table, json or yaml`. */
+/** Allowed values of flags whose help lists them. */
 const CHOICES: Readonly<Record<string, readonly string[]>> = { '--output': ['text', 'table', 'json', 'yaml'] };
 
-/** Every command of a program with its flags, the program first. */
+/** All commands of a program with their flags, the program first. */
 function completionTree(program: Command): CompletionNode[] {
   return nodesOf(program, [], program.options.map(flagOf));
 }
 
 function nodesOf(command: Command, path: readonly string[], everywhere: readonly Flag[]): CompletionNode[] {
   const own = path.length === 0 ? [] : command.options.map(flagOf);
-  const help: Flag = { word: '--help', about: 'how to use it', takesValue: false, choices: [] };
+  const help: Flag = { word: '--help', about: 'show help', takesValue: false, choices: [] };
   const node: CompletionNode = {
     path,
     commands: command.commands.map((child) => ({ word: child.name(), about: firstLine(child.description()) })),
@@ -42,7 +42,7 @@ function nodesOf(command: Command, path: readonly string[], everywhere: readonly
     takesTool: path.join(' ') === 'tools call',
   };
   const below = command.commands.flatMap((child) =>
-    // Who types another name of a command gets its flags too; only the first is offered.
+    // An alias completes flags too, but only the main name is offered.
     [child.name(), ...child.aliases()].flatMap((name) => nodesOf(child, [...path, name], everywhere)),
   );
   return [node, ...below];
@@ -97,7 +97,7 @@ complete -F _svc svc
 `;
 }
 
-/** Flags by whether a value follows, the same in every place or left out: a script cannot ask. */
+/** Flags that take a value in every command: the scripts do not know which command a flag belongs to. */
 function valueWords(nodes: readonly CompletionNode[]) {
   const flags = nodes.flatMap((node) => node.flags);
   const bare = new Set(flags.filter(({ takesValue }) => !takesValue).map(({ word }) => word));
@@ -219,7 +219,7 @@ const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
 const SCRIPTS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion } as const;
 
-/** `svc completion SHELL`: the script that completes svc in it. */
+/** `svc completion SHELL`: prints the completion script of a shell. */
 export function completion(program: Command): void {
   program
     .command('completion')

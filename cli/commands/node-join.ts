@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
 import { CliFailure, EXIT, invalid } from '../failure.ts';
@@ -15,18 +15,21 @@ interface JoinOptions extends NodeFileOptions {
   readonly start?: true;
 }
 
-/** `svc node join CONTROLLER`: a worker's configuration, once a controller was seen to answer. */
+/** `svc node join CONTROLLERS`: writes the configuration of a worker once a controller has answered. */
 export function nodeJoin(node: Command): void {
-  withNodeFile(node.command('join').description('write the configuration of a worker for controllers that answer'))
+  withNodeFile(
+    node.command('join').description('write the configuration of a worker, after checking that a controller answers'),
+  )
     .argument('<controllers>', 'host:port of controllers, separated by commas')
     .option('--role <role>', 'worker or hybrid', 'worker')
-    .option('--start', 'start the node, as svc start does')
+    .option('--start', 'start the node afterwards')
     .action(async (list: string, options: JoinOptions, command: Command) => {
       const { output, again } = contextOf(command);
       const role = roleOf(options.role);
-      if (role === 'controller') throw invalid('--role: a controller is set up with svc node init');
+      if (role === 'controller')
+        throw invalid('--role: expected worker or hybrid; use svc node init to set up a controller');
       const controllers = endpointsOf(list, 'CONTROLLERS');
-      if (controllers.length === 0) throw invalid('CONTROLLERS: expected host:port, got nothing');
+      if (controllers.length === 0) throw invalid('CONTROLLERS: expected host:port, got an empty list');
       const reached = await reach(controllers);
       const written = await writeNodeFile(options, { role, controllers });
       const text = `${reached}\n${writtenText(written)}`;
@@ -34,26 +37,28 @@ export function nodeJoin(node: Command): void {
         process.stderr.write(`${text}\n`);
         return startInProcess([`--config=${written.config}`]);
       }
-      await print(output, { value: written, text: `${text}\nstart it: ${again} start ${at(written)}` });
+      await print(output, { value: written, text: `${text}\nstart it with: ${again} start ${at(written)}` });
     });
 }
 
-/** Says who answers; it is enough that one does. */
+/** One line for each controller. Throws when none of them answers. */
 async function reach(controllers: readonly string[]): Promise<string> {
   const answers = await Promise.all(controllers.map(async (endpoint) => ({ endpoint, why: await probe(endpoint) })));
-  const lines = answers.map(({ endpoint, why }) => `${endpoint} ${why === null ? 'answers' : `is away: ${why}`}`);
+  const lines = answers.map(
+    ({ endpoint, why }) => `${endpoint} ${why === null ? 'answers' : `does not answer: ${why}`}`,
+  );
   if (answers.some(({ why }) => why === null)) return lines.join('\n');
   throw new CliFailure(EXIT.connection, 'no controller answers; nothing was written', lines);
 }
 
 const PROBE_TIMEOUT_MS = 3_000;
 
-/** Null when somebody accepts a TCP connection at `host:port`, else why not. */
+/** Null when `host:port` accepts a TCP connection, else the reason. */
 function probe(endpoint: string, timeoutMs: number = PROBE_TIMEOUT_MS): Promise<string | null> {
   const colon = endpoint.lastIndexOf(':');
   const host = endpoint.slice(0, colon).replace(/^\[|\]$/g, '');
   const port = Number(endpoint.slice(colon + 1));
-  if (port > 65_535) return Promise.resolve('no such port');
+  if (port > 65_535) return Promise.resolve('the port is above 65535');
   return new Promise((resolve) => {
     const socket = connect({ host, port });
     const end = (answer: string | null): void => {
@@ -81,31 +86,34 @@ interface InitOptions extends NodeFileOptions {
   readonly controllers?: string;
 }
 
-/** Options that every command has that writes a node's configuration. */
+/** Options of the commands that write a node's configuration. */
 const withNodeFile = (command: Command): Command =>
   command
-    .option('--tags <tags>', 'what the node is fit for, separated by commas')
+    .option('--tags <tags>', 'capability tags of the node, separated by commas')
     .option('--redis <url>', 'Redis URL or a reference such as env:NAME; needs --mongodb')
     .option('--mongodb <uri>', 'MongoDB URI or a reference; needs --redis')
     .option('--data <directory>', 'data directory', './data')
-    .option('--join-token <secret>', 'what a node shows controllers to be attested; a reference such as env:NAME')
-    .option('--file <path>', 'configuration to write', './svc.yaml')
-    .option('--force', 'overwrite the configuration; the key is kept');
+    .option('--join-token <secret>', 'join token for attestation, or a reference such as env:NAME')
+    .option('--file <path>', 'configuration file to write', './svc.yaml')
+    .option('--force', 'overwrite the configuration file; the key is kept');
 
-/** `svc node init`: configuration and key of a node that is to be in a fleet. */
+/** `svc node init`: writes the configuration and key of a node for a fleet. */
 export function nodeInit(node: Command): void {
   withNodeFile(node.command('init').description('write the configuration and the key of a node'))
     .option('--role <role>', 'controller, worker or hybrid', 'hybrid')
-    .option('--controllers <list>', 'host:port of controllers, separated by commas; a worker needs one')
+    .option('--controllers <list>', 'host:port of controllers, separated by commas; required for a worker')
     .action(async (options: InitOptions, command: Command) => {
       const { output, again } = contextOf(command);
       const role = roleOf(options.role);
       const controllers = endpointsOf(options.controllers, '--controllers');
       if (role === 'worker' && controllers.length === 0) {
-        throw invalid('--controllers: a worker needs a controller such as 10.0.0.1:50056');
+        throw invalid('--controllers: expected a controller of the worker, such as 10.0.0.1:50056');
       }
       const written = await writeNodeFile(options, { role, controllers });
-      await print(output, { value: written, text: `${writtenText(written)}\nstart it: ${again} start ${at(written)}` });
+      await print(output, {
+        value: written,
+        text: `${writtenText(written)}\nstart it with: ${again} start ${at(written)}`,
+      });
     });
 }
 
@@ -115,15 +123,7 @@ async function writeNodeFile(
 ): Promise<WrittenNode> {
   const { data, redis, mongodb, joinToken } = options;
   if ((redis === undefined) !== (mongodb === undefined)) throw invalid('--redis and --mongodb: expected both or none');
-  const node = {
-    role,
-    controllers,
-    tags: commaList(options.tags),
-    data,
-    ...(redis === undefined ? {} : { redis }),
-    ...(mongodb === undefined ? {} : { mongodb }),
-    ...(joinToken === undefined ? {} : { joinToken }),
-  };
+  const node = { role, controllers, tags: commaList(options.tags), data, redis, mongodb, joinToken };
   return writeNode(options.file, node, options.force === true);
 }
 
@@ -132,13 +132,13 @@ const at = ({ config }: WrittenNode): string => `--config ${config}`;
 const writtenText = ({ config, key, newKey }: WrittenNode): string =>
   `wrote ${config}\n${newKey ? 'made' : 'kept'} the node key ${key}`;
 
-const LOOK_EVERY_MS = 200;
+const POLL_MS = 200;
 
-/** `svc node leave`: the node at --url hands over what it has and ends. */
+/** `svc node leave`: drains and stops the node at --url. */
 export function nodeLeave(node: Command): void {
   node
     .command('leave')
-    .description('drain the node at --url, end it in order, and wait until it is gone')
+    .description('drain the node at --url, stop it, and wait until it has left')
     .option('--timeout <seconds>', 'how long to wait', '60')
     .action(async (options: { timeout: string }, command: Command) => {
       const { client, output } = contextOf(command);
@@ -148,14 +148,14 @@ export function nodeLeave(node: Command): void {
       const { node_id: id, incarnation } = await self(client);
       const path = `/v1/cluster/nodes/${encodeURIComponent(id)}`;
       await client.json('POST', `${path}/drain`);
-      while (left() && (await holdsPartitions(client))) await pause(LOOK_EVERY_MS);
+      while (left() && (await holdsPartitions(client))) await sleep(POLL_MS);
       await client.json('POST', `${path}/shutdown`, { json: { reason: 'svc node leave' } });
       while (left()) {
         if (await isGone(client, incarnation))
           return print(output, { value: { node_id: id, left: true }, text: `${id} has left` });
-        await pause(LOOK_EVERY_MS);
+        await sleep(POLL_MS);
       }
-      throw new CliFailure(EXIT.connection, `${id} is still there after ${seconds} s; it was told to drain and end`);
+      throw new CliFailure(EXIT.connection, `${id} has not stopped after ${seconds} s; it was told to drain and stop`);
     });
 }
 
@@ -165,17 +165,17 @@ async function self(client: NodeClient) {
   return { node_id: textOf(node, 'node_id'), incarnation: textOf(node, 'incarnation'), partitions };
 }
 
-/** A node that drains gives its partitions back batch by batch. */
+/** A draining node hands its partitions over batch by batch. */
 async function holdsPartitions(client: NodeClient): Promise<boolean> {
   const { partitions } = await self(client);
   return Object.keys(partitions).some((pool) => numberOf(partitions, pool) > 0);
 }
 
-/** Also when it was started again at once, as a supervisor does. */
+/** Also true when a supervisor has restarted it. */
 async function isGone(client: NodeClient, incarnation: string): Promise<boolean> {
   if (await isAway(client.text('GET', '/health'))) return true;
   const now = self(client);
-  // Away only now: the next look sees it.
+  // It may stop between the two calls; the next poll sees that.
   return !(await isAway(now)) && (await now).incarnation !== incarnation;
 }
 

@@ -1,14 +1,13 @@
 import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
 import { invalid } from '../failure.ts';
-import { isObject, textOf } from '../json.ts';
-import { listed } from '../list-pages.ts';
+import { textOf, textsOf } from '../json.ts';
 import { print } from '../output.ts';
-import { wholeNumber } from '../read-input.ts';
+import { printDone, printList } from '../print-answer.ts';
+import { several, wholeNumber } from '../read-input.ts';
 import { secondsOf } from './key.ts';
 
 const PATH = '/v1/cluster/join-tokens';
-const COLUMNS = ['id', 'status', 'names', 'tags', 'addresses', 'used', 'refusals', 'expires_at'];
 
 interface Options {
   readonly name: readonly string[];
@@ -19,72 +18,74 @@ interface Options {
   readonly expiresIn?: string;
 }
 
-const several = (one: string, all: readonly string[]): readonly string[] => [...all, one];
-
-/** `svc node token`: what lets a new node into the fleet. */
+/** `svc node token …`: join tokens, with which new nodes join the fleet. */
 export function nodeToken(node: Command): void {
-  const token = node.command('token').description('join tokens: create, list, revoke');
-  create(token);
-  list(token);
-  revoke(token);
+  const group = node.command('token').description('join tokens: create, list, revoke');
+  create(group);
+  list(group);
+  group
+    .command('revoke')
+    .description('revoke a join token; nodes that joined with it get no new node tokens')
+    .argument('<id>', 'UUID of the join token')
+    .action((id: string, _options: object, command: Command) => {
+      const call = { repeatable: true };
+      const done = (answer: object): string => `revoked join token ${textOf(answer, 'id')}`;
+      return printDone(command, ['DELETE', `${PATH}/${encodeURIComponent(id)}`], call, done);
+    });
 }
 
-/** Prints the token alone, so that it can be piped; it is shown this once. */
-function create(token: Command): void {
-  token
+/** Standard output holds nothing but the token, so that it can be piped. */
+function create(group: Command): void {
+  group
     .command('create')
-    .description('make a join token; one node joins with it, within the hour, unless said otherwise')
-    .option('--name <id>', 'node id it is for, also with * at the end; may be repeated (default all)', several, [])
-    .option('--tag <tag>', 'tag that the node may have; may be repeated (default none)', several, [])
-    .option('--address <address>', 'where it may be reached: address, network, host; may be repeated', several, [])
+    .description('create a join token; by default for one node, within one hour')
+    .option(
+      '--name <id>',
+      'allowed node id, * at the end matches any ending; may be repeated (default: all)',
+      several,
+      [],
+    )
+    .option('--tag <tag>', 'tag that the node may have; may be repeated (default: none)', several, [])
+    .option('--address <address>', 'allowed address, network or host name of the node; may be repeated', several, [])
     .option('--role <role>', 'worker or hybrid; may be repeated (default: worker)', several, [])
-    .option('--uses <number>', 'how many nodes may join with it (default: 1)')
+    .option('--uses <count>', 'number of nodes that may join with it (default: 1)')
     .option('--expires-in <time>', 'such as 30m or 7d (default: 1h)')
-    .action(async (options: Options, command: Command) => {
+    .action(async ({ name, tag, address, role, uses, expiresIn }: Options, command: Command) => {
       const { client, output } = contextOf(command);
-      const { name: names, tag: tags, address: addresses, uses, expiresIn } = options;
       const json = {
-        ...{ names, tags, addresses },
-        ...(options.role.length === 0 ? {} : { roles: options.role.map(roleOf) }),
-        ...(uses === undefined ? {} : { uses: Number(wholeNumber(uses, '--uses', 1)) }),
-        ...(expiresIn === undefined ? {} : { expires_in: secondsOf(expiresIn) }),
+        names: name,
+        tags: tag,
+        addresses: address,
+        roles: role.length === 0 ? undefined : role.map(roleOf),
+        uses: uses === undefined ? undefined : Number(wholeNumber(uses, '--uses', 1)),
+        expires_in: secondsOf(expiresIn),
       };
       const answer = await client.json('POST', PATH, { json });
       if (output === 'text') {
         const until = textOf(answer, 'expires_at');
-        process.stderr.write(`join token ${textOf(answer, 'id')}, good until ${until}; it is not shown again:\n`);
+        process.stderr.write(`join token ${textOf(answer, 'id')}, valid until ${until}; it is not shown again:\n`);
       }
       await print(output, { value: answer, text: textOf(answer, 'token') });
     });
 }
 
-function list(token: Command): void {
-  token
+function list(group: Command): void {
+  group
     .command('list')
     .description('list join tokens and how often they were used, newest first')
-    .option('--limit <number>', 'at most so many')
+    .option('--limit <count>', 'maximum number of tokens')
     .action(async (options: { limit?: string }, command: Command) => {
-      const { client, output } = contextOf(command);
-      const tokens = await listed(client, PATH, 'join_tokens', { limit: wholeNumber(options.limit, '--limit', 1) });
-      const items = tokens.map((one) => ({
-        ...one,
-        ...Object.fromEntries(['names', 'tags', 'addresses'].map((field) => [field, joined(one[field])])),
-        used: `${Array.isArray(one.used_by) ? one.used_by.length : 0} of ${String(one.uses)}`,
-      }));
-      await print(output, { value: tokens, rows: { items, columns: COLUMNS } });
-    });
-}
-
-function revoke(token: Command): void {
-  token
-    .command('revoke')
-    .description('revoke a join token: nodes that came in by it get no new node token either')
-    .argument('<id>', 'UUID of the join token')
-    .action(async (id: string, _options: object, command: Command) => {
-      const { client, output } = contextOf(command);
-      const answer = await client.json('DELETE', `${PATH}/${encodeURIComponent(id)}`, { repeatable: true });
-      const revoked = isObject(answer) ? textOf(answer, 'id') : id;
-      await print(output, { value: answer, text: `revoked join token ${revoked}` });
+      await printList(command, {
+        path: PATH,
+        member: 'join_tokens',
+        query: { limit: wholeNumber(options.limit, '--limit', 1) },
+        columns: ['id', 'status', 'names', 'tags', 'addresses', 'used', 'refusals', 'expires_at'],
+        row: (one) => ({
+          ...one,
+          ...Object.fromEntries(['names', 'tags', 'addresses'].map((field) => [field, textsOf(one, field).join(' ')])),
+          used: `${Array.isArray(one.used_by) ? one.used_by.length : 0} of ${String(one.uses)}`,
+        }),
+      });
     });
 }
 
@@ -93,5 +94,3 @@ function roleOf(given: string): string {
   if (role !== 'WORKER' && role !== 'HYBRID') throw invalid(`--role: expected worker or hybrid, got ${given}`);
   return role;
 }
-
-const joined = (value: unknown): string => (Array.isArray(value) ? value.join(' ') : '');

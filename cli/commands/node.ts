@@ -1,33 +1,66 @@
 import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
 import { CliFailure, EXIT } from '../failure.ts';
-import { isObject, type JsonObject, listOf, textOf } from '../json.ts';
-import { print } from '../output.ts';
+import { isObject, type JsonObject, listOf, textOf, textsOf } from '../json.ts';
+import { isForMachines, print } from '../output.ts';
+import { printDone, printList } from '../print-answer.ts';
 import { readText } from '../read-input.ts';
+import { nodeInit, nodeJoin, nodeLeave } from './node-join.ts';
+import { nodeToken } from './node-token.ts';
 
-const COLUMNS = ['node_id', 'status', 'role', 'tags', 'partitions', 'version', 'last_heartbeat_at'];
+const pathOf = (id: string): string => `/v1/cluster/nodes/${encodeURIComponent(id)}`;
 
-/** `svc node list`: every node that lives or is registered. */
-export function nodeList(node: Command): void {
-  node
+/** `svc node …`: the nodes of a fleet. */
+export function node(program: Command): void {
+  const group = program
+    .command('node')
+    .description('set up, inspect, drain, remove and configure the nodes of a fleet');
+  nodeInit(group);
+  nodeJoin(group);
+  status(group);
+  list(group);
+  show(group);
+  group
+    .command('drain')
+    .description('drain a node: it hands its partitions over and takes no new work')
+    .argument('<id>', 'node id')
+    .action((id: string, _options: object, command: Command) =>
+      printDone(command, ['POST', `${pathOf(id)}/drain`], {}, `draining ${id}`),
+    );
+  nodeLeave(group);
+  group
+    .command('remove')
+    .description('remove a dead node with its key and registration')
+    .argument('<id>', 'node id')
+    .action((id: string, _options: object, command: Command) =>
+      printDone(command, ['DELETE', pathOf(id)], {}, `removed ${id}`),
+    );
+  config(group);
+  nodeToken(group);
+}
+
+/** `svc node list`: nodes that are alive or registered. */
+function list(group: Command): void {
+  group
     .command('list')
     .alias('peers')
     .description('list the nodes of the fleet')
     .option('--status <status>', 'ACTIVE, DRAINING or UNHEALTHY')
     .option('--tag <tag>', 'only nodes with this tag')
     .action(async (options: { status?: string; tag?: string }, command: Command) => {
-      const { client, output } = contextOf(command);
-      const query = { status: options.status?.toUpperCase(), tag: options.tag };
-      const nodes = listOf(await client.json('GET', '/v1/cluster/nodes', { query, repeatable: true }), 'nodes');
-      await print(output, { value: nodes, rows: { items: nodes.map(row), columns: COLUMNS } });
+      await printList(command, {
+        path: '/v1/cluster/nodes',
+        member: 'nodes',
+        query: { status: options.status?.toUpperCase(), tag: options.tag },
+        columns: ['node_id', 'status', 'role', 'tags', 'partitions', 'version', 'last_heartbeat_at'],
+        row: (one) => ({
+          ...one,
+          tags: textsOf(one, 'tags').join(',') || '-',
+          partitions: partitionsText(one.partitions),
+        }),
+      });
     });
 }
-
-const row = (node: JsonObject): JsonObject => ({
-  ...node,
-  tags: Array.isArray(node.tags) && node.tags.length > 0 ? node.tags.join(',') : '-',
-  partitions: partitionsText(node.partitions),
-});
 
 /** `default 22, system 8`. */
 function partitionsText(partitions: unknown): string {
@@ -36,103 +69,79 @@ function partitionsText(partitions: unknown): string {
 }
 
 /** `svc node show ID`. */
-export function nodeShow(node: Command): void {
-  node
+function show(group: Command): void {
+  group
     .command('show')
     .description('show a node')
     .argument('<id>', 'node id')
     .action(async (id: string, _options: object, command: Command) => {
       const { client, output } = contextOf(command);
-      const shown = await client.json('GET', `/v1/cluster/nodes/${encodeURIComponent(id)}`, { repeatable: true });
-      if (output === 'json' || output === 'yaml') return print(output, { value: shown });
-      await print(output, { value: { ...shown, partitions: partitionsText(shown.partitions) } });
+      const shown = await client.json('GET', pathOf(id), { repeatable: true });
+      const partitions = partitionsText(shown.partitions);
+      await print(output, { value: isForMachines(output) ? shown : { ...shown, partitions } });
     });
 }
 
-/** `svc node status`: the node that answers, the fleet in numbers, and what nobody serves. */
-export function nodeStatus(node: Command): void {
-  node
+/** `svc node status`. */
+function status(group: Command): void {
+  group
     .command('status')
-    .description('show the node at --url, the fleet in numbers, and pools that nobody serves')
+    .description('show the node at --url, node counts of the fleet, and pools that no node serves')
     .action(async (_options: object, command: Command) => {
       const { client, output } = contextOf(command);
-      const status = await client.json('GET', '/v1/cluster/status', { repeatable: true });
-      if (output === 'json' || output === 'yaml') return print(output, { value: status });
-      const self = isObject(status.node) ? status.node : {};
-      const counts = isObject(status.nodes) ? Object.entries(status.nodes) : [];
-      const waiting = listOf(status, 'pools').flatMap((pool) => {
-        const reason = textOf(pool.waiting_for, 'reason');
-        return reason === '' ? [] : [`${textOf(pool, 'pool')}: ${reason}`];
-      });
-      await print(output, {
-        value: {
-          ...self,
-          partitions: partitionsText(self.partitions),
-          fleet: counts.map(([name, count]) => `${String(count)} ${name}`).join(', '),
-          waiting: waiting.length === 0 ? '-' : waiting.join('; '),
-          chaos: status.chaos,
-        },
-      });
+      const answer = await client.json('GET', '/v1/cluster/status', { repeatable: true });
+      await print(output, { value: isForMachines(output) ? answer : statusFields(answer) });
     });
 }
 
-const PATH = '/v1/cluster/config';
+function statusFields(answer: JsonObject): JsonObject {
+  const self = isObject(answer.node) ? answer.node : {};
+  const counts = isObject(answer.nodes) ? Object.entries(answer.nodes) : [];
+  const waiting = listOf(answer, 'pools').flatMap((pool) => {
+    const reason = textOf(pool.waiting_for, 'reason');
+    return reason === '' ? [] : [`${textOf(pool, 'pool')}: ${reason}`];
+  });
+  return {
+    ...self,
+    partitions: partitionsText(self.partitions),
+    fleet: counts.map(([name, count]) => `${String(count)} ${name}`).join(', '),
+    waiting: waiting.join('; ') || '-',
+    chaos: answer.chaos,
+  };
+}
 
-/** `svc node config get | set FILE | push`: configuration that controllers manage for all nodes. */
-export function nodeConfig(node: Command): void {
-  const config = node.command('config').description('configuration for all nodes: get, set, push');
-  config
+const CONFIG_PATH = '/v1/cluster/config';
+
+/** `svc node config get | set FILE | push`. */
+function config(parent: Command): void {
+  const group = parent
+    .command('config')
+    .description('configuration that controllers manage for all nodes: get, set, push');
+  group
     .command('get')
-    .description('print the configuration that controllers manage')
+    .description('print the managed configuration')
     .action(async (_options: object, command: Command) => {
       const { client, output } = contextOf(command);
-      const answer = await client.json('GET', PATH, { repeatable: true });
+      const answer = await client.json('GET', CONFIG_PATH, { repeatable: true });
       await print(output, { value: answer, text: textOf(answer, 'config_yaml') });
     });
-  config
+  group
     .command('set')
-    .description('set it; every registered node is told with its next heartbeat')
-    .argument('<file>', 'YAML; - for standard input')
+    .description('set the managed configuration; nodes fetch it with their next heartbeat')
+    .argument('<file>', 'YAML file; - reads standard input')
     .action(async (file: string, _options: object, command: Command) => {
-      const { client, output } = contextOf(command);
       const body = { type: 'application/yaml', text: await readText(file, 'FILE') };
-      const answer = await client.json('PUT', PATH, { body, repeatable: true });
-      await print(output, { value: answer, text: `set configuration ${textOf(answer, 'config_hash')}` });
+      const done = (answer: object): string => `set configuration ${textOf(answer, 'config_hash')}`;
+      await printDone(command, ['PUT', CONFIG_PATH], { body, repeatable: true }, done);
     });
-  config
+  group
     .command('push')
-    .description('push it to every node that can be reached, now')
+    .description('push the managed configuration to all reachable nodes now')
     .action(async (_options: object, command: Command) => {
       const { client, output } = contextOf(command);
-      const items = listOf(await client.json('POST', `${PATH}/push`), 'nodes');
+      const items = listOf(await client.json('POST', `${CONFIG_PATH}/push`), 'nodes');
       await print(output, { value: items, rows: { items, columns: ['node_id', 'accepted', 'reason'] } });
       const refused = items.filter(({ accepted }) => accepted !== true).length;
-      if (refused > 0) throw new CliFailure(EXIT.conflict, `${refused} of ${items.length} nodes did not take it`);
-    });
-}
-
-/** `svc node drain ID`: it hands its partitions over and gets no new work. */
-export function nodeDrain(node: Command): void {
-  node
-    .command('drain')
-    .description('let a node hand its partitions over and take no new work')
-    .argument('<id>', 'node id')
-    .action(async (id: string, _options: object, command: Command) => {
-      const { client, output } = contextOf(command);
-      const answer = await client.json('POST', `/v1/cluster/nodes/${encodeURIComponent(id)}/drain`);
-      await print(output, { value: answer, text: `draining ${id}` });
-    });
-}
-
-/** `svc node remove ID`: forgets a node that is gone, its key included. */
-export function nodeRemove(node: Command): void {
-  node
-    .command('remove')
-    .description('forget a node that is gone, with its key and registration')
-    .argument('<id>', 'node id')
-    .action(async (id: string, _options: object, command: Command) => {
-      const { client, output } = contextOf(command);
-      const answer = await client.json('DELETE', `/v1/cluster/nodes/${encodeURIComponent(id)}`);
-      await print(output, { value: answer, text: `removed ${id}` });
+      if (refused > 0) throw new CliFailure(EXIT.conflict, `${refused} of ${items.length} nodes did not accept it`);
     });
 }

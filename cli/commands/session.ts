@@ -1,96 +1,81 @@
 import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
-import { isObject, type JsonObject, listOf, numberOf, textOf } from '../json.ts';
-import { listed } from '../list-pages.ts';
+import { type JsonObject, listOf, numberOf, textOf } from '../json.ts';
 import { print } from '../output.ts';
+import { printDone, printList, printOne } from '../print-answer.ts';
 import { wholeNumber } from '../read-input.ts';
 
-const COLUMNS = ['session_id', 'source', 'status', 'calls', 'denied', 'opened_at', 'execution_id'];
+const PATH = '/v1/seal/sessions';
 
-/** `svc session list [--execution ID]`: newest first. */
-export function sessionList(session: Command): void {
-  session
-    .command('list')
-    .description('list sessions in which tools were called, newest first')
-    .option('--execution <id>', 'of this execution')
-    .option('--limit <count>', 'at most so many; default 100')
-    .action(async (options: { execution?: string; limit?: string }, command: Command) => {
-      const { client, output } = contextOf(command);
-      const query = { execution_id: options.execution, limit: wholeNumber(options.limit, '--limit', 1) };
-      const items = await listed(client, '/v1/seal/sessions', 'sessions', query);
-      await print(output, { value: items, rows: { items, columns: COLUMNS } });
-    });
-}
+const pathOf = (id: string): string => `${PATH}/${encodeURIComponent(id)}`;
 
-/** `svc session show SESSION`. */
-export function sessionShow(session: Command): void {
-  session
+/** `svc session …`: sessions in which tools are called. */
+export function session(program: Command): void {
+  const group = program.command('session').description('list, show and revoke tool sessions, and list their calls');
+  list(group);
+  group
     .command('show')
-    .description('show a session: whose it is, whether it is active, how many calls were made and denied')
-    .argument('<session>', 'id of the session')
-    .action(async (id: string, _options: object, command: Command) => {
-      const { client, output } = contextOf(command);
-      const path = `/v1/seal/sessions/${encodeURIComponent(id)}`;
-      await print(output, { value: await client.json('GET', path, { repeatable: true }) });
-    });
-}
-
-/** `svc session calls SESSION`: what its audit chain says of each call. */
-export function sessionCalls(session: Command): void {
-  session
-    .command('calls')
-    .description('list the tool calls of a session: allowed or denied and why, and how they ended')
-    .argument('<session>', 'id of the session; of the inner loop of an execution: the id of the execution')
-    .action(async (id: string, _options: object, command: Command) => {
-      const { client, output } = contextOf(command);
-      const path = `/v1/seal/sessions/${encodeURIComponent(id)}/audit`;
-      const items = callsOf(await client.json('GET', path, { repeatable: true }));
-      await print(output, { value: items, rows: { items, columns: CALL_COLUMNS } });
-    });
-}
-
-/** `svc session revoke SESSION`: at once, on every node. */
-export function sessionRevoke(session: Command): void {
-  session
+    .description('show a session: owner, status, number of calls and denied calls')
+    .argument('<session>', 'session id')
+    .action((id: string, _options: object, command: Command) => printOne(command, pathOf(id)));
+  calls(group);
+  group
     .command('revoke')
-    .description('end a session: nothing more is called in it; its audit chain stays')
-    .argument('<session>', 'id of the session')
-    .action(async (id: string, _options: object, command: Command) => {
-      const { client, output } = contextOf(command);
-      const answer = await client.json('POST', `/v1/seal/sessions/${encodeURIComponent(id)}/revoke`, {
-        repeatable: true,
-      });
-      const closed = isObject(answer) && answer.status === 'closed';
-      await print(output, {
-        value: answer,
-        text: closed ? `session ${id} was closed already` : `revoked session ${id}`,
-      });
+    .description('revoke a session: no more tools can be called in it; its audit chain stays')
+    .argument('<session>', 'session id')
+    .action((id: string, _options: object, command: Command) =>
+      printDone(command, ['POST', `${pathOf(id)}/revoke`], { repeatable: true }, (answer) =>
+        answer.status === 'closed' ? `session ${id} was closed already` : `revoked session ${id}`,
+      ),
+    );
+}
+
+/** `svc session list`: newest first. */
+function list(group: Command): void {
+  group
+    .command('list')
+    .description('list tool sessions, newest first')
+    .option('--execution <id>', 'only sessions of this execution')
+    .option('--limit <count>', 'maximum number of sessions (default: 100)')
+    .action(async (options: { execution?: string; limit?: string }, command: Command) => {
+      const query = { execution_id: options.execution, limit: wholeNumber(options.limit, '--limit', 1) };
+      const columns = ['session_id', 'source', 'status', 'calls', 'denied', 'opened_at', 'execution_id'];
+      await printList(command, { path: PATH, member: 'sessions', query, columns });
     });
 }
 
-const CALL_COLUMNS = ['sequence', 'at', 'tool', 'decision', 'outcome', 'why'];
+/** `svc session calls SESSION`: read from the audit chain. */
+function calls(group: Command): void {
+  group
+    .command('calls')
+    .description('list the tool calls of a session with decision, reason and outcome')
+    .argument('<session>', 'session id; for the inner loop of an execution the execution id')
+    .action(async (id: string, _options: object, command: Command) => {
+      const { client, output } = contextOf(command);
+      const items = callsOf(await client.json('GET', `${pathOf(id)}/audit`, { repeatable: true }));
+      const columns = ['sequence', 'at', 'tool', 'decision', 'outcome', 'why'];
+      await print(output, { value: items, rows: { items, columns } });
+    });
+}
 
 /**
- * The calls of an exported audit chain, oldest first: what was decided about each, and how those that ran ended. `outcome`
- * is empty for a call that was denied, and for one that still runs.
+ * The calls in an exported audit chain, oldest first, with the decision on each and the outcome of those that ran. The
+ * outcome is empty for calls that were denied and for those that still run.
  */
 export function callsOf(chain: unknown): JsonObject[] {
-  const bodies = listOf(chain, 'records').map((record) => ({ record, body: record.body }));
-  const ends = new Map(
-    bodies.filter(({ body }) => textOf(body, 'kind') === 'ended').map(({ body }) => [textOf(body, 'call'), body]),
-  );
-  return bodies
-    .filter(({ body }) => textOf(body, 'kind') === 'decided')
-    .map(({ record, body }) => {
-      const isAllowed = textOf(body, 'decision') === 'allowed';
-      const end = isAllowed ? ends.get(textOf(body, 'call')) : undefined;
-      return {
-        sequence: numberOf(record, 'sequence'),
-        at: textOf(record, 'at'),
-        tool: textOf(body, 'tool'),
-        decision: textOf(body, 'decision'),
-        outcome: textOf(end, 'outcome'),
-        why: isAllowed ? textOf(end, 'error') : textOf(body, 'reason'),
-      };
-    });
+  const records = listOf(chain, 'records').map((record) => ({ record, body: record.body }));
+  const ofKind = (kind: string) => records.filter(({ body }) => textOf(body, 'kind') === kind);
+  const ends = new Map(ofKind('ended').map(({ body }) => [textOf(body, 'call'), body]));
+  return ofKind('decided').map(({ record, body }) => {
+    const isAllowed = textOf(body, 'decision') === 'allowed';
+    const end = isAllowed ? ends.get(textOf(body, 'call')) : undefined;
+    return {
+      sequence: numberOf(record, 'sequence'),
+      at: textOf(record, 'at'),
+      tool: textOf(body, 'tool'),
+      decision: textOf(body, 'decision'),
+      outcome: textOf(end, 'outcome'),
+      why: isAllowed ? textOf(end, 'error') : textOf(body, 'reason'),
+    };
+  });
 }

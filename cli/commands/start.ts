@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 import type { Command } from 'commander';
 import { CliFailure, EXIT } from '../failure.ts';
 
-/** Flags of a node with what `svc start --help` says of them; a test holds them against the settings. */
+/** Flags of a node with their help; a test compares them with the settings. */
 export const NODE_FLAGS: Readonly<Record<string, string>> = {
   config: 'configuration file (SVC_CONFIG, ./svc.yaml)',
   data: 'data directory (SVC_DATA; default ./data)',
@@ -16,19 +16,19 @@ export const NODE_FLAGS: Readonly<Record<string, string>> = {
   'internal-port': 'internal REST port (SVC_INTERNAL_PORT; default 8081)',
   'internal-grpc-port': 'internal gRPC port (SVC_INTERNAL_GRPC_PORT; default 50052)',
   'accept-older-documents':
-    'starts although documents are older than the log, with the word that the refusal names (SVC_ACCEPT_OLDER_DOCUMENTS)',
+    'start although the documents are older than the log; takes the code that the error shows (SVC_ACCEPT_OLDER_DOCUMENTS)',
   'node-id': 'id of this node (SVC_NODE_ID; default a UUID kept in the data directory)',
   'advertise-host': 'host that other nodes reach this one by (SVC_ADVERTISE_HOST)',
   role: 'controller, worker or hybrid',
   tags: 'tags of this node, separated by commas',
 };
 
-/** `svc start`: the node itself, in this process. The one command that is no client. */
+/** `svc start`: runs the node in this process. */
 export function start(program: Command): void {
   const command = program.command('start').description('start a node');
-  for (const [flag, says] of Object.entries(NODE_FLAGS)) command.option(`--${flag} <value>`, says);
+  for (const [flag, about] of Object.entries(NODE_FLAGS)) command.option(`--${flag} <value>`, about);
   command.action(async () => {
-    const given = NODE_FLAGS_IN_ORDER.flatMap((flag) => {
+    const given = Object.keys(NODE_FLAGS).flatMap((flag) => {
       const value: unknown = command.getOptionValue(camelCase(flag));
       return typeof value === 'string' ? [`--${flag}=${value}`] : [];
     });
@@ -36,34 +36,32 @@ export function start(program: Command): void {
   });
 }
 
-/** Runs the node here until a signal ends it. */
+/** Runs the node until a signal ends it. */
 export async function startInProcess(flags: readonly string[]): Promise<void> {
   const { runNode } = await import('../../main.ts').catch(explainOldNode);
-  // Other commands end when nobody reads them any more; a node goes on, whoever has read its first lines.
+  // Other commands end when their reader closes the pipe; a node keeps running.
   process.stdout.removeAllListeners('error').on('error', () => {});
   await runNode(flags);
   settleMemory();
 }
-
-const NODE_FLAGS_IN_ORDER = Object.keys(NODE_FLAGS);
 
 const camelCase = (flag: string): string =>
   flag.replaceAll(/-([a-z])/g, (_all, letter: string) => letter.toUpperCase());
 
 function explainOldNode(thrown: unknown): never {
   if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ERR_UNKNOWN_BUILTIN_MODULE') {
-    throw new CliFailure(EXIT.validation, `a node needs Node.js 22.18 or newer, this is ${process.version}`);
+    throw new CliFailure(EXIT.validation, `expected Node.js 22.18 or newer, got ${process.version}`);
   }
   throw thrown;
 }
 
-/** Late enough for what starting leaves behind to be garbage. */
+/** By then the objects of the start are garbage. */
 const AFTER_START_MS = 1_000;
 
 /**
- * One thorough garbage collection soon after the start. Starting fills the young generation, which V8 would keep at that
- * size for as long as the node has nothing to do: measured, an idle node holds 126 MB instead of 167 MB. It takes some
- * 130 ms, once, and changes no limit, so throughput is what it was.
+ * One full garbage collection soon after the start. Starting fills the young generation, which V8 would keep at that size
+ * while the node is idle: measured, an idle node holds 126 MB instead of 167 MB. It takes about 130 ms, once, and does not
+ * change throughput.
  */
 function settleMemory(): void {
   const timer = setTimeout(() => {

@@ -3,35 +3,35 @@ import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
 import { CliFailure, EXIT } from '../failure.ts';
 import { isObject, listOf, parseJson, textOf } from '../json.ts';
-import { print } from '../output.ts';
+import { isForMachines, print } from '../output.ts';
 import { readText } from '../read-input.ts';
 import { structuredOf } from '../tool-call.ts';
 
 /** `svc system`, `svc schema` and `svc runtime`: the tools svc.system.*, svc.schema.* and svc.runtime.list. */
 export function system(program: Command): void {
-  const group = program.command('system').description('this node: info, config');
+  const group = program.command('system').description('show version, health and configuration of the node');
   group
     .command('info')
-    .description('show version, health and the tools you may use')
+    .description('show version, health and the tools that you may use')
     .action(async (_options: object, command: Command) => {
       const { client, output } = contextOf(command);
       await print(output, { value: await structuredOf(client, 'svc.system.info') });
     });
   group
     .command('config')
-    .description('show the configuration as the node read it at its start, without secrets')
+    .description('print the configuration that the node started with, without secrets')
     .action(async (_options: object, command: Command) => {
       const { client, output } = contextOf(command);
       const value = await structuredOf(client, 'svc.system.config');
       await print(output, { value, text: textOf(value, 'content_yaml') });
     });
-  schema(program.command('schema').description('schemas of manifests: get, validate'));
+  schema(program.command('schema').description('print the schema of a manifest, or validate a manifest'));
   program
     .command('runtime')
-    .description('languages and versions of agents: list')
+    .description('languages and versions for agents: list')
     .command('list')
-    .description('list the languages and versions that an agent may name')
-    .option('--language <language>', 'only this one')
+    .description('list the languages and versions that agents can use')
+    .option('--language <language>', 'only this language')
     .action(async (options: { language?: string }, command: Command) => {
       const { client, output } = contextOf(command);
       const items = listOf(await structuredOf(client, 'svc.runtime.list', { ...options }), 'runtimes');
@@ -52,15 +52,15 @@ function schema(group: Command): void {
     });
   group
     .command('validate')
-    .description('say where a manifest breaks a rule, without deploying it')
+    .description('validate a manifest without deploying it')
     .argument('<kind>', 'agent or workflow')
-    .argument('<file>', 'manifest; - for standard input')
+    .argument('<file>', 'manifest; - reads standard input')
     .action(async (kind: string, file: string, _options: object, command: Command) => {
       const { client, output } = contextOf(command);
-      const manifest_yaml = await readText(file, 'file');
+      const manifest_yaml = await readText(file, 'FILE');
       const value = await structuredOf(client, 'svc.schema.validate', { kind, manifest_yaml });
       if (value.valid === true) return print(output, { value, text: 'valid' });
-      if (output === 'json' || output === 'yaml') await print(output, { value });
+      if (isForMachines(output)) await print(output, { value });
       const problems = listOf(value, 'errors').map(
         (one) => `${textOf(one, 'path') || 'the document'} (line ${textOf(one, 'line')}): ${textOf(one, 'message')}`,
       );
@@ -68,7 +68,7 @@ function schema(group: Command): void {
     });
 }
 
-/** Of the package: two folders up in a checkout, three in the published package (dist/). */
+/** Version of the package, whose package.json is two folders up in a checkout and three in the package (dist/). */
 function packageVersion(): string {
   for (const place of ['../../package.json', '../../../package.json']) {
     try {

@@ -3,98 +3,98 @@ import { basename } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
-import { CliFailure, EXIT, invalid } from '../failure.ts';
+import { invalid } from '../failure.ts';
 import { listOf, textOf } from '../json.ts';
-import { listed, pagesOf } from '../list-pages.ts';
+import { volumeId } from '../names.ts';
 import type { NodeClient } from '../node-client.ts';
 import { print } from '../output.ts';
-import { wholeNumber } from '../read-input.ts';
+import { printDone, printList, printOne } from '../print-answer.ts';
+import { unreadable, wholeNumber } from '../read-input.ts';
 
 const MiB = 1024 * 1024;
 
-interface Options {
+const PATH = '/v1/volumes';
+
+const pathOf = async (client: NodeClient, nameOrId: string): Promise<string> =>
+  `${PATH}/${await volumeId(client, nameOrId)}`;
+
+/** `svc volume …`: volumes and their files. */
+export function volume(program: Command): void {
+  const group = program.command('volume').description('create, list and delete volumes, and copy files in and out');
+  create(group);
+  list(group);
+  group
+    .command('show')
+    .description('show a volume and its used space')
+    .argument('<volume>', 'name or id')
+    .action(async (nameOrId: string, _options: object, command: Command) =>
+      printOne(command, await pathOf(contextOf(command).client, nameOrId)),
+    );
+  group
+    .command('delete')
+    .alias('remove')
+    .description('delete a volume with all its files')
+    .argument('<volume>', 'name or id')
+    .action(async (nameOrId: string, _options: object, command: Command) => {
+      const id = await volumeId(contextOf(command).client, nameOrId);
+      await printDone(command, ['DELETE', `${PATH}/${id}`], {}, `deleted volume ${id}`);
+    });
+  ls(group);
+  put(group);
+  get(group);
+}
+
+interface CreateOptions {
   readonly class: string;
   readonly sizeMb?: string;
   readonly ttlHours?: string;
 }
 
 /** `svc volume create NAME`. */
-export function volumeCreate(volume: Command): void {
-  volume
+function create(group: Command): void {
+  group
     .command('create')
     .description('create a volume')
     .argument('<name>', 'unique in the tenant')
-    .option('--class <class>', 'persistent, or ephemeral: removed after its time', 'persistent')
+    .option('--class <class>', 'persistent, or ephemeral: deleted after its time-to-live', 'persistent')
     .option('--size-mb <number>', "size limit in MiB (default: the node's)")
-    .option('--ttl-hours <number>', "ephemeral only (default: the node's)")
-    .action(async (name: string, options: Options, command: Command) => {
-      const { client, output } = contextOf(command);
+    .option('--ttl-hours <number>', "time-to-live of an ephemeral volume (default: the node's)")
+    .action(async (name: string, options: CreateOptions, command: Command) => {
       const sizeMb = wholeNumber(options.sizeMb, '--size-mb', 1);
       const hours = wholeNumber(options.ttlHours, '--ttl-hours', 1);
       const json = {
-        ...{ name, storage_class: options.class },
-        ...(sizeMb === undefined ? {} : { size_limit_bytes: Number(sizeMb) * MiB }),
-        ...(hours === undefined ? {} : { ttl_hours: Number(hours) }),
+        name,
+        storage_class: options.class,
+        size_limit_bytes: sizeMb === undefined ? undefined : Number(sizeMb) * MiB,
+        ttl_hours: hours === undefined ? undefined : Number(hours),
       };
-      const answer = await client.json('POST', '/v1/volumes', { json });
-      await print(output, { value: answer, text: `created volume ${textOf(answer, 'id')}` });
+      await printDone(command, ['POST', PATH], { json }, (answer) => `created volume ${textOf(answer, 'id')}`);
     });
 }
-
-const COLUMNS = ['name', 'id', 'storage_class', 'used_bytes', 'size_limit_bytes', 'expires_at'];
 
 /** `svc volume list`: newest first. */
-export function volumeList(volume: Command): void {
-  volume
+function list(group: Command): void {
+  group
     .command('list')
-    .description('list volumes, those of workflow executions too')
-    .option('--limit <number>', 'at most so many')
+    .description('list volumes, including those of workflow executions')
+    .option('--limit <count>', 'maximum number of volumes')
     .action(async (options: { limit?: string }, command: Command) => {
-      const { client, output } = contextOf(command);
       const query = { limit: wholeNumber(options.limit, '--limit', 1) };
-      const items = await listed(client, '/v1/volumes', 'volumes', query);
-      await print(output, { value: items, rows: { items, columns: COLUMNS } });
-    });
-}
-
-/** `svc volume show NAME|ID`. */
-export function volumeShow(volume: Command): void {
-  volume
-    .command('show')
-    .description('show a volume and how full it is')
-    .argument('<volume>', 'name or id')
-    .action(async (nameOrId: string, _options: object, command: Command) => {
-      const { client, output } = contextOf(command);
-      const id = await volumeId(client, nameOrId);
-      await print(output, { value: await client.json('GET', `/v1/volumes/${id}`, { repeatable: true }) });
-    });
-}
-
-/** `svc volume delete NAME|ID`: with all its files. */
-export function volumeDelete(volume: Command): void {
-  volume
-    .command('delete')
-    .alias('remove')
-    .description('delete a volume with all its files')
-    .argument('<volume>', 'name or id')
-    .action(async (nameOrId: string, _options: object, command: Command) => {
-      const { client, output } = contextOf(command);
-      const id = await volumeId(client, nameOrId);
-      const answer = await client.json('DELETE', `/v1/volumes/${id}`);
-      await print(output, { value: answer, text: `deleted volume ${id}` });
+      const columns = ['name', 'id', 'storage_class', 'used_bytes', 'size_limit_bytes', 'expires_at'];
+      await printList(command, { path: PATH, member: 'volumes', query, columns });
     });
 }
 
 /** `svc volume ls VOLUME [PATH]`. */
-export function volumeLs(volume: Command): void {
-  volume
+function ls(group: Command): void {
+  group
     .command('ls')
     .description('list a directory of a volume')
     .argument('<volume>', 'name or id')
     .argument('[path]', 'directory', '/')
     .action(async (nameOrId: string, path: string, _options: object, command: Command) => {
       const { client, output } = contextOf(command);
-      const url = `/v1/volumes/${await volumeId(client, nameOrId)}/files`;
+      const url = `${await pathOf(client, nameOrId)}/files`;
       const answer = await client.json('GET', url, { query: { path }, repeatable: true });
       const columns = ['kind', 'size_bytes', 'modified_at', 'name'];
       await print(output, { value: answer, rows: { items: listOf(answer, 'entries'), columns } });
@@ -102,36 +102,35 @@ export function volumeLs(volume: Command): void {
 }
 
 /** `svc volume put VOLUME FILE [PATH]`. */
-export function volumePut(volume: Command): void {
-  volume
+function put(group: Command): void {
+  group
     .command('put')
     .description('copy a file into a volume')
     .argument('<volume>', 'name or id')
-    .argument('<file>', 'file here; - for standard input')
-    .argument('[path]', 'where it goes; default: its name')
+    .argument('<file>', 'local file; - reads standard input')
+    .argument('[path]', 'path in the volume (default: the name of the file)')
     .action(async (nameOrId: string, file: string, given: string | undefined, _options: object, command: Command) => {
-      const { client, output } = contextOf(command);
       const path = given ?? (file === '-' ? '' : basename(file));
-      if (path === '') throw invalid('PATH: expected where the content of standard input goes');
+      if (path === '') throw invalid('PATH: expected a path in the volume for the content of standard input');
       const text = await contentOf(file);
-      const body = { type: 'application/octet-stream', text };
-      const url = `/v1/volumes/${await volumeId(client, nameOrId)}/files/content`;
-      const answer = await client.json('PUT', url, { query: { path }, body });
-      await print(output, { value: answer, text: `wrote ${text.length} bytes to ${textOf(answer, 'path')}` });
+      const url = `${await pathOf(contextOf(command).client, nameOrId)}/files/content`;
+      const call = { query: { path }, body: { type: 'application/octet-stream', text } };
+      const done = (answer: object): string => `wrote ${text.length} bytes to ${textOf(answer, 'path')}`;
+      await printDone(command, ['PUT', url], call, done);
     });
 }
 
 /** `svc volume get VOLUME PATH [FILE]`. */
-export function volumeGet(volume: Command): void {
-  volume
+function get(group: Command): void {
+  group
     .command('get')
     .description('copy a file out of a volume')
     .argument('<volume>', 'name or id')
     .argument('<path>', 'file in the volume')
-    .argument('[file]', 'where it goes; default: standard output')
+    .argument('[file]', 'local file (default: standard output)')
     .action(async (nameOrId: string, path: string, file: string | undefined, _options: object, command: Command) => {
       const { client } = contextOf(command);
-      const url = `/v1/volumes/${await volumeId(client, nameOrId)}/files/content`;
+      const url = `${await pathOf(client, nameOrId)}/files/content`;
       const headers = { accept: '*/*' };
       const content = await client.bytes('GET', url, { query: { path }, headers, repeatable: true });
       if (file === undefined) process.stdout.write(content);
@@ -144,21 +143,6 @@ async function contentOf(file: string): Promise<Uint8Array<ArrayBuffer>> {
   try {
     return new Uint8Array(await readFile(file));
   } catch (thrown) {
-    const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'unreadable';
-    throw invalid(`FILE: the file ${file} cannot be read (${code})`);
+    throw unreadable('FILE', file, thrown);
   }
-}
-
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-
-const PAGE = 1_000;
-
-/** The id of a volume given by name or id. */
-async function volumeId(client: NodeClient, nameOrId: string): Promise<string> {
-  if (UUID.test(nameOrId)) return nameOrId.toLowerCase();
-  for await (const volumes of pagesOf(client, '/v1/volumes', 'volumes', { limit: String(PAGE) })) {
-    const found = volumes.find((volume) => textOf(volume, 'name') === nameOrId);
-    if (found !== undefined) return textOf(found, 'id');
-  }
-  throw new CliFailure(EXIT.notFound, `there is no volume ${nameOrId}`);
 }

@@ -1,25 +1,30 @@
 import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
 import { isObject, type JsonObject, numberOf, textOf } from '../json.ts';
-import { listed, printLog } from '../list-pages.ts';
+import { printLog } from '../list-pages.ts';
 import { workflowEventLine } from '../live-view.ts';
-import { type RunOptions, runPath, startRun, statesOf, watchWorkflow } from '../live-view-watch.ts';
-import { print } from '../output.ts';
+import { isForMachines, print } from '../output.ts';
+import { printDone, printList, printOne } from '../print-answer.ts';
 import { readInput, wholeNumber } from '../read-input.ts';
-import { waitingInWords } from '../watch.ts';
+import { waitingInWords } from '../watch-execution.ts';
+import { type RunOptions, runPath, startRun, statesOf, watchWorkflow } from '../watch-workflow.ts';
+import { type LogOptions, logsCommand } from './task.ts';
 
-/** `svc workflow run NAME`: starts a run; `--follow` shows its events, `--wait` its states and then its output. */
-export function workflowRun(workflow: Command): void {
+/** Statuses of a run. */
+export const RUNS = 'running, waiting_for_human_input, completed, failed or cancelled';
+
+/** `svc workflow run NAME`: `--follow` shows events, `--wait` the states and then the output. */
+export function run(workflow: Command): void {
   workflow
     .command('run')
     .description('run a deployed workflow')
     .argument('<workflow>', 'name or id')
     .option('--input <json>', 'input, a JSON object; @FILE reads a file, - standard input')
-    .option('--intent <text>', 'the goal; @FILE, -')
-    .option('--blackboard <json>', 'first entries of the blackboard, a JSON object; @FILE, -')
-    .option('--version <version>', 'version of the workflow; default the newest')
-    .option('--follow', 'show the events as they come')
-    .option('--wait', 'show the states until it ends, then print the output')
+    .option('--intent <text>', 'the goal; @FILE or - as above')
+    .option('--blackboard <json>', 'initial entries of the blackboard, a JSON object; @FILE or - as above')
+    .option('--version <version>', 'version of the workflow (default: the newest)')
+    .option('--follow', 'show events until the run ends')
+    .option('--wait', 'show the states until the run ends, then print its output')
     .action(async (nameOrId: string, options: RunOptions & { follow?: true; wait?: true }, command: Command) => {
       const context = contextOf(command);
       const id = await startRun(context.client, nameOrId, options);
@@ -32,119 +37,92 @@ export function workflowRun(workflow: Command): void {
     });
 }
 
-const COLUMNS = ['execution_id', 'workflow_id', 'status', 'current_state', 'started_at'];
-
-/** `svc workflow executions list | get` and `svc workflow remove`: runs that were started. */
-export function workflowExecutions(workflow: Command): void {
+/** `svc workflow executions list | get` and `svc workflow remove`. */
+export function executions(workflow: Command): void {
   const group = workflow.command('executions').description('runs of workflows: list, get');
   group
     .command('list')
     .description('list runs, newest first')
-    .option('--workflow <workflow>', 'of this workflow: name or id')
-    .option('--status <status>', 'running, waiting_for_human_input, completed, failed or cancelled')
-    .option('--limit <count>', 'at most so many; default 20')
-    .option('--offset <count>', 'leave out so many from the start')
+    .option('--workflow <workflow>', 'only runs of this workflow: name or id')
+    .option('--status <status>', RUNS)
+    .option('--limit <count>', 'maximum number of runs (default: 20)')
+    .option('--offset <count>', 'number of runs to skip')
     .action(async (options: Readonly<Record<string, string | undefined>>, command: Command) => {
-      const { client, output } = contextOf(command);
       const query = {
         workflow_id: options.workflow,
         status: options.status,
         limit: wholeNumber(options.limit, '--limit', 1),
         offset: wholeNumber(options.offset, '--offset', 0),
       };
-      const items = await listed(client, '/v1/workflows/executions', 'executions', query);
-      await print(output, { value: items, rows: { items, columns: COLUMNS } });
+      const columns = ['execution_id', 'workflow_id', 'status', 'current_state', 'started_at'];
+      await printList(command, { path: '/v1/workflows/executions', member: 'executions', query, columns });
     });
   group
     .command('get')
-    .description('show a run with its input, its blackboard and the outputs of its states')
+    .description('show a run with its input, blackboard and the outputs of its states')
     .argument('<id>', 'execution id')
-    .action(async (id: string, _options: object, command: Command) => {
-      const { client, output } = contextOf(command);
-      await print(output, { value: await client.json('GET', runPath(id), { repeatable: true }) });
-    });
+    .action((id: string, _options: object, command: Command) => printOne(command, runPath(id)));
   workflow
     .command('remove')
-    .description('remove a run that has ended')
+    .description('remove the record of a run that has ended')
     .argument('<id>', 'execution id')
-    .action(async (id: string, _options: object, command: Command) => {
-      const { client, output } = contextOf(command);
-      const value = await client.json('DELETE', runPath(id));
-      await print(output, { value, text: `removed workflow execution ${id}` });
-    });
+    .action((id: string, _options: object, command: Command) =>
+      printDone(command, ['DELETE', runPath(id)], {}, `removed workflow execution ${id}`),
+    );
 }
 
-/** `svc workflow status ID`: how a run stands, and what it waits for. */
-export function workflowStatus(workflow: Command): void {
+/** `svc workflow status ID`. */
+export function status(workflow: Command): void {
   workflow
     .command('status')
-    .description('show how a workflow execution stands, and what it waits for')
+    .description('show the status of a workflow execution, and what it waits for')
     .argument('<id>', 'execution id')
     .action(async (id: string, _options: object, command: Command) => {
       const { client, output } = contextOf(command);
-      const run = await client.json('GET', runPath(id), { repeatable: true });
-      if (output === 'json' || output === 'yaml') return print(output, { value: run });
-      const { state_outputs: _outputs, blackboard: _blackboard, ...short } = waitingInWords(run);
+      const answer = await client.json('GET', runPath(id), { repeatable: true });
+      if (isForMachines(output)) return print(output, { value: answer });
+      const { state_outputs: _outputs, blackboard: _blackboard, ...short } = waitingInWords(answer);
       return print(output, { value: short });
     });
 }
 
-interface LogOptions {
-  readonly follow?: true;
-  readonly after?: string;
-  readonly limit?: string;
-  readonly offset?: string;
+/** `svc workflow logs ID`: the recorded events, or with `--follow` those to come. */
+export function logs(workflow: Command): void {
+  logsCommand(workflow, 'a workflow execution').action(async (id: string, options: LogOptions, command: Command) => {
+    const context = contextOf(command);
+    if (!options.follow) return printLog(context, `${runPath(id)}/logs`, options, detailOf);
+    const after = Number(wholeNumber(options.after, '--after', 0) ?? 0);
+    return watchWorkflow(context, id, { after, show: 'events', states: [] });
+  });
 }
 
-/** `svc workflow logs ID`: the recorded events; `--follow` shows them as they come, to the end. */
-export function workflowLogs(workflow: Command): void {
-  workflow
-    .command('logs')
-    .description('print the log of a workflow execution, oldest first')
-    .argument('<id>', 'execution id')
-    .option('--follow', 'show the events as they come, until the execution ends')
-    .option('--after <number>', 'with --follow: go on behind this event')
-    .option('--limit <count>', 'at most so many events')
-    .option('--offset <count>', 'leave out so many from the start')
-    .action(async (id: string, options: LogOptions, command: Command) => {
-      const context = contextOf(command);
-      if (!options.follow) return printLog(context, `${runPath(id)}/logs`, options, detailOf);
-      const after = Number(wholeNumber(options.after, '--after', 0) ?? 0);
-      return watchWorkflow(context, id, { after, show: 'events', states: [] });
-    });
-}
-
-/** The line that following shows. */
+/** The line that `--follow` shows for the event. */
 function detailOf(event: JsonObject): string {
   const payload = isObject(event.payload) ? event.payload : {};
-  const seen = { id: numberOf(event, 'sequence'), name: textOf(event, 'event_type'), payload, data: '' };
-  return workflowEventLine(seen) ?? '';
+  const line = { id: numberOf(event, 'sequence'), name: textOf(event, 'event_type'), payload, data: '' };
+  return workflowEventLine(line) ?? '';
 }
 
-/** `svc workflow signal ID RESPONSE`: answers the approval a run waits for. */
-export function workflowSignal(workflow: Command): void {
+/** `svc workflow signal ID RESPONSE`. */
+export function signal(workflow: Command): void {
   workflow
     .command('signal')
-    .description('answer what a workflow execution waits for, such as yes or no')
+    .description('answer the approval that a workflow execution waits for, such as with yes or no')
     .argument('<id>', 'execution id')
-    .argument('<response>', 'what conditions and human.feedback see; @FILE reads a file, - standard input')
+    .argument('<response>', 'becomes human.feedback in the workflow; @FILE reads a file, - standard input')
     .action(async (id: string, response: string, _options: object, command: Command) => {
-      const { client, output } = contextOf(command);
       const json = { response: await readInput(response, 'RESPONSE') };
-      const answer = await client.json('POST', `${runPath(id)}/signal`, { json });
-      await print(output, { value: answer, text: `signalled workflow execution ${id}` });
+      await printDone(command, ['POST', `${runPath(id)}/signal`], { json }, `signalled workflow execution ${id}`);
     });
 }
 
-/** `svc workflow cancel ID`: ends a run with its children. */
-export function workflowCancel(workflow: Command): void {
+/** `svc workflow cancel ID`: its children are cancelled too. */
+export function cancel(workflow: Command): void {
   workflow
     .command('cancel')
-    .description('cancel a workflow execution')
+    .description('cancel a workflow execution with its children')
     .argument('<id>', 'execution id')
-    .action(async (id: string, _options: object, command: Command) => {
-      const { client, output } = contextOf(command);
-      const answer = await client.json('POST', `${runPath(id)}/cancel`);
-      await print(output, { value: answer, text: `cancelled workflow execution ${id}` });
-    });
+    .action((id: string, _options: object, command: Command) =>
+      printDone(command, ['POST', `${runPath(id)}/cancel`], {}, `cancelled workflow execution ${id}`),
+    );
 }

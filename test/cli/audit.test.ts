@@ -56,7 +56,7 @@ test('every fault is printed with its record, and the exit code is 1', async () 
   const bad = await run(['verify', '-', '--jwks', file('keys.json')], JSON.stringify({ ...exported, records }));
   assert.equal(bad.code, 1);
   assert.match(bad.stdout, /^record 4: missing: record 3 is missing before it\n.*, 5 records, 1 fault\n$/);
-  assert.equal(bad.stderr, 'svc: the audit chain is not what was recorded\n');
+  assert.equal(bad.stderr, 'svc: the audit chain differs from what was recorded\n');
   const asJson = await run(
     ['verify', '-', '--jwks', file('keys.json'), '--output', 'json'],
     JSON.stringify({ ...exported, records }),
@@ -75,14 +75,14 @@ test('keys of somebody else verify nothing; without keys only hashes are checked
   const hashes = await run(['verify', '-'], JSON.stringify(exported));
   assert.deepEqual(
     [hashes.code, hashes.stderr],
-    [0, 'svc: only hashes were checked; --jwks FILE checks who signed the chain\n'],
+    [0, 'svc: only hashes were checked; use --jwks FILE to check the signature\n'],
   );
 });
 
 test('wrong input is named, with exit code 2', async () => {
   for (const [args, input, text] of [
     [['verify', file('nothing.json')], '', /FILE: the file .* cannot be read \(ENOENT\)/],
-    [['verify', '-'], '{', /FILE: - is no JSON/],
+    [['verify', '-'], '{', /FILE: expected JSON in -/],
     [['verify', '-', '--jwks', file('chain.json')], '{}', /--jwks: expected \{"keys": \[\.\.\.\]\}/],
     [['export', 'session-1', '-o', file('no/such/place')], '', /--out: the file .* cannot be written \(ENOENT\)/],
   ] as const) {

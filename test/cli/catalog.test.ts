@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { PATH_WORDS } from '../../cli/read-input.ts';
+import { PATH_WORDS } from '../../cli/names.ts';
 import { PATH_WORDS as CHECKED_WORDS } from '../../manifests/workflow/check/name-rules.ts';
 import { ProductNode } from '../product/product-node.ts';
 import { SURFACE } from '../product/surface.ts';

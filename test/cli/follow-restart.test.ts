@@ -11,12 +11,12 @@ test('a follower goes on over kill -9 and restart of the node, without a gap or 
     const run = new SvcRun(args, scene.env);
     await waitUntil('some output was followed', () => run.stdout.split('iteration_output').length > 5);
     await scene.kill();
-    await waitUntil('the follower noticed', () => run.stderr.includes('coming back'));
+    await waitUntil('the follower noticed', () => run.stderr.includes('reconnecting'));
     await scene.startAgain();
     const { code, stdout, stderr } = await run.end();
     assert.equal(code, 0, stderr);
     const events = stdout.trimEnd().split('\n');
-    assert.equal(stderr.split('coming back').length, 2, `said once: ${stderr}`);
+    assert.equal(stderr.split('reconnecting').length, 2, `said once: ${stderr}`);
 
     // What was printed is exactly what is recorded.
     const id = JSON.parse(events[0] ?? '{}').execution_started.execution_id;

@@ -18,13 +18,13 @@ describe('svc key, svc limits, svc secret', () => {
     const made = await run(['key', 'create', 'ci', '--scope', 'agents:read', '--expires-in', '12h']);
     assert.equal(made.code, 0, made.stderr);
     assert.match(made.stdout, /^svc_[A-Za-z0-9_-]{49}\n$/);
-    const id = /API key ([0-9a-f-]{36}), good until/.exec(made.stderr)?.[1] ?? assert.fail(made.stderr);
+    const id = /API key ([0-9a-f-]{36}), valid until/.exec(made.stderr)?.[1] ?? assert.fail(made.stderr);
     const key = made.stdout.trim();
     assert.equal((await run(['agent', 'list'], '', { SVC_TOKEN: key })).code, 0);
     const beyond = await run(['task', 'list'], '', { SVC_TOKEN: key });
     assert.deepEqual([beyond.code, beyond.stderr], [3, 'svc: The API key lacks scope executions:read.\n']);
     const valid = await run(['key', 'validate'], `${key}\n`);
-    assert.match(valid.stdout, new RegExp(`^API key ${id} \\(ci\\), scopes agents:read, good until `));
+    assert.match(valid.stdout, new RegExp(`^API key ${id} \\(ci\\), scopes agents:read, valid until `));
     assert.match((await run(['key', 'list'])).stdout, new RegExp(`ci +${id} +active +local-operator +agents:read`));
     assert.equal((await run(['key', 'revoke', id])).stdout, `revoked API key ${id} (ci)\n`);
     const refused = await run(['agent', 'list'], '', { SVC_TOKEN: key });

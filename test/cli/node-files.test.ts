@@ -57,7 +57,7 @@ describe('svc node init', () => {
       [await modeOf(file('worker.yaml')), await modeOf(cluster.node_keypair_path ?? ''), await modeOf(file('worker'))],
       [0o600, 0o600, 0o700],
     );
-    assert.match(made.stdout, /^start it: svc start --config \S+worker\.yaml$/m);
+    assert.match(made.stdout, /^start it with: svc start --config \S+worker\.yaml$/m);
   });
 
   test('overwrites only with --force, and keeps the key even then: it is who the node is', async () => {
@@ -66,7 +66,7 @@ describe('svc node init', () => {
     const refused = await init('twice');
     assert.deepEqual(
       [refused.code, refused.stderr],
-      [4, `svc: ${file('twice.yaml')} exists already: --force overwrites it\n`],
+      [4, `svc: ${file('twice.yaml')} exists already; use --force to overwrite it\n`],
     );
     assert.equal(parse(await readFile(file('twice.yaml'), 'utf8')).spec.cluster.join_token, 'first');
     const forced = await init('twice', '--force', '--output=json');
@@ -78,7 +78,7 @@ describe('svc node init', () => {
   test('wrong options are exit code 2, and nothing is written', async () => {
     const cases: [string[], RegExp][] = [
       [['--role=boss'], /--role: expected controller, worker, hybrid, got boss/],
-      [['--role=worker'], /--controllers: a worker needs a controller/],
+      [['--role=worker'], /--controllers: expected a controller of the worker/],
       [['--controllers=10.0.0.1'], /--controllers: expected host:port, got 10\.0\.0\.1/],
       [['--redis=redis://r'], /--redis and --mongodb: expected both or none/],
     ];
@@ -103,7 +103,10 @@ describe('svc node join', () => {
     close();
     const joined = await svc(join('joiner', `${live.endpoint},${dead}`, '--tags=gpu'));
     assert.equal(joined.code, 0, joined.stderr);
-    assert.ok(joined.stdout.startsWith(`${live.endpoint} answers\n${dead} is away: ECONNREFUSED\n`), joined.stdout);
+    assert.ok(
+      joined.stdout.startsWith(`${live.endpoint} answers\n${dead} does not answer: ECONNREFUSED\n`),
+      joined.stdout,
+    );
     const { cluster, node } = parse(await readFile(file('joiner.yaml'), 'utf8')).spec;
     assert.deepEqual([cluster.role, cluster.controller.endpoint], ['worker', [live.endpoint, dead]]);
     assert.deepEqual(node.tags, ['gpu']);
@@ -116,7 +119,7 @@ describe('svc node join', () => {
     assert.equal(refused.code, 5);
     assert.match(
       refused.stderr,
-      /no controller answers; nothing was written\n {2}127\.0\.0\.1:\d+ is away: ECONNREFUSED/,
+      /no controller answers; nothing was written\n {2}127\.0\.0\.1:\d+ does not answer: ECONNREFUSED/,
     );
     assert.equal(existsSync(file('alone.yaml')), false);
     assert.equal((await svc(join('alone', dead, '--role=controller'))).code, 2);

@@ -114,7 +114,7 @@ test('a push that a node refuses is exit code 4 with a line for each node', asyn
   assert.ok(address !== null && typeof address === 'object');
   try {
     const pushed = await svc(['node', 'config', 'push'], { SVC_URL: `http://127.0.0.1:${address.port}` });
-    assert.deepEqual([pushed.code, pushed.stderr], [4, 'svc: 1 of 2 nodes did not take it\n']);
+    assert.deepEqual([pushed.code, pushed.stderr], [4, 'svc: 1 of 2 nodes did not accept it\n']);
     assert.match(pushed.stdout, /^b +false +no$/m);
   } finally {
     server.close();

@@ -110,7 +110,7 @@ describe('svc workflow', () => {
     const path = await file('three.yaml', manifest('three'));
     const run = new SvcRun(['run', path, '--input', '{"who": "ann"}', '--intent', 'ship'], env);
     await waitUntil('it says that it waits', async () =>
-      /GATE: waits for a human: Ship for ann\?/.test(run.stderr) ? true : undefined,
+      /GATE: waits for approval: Ship for ann\?/.test(run.stderr) ? true : undefined,
     );
     const id = idIn(run.stderr) ?? assert.fail(run.stderr);
     await waitUntil('the approval is taken', async () =>
