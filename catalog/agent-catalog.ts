@@ -1,7 +1,6 @@
 import { parseAgentManifest } from '../manifests/agent/parse.ts';
 import type { AgentManifest } from '../manifests/agent/schema.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { type Page, shownPage } from '../runtime/documents/pages.ts';
 import type { Collection, Documents } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
@@ -11,12 +10,10 @@ import { AGENT_EVENTS, AGENT_MANIFESTS, AGENTS } from './agent-record.ts';
 import { AgentsWithoutScopes } from './agents-without-scopes.ts';
 import {
   type AgentCatalog,
-  type AgentFilter,
   type AgentSummary,
   type CatalogLogEvent,
   type CatalogReader,
   type CatalogScope,
-  type CatalogStatus,
   type DeployedAgent,
   type InUse,
   NOT_IN_USE,
@@ -28,7 +25,7 @@ import { readLog } from './store/log-reading.ts';
 import { type ManifestStore, openManifestStore } from './store/manifest-store.ts';
 import { type CatalogKind, type CatalogRecord, STATUSES } from './store/record.ts';
 import { notFound } from './store/rules.ts';
-import { VersionedCatalog } from './store/versioned-catalog.ts';
+import { VersionedCatalog, type VersionedCatalogParts } from './store/versioned-catalog.ts';
 
 const AGENT: CatalogKind<AgentManifest> = {
   noun: 'agent',
@@ -50,40 +47,43 @@ export async function createAgentCatalog(parts: {
   readonly random: Random;
   readonly builtIns?: Pick<BuiltIns, 'agents'>;
   readonly inUse?: Pick<InUse, 'agent'>;
-  /** Default: as many as anybody likes. */
+  /** Default: no limit. */
   readonly quota?: AgentQuota;
 }): Promise<AgentCatalog> {
   const { documents, builtIns = NO_BUILT_INS, inUse = NOT_IN_USE, quota, clock, random } = parts;
-  const store = await openManifestStore(documents, AGENT, {
-    ...{ records: AGENTS, manifests: AGENT_MANIFESTS, events: AGENT_EVENTS },
-  });
+  const specs = { records: AGENTS, manifests: AGENT_MANIFESTS, events: AGENT_EVENTS };
+  const store = await openManifestStore(documents, AGENT, specs);
   const old = await AgentsWithoutScopes.open(documents);
   await old.copy();
-  const catalog = new VersionedCatalog({
-    ...{ store, clock, random },
+  const catalogParts = {
+    store,
     shipped: () => builtIns.agents.map(shippedOf),
-    inUse: (tenant, id) => inUse.agent(tenant, id),
+    inUse: (tenant: string | null, id: string) => inUse.agent(tenant, id),
     insert: quotaInsert(store.records, quota),
-  });
-  return new DocumentAgentCatalog(catalog, store, old, (identity) => hasRoom(store.records, quota, identity));
+    summary: summaryOf,
+    clock,
+    random,
+  };
+  return new DocumentAgentCatalog(catalogParts, old, quota);
 }
 
-class DocumentAgentCatalog implements AgentCatalog {
-  readonly #catalog: VersionedCatalog<AgentManifest>;
-  readonly #store: ManifestStore<AgentManifest>;
+class DocumentAgentCatalog extends VersionedCatalog<AgentManifest, AgentSummary> implements AgentCatalog {
   readonly #old: AgentsWithoutScopes;
-  readonly hasRoom: AgentCatalog['hasRoom'];
+  readonly #quota: AgentQuota | undefined;
 
   constructor(
-    catalog: VersionedCatalog<AgentManifest>,
-    store: ManifestStore<AgentManifest>,
+    parts: VersionedCatalogParts<AgentManifest, AgentSummary>,
     old: AgentsWithoutScopes,
-    hasRoomFor: AgentCatalog['hasRoom'],
+    quota: AgentQuota | undefined,
   ) {
-    this.#catalog = catalog;
-    this.#store = store;
+    super(parts);
     this.#old = old;
-    this.hasRoom = hasRoomFor;
+    this.#quota = quota;
+  }
+
+  async hasRoom(identity: Identity): Promise<boolean> {
+    const most = (await this.#quota?.most(identity)) ?? null;
+    return most === null || (await countOf(this.store.records, identity)) < most;
   }
 
   async deploy(
@@ -91,61 +91,30 @@ class DocumentAgentCatalog implements AgentCatalog {
     manifestYaml: string,
     { force, scope = 'tenant' }: { readonly force: boolean; readonly scope?: CatalogScope },
   ): Promise<{ agent_id: string; deployed: true }> {
-    this.#catalog.requireDeploy(identity, scope);
+    this.requireDeploy(identity, scope);
     const manifest = readManifest(manifestYaml);
-    const agent_id = await this.#catalog.deploy(identity, { manifest, manifestYaml, force }, scope);
-    return { agent_id, deployed: true };
-  }
-
-  async get(reader: CatalogReader, idOrName: string, version?: string): Promise<DeployedAgent> {
-    const found = await this.#catalog.get(reader, idOrName, version);
-    return { ...summaryOf(found), manifest: found.manifest, manifest_yaml: found.manifest_yaml };
+    return { agent_id: await this.register(identity, { manifest, manifestYaml, force }, scope), deployed: true };
   }
 
   async lookup(reader: CatalogReader, name: string): Promise<AgentSummary> {
-    const found = await this.#catalog.newest(reader, name);
+    const found = await this.newest(reader, name);
     return found.name === name ? summaryOf(found) : notFound(AGENT);
   }
 
-  async list(reader: CatalogReader, filter: AgentFilter = {}): Promise<Page<AgentSummary>> {
-    return shownPage(await this.#catalog.list(reader, filter), summaryOf);
-  }
-
-  async versions(reader: CatalogReader, idOrName: string): Promise<AgentSummary[]> {
-    return (await this.#catalog.versions(reader, idOrName)).map(summaryOf);
-  }
-
   async export(reader: CatalogReader, idOrName: string): Promise<string> {
-    return (await this.#catalog.get(reader, idOrName)).manifest_yaml;
+    return (await this.find(reader, idOrName)).manifest_yaml;
   }
 
   async delete(identity: Identity, agentId: string, options?: { readonly force?: boolean }): Promise<void> {
-    await this.#old.forget(await this.#catalog.delete(identity, agentId, options));
+    await this.#old.forget(await this.remove(identity, agentId, options));
   }
 
-  async setStatus(identity: Identity, idOrName: string, status: CatalogStatus): Promise<AgentSummary> {
-    return summaryOf(await this.#catalog.setStatus(identity, idOrName, status));
-  }
-
-  async promote(identity: Identity, idOrName: string, target: 'tenant' | 'global'): Promise<AgentSummary> {
-    return summaryOf(await this.#catalog.promote(identity, idOrName, target));
-  }
-
-  async demote(
-    identity: Identity,
-    idOrName: string,
-    target: 'tenant' | 'user',
-    userId?: string,
-  ): Promise<AgentSummary> {
-    return summaryOf(await this.#catalog.demote(identity, idOrName, target, userId));
-  }
-
-  async logs(
+  logs(
     reader: CatalogReader,
     agentId: string,
     page: { readonly limit: number; readonly offset: number },
   ): Promise<{ events: CatalogLogEvent[]; total: number }> {
-    return readLog(this.#store, reader, agentId, checkPage(page.limit, page.offset, 'offset'));
+    return readLog(this.store, reader, agentId, checkPage(page.limit, page.offset, 'offset'));
   }
 }
 
@@ -177,24 +146,14 @@ const shippedOf = ({ agent_id, tenant_id, ...agent }: DeployedAgent): EntryWithM
   tenant: tenant_id,
 });
 
-/** How many agents somebody may have; null: as many as they like (H28). */
+/** Maximum number of agents of a caller; null: no limit (H28). */
 export interface AgentQuota {
   most(identity: Identity): number | null | Promise<number | null>;
 }
 
-/** Whether somebody may have one more agent. */
-async function hasRoom(
-  agents: Collection<CatalogRecord>,
-  quota: AgentQuota | undefined,
-  identity: Identity,
-): Promise<boolean> {
-  const most = (await quota?.most(identity)) ?? null;
-  return most === null || (await countOf(agents, identity)) < most;
-}
-
 /**
- * Puts new agents in as long as whoever deploys has room: agents of the tenant that the same user made and that are
- * there still. On one node this user's creates go one by one, so races on several exceed it by one for each other node.
+ * Inserts a new agent while the caller is below its quota, which counts the existing agents of the tenant that this user
+ * created. Creates of one user run one at a time on a node; concurrent ones on n nodes can exceed the quota by n - 1.
  */
 function quotaInsert(
   agents: Collection<CatalogRecord>,
@@ -207,7 +166,7 @@ function quotaInsert(
     const { tenant, subject } = identity;
     return queues.run(JSON.stringify([tenant, subject]), async () => {
       if ((await countOf(agents, identity)) < most) return agents.insert(record);
-      const rule = `${most} agents are the most this user may have (tier ${identity.tier})`;
+      const rule = `at most ${most} agents of this user (tier ${identity.tier})`;
       return new SvcError('limit_reached', `${rule}; delete one first`, { field: 'agents' });
     });
   };

@@ -34,8 +34,9 @@ export interface DeployedAgent extends AgentSummary {
   readonly manifest_yaml: string;
 }
 
-export interface AgentFilter {
-  /** As for workflows (W35); absent: the tenant's and the reader's own. */
+/** Filter and page of a list. */
+export interface CatalogFilter {
+  /** Absent: entries of the reader's tenant and its own (W35). */
   readonly scope?: 'global' | 'visible';
   /** Default: all but archived ones. */
   readonly status?: CatalogStatus;
@@ -45,8 +46,27 @@ export interface AgentFilter {
   readonly pageToken?: string;
 }
 
+export type AgentFilter = CatalogFilter;
+
+export type WorkflowFilter = CatalogFilter;
+
+/** The calls that both catalogs have. */
+interface Catalog<Summary, Deployed extends Summary> {
+  /** The newest version by UUID or name as the reader sees it, or the given version. Throws `not_found`. */
+  get(reader: CatalogReader, idOrName: string, version?: string): Promise<Deployed>;
+  /** The newest version of each entry, by name. */
+  list(reader: CatalogReader, filter?: CatalogFilter): Promise<Page<Summary>>;
+  versions(reader: CatalogReader, idOrName: string): Promise<Summary[]>;
+  /** Pauses, archives or resumes. Records the event of its kind (such as AgentPaused) with user and time. */
+  setStatus(identity: Identity, idOrName: string, status: CatalogStatus): Promise<Summary>;
+  /** From user to tenant, from tenant to global. Throws `forbidden`, or `conflict` when the name is taken there. */
+  promote(identity: Identity, idOrName: string, target: 'tenant' | 'global'): Promise<Summary>;
+  /** From global to tenant, from tenant to user. Throws as `promote`. */
+  demote(identity: Identity, idOrName: string, target: 'tenant' | 'user', userId?: string): Promise<Summary>;
+}
+
 /** Deployed agents. The truth is Documents (unique index), written before the answer (R2). */
-export interface AgentCatalog {
+export interface AgentCatalog extends Catalog<AgentSummary, DeployedAgent> {
   /**
    * Registers a manifest. All versions of a name in a scope share one agent_id. Throws `invalid_manifest` (details with path
    * and line), `conflict` when (name, version) exists and `force` is false, `forbidden` for scope global without the operator
@@ -59,21 +79,10 @@ export interface AgentCatalog {
   ): Promise<{ agent_id: string; deployed: true }>;
   /** Whether the tier's number of agents leaves room for one more of this caller's. */
   hasRoom(identity: Identity): Promise<boolean>;
-  /** Newest version of an agent by UUID or name as the reader sees it, or the given version; throws `not_found`. */
-  get(reader: CatalogReader, idOrName: string, version?: string): Promise<DeployedAgent>;
   lookup(reader: CatalogReader, name: string): Promise<AgentSummary>;
-  /** Newest version of each agent, by name. */
-  list(reader: CatalogReader, filter?: AgentFilter): Promise<Page<AgentSummary>>;
-  versions(reader: CatalogReader, idOrName: string): Promise<AgentSummary[]>;
   export(reader: CatalogReader, idOrName: string): Promise<string>;
   /** Throws `failed_precondition` while executions of it run, unless forced; those go on. Records AgentDeleted. */
   delete(identity: Identity, agentId: string, options?: { readonly force?: boolean }): Promise<void>;
-  /** Pauses, archives or puts back into service. Records AgentPaused, AgentArchived or AgentResumed with who and when. */
-  setStatus(identity: Identity, idOrName: string, status: CatalogStatus): Promise<AgentSummary>;
-  /** user to tenant, tenant to global. Throws `forbidden` without the capability, `conflict` when the name is taken there. */
-  promote(identity: Identity, idOrName: string, target: 'tenant' | 'global'): Promise<AgentSummary>;
-  /** global to tenant, tenant to user. */
-  demote(identity: Identity, idOrName: string, target: 'tenant' | 'user', userId?: string): Promise<AgentSummary>;
   /** Log events (AgentDeployed …), oldest first; a deleted agent keeps its log. */
   logs(
     reader: CatalogReader,
@@ -169,18 +178,8 @@ export interface WorkflowValidation {
   readonly metadata?: { readonly name: string; readonly version: string; readonly initial_state: string };
 }
 
-/** Default scope: those of the reader's tenant and its own. Default status: all but archived ones. */
-export interface WorkflowFilter {
-  readonly scope?: 'global' | 'visible';
-  readonly status?: CatalogStatus;
-  /** At most 1,000; default 1,000. */
-  readonly limit?: number;
-  readonly skip?: number;
-  readonly pageToken?: string;
-}
-
 /** Deployed workflows. The truth is Documents (unique index), written before the answer (R2). */
-export interface WorkflowCatalog {
+export interface WorkflowCatalog extends Catalog<WorkflowEntry, DeployedWorkflow> {
   /** Checks without deploying, with what is deployed in sight: unknown agents, child cycles and depth. Never throws for bad text. */
   validate(reader: CatalogReader, manifestYaml: string): Promise<WorkflowValidation>;
   /**
@@ -192,22 +191,12 @@ export interface WorkflowCatalog {
     manifestYaml: string,
     options: { readonly force: boolean; readonly scope?: WorkflowScope },
   ): Promise<{ readonly workflow_id: string; readonly deployed: true; readonly warnings: readonly Finding[] }>;
-  /** Newest version by UUID or name, or the given version; throws `not_found`. */
-  get(reader: CatalogReader, idOrName: string, version?: string): Promise<DeployedWorkflow>;
-  list(reader: CatalogReader, filter?: WorkflowFilter): Promise<Page<WorkflowEntry>>;
-  versions(reader: CatalogReader, idOrName: string): Promise<WorkflowEntry[]>;
   /** Throws `failed_precondition` while it runs, unless forced; what runs goes on. */
   delete(
     identity: Identity,
     idOrName: string,
     options?: { readonly force?: boolean },
   ): Promise<{ readonly workflow_id: string }>;
-  /** As for agents: WorkflowPaused, WorkflowArchived, WorkflowResumed. */
-  setStatus(identity: Identity, idOrName: string, status: CatalogStatus): Promise<WorkflowEntry>;
-  /** user → tenant, tenant → global. Throws `forbidden` without the capability, `conflict` when the name is taken there. */
-  promote(identity: Identity, idOrName: string, target: 'tenant' | 'global'): Promise<WorkflowEntry>;
-  /** global → tenant, tenant → user. */
-  demote(identity: Identity, idOrName: string, target: 'tenant' | 'user', userId?: string): Promise<WorkflowEntry>;
 }
 
 /**

@@ -3,7 +3,6 @@ import { agentsNamedIn, type Finding as CheckFinding, childrenNamedIn } from '..
 import { type ProblemRule, parseWorkflowManifest, readWorkflow } from '../manifests/workflow/parse.ts';
 import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { type Page, shownPage } from '../runtime/documents/pages.ts';
 import type { CollectionSpec, Documents } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../runtime/identity.ts';
@@ -11,14 +10,12 @@ import type { Random } from '../runtime/random.ts';
 import {
   type AgentCatalog,
   type CatalogReader,
-  type CatalogStatus,
   type DeployedWorkflow,
   type Finding,
   type InUse,
   NOT_IN_USE,
   type WorkflowCatalog,
   type WorkflowEntry,
-  type WorkflowFilter,
   type WorkflowScope,
   type WorkflowValidation,
 } from './api.ts';
@@ -27,8 +24,8 @@ import { invalidManifest } from './changes.ts';
 import type { CatalogEntry, EntryWithManifest } from './store/entry.ts';
 import type { StoredEvent } from './store/event-log.ts';
 import { openManifestStore } from './store/manifest-store.ts';
-import type { CatalogKind } from './store/record.ts';
-import { VersionedCatalog } from './store/versioned-catalog.ts';
+import type { CatalogKind, CatalogRecord } from './store/record.ts';
+import { VersionedCatalog, type VersionedCatalogParts } from './store/versioned-catalog.ts';
 
 /** Looking further down than children may go finds nothing more; wider than this the checker says nothing of the rest. */
 const MAX_CHILDREN = 200;
@@ -123,37 +120,38 @@ const WORKFLOW: CatalogKind<WorkflowManifest> = {
   shown: ({ metadata: { description, labels }, spec: { initial_state } }) => ({ description, labels, initial_state }),
 };
 
-/** The catalog of workflows over a document store (see workflow-api.ts for what each call promises). */
+/** The catalog of workflows over a document store (see api.ts for what each call promises). */
 export async function createWorkflowCatalog(parts: {
   readonly documents: Documents;
   readonly clock: Clock;
   readonly random: Random;
-  /** What the checker looks agents up in. */
+  /** Where the checker looks up agents. */
   readonly agents: Pick<AgentCatalog, 'get'>;
   readonly builtIns?: Pick<BuiltIns, 'workflows'>;
   readonly inUse?: Pick<InUse, 'workflow'>;
 }): Promise<WorkflowCatalog> {
   const { documents, clock, random, agents, builtIns = NO_BUILT_INS, inUse = NOT_IN_USE } = parts;
-  const store = await openManifestStore(documents, WORKFLOW, {
-    ...{ records: WORKFLOWS, manifests: WORKFLOW_MANIFESTS, events: WORKFLOW_EVENTS },
-  });
-  const catalog = new VersionedCatalog({
-    ...{ store, clock, random },
+  const specs = { records: WORKFLOWS, manifests: WORKFLOW_MANIFESTS, events: WORKFLOW_EVENTS };
+  const store = await openManifestStore(documents, WORKFLOW, specs);
+  const catalogParts = {
+    store,
     shipped: () => builtIns.workflows.map(shippedOf),
-    inUse: (tenant, id) => inUse.workflow(tenant, id),
-    insert: (_identity, record) => store.records.insert(record),
-  });
-  return new DocumentWorkflowCatalog(catalog, agents);
+    inUse: (tenant: string | null, id: string) => inUse.workflow(tenant, id),
+    insert: (_identity: Identity, record: CatalogRecord) => store.records.insert(record),
+    summary: entryOf,
+    clock,
+    random,
+  };
+  return new DocumentWorkflowCatalog(catalogParts, agents);
 }
 
-class DocumentWorkflowCatalog implements WorkflowCatalog {
-  readonly #catalog: VersionedCatalog<WorkflowManifest>;
+class DocumentWorkflowCatalog extends VersionedCatalog<WorkflowManifest, WorkflowEntry> implements WorkflowCatalog {
   readonly #checks: WorkflowChecks;
 
-  constructor(catalog: VersionedCatalog<WorkflowManifest>, agents: Pick<AgentCatalog, 'get'>) {
-    this.#catalog = catalog;
+  constructor(parts: VersionedCatalogParts<WorkflowManifest, WorkflowEntry>, agents: Pick<AgentCatalog, 'get'>) {
+    super(parts);
     const find = (reader: CatalogReader, name: string) =>
-      catalog.get(reader, name).then(({ manifest }) => manifest, nullIfNone);
+      this.find(reader, name).then(({ manifest }) => manifest, nullIfNone);
     this.#checks = new WorkflowChecks(find, agents);
   }
 
@@ -170,25 +168,12 @@ class DocumentWorkflowCatalog implements WorkflowCatalog {
     manifestYaml: string,
     { force, scope = 'tenant' }: { readonly force: boolean; readonly scope?: WorkflowScope },
   ): Promise<{ workflow_id: string; deployed: true; warnings: readonly Finding[] }> {
-    this.#catalog.requireDeploy(identity, scope);
+    this.requireDeploy(identity, scope);
     const { tenant, subject } = identity;
     const checked = await this.#checks.check({ tenant, subject }, manifestYaml);
     const manifest = checkedManifest(checked);
-    const workflow_id = await this.#catalog.deploy(identity, { manifest, manifestYaml, force }, scope);
+    const workflow_id = await this.register(identity, { manifest, manifestYaml, force }, scope);
     return { workflow_id, deployed: true, warnings: checked.findings };
-  }
-
-  async get(reader: CatalogReader, idOrName: string, version?: string): Promise<DeployedWorkflow> {
-    const found = await this.#catalog.get(reader, idOrName, version);
-    return { ...entryOf(found), manifest: found.manifest, manifest_yaml: found.manifest_yaml };
-  }
-
-  async list(reader: CatalogReader, filter: WorkflowFilter = {}): Promise<Page<WorkflowEntry>> {
-    return shownPage(await this.#catalog.list(reader, filter), entryOf);
-  }
-
-  async versions(reader: CatalogReader, idOrName: string): Promise<WorkflowEntry[]> {
-    return (await this.#catalog.versions(reader, idOrName)).map(entryOf);
   }
 
   async delete(
@@ -196,24 +181,7 @@ class DocumentWorkflowCatalog implements WorkflowCatalog {
     idOrName: string,
     options?: { readonly force?: boolean },
   ): Promise<{ workflow_id: string }> {
-    return { workflow_id: await this.#catalog.delete(identity, idOrName, options) };
-  }
-
-  async setStatus(identity: Identity, idOrName: string, status: CatalogStatus): Promise<WorkflowEntry> {
-    return entryOf(await this.#catalog.setStatus(identity, idOrName, status));
-  }
-
-  async promote(identity: Identity, idOrName: string, target: 'tenant' | 'global'): Promise<WorkflowEntry> {
-    return entryOf(await this.#catalog.promote(identity, idOrName, target));
-  }
-
-  async demote(
-    identity: Identity,
-    idOrName: string,
-    target: 'tenant' | 'user',
-    userId?: string,
-  ): Promise<WorkflowEntry> {
-    return entryOf(await this.#catalog.demote(identity, idOrName, target, userId));
+    return { workflow_id: await this.remove(identity, idOrName, options) };
   }
 }
 

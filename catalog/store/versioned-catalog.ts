@@ -1,5 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts';
-import type { Page } from '../../runtime/documents/pages.ts';
+import { type Page, shownPage } from '../../runtime/documents/pages.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { Random } from '../../runtime/random.ts';
@@ -23,50 +23,51 @@ import {
   statusRecord,
 } from './rules.ts';
 
-export interface VersionedCatalogParts<Manifest extends ManifestHead> {
+export interface VersionedCatalogParts<Manifest extends ManifestHead, Summary> {
   readonly store: ManifestStore<Manifest>;
-  /** What ships with the product; read at the first use. */
+  /** Built-in entries; called at the first use. */
   readonly shipped: () => readonly EntryWithManifest<Manifest>[];
-  /** Executions of it that have not ended; of all tenants when null. */
+  /** Number of running executions of an entry; of all tenants when null. */
   readonly inUse: (tenant: string | null, id: string) => Promise<number>;
-  /** Puts a new record in; an error when the caller may have no more. */
+  /** Inserts a new record; returns an error when the caller has reached its quota. */
   readonly insert: (identity: Identity, record: CatalogRecord) => Promise<boolean | SvcError>;
+  readonly summary: (entry: CatalogEntry) => Summary;
   readonly clock: Clock;
   readonly random: Random;
 }
 
-export interface ListOptions {
-  readonly scope?: 'global' | 'visible' | undefined;
-  readonly status?: CatalogStatus | undefined;
+interface ListOptions {
+  readonly scope?: 'global' | 'visible';
+  readonly status?: CatalogStatus;
   readonly limit?: number;
   readonly skip?: number;
-  readonly pageToken?: string | undefined;
+  readonly pageToken?: string;
 }
 
-/** What agents and workflows have in common: versions, scopes, status, owners, a log. Rules of api.ts. */
-export class VersionedCatalog<Manifest extends ManifestHead> {
-  readonly #parts: VersionedCatalogParts<Manifest>;
-  readonly #store: ManifestStore<Manifest>;
+/** The calls that catalogs of agents and of workflows share (see api.ts for what each promises). */
+export class VersionedCatalog<Manifest extends ManifestHead, Summary> {
+  readonly #parts: VersionedCatalogParts<Manifest, Summary>;
+  protected readonly store: ManifestStore<Manifest>;
   readonly #cache: EntryCache;
 
-  constructor(parts: VersionedCatalogParts<Manifest>) {
+  constructor(parts: VersionedCatalogParts<Manifest, Summary>) {
     this.#parts = parts;
-    this.#store = parts.store;
+    this.store = parts.store;
     this.#cache = new EntryCache(parts.store);
   }
 
-  /** Throws `forbidden` before anything is read or checked. */
-  requireDeploy(identity: Identity, scope: CatalogScope): void {
-    requireDeploy(this.#store.kind, identity, scope);
+  /** Call it before the manifest is read: throws `forbidden`. */
+  protected requireDeploy(identity: Identity, scope: CatalogScope): void {
+    requireDeploy(this.store.kind, identity, scope);
   }
 
-  deploy(
+  /** Deploys a version and returns the UUID of the entry. */
+  protected register(
     identity: Identity,
     deploy: { readonly manifest: Manifest; readonly manifestYaml: string; readonly force: boolean },
     scope: CatalogScope,
   ): Promise<string> {
-    this.requireDeploy(identity, scope);
-    return register(this.#store, this.#parts.random, {
+    return register(this.store, this.#parts.random, {
       ...deploy,
       place: placeOf(identity, scope),
       change: this.#change(identity),
@@ -74,9 +75,22 @@ export class VersionedCatalog<Manifest extends ManifestHead> {
     });
   }
 
-  /** The nearest that has the version. */
-  async get(reader: CatalogReader, idOrName: string, version?: string): Promise<EntryWithManifest<Manifest>> {
-    const { kind, manifests } = this.#store;
+  async get(
+    reader: CatalogReader,
+    idOrName: string,
+    version?: string,
+  ): Promise<Summary & { readonly manifest: Manifest; readonly manifest_yaml: string }> {
+    const found = await this.find(reader, idOrName, version);
+    return { ...this.#parts.summary(found), manifest: found.manifest, manifest_yaml: found.manifest_yaml };
+  }
+
+  /** The entry of the nearest scope that has the version. */
+  protected async find(
+    reader: CatalogReader,
+    idOrName: string,
+    version?: string,
+  ): Promise<EntryWithManifest<Manifest>> {
+    const { kind, manifests } = this.store;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
       const seen = await this.#visible(reader, idOrName);
       const [found] = seen.flatMap((record) => {
@@ -92,86 +106,84 @@ export class VersionedCatalog<Manifest extends ManifestHead> {
     throw busy(kind);
   }
 
-  async newest(reader: CatalogReader, idOrName: string): Promise<CatalogEntry> {
+  protected async newest(reader: CatalogReader, idOrName: string): Promise<CatalogEntry> {
     const [record] = await this.#visible(reader, idOrName);
-    return record === undefined ? this.#shippedVersion(idOrName) : newestEntry(this.#store.kind, record);
+    return record === undefined ? this.#shippedVersion(idOrName) : newestEntry(this.store.kind, record);
   }
 
-  async list(reader: CatalogReader, options: ListOptions): Promise<Page<CatalogEntry>> {
+  async list(reader: CatalogReader, options: ListOptions = {}): Promise<Page<Summary>> {
     const { scope, status, limit = MAX_PAGE, skip = 0, pageToken } = options;
     const shipped = scope === undefined ? [] : this.#parts.shipped();
-    return listEntries(this.#store, this.#cache, shipped, reader, {
-      scope,
-      status,
-      pageToken,
-      ...checkPage(limit, skip, 'skip'),
-    });
+    const filter = { scope, status, pageToken, ...checkPage(limit, skip, 'skip') };
+    return shownPage(await listEntries(this.store, this.#cache, shipped, reader, filter), this.#parts.summary);
   }
 
-  async versions(reader: CatalogReader, idOrName: string): Promise<CatalogEntry[]> {
-    const { kind, manifests } = this.#store;
+  async versions(reader: CatalogReader, idOrName: string): Promise<Summary[]> {
+    const { kind, manifests } = this.store;
     const [record] = await this.#visible(reader, idOrName);
-    if (record === undefined) return [this.#shippedVersion(idOrName)];
-    const entries: CatalogEntry[] = [];
+    if (record === undefined) return [this.#parts.summary(this.#shippedVersion(idOrName))];
+    const entries: Summary[] = [];
     for (const entry of record.versions) {
       const parsed = await manifests.get(record.tenant, entry.manifest_id);
-      if (parsed !== null) entries.push(entryOf(record, entry, kind.shown(parsed.manifest)));
+      if (parsed !== null) {
+        entries.push(this.#parts.summary(entryOf(record, entry, kind.shown(parsed.manifest))));
+      }
     }
     return entries;
   }
 
-  /** Answers the UUID. */
-  async delete(identity: Identity, idOrName: string, { force = false } = {}): Promise<string> {
-    const { kind } = this.#store;
+  /** Deletes an entry with all versions and returns its UUID. */
+  protected async remove(identity: Identity, idOrName: string, { force = false } = {}): Promise<string> {
+    const { kind } = this.store;
     const { record } = await this.#write(identity, idOrName, async (known, change) => {
       const count = force ? 0 : await this.#parts.inUse(known.scope === 'global' ? null : known.tenant, known.id);
       if (count > 0) throw inUse(kind.noun, known.name, count);
       return deletedRecord(kind, known, change);
     });
-    // It is gone for everyone; what follows only cleans up.
-    await this.#store.purge(record);
+    // Deleted for all readers; the rest is clean-up.
+    await this.store.purge(record);
     return record.id;
   }
 
-  async setStatus(identity: Identity, idOrName: string, status: CatalogStatus): Promise<CatalogEntry> {
-    const { kind } = this.#store;
+  async setStatus(identity: Identity, idOrName: string, status: CatalogStatus): Promise<Summary> {
+    const { kind } = this.store;
     const { known } = await this.#write(identity, idOrName, async (found, change) =>
       found.status === status ? found : statusRecord(kind, found, status, change),
     );
-    return newestEntry(kind, { ...known, status });
+    return this.#parts.summary(newestEntry(kind, { ...known, status }));
   }
 
-  promote(identity: Identity, idOrName: string, target: 'tenant' | 'global'): Promise<CatalogEntry> {
+  promote(identity: Identity, idOrName: string, target: 'tenant' | 'global'): Promise<Summary> {
     return this.#move(identity, idOrName, target === 'tenant' ? 'user' : 'tenant', placeOf(identity, target));
   }
 
-  demote(identity: Identity, idOrName: string, target: 'tenant' | 'user', userId?: string): Promise<CatalogEntry> {
+  demote(identity: Identity, idOrName: string, target: 'tenant' | 'user', userId?: string): Promise<Summary> {
     const to = placeOf(identity, target, userId);
     return this.#move(identity, idOrName, target === 'tenant' ? 'global' : 'tenant', to);
   }
 
-  async #move(identity: Identity, idOrName: string, from: CatalogScope, to: Place): Promise<CatalogEntry> {
-    requireScopeChange(this.#store.kind, identity, from, to.scope);
+  async #move(identity: Identity, idOrName: string, from: CatalogScope, to: Place): Promise<Summary> {
+    requireScopeChange(this.store.kind, identity, from, to.scope);
     const { store, clock, random } = this.#parts;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
       const known = await this.#changeable(idOrName, () => findStanding(store, identity, idOrName, from));
       const moved = await moveRecord({ store, clock, random, by: identity.subject }, known, to);
-      if (moved !== null) return newestEntry(store.kind, moved);
+      if (moved !== null) return this.#parts.summary(newestEntry(store.kind, moved));
     }
     throw busy(store.kind);
   }
 
-  /** Finds it, asks who may, and writes what `next` makes of it, until nobody was faster. */
+  /** Finds the record, checks permissions and writes what `next` makes of it; starts again when another write was faster. */
   async #write(
     identity: Identity,
     idOrName: string,
     next: (known: VisibleRecord, change: Change) => Promise<CatalogRecord>,
   ): Promise<{ readonly known: VisibleRecord; readonly record: CatalogRecord }> {
-    const { kind, records, log } = this.#store;
+    const { kind, records, log } = this.store;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-      const known = await this.#changeable(idOrName, () => findToChange(this.#store, identity, idOrName));
+      const known = await this.#changeable(idOrName, () => findToChange(this.store, identity, idOrName));
       requireChange(kind, identity, known);
-      if (!(await this.#store.isSettled(known))) continue;
+      if (!(await this.store.isSettled(known))) continue;
       const record = await next(known, this.#change(identity));
       if (record === known) return { known, record };
       if (!(await records.replace(record, known.version))) continue;
@@ -181,22 +193,22 @@ export class VersionedCatalog<Manifest extends ManifestHead> {
     throw busy(kind);
   }
 
-  /** What ships with the product is found by readers only. */
+  /** Built-in entries can be read but not changed. */
   async #changeable(idOrName: string, find: () => Promise<VisibleRecord>): Promise<VisibleRecord> {
     try {
       return await find();
     } catch (thrown) {
       const shipped = isNotFound(thrown) ? this.#findShipped(idOrName) : undefined;
       if (shipped === undefined) throw thrown;
-      const { noun } = this.#store.kind;
-      throw new SvcError('failed_precondition', `${noun} ${shipped.name} ships with the product: it stays as it is`);
+      const { noun } = this.store.kind;
+      throw new SvcError('failed_precondition', `${noun} ${shipped.name} is built in and cannot be changed`);
     }
   }
 
-  /** Empty when there is nothing but what ships with the product. Throws `not_found`. */
+  /** Empty when only a built-in entry has this name. Throws `not_found`. */
   async #visible(reader: CatalogReader, idOrName: string): Promise<VisibleRecord[]> {
     try {
-      return await findVisible(this.#store, reader, idOrName);
+      return await findVisible(this.store, reader, idOrName);
     } catch (thrown) {
       if (isNotFound(thrown) && this.#findShipped(idOrName) !== undefined) return [];
       throw thrown;
@@ -209,7 +221,7 @@ export class VersionedCatalog<Manifest extends ManifestHead> {
   }
 
   #shippedVersion(idOrName: string, version?: string, othersSeen = false): EntryWithManifest<Manifest> {
-    const { kind } = this.#store;
+    const { kind } = this.store;
     const found = this.#findShipped(idOrName);
     if (found !== undefined && (version === undefined || found.version === version)) return found;
     if (found === undefined && !othersSeen) return notFound(kind);
@@ -224,6 +236,6 @@ export class VersionedCatalog<Manifest extends ManifestHead> {
 const isNotFound = (thrown: unknown): boolean => thrown instanceof SvcError && thrown.code === 'not_found';
 
 function inUse(noun: string, name: string, count: number): SvcError {
-  const runs = count === 1 ? 'an execution of it runs' : `${count} executions of it run`;
-  return new SvcError('failed_precondition', `${noun} ${name} is in use: ${runs}; force deletes it, and they go on`);
+  const runs = count === 1 ? '1 execution is running' : `${count} executions are running`;
+  return new SvcError('failed_precondition', `${noun} ${name} is in use: ${runs}; use force to delete it all the same`);
 }
