@@ -22,7 +22,7 @@ import { type BuiltIns, NO_BUILT_INS } from './built-in/api.ts';
 import { checkPage, invalidManifest } from './changes.ts';
 import type { CatalogEntry, EntryWithManifest } from './store/entry.ts';
 import { readLog } from './store/log-reading.ts';
-import { type ManifestStore, openManifestStore } from './store/manifest-store.ts';
+import { openManifestStore } from './store/manifest-store.ts';
 import { type CatalogKind, type CatalogRecord, STATUSES } from './store/record.ts';
 import { notFound } from './store/rules.ts';
 import { VersionedCatalog, type VersionedCatalogParts } from './store/versioned-catalog.ts';

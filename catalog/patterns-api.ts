@@ -9,7 +9,7 @@ export interface LearnedPattern {
   readonly solution_code?: string;
   /** 0 to 1, decayed by age. */
   readonly success_score: number;
-  /** How often it was stored. */
+  /** Number of times it was stored. */
   readonly frequency: number;
 }
 
@@ -20,7 +20,7 @@ export interface PatternQuery {
   readonly limit?: number;
   /** 0 to 1; default 0. */
   readonly minSuccessScore?: number;
-  /** How alike a signature must be, 0 to 1; default 0.3. */
+  /** Minimum similarity of the signature, 0 to 1; default 0.3. */
   readonly minSimilarity?: number;
 }
 
@@ -35,7 +35,7 @@ export interface NewPattern {
 
 export interface StoredPattern {
   readonly pattern_id: string;
-  /** A pattern that means the same was there: its weight grew instead. */
+  /** True when an equivalent pattern existed; its weight was increased instead. */
   readonly deduplicated: boolean;
   readonly new_frequency: number;
 }
@@ -45,14 +45,14 @@ export interface PatternPage extends PageAsked {
 }
 
 /**
- * Errors and what solved them, by tenant (G11). All throw `cortex_not_configured` where memory is
- * switched off, `invalid_argument` naming the field.
+ * Errors and their solutions, by tenant (G11). All calls throw `cortex_not_configured` when memory is switched off, and
+ * `invalid_argument` naming the field.
  */
 export interface Patterns {
-  /** Best first: similarity of the signature, then success. */
+  /** Best first: by similarity of the signature, then by success. */
   query(tenant: string, query: PatternQuery): Promise<readonly LearnedPattern[]>;
-  /** `once`: a repeat under the same key (an execution's iteration) is counted once. */
+  /** `once` is an idempotency key (an iteration of an execution): a repeat is not counted again. */
   store(tenant: string, pattern: NewPattern, options?: { readonly once?: string }): Promise<StoredPattern>;
-  /** All of a tenant, strongest first: by their decayed weight. */
+  /** All patterns of a tenant, highest decayed weight first. */
   list(tenant: string, page: PatternPage): Promise<Page<LearnedPattern>>;
 }

@@ -1,4 +1,4 @@
-import { type PatternIndex, termsOf } from '../../catalog/patterns/pattern-record.ts';
+import { type PatternIndex, termsOf } from '../../catalog/patterns/term-index.ts';
 import type { Collection, CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
 
 /** The way that was not taken (decision 0018): a document for each term of each pattern, under an index. */
@@ -14,11 +14,11 @@ export const postingsOf = (
   pattern: { tenant: string; id: string; words: readonly string[] },
   stored: number,
 ): Posting[] =>
-  termsOf(pattern.words).map(({ place }) => ({
+  termsOf(pattern.words).map(({ bucket }) => ({
     tenant: pattern.tenant,
-    id: `${place}/${pattern.id}`,
+    id: `${bucket}/${pattern.id}`,
     version: 1,
-    term: place,
+    term: bucket,
     pattern_id: pattern.id,
     stored,
   }));
@@ -29,13 +29,13 @@ export function createPostings(postings: Collection<Posting>): PatternIndex {
       const shared = new Map<string, number>();
       const sort = [['stored', 'desc']] as const;
       const found = await Promise.all(
-        termsOf(words).map(async ({ place, says }) => ({
-          says,
-          rows: await postings.find({ tenant, where: { term: place }, sort, limit: MOST_OF_TERM }),
+        termsOf(words).map(async ({ bucket, weight }) => ({
+          weight,
+          rows: await postings.find({ tenant, where: { term: bucket }, sort, limit: MOST_OF_TERM }),
         })),
       );
-      for (const { says, rows } of found) {
-        const share = says / Math.sqrt(rows.length);
+      for (const { weight, rows } of found) {
+        const share = weight / Math.sqrt(rows.length);
         for (const { pattern_id } of rows) shared.set(pattern_id, (shared.get(pattern_id) ?? 0) + share);
       }
       return [...shared].sort(([, some], [, other]) => other - some).map(([id]) => id);

@@ -2,19 +2,17 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { errorWords } from '../../catalog/patterns/normalisation.ts';
-import {
-  createTermIndex,
-  halfLife,
-  PATTERN_TERMS,
-  PATTERNS,
-  PATTERNS_OF_TERM,
-  type PatternIndex,
-  type PatternRecord,
-  type TermRecord,
-  termsOf,
-} from '../../catalog/patterns/pattern-record.ts';
+import { halfLife, PATTERNS, type PatternRecord } from '../../catalog/patterns/pattern-record.ts';
 import { given, newRecord } from '../../catalog/patterns/pattern-rules.ts';
 import { createPatterns } from '../../catalog/patterns/patterns.ts';
+import {
+  createTermIndex,
+  PATTERN_TERMS,
+  PATTERNS_OF_TERM,
+  type PatternIndex,
+  type TermRecord,
+  termsOf,
+} from '../../catalog/patterns/term-index.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { Collection, Documents, StoredDocument } from '../../runtime/documents.ts';
 import { MongoDocuments } from '../../runtime/mongo/documents.ts';
@@ -80,9 +78,9 @@ async function fill(
   for (let at = from; at < to; at += 1) {
     const record = newRecord(TENANT, given(patternOf(at)), { nowMs: Date.now(), decay, once: undefined });
     records.push(record);
-    for (const { place } of termsOf(record.words)) {
-      terms.set(place, [record.id, ...(terms.get(place) ?? [])].slice(0, PATTERNS_OF_TERM));
-      changed.add(place);
+    for (const { bucket } of termsOf(record.words)) {
+      terms.set(bucket, [record.id, ...(terms.get(bucket) ?? [])].slice(0, PATTERNS_OF_TERM));
+      changed.add(bucket);
     }
   }
   await putAll(patterns, records);

@@ -1,13 +1,13 @@
 import { stemmer } from 'stemmer';
 
-/** Words of a text that are compared; the rest of a longer one says nothing new. */
+/** Maximum number of words compared; further words are ignored. */
 const MAX_WORDS = { error: 24, solution: 400 } as const;
 
 const MAX_WORD_CHARS = 48;
 
 /**
- * What changes from one occurrence of an error to the next, most specific first. Each is one pass over a bounded text
- * and repeats nothing inside a repetition.
+ * Parts that change from one occurrence of an error to the next, most specific first. Each pattern is linear: one pass over
+ * a bounded text, without nested repetition.
  */
 const VOLATILE: readonly RegExp[] = [
   /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi,
@@ -22,7 +22,7 @@ const VOLATILE: readonly RegExp[] = [
   /(?<![\p{L}\p{N}])[-+]?\d[\d.,_]{0,40}(?:e[-+]?\d{1,4})?(?:ns|us|ms|s|m|h|kb|mb|gb|kib|mib|gib|b|%)?(?![\p{L}\p{N}])/giu,
 ];
 
-/** Apostrophes inside words (`can't`) are none. */
+/** Quoted values. Apostrophes inside words (`can't`) are not quotes. */
 const QUOTED: readonly RegExp[] = [
   /(?<![\p{L}\p{N}])'[^'\n]{0,400}'(?![\p{L}\p{N}])/gu,
   /"[^"\n]{0,400}"/g,
@@ -30,7 +30,7 @@ const QUOTED: readonly RegExp[] = [
   /[\u201c\u00ab][^\u201d\u00bb\n]{0,400}[\u201d\u00bb]/gu,
 ];
 
-/** Words that say nothing. What denies (`not`, `no`, `cannot`) says a lot and stays. */
+/** Words without meaning. Negations (`not`, `no`, `cannot`) are kept. */
 const STOP_WORDS: ReadonlySet<string> = new Set(
   'a an and are as at be been being by for from had has have in into is it its of on or that the their then there these this those to was were which will with'.split(
     ' ',
@@ -39,27 +39,26 @@ const STOP_WORDS: ReadonlySet<string> = new Set(
 
 const WORD = /[\p{L}\p{N}]+(?:['\u2019][\p{L}]+)?/gu;
 
-/** Scripts that put no space between words. */
+/** Scripts without spaces between words. */
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Khmer}\p{Script=Lao}]/u;
 
 /**
- * The words of an error's signature or message as they are compared: numbers, paths, addresses, identifiers and quoted
- * values left out, in lower case, without stop words, English endings cut off (Porter). A text that holds nothing else
- * keeps what it has, one of signs alone its signs.
+ * Normalises the signature or message of an error: removes numbers, paths, addresses, identifiers, quoted values and stop
+ * words, then lower-cases and stems (Porter). If nothing is left, the original words are used, or without words its signs.
  */
 export function errorWords(text: string): readonly string[] {
   const plain = QUOTED.reduce((left, quoted) => left.replace(quoted, ' '), withoutVolatile(text));
   const words = stems(plain, MAX_WORDS.error);
-  return words.length > 0 ? words : whatItHas(text, MAX_WORDS.error);
+  return words.length > 0 ? words : fallbackWords(text, MAX_WORDS.error);
 }
 
-/** The same of a solution, where a quoted value is what it is about. */
+/** The same for a solution, but keeps quoted values: they are part of its meaning. */
 export function solutionWords(text: string): readonly string[] {
   const words = stems(withoutVolatile(text), MAX_WORDS.solution);
-  return words.length > 0 ? words : whatItHas(text, MAX_WORDS.solution);
+  return words.length > 0 ? words : fallbackWords(text, MAX_WORDS.solution);
 }
 
-/** Types are the same whatever their case. */
+/** Error types are compared without case. */
 export const typeKey = (errorType: string): string => errorType.normalize('NFC').trim().toLowerCase();
 
 const withoutVolatile = (text: string): string =>
@@ -75,8 +74,8 @@ function stems(text: string, most: number): string[] {
   return words;
 }
 
-/** So that two of which nothing would be left are not taken for one. */
-function whatItHas(text: string, most: number): string[] {
+/** Keeps two texts that normalise to nothing distinct. */
+function fallbackWords(text: string, most: number): string[] {
   const words = rawWords(text, most);
   if (words.length > 0) return words;
   const signs = [...text.normalize('NFC').replaceAll(/\s/g, '')].slice(0, MAX_WORD_CHARS).join('');
@@ -98,80 +97,4 @@ let segmenter: Intl.Segmenter | undefined;
 function segments(word: string): string[] {
   segmenter ??= new Intl.Segmenter('und', { granularity: 'word' });
   return [...segmenter.segment(word)].flatMap(({ segment, isWordLike }) => (isWordLike === true ? [segment] : []));
-}
-
-/** A pair of neighbouring words counts half of a word: order matters less than what is spoken of. */
-const PAIR_WEIGHT = 0.5;
-
-/** Of the similarity of two errors: the signature names the error, the message tells of one occurrence. */
-const SIGNATURE_SHARE = 0.85;
-
-/** Of the similarity of two solutions that both have code. */
-const APPROACH_SHARE = 0.7;
-
-/** What two patterns are compared by (normalisation.ts). */
-export interface ComparedError {
-  readonly signature: readonly string[];
-  readonly message: readonly string[];
-}
-
-export interface ComparedSolution {
-  readonly approach: readonly string[];
-  /** Empty: it has no code. */
-  readonly code: readonly string[];
-}
-
-/** How often each word and each pair of neighbours occurs, pairs weighing half. */
-type Vector = ReadonlyMap<string, number>;
-
-function vectorOf(words: readonly string[]): Vector {
-  const vector = new Map<string, number>();
-  let before: string | undefined;
-  for (const word of words) {
-    vector.set(word, (vector.get(word) ?? 0) + 1);
-    if (before !== undefined) {
-      const pair = `${before} ${word}`;
-      vector.set(pair, (vector.get(pair) ?? 0) + PAIR_WEIGHT);
-    }
-    before = word;
-  }
-  return vector;
-}
-
-const lengthOf = (vector: Vector): number => Math.sqrt([...vector.values()].reduce((sum, one) => sum + one * one, 0));
-
-/**
- * How similar two texts are: the cosine between their vectors, from 0 (no word in common) to 1 (the same words in the same
- * order). It depends on these two texts alone, so it stays the same as more are stored.
- */
-export function similarity(some: readonly string[], others: readonly string[]): number {
-  return similarityTo(some)(others);
-}
-
-/** The same for one text against many. */
-export function similarityTo(some: readonly string[]): (others: readonly string[]) => number {
-  const one = vectorOf(some);
-  const length = lengthOf(one);
-  return (others) => {
-    if (some.length === 0 || others.length === 0) return some.length === others.length ? 1 : 0;
-    const other = vectorOf(others);
-    let product = 0;
-    for (const [part, weight] of other) product += weight * (one.get(part) ?? 0);
-    // Rounded, so that equal texts are similar by exactly 1.
-    return Math.round((product / (length * lengthOf(other))) * 1e6) / 1e6;
-  };
-}
-
-/** Signature, and message where both have one. */
-export function errorSimilarity(some: ComparedError, other: ComparedError): number {
-  const signature = similarity(some.signature, other.signature);
-  if (some.message.length === 0 || other.message.length === 0) return signature;
-  return SIGNATURE_SHARE * signature + (1 - SIGNATURE_SHARE) * similarity(some.message, other.message);
-}
-
-/** Approach, and code where both have some. */
-export function solutionSimilarity(some: ComparedSolution, other: ComparedSolution): number {
-  const approach = similarity(some.approach, other.approach);
-  if (some.code.length === 0 || other.code.length === 0) return approach;
-  return APPROACH_SHARE * approach + (1 - APPROACH_SHARE) * similarity(some.code, other.code);
 }

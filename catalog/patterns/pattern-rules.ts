@@ -3,23 +3,16 @@ import { SvcError } from '../../runtime/errors.ts';
 import { derivedUuid } from '../../runtime/random.ts';
 import { checkPage } from '../changes.ts';
 import type { LearnedPattern, NewPattern, PatternPage, PatternQuery } from '../patterns-api.ts';
-import {
-  type ComparedError,
-  type ComparedSolution,
-  errorSimilarity,
-  errorWords,
-  solutionSimilarity,
-  solutionWords,
-  typeKey,
-} from './normalisation.ts';
+import { errorWords, solutionWords, typeKey } from './normalisation.ts';
 import type { Decay, PatternRecord } from './pattern-record.ts';
+import { type ComparedError, type ComparedSolution, errorSimilarity, solutionSimilarity } from './similarity.ts';
 
-/** Keys of `once` that a pattern remembers. */
+/** Maximum number of idempotency keys kept with a pattern. */
 const ONCE_KEPT = 128;
 
 const TAGS_KEPT = 32;
 
-/** What a pattern is compared by. */
+/** Normalised words of a pattern. */
 interface NormalForm extends ComparedError, ComparedSolution {
   readonly type: string;
 }
@@ -27,7 +20,7 @@ interface NormalForm extends ComparedError, ComparedSolution {
 export interface Given {
   readonly pattern: NewPattern;
   readonly form: NormalForm;
-  /** Made of the normal form. */
+  /** Derived from the normal form. */
   readonly id: string;
 }
 
@@ -42,13 +35,12 @@ export function given(pattern: NewPattern): Given {
   return { pattern, form, id: idOf(form) };
 }
 
-/** The same for all texts of one normal form. */
 const idOf = ({ type, signature, message, approach, code }: NormalForm): string =>
   derivedUuid('svc-pattern', JSON.stringify([type, signature, message, approach, code]));
 
 /**
- * How similar a stored pattern is, 0 to 1: the smaller of error and solution. 0 of another type, and where the signatures
- * alone rule `threshold` out, which spares the longer texts.
+ * Similarity of a stored pattern, 0 to 1: the lower one of error and solution. 0 for another type, and when the signatures
+ * alone rule `threshold` out, which saves comparing the longer texts.
  */
 export function similarityOfStored({ form }: Given, record: PatternRecord, threshold: number): number {
   if (record.error_type_key !== form.type) return 0;
@@ -64,12 +56,12 @@ interface Use {
   readonly once: string | undefined;
 }
 
-/** A pattern that nobody stored before. */
+/** A new pattern. */
 export function newRecord(tenant: string, { pattern, form, id }: Given, { nowMs, decay, once }: Use): PatternRecord {
   const used = { weight: 1, last_used_ms: nowMs };
   return {
     ...{ tenant, id, ...used },
-    // Above those of an earlier life of the same id, so that who read that one writes nothing over this one.
+    // Above the versions of an evicted pattern with this id, so that a late writer of that one does not overwrite this one.
     version: nowMs,
     error_signature: pattern.errorSignature,
     error_type: pattern.errorType,
@@ -86,7 +78,7 @@ export function newRecord(tenant: string, { pattern, form, id }: Given, { nowMs,
   };
 }
 
-/** The pattern after one more use: it keeps its own text, and takes over code and tags that it lacks. */
+/** The pattern after one more use. It keeps its text, and takes over missing code and new tags. */
 export function reinforced(record: PatternRecord, { pattern }: Given, { nowMs, decay, once }: Use): PatternRecord {
   const last_used_ms = Math.max(nowMs, record.last_used_ms);
   const used = { weight: decay.weight(record, last_used_ms) + 1, last_used_ms };
@@ -103,7 +95,7 @@ export function reinforced(record: PatternRecord, { pattern }: Given, { nowMs, d
   };
 }
 
-/** The frequency that an earlier store under this key made, when there was one. */
+/** The frequency after an earlier store with this idempotency key, if there was one. */
 export const countedBefore = (record: PatternRecord, once: string | undefined): number | undefined =>
   once === undefined ? undefined : record.once.find(({ key }) => key === onceKey(once))?.frequency;
 
@@ -121,7 +113,7 @@ export function learned(record: PatternRecord, decay: Decay, nowMs: number): Lea
   };
 }
 
-/** Bounds of what is stored, in UTF-16 units. */
+/** Limits in UTF-16 units. */
 const PATTERN_LIMITS = {
   signatureChars: 4_096,
   typeChars: 200,
@@ -131,13 +123,13 @@ const PATTERN_LIMITS = {
   tags: 32,
   tagChars: 100,
   onceChars: 500,
-  /** Patterns of one answer. */
+  /** Maximum number of patterns in an answer. */
   found: 100,
 } as const;
 
 const DEFAULT_FOUND = 10;
 
-/** Below it two signatures share a word or two by chance. */
+/** Below it two signatures share words by chance. */
 const MIN_SIMILARITY = 0.3;
 
 /** Throws `invalid_argument` naming the field as the wire does. */

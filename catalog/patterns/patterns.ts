@@ -12,18 +12,9 @@ import type {
   Patterns,
   StoredPattern,
 } from '../patterns-api.ts';
-import { errorWords, similarityTo, typeKey } from './normalisation.ts';
-import {
-  createTermIndex,
-  type Decay,
-  halfLife,
-  PATTERN_TERMS,
-  PATTERNS,
-  PatternEviction,
-  type PatternIndex,
-  type PatternRecord,
-  type TermRecord,
-} from './pattern-record.ts';
+import { PatternEviction } from './eviction.ts';
+import { errorWords, typeKey } from './normalisation.ts';
+import { type Decay, halfLife, PATTERNS, type PatternRecord } from './pattern-record.ts';
 import {
   checkPattern,
   checkPatternPage,
@@ -36,12 +27,14 @@ import {
   reinforced,
   similarityOfStored,
 } from './pattern-rules.ts';
+import { similarityTo } from './similarity.ts';
+import { createTermIndex, PATTERN_TERMS, type PatternIndex, type TermRecord } from './term-index.ts';
 
-/** Patterns that are compared: the likest are among the first candidates. A query compares twice what it answers. */
+/** Number of candidates compared; the most similar are among the first. A query compares twice the number it returns. */
 const COMPARED = { store: 64, query: 32 } as const;
-/** Patterns that are read for it, including those of other types and those evicted meanwhile. */
+/** Maximum number of candidates read, including those of other types and evicted ones. */
 const MOST_READ = 512;
-/** A race lost this often in a row is reported, not waited for. */
+/** Lost compare-and-sets in a row before the call fails. */
 const MAX_ATTEMPTS = 100;
 
 export interface PatternParts {
@@ -82,7 +75,7 @@ interface Parts {
 
 interface Sought {
   readonly errorType: string | undefined;
-  /** Patterns that are enough. */
+  /** Maximum number of patterns. */
   readonly most: number;
 }
 
@@ -123,8 +116,8 @@ class StoredPatterns implements Patterns {
   async store(tenant: string, pattern: NewPattern, options: { readonly once?: string } = {}): Promise<StoredPattern> {
     checkPattern(pattern, options.once);
     const fresh = given(pattern);
-    // One after another here: two that mean the same in other words find each other. Other nodes are met by the
-    // compare-and-set alone, which is enough for those whose normal form is the same.
+    // One store at a time on this node, so that equivalent patterns in other words find each other. Between nodes only
+    // compare-and-set applies, which suffices for equal normal forms.
     return this.#turns.run(tenant, () => this.#store(tenant, fresh, options.once));
   }
 
@@ -135,8 +128,8 @@ class StoredPatterns implements Patterns {
       const use = { nowMs: clock.now(), decay, once };
       if (known === null) {
         const record = newRecord(tenant, fresh, use);
-        await eviction.make(tenant);
-        // Findable first: a crash in between leaves terms that lead nowhere, never a pattern that nobody finds.
+        await eviction.makeRoom(tenant);
+        // The index first: a crash in between leaves terms without a pattern, never a pattern that cannot be found.
         await index.add(record);
         if (!(await patterns.insert(record))) continue;
         eviction.inserted(tenant);
@@ -146,14 +139,14 @@ class StoredPatterns implements Patterns {
       if (before !== undefined) return { pattern_id: known.id, deduplicated: before > 1, new_frequency: before };
       const next = reinforced(known, fresh, use);
       if (!(await patterns.replace(next, known.version))) continue;
-      // Terms that many have may have forgotten it since.
+      // Frequent terms may have dropped it.
       await index.add(next);
       return { pattern_id: next.id, deduplicated: true, new_frequency: next.frequency };
     }
-    throw new SvcError('unavailable', 'too many stores of the same pattern at once');
+    throw new SvcError('unavailable', 'too many concurrent stores of the same pattern; try again');
   }
 
-  /** The pattern that means the same, if there is one; that of an earlier attempt of the same store before all others. */
+  /** The equivalent pattern, if any; first of all the one of an earlier attempt of the same store. */
   async #mostSimilar(tenant: string, fresh: Given, once: string | undefined): Promise<PatternRecord | null> {
     const { signature, type } = fresh.form;
     let best: { similarity: number; record: PatternRecord } | null = null;
@@ -165,7 +158,7 @@ class StoredPatterns implements Patterns {
     return best?.record ?? null;
   }
 
-  /** Patterns that share words with a signature, read in rounds until there are enough of the type. */
+  /** Patterns that share words with a signature, read in rounds until enough of the type are found. */
   async #candidates(tenant: string, words: readonly string[], { errorType, most }: Sought): Promise<PatternRecord[]> {
     const { patterns, index } = this.#parts;
     const ids = (await index.candidates(tenant, words)).slice(0, MOST_READ);

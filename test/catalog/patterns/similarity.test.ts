@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { errorWords, similarity, solutionWords } from '../../../catalog/patterns/normalisation.ts';
+import { errorWords, solutionWords } from '../../../catalog/patterns/normalisation.ts';
+import { similarity } from '../../../catalog/patterns/similarity.ts';
 
 const of = (some: string, other: string): number => similarity(errorWords(some), errorWords(other));
 
