@@ -92,7 +92,7 @@ describe('svc workflow', () => {
     const started = await svc('workflow', 'run', 'two', '--input', '{"who": "zoe"}');
     const id = started.stdout.trim();
     assert.match(id, /^[0-9a-f-]{36}$/, started.stderr);
-    const status = await waitUntil('it waits for a human', async () => {
+    const status = await waitUntil('it waits for approval', async () => {
       const { stdout } = await svc('workflow', 'status', id);
       return stdout.includes('waiting_for_human_input') ? stdout : undefined;
     });
@@ -132,7 +132,7 @@ describe('svc workflow', () => {
     const path = await file('four.yaml', manifest('four'));
     const [cancelled, left] = [new SvcRun(['run', path], env), new SvcRun(['run', path], env)];
     for (const run of [cancelled, left])
-      await waitUntil('it waits', async () => (/waits for a human/.test(run.stderr) ? true : undefined));
+      await waitUntil('it waits', async () => (/waits for approval/.test(run.stderr) ? true : undefined));
     await svc('workflow', 'cancel', idIn(cancelled.stderr) ?? assert.fail());
     const ended = await cancelled.end();
     assert.deepEqual([ended.code, /^svc: the execution ended cancelled/m.test(ended.stderr)], [10, true], ended.stderr);
