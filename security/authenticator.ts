@@ -6,8 +6,8 @@ import type { Authenticator, Credentials } from './api.ts';
 import type { Caller, KeyVerifier } from './api-keys/api.ts';
 import { looksLikeKey } from './api-keys/record.ts';
 import { type AmongRealms, amongRealms, identityOf, UnusableClaim } from './claims.ts';
+import { isSameSecret } from './constant-time.ts';
 import { KeySet } from './key-set.ts';
-import { isLocalToken } from './local-token.ts';
 import { type AuthenticatorSettings, CLAIM_NAMES, checkRealms } from './settings.ts';
 import { bearerToken, type Realm, verifyToken } from './signed-token.ts';
 import { ADMIN_ROLE } from './tenant.ts';
@@ -24,9 +24,9 @@ const LOCAL_OPERATOR: Identity = {
 export type ClosableAuthenticator = Authenticator & AsyncDisposable & { close(): Promise<void> };
 
 /**
- * The node's authenticator. Without realms every call is the local operator's (S2), where a `localToken` is set by
- * that token alone, but for an API key that is sent all the same; with realms a verified token or a live key is needed. Throws `invalid_config`
- * for realms that cannot work. Without `keys` there are none.
+ * The authenticator of a node. With realms a call needs a verified token or an active API key. Without realms a call acts as the
+ * local operator (S2), with `localToken` only when it sends that token; an API key is checked all the same. Throws
+ * `invalid_config` for invalid realms. Without `keys` there are no API keys.
  */
 export function createAuthenticator(
   settings: AuthenticatorSettings,
@@ -45,8 +45,8 @@ export function createAuthenticator(
     const token = bearerToken(credentials.authorization);
     if (token !== undefined && looksLikeKey(token)) return verifyKey(keys, token, realms.size > 0);
     if (realms.size > 0) return authenticateToken(credentials, token, { realms, among, settings, clock });
-    if (localToken === undefined || (token !== undefined && isLocalToken(token, localToken))) return LOCAL_OPERATOR;
-    throw new SvcError('unauthenticated', 'The token in the file local-token of the data directory is needed.');
+    if (localToken === undefined || (token !== undefined && isSameSecret(token, localToken))) return LOCAL_OPERATOR;
+    throw new SvcError('unauthenticated', 'Send the token from the file local-token in the data directory.');
   };
   return { required, authenticate, close, [Symbol.asyncDispose]: close };
 }
@@ -67,7 +67,7 @@ function openRealms(settings: AuthenticatorSettings, clock: Clock): ReadonlyMap<
   return new Map(settings.realms.map((realm) => [realm.issuerUrl, { settings: realm, keys: keySet(realm.jwksUri) }]));
 }
 
-/** A key that is sent is always checked: a revoked one must not become the local operator. */
+/** A key is always checked: a call with a revoked key must not act as the local operator. */
 async function verifyKey(keys: KeyVerifier | undefined, token: string, required: boolean): Promise<Caller> {
   if (keys === undefined) throw new SvcError('unauthenticated');
   return keys.verify(token, required);
@@ -92,7 +92,7 @@ async function authenticateToken(
     return identityOf(claims, realm, names, credentials.tenantHeader, among.get(realm.issuerUrl));
   } catch (error) {
     if (error instanceof SvcError) throw error;
-    // One text for every bad token: which check failed is for the node's own log only.
+    // The same text for every invalid token; the log of the node has the reason.
     const badToken = error instanceof errors.JOSEError || error instanceof UnusableClaim || error instanceof TypeError;
     throw new SvcError(badToken ? 'unauthenticated' : 'internal', undefined, { cause: error });
   }

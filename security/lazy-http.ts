@@ -6,7 +6,7 @@ interface Http {
   readonly request: typeof import('undici')['request'];
 }
 
-/** Connections of one client, with their library: loaded at the first call, so that a node that makes none does not carry it. */
+/** An HTTP client that loads its library at the first call, to keep the memory of an idle node low. */
 export class LazyHttp {
   readonly #http: Lazy<Http>;
 

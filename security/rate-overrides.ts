@@ -11,7 +11,7 @@ import { countBound, countersOf, type OverridesOf, type RunningCounts, rateBucke
 import { isTenantSlug } from './tenant.ts';
 import { StaleIfErrorCache, TtlCache } from './ttl-cache.ts';
 
-/** Of the operators, so in their tenant. */
+/** Stored in the tenant of the operators. */
 const RATE_OVERRIDES: CollectionSpec = {
   name: 'rate_limit_overrides',
   unique: [],
@@ -23,7 +23,7 @@ const BY_TARGET = [
   ['target_subject', 'asc'],
 ] as const;
 
-/** `id` is made of the target. */
+/** `id` is derived from the target. */
 interface RateOverrideDocument extends StoredDocument {
   readonly target_tenant: string;
   readonly target_subject: string | null;
@@ -32,7 +32,7 @@ interface RateOverrideDocument extends StoredDocument {
   readonly updated_by: string;
 }
 
-/** What another node set counts here after this long, counted from before the store was asked. */
+/** An override of another node is in effect after at most this long. */
 const FRESH_MS = 1_000;
 
 const MOST_CACHED = 20_000;
@@ -47,18 +47,21 @@ const MAX_ATTEMPTS = 64;
 export async function openRateOverrides(parts: {
   readonly documents: Documents;
   readonly clock: Pick<Clock, 'now'>;
-  /** Who set and removed what. */
+  /** Log of changes. */
   readonly audit: (event: Readonly<Record<string, string | null>>, message: string) => void;
 }): Promise<RateOverrides & OverridesOf> {
   const { clock } = parts;
   const stored = await parts.documents.collection<RateOverrideDocument>(RATE_OVERRIDES);
   const lastKnown = new StaleIfErrorCache<Rates | null>({
     read: async (id) => (await stored.get(SYSTEM_TENANT, id))?.rates ?? null,
-    ...{ clock, most: MOST_CACHED },
+    clock,
+    most: MOST_CACHED,
   });
   const cache = new TtlCache<Rates | null>({
     read: (id) => lastKnown.read(id),
-    ...{ clock, freshMs: FRESH_MS, most: MOST_CACHED },
+    clock,
+    ttlMs: FRESH_MS,
+    most: MOST_CACHED,
   });
   const changed = (id: string): void => {
     lastKnown.forget(id);
@@ -78,12 +81,17 @@ export async function openRateOverrides(parts: {
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
         const known = await stored.get(SYSTEM_TENANT, id);
         if (known === null && (await stored.count({ tenant: SYSTEM_TENANT })) >= MOST_OVERRIDES) {
-          throw new SvcError('limit_reached', `there are ${MOST_OVERRIDES} overrides already: remove one first`);
+          throw new SvcError('limit_reached', `at most ${MOST_OVERRIDES} overrides; remove one first`);
         }
         const document: RateOverrideDocument = {
-          ...{ tenant: SYSTEM_TENANT, id, version: (known?.version ?? 0) + 1, rates },
-          ...{ target_tenant: target.tenant, target_subject: target.subject ?? null },
-          ...{ updated_at: new Date(clock.now()).toISOString(), updated_by: by },
+          tenant: SYSTEM_TENANT,
+          id,
+          version: (known?.version ?? 0) + 1,
+          rates,
+          target_tenant: target.tenant,
+          target_subject: target.subject ?? null,
+          updated_at: new Date(clock.now()).toISOString(),
+          updated_by: by,
         };
         const isWritten = known === null ? stored.insert(document) : stored.replace(document, known.version);
         if (!(await isWritten)) continue;
@@ -91,7 +99,9 @@ export async function openRateOverrides(parts: {
         said('RateLimitOverrideSet', target, by);
         return viewOf(document);
       }
-      throw new SvcError('unavailable', 'the override is being changed by others', { retryAfterMs: 1_000 });
+      throw new SvcError('unavailable', 'the override is being changed by other calls; try again', {
+        retryAfterMs: 1_000,
+      });
     },
 
     async list({ tenant, subject }, page) {
@@ -113,7 +123,7 @@ export async function openRateOverrides(parts: {
   };
 }
 
-/** Subjects may hold anything; a digest of one is a name of fixed length. */
+/** A subject is any text; its digest is a name of fixed length. */
 const idOf = ({ tenant, subject }: OverrideTarget): string =>
   subject === undefined ? `tenant ${tenant}` : `user ${tenant} ${hash('sha256', subject, 'hex')}`;
 
@@ -135,7 +145,7 @@ const viewOf = (document: RateOverrideDocument): RateOverride => ({
   updated_by: document.updated_by,
 });
 
-/** What somebody has used of its limits, over all nodes. Throws `unavailable` when the counters cannot be reached. */
+/** Usage of a principal's limits over all nodes. Throws `unavailable` when the counters cannot be read. */
 export function createRateUsage(parts: {
   readonly limits: RateLimits;
   readonly settings: NodeRateLimits;
@@ -150,9 +160,15 @@ export function createRateUsage(parts: {
       const counts = await limits.read(principal.tenant, counters);
       const { tenant, subject, kind, tier } = principal;
       return {
-        ...{ tenant, subject, kind, tier },
+        tenant,
+        subject,
+        kind,
+        tier,
         buckets: counters.map(({ bucket, window, limit }, n) => ({
-          ...{ name: bucket, window, limit, used: counts[n]?.used ?? 0 },
+          name: bucket,
+          window,
+          limit,
+          used: counts[n]?.used ?? 0,
           resets_at: new Date(counts[n]?.resetsAt ?? 0).toISOString(),
         })),
         concurrent_executions: {

@@ -6,7 +6,7 @@ import { OneAtATimePerKey } from '../runtime/kit/queues.ts';
 import type { Principal, RunningLimits, StartedKind } from './api.ts';
 import { countBound, type OverridesOf, type RunningCounts, subjectKey } from './rate-bounds.ts';
 
-/** What callers with a bound started and what was not seen ended yet: never many more than their bound. */
+/** Running starts of callers with a bound. Ended ones are removed when they are next counted. */
 export const RUNNING_STARTS: CollectionSpec = {
   name: 'running_starts',
   unique: [],
@@ -20,7 +20,7 @@ export interface RunningStart extends StoredDocument {
   readonly started_at: string;
 }
 
-/** A start that nobody knows is one that failed, or one that is under way for at most this long. */
+/** An unknown execution has failed to start, or its start is under way for at most this long. */
 const UNDER_WAY_MS = 30_000;
 const RETRY_AFTER_MS = 5_000;
 const MOST_READ = 1_000;
@@ -30,14 +30,14 @@ interface Parts {
   readonly settings: NodeRateLimits;
   readonly overrides: OverridesOf;
   readonly clock: Pick<Clock, 'now'>;
-  /** Whether it has ended; null: nobody knows it. */
+  /** Whether it has ended; null: unknown. */
   readonly hasEnded: (kind: StartedKind, tenant: string, id: string) => Promise<boolean | null>;
 }
 
 /**
- * How many executions somebody may have running at once (H28). A place is taken before the start and given
- * back when somebody looks and the execution has ended, so a killed node leaks none. On one node the starts of a user are
- * admitted one by one; of starts that race on several nodes all beyond the bound are refused, and never too few.
+ * Limits concurrent executions of a caller (H28). A slot is taken before the start, and freed when the next count sees that the
+ * execution has ended, so a killed node leaks none. Starts of a user are admitted one at a time on a node; of concurrent starts on
+ * several nodes all beyond the bound are refused, possibly more.
  */
 export async function openRunningLimits(parts: Parts): Promise<RunningLimits & RunningCounts> {
   const { settings, clock } = parts;
@@ -57,9 +57,8 @@ export async function openRunningLimits(parts: Parts): Promise<RunningLimits & R
     if ((await running()) <= bound) return;
     await starts.delete(tenant, id);
     const rule = `at most ${bound} executions may run at once`;
-    throw new SvcError('rate_limited', `${rule}; wait for one to end.`, {
-      ...{ field: 'concurrent_executions', retryAfterMs: RETRY_AFTER_MS },
-    });
+    const context = { field: 'concurrent_executions', retryAfterMs: RETRY_AFTER_MS };
+    throw new SvcError('rate_limited', `${rule}; wait for one to end.`, context);
   }
 
   return {
@@ -80,7 +79,7 @@ export async function openRunningLimits(parts: Parts): Promise<RunningLimits & R
   };
 }
 
-/** Gives back the places of what has ended, or never began. */
+/** Frees the slots of executions that have ended or never started. */
 async function sweep(
   { hasEnded, clock }: Pick<Parts, 'hasEnded' | 'clock'>,
   starts: Collection<RunningStart>,

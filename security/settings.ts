@@ -16,11 +16,11 @@ export interface RealmSettings {
   /** Accepted `aud`. */
   readonly audience: string | readonly string[];
   readonly kind: RealmKind;
-  /** What marks a service account, and the tenants it may act for; absent: role `svc:service`, no tenant. */
+  /** Mark of service accounts, and the tenants that they may act for; default: role `svc:service`, no tenants. */
   readonly serviceAccounts?: ServiceAccounts;
 }
 
-/** A token is one of a service account by a positive mark only: what a token lacks says nothing (H8). */
+/** A service account is recognised by a positive mark only, never by what its token lacks (H8). */
 export interface ServiceAccounts {
   readonly mark:
     | { readonly role: string }
@@ -41,16 +41,16 @@ export interface ClaimNames {
 }
 
 export interface AuthenticatorSettings {
-  /** Empty: no identity provider, only right on loopback (S2). */
+  /** Empty: no identity provider, which is allowed on loopback only (S2). */
   readonly realms: readonly RealmSettings[];
-  /** Without realms: what every call must bring, and is then the local operator's; absent: nothing. */
+  /** Without realms: the token that calls must send to act as the local operator; absent: none is needed. */
   readonly localToken?: string;
   readonly claims?: Partial<ClaimNames>;
   /** How long fetched keys count as fresh. Default 300,000. */
   readonly jwksCacheTtlMs?: number;
-  /** How long fetched keys still serve while the provider does not answer. Default 3,600,000. */
+  /** How long fetched keys are used while the provider does not answer. Default 3,600,000. */
   readonly jwksStaleMs?: number;
-  /** Least time between two fetches that an unknown `kid` or a failure asks for. Default 10,000. */
+  /** Minimum time between fetches after an unknown `kid` or a failure. Default 10,000. */
   readonly jwksCooldownMs?: number;
   /** Default 5,000. */
   readonly connectTimeoutMs?: number;
@@ -69,7 +69,7 @@ export function authenticatorSettings({ iam }: Pick<NodeSettings, 'iam'>): Authe
       jwksUri: realm.jwks_uri,
       audience: realm.audience,
       kind: realm.kind,
-      ...(realm.service_accounts === undefined ? {} : { serviceAccounts: serviceAccounts(realm.service_accounts) }),
+      serviceAccounts: realm.service_accounts && serviceAccounts(realm.service_accounts),
     })),
     jwksCacheTtlMs: iam.jwks_cache_ttl_seconds * 1_000,
     claims: iam.claims,
@@ -84,7 +84,7 @@ function serviceAccounts({ role, claim, clients, tenants }: ServiceAccountSettin
 
 export const CLAIM_NAMES: ClaimNames = { role: 'svc_role', tenant: 'tenant_id', tier: 'svc_tier' };
 
-/** Throws `invalid_config` naming the realm and the field that cannot work. */
+/** Throws `invalid_config` naming the realm and the invalid field. */
 export function checkRealms(realms: readonly RealmSettings[]): void {
   const issuers = new Set<string>();
   const slugs = new Set<string>();

@@ -12,16 +12,14 @@ export interface SigningKeys {
   open(): Promise<void>;
   /** RSASSA-PKCS1-v1_5 with SHA-256 by the key in force. */
   sign(data: Uint8Array): Promise<{ readonly kid: string; readonly signature: Uint8Array }>;
-  /** Public keys of this port that still count, as JWKs with `kid`, `alg`, `use`: the newest first. */
+  /** Public keys that may still have valid tokens, as JWKs with `kid`, `alg`, `use`; newest first. */
   publicKeys(): Promise<readonly JWK[]>;
-  /** Makes a new key the one that signs; the older ones go on verifying. */
+  /** Creates a new signing key; older keys remain valid for verification. */
   rotate(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Tokens, envelopes' bearers and audit heads are all signed by the node's RS256 keys; this is the one place that does it. */
-
-/** No token of ours lives longer: public keys are kept for this long (keys/retention.ts). */
+/** Maximum lifetime of a token, for which public keys are kept (keys/published-keys.ts). */
 export const MAX_TOKEN_LIFE_MS = NODE_TOKEN_TTL_MS;
 
 export const MAX_TOKEN_LENGTH = 4_096;
@@ -32,14 +30,14 @@ const MAX_SIGN_ATTEMPTS = 3;
 
 const THUMBPRINT = /^[A-Za-z0-9_-]{43}$/;
 
-/** `cnf` of RFC 7800: the Ed25519 key of whom the token is for. */
+/** `cnf` of RFC 7800: the Ed25519 key of the token's subject. */
 export const Confirmation = z.strictObject({
   jwk: z.strictObject({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string().length(43) }),
 });
 
 export type Confirmation = z.output<typeof Confirmation>;
 
-/** When a token was made and until when it counts: in every one of ours. Unix seconds. */
+/** Issue and expiry time of every token, in Unix seconds. */
 export const Lifetime = { iat: z.number().int(), exp: z.number().int() };
 
 export interface SigningParts {
@@ -47,22 +45,22 @@ export interface SigningParts {
   readonly published: PublishedKeys;
 }
 
-/** What a token of one kind must be, so that none of another kind passes for it. */
+/** Checks by which one kind of token is told apart from all others. */
 interface TokenRules {
-  /** Header `typ`; none for node tokens, which `iss` and `aud` tell apart. */
+  /** Header `typ`; absent for node tokens, which differ by `iss` and `aud`. */
   readonly typ?: string;
   readonly issuer: string;
   readonly audience: string | readonly string[];
-  /** Texts of the refusals: they never say which check failed. */
+  /** Error texts, which never tell the failed check. */
   readonly invalid: string;
   readonly expired: string;
 }
 
 type Lived = { readonly iat: number; readonly exp: number };
 
-/** Compact JWS. The key is published before its signature leaves, so every other node can verify it. */
+/** Signs a compact JWS with the node's RS256 key. The key is published first, so that every other node can verify it. */
 export async function signCompact(payload: object, typ: string, { keys, published }: SigningParts): Promise<string> {
-  // The header names the key before it signs: when another one signed, a rotation came between and it is done again.
+  // The header names a key before it signs. When a rotation came in between, another key signed: sign again.
   for (let attempt = 1; attempt <= MAX_SIGN_ATTEMPTS; attempt += 1) {
     const [newest]: readonly (JWK | undefined)[] = await keys.publicKeys();
     if (newest === undefined) throw new SvcError('internal', 'the signing keys show none');
@@ -71,12 +69,14 @@ export async function signCompact(payload: object, typ: string, { keys, publishe
     const { kid, signature } = await keys.sign(Buffer.from(input));
     if (kid === newest.kid) return `${input}.${Buffer.from(signature).toString('base64url')}`;
   }
-  throw new SvcError('unavailable', 'The signing key changes all the time.', { retryAfterMs: 1_000 });
+  throw new SvcError('unavailable', 'The signing key changed several times during signing; try again.', {
+    retryAfterMs: 1_000,
+  });
 }
 
 /**
- * Verifies tokens of one kind and answers with what `read` makes of their claims. It throws `unauthenticated` with one of
- * two fixed texts, or `unavailable` when the keys cannot be had.
+ * Verifies tokens of one kind and returns what `read` makes of their claims. Throws `unauthenticated` with one of two fixed
+ * texts, or `unavailable` when the keys cannot be read.
  */
 export function createTokenVerifier<C extends Lived, T>(
   find: FindKey,
@@ -102,7 +102,7 @@ async function verifiedClaims<C extends Lived>(
   schema: z.ZodType<C>,
 ): Promise<C> {
   if (token.length > MAX_TOKEN_LENGTH) throw new errors.JWTInvalid('too long');
-  // Spare bits in its last character would make several texts one signature.
+  // Spare bits in the last character would allow several texts of one signature.
   const signature = token.slice(token.lastIndexOf('.') + 1);
   if (Buffer.from(signature, 'base64url').toString('base64url') !== signature)
     throw new errors.JWTInvalid('not canonical');
@@ -112,17 +112,17 @@ async function verifiedClaims<C extends Lived>(
     audience: typeof rules.audience === 'string' ? rules.audience : [...rules.audience],
     clockTolerance: CLOCK_TOLERANCE_S,
     currentDate: new Date(clock.now()),
-    ...(rules.typ === undefined ? {} : { typ: rules.typ }),
+    typ: rules.typ,
   });
   const claims = schema.parse(verified.payload);
-  // Keys are kept for as long as their tokens may live: nothing of ours lives longer.
+  // Public keys are kept for the maximum lifetime only.
   if ((claims.exp - claims.iat) * 1_000 > MAX_TOKEN_LIFE_MS) throw new errors.JWTInvalid('lives too long');
   return claims;
 }
 
 function refusalOf(error: unknown, { invalid, expired }: TokenRules): SvcError {
   if (error instanceof SvcError) return error;
-  // jose looks at `exp` only after the signature, so "expired" tells nothing about a token that is not ours.
+  // jose checks `exp` after the signature, so "expired" reveals nothing about forged tokens.
   const isExpired = error instanceof errors.JWTExpired;
   const isInvalid = error instanceof errors.JOSEError || error instanceof z.ZodError || error instanceof TypeError;
   if (!isExpired && !isInvalid) return new SvcError('internal', undefined, { cause: error });
@@ -130,14 +130,14 @@ function refusalOf(error: unknown, { invalid, expired }: TokenRules): SvcError {
 }
 
 async function keyNamed(kid: string | undefined, keys: FindKey): Promise<KeyObject | CryptoKey> {
-  // What is no thumbprint costs no look-up.
+  // A malformed kid costs no look-up.
   if (kid === undefined || !THUMBPRINT.test(kid)) throw new errors.JWKSNoMatchingKey();
   const key = await keys.find(kid);
   if (key === null) throw new errors.JWKSNoMatchingKey();
   return key;
 }
 
-/** The key that a verified token names; what is no key makes the token invalid. */
+/** The key of a verified token. An invalid key makes the token invalid. */
 export function confirmedKey({ jwk }: Confirmation): KeyObject {
   try {
     return createPublicKey({ key: jwk, format: 'jwk' });
@@ -181,7 +181,7 @@ export async function verifyToken(
   clock: Clock,
   clockSkewMs: number,
 ): Promise<{ claims: JWTPayload; realm: RealmSettings }> {
-  // Unverified, and only to choose the realm whose keys then have to fit.
+  // Unverified: only selects the realm whose keys must verify the token.
   const realm = realms.get(decodeJwt(token).iss ?? '');
   if (realm === undefined) throw new errors.JWTInvalid('no realm has this issuer');
   if (typeof decodeProtectedHeader(token).kid !== 'string') throw new errors.JWTInvalid('header has no kid');

@@ -1,76 +1,76 @@
 import type { Clock } from '../runtime/clock.ts';
 import { SvcError } from '../runtime/errors.ts';
 
-interface Look<T> {
+interface Entry<T> {
   readonly startedAt: number;
-  readonly found: Promise<T>;
+  readonly value: Promise<T>;
 }
 
 /**
- * What was read a moment ago, for what every call asks. It counts as fresh from before the store was asked, so what
- * changed on another node is seen here after `freshMs` at the latest. Of one id at most one read is under way.
+ * A TTL cache with single flight, for values that every call needs. The age of an entry counts from the start of its read, so a
+ * change on another node is seen after `ttlMs` at the latest. Failed reads are not cached.
  */
 export class TtlCache<T> {
   readonly #read: (id: string) => Promise<T>;
   readonly #keep: (found: T) => boolean;
   readonly #clock: Pick<Clock, 'now'>;
-  readonly #freshMs: number;
+  readonly #ttlMs: number;
   readonly #most: number;
-  readonly #looks = new Map<string, Look<T>>();
+  readonly #entries = new Map<string, Entry<T>>();
 
-  /** `keep`: whether to remember it at all; what strangers make up must not push out what counts. Failures never are. */
+  /** `keep`: whether to cache a value; made-up ids of strangers must not displace real entries. */
   constructor(parts: {
     readonly read: (id: string) => Promise<T>;
     readonly keep?: (found: T) => boolean;
     readonly clock: Pick<Clock, 'now'>;
-    readonly freshMs: number;
+    readonly ttlMs: number;
     readonly most: number;
   }) {
     this.#read = parts.read;
     this.#keep = parts.keep ?? (() => true);
     this.#clock = parts.clock;
-    this.#freshMs = parts.freshMs;
+    this.#ttlMs = parts.ttlMs;
     this.#most = parts.most;
   }
 
   get(id: string): Promise<T> {
     const now = this.#clock.now();
-    const known = this.#looks.get(id);
-    // A clock that was set back makes nothing fresh.
-    if (known !== undefined && now >= known.startedAt && now - known.startedAt < this.#freshMs) return known.found;
-    const look: Look<T> = { startedAt: now, found: this.#read(id) };
-    this.#looks.delete(id);
-    this.#looks.set(id, look);
-    const [oldest] = this.#looks.keys();
-    if (oldest !== undefined && this.#looks.size > this.#most) this.#looks.delete(oldest);
+    const known = this.#entries.get(id);
+    // After the clock was set back an entry counts as expired.
+    if (known !== undefined && now >= known.startedAt && now - known.startedAt < this.#ttlMs) return known.value;
+    const entry: Entry<T> = { startedAt: now, value: this.#read(id) };
+    this.#entries.delete(id);
+    this.#entries.set(id, entry);
+    const [oldest] = this.#entries.keys();
+    if (oldest !== undefined && this.#entries.size > this.#most) this.#entries.delete(oldest);
     const drop = (): void => {
-      if (this.#looks.get(id) === look) this.#looks.delete(id);
+      if (this.#entries.get(id) === entry) this.#entries.delete(id);
     };
-    look.found.then((found) => {
+    entry.value.then((found) => {
       if (!this.#keep(found)) drop();
     }, drop);
-    return look.found;
+    return entry.value;
   }
 
-  /** All is read anew: something changed here. */
+  /** Clears the cache after a change on this node. */
   forget(): void {
-    this.#looks.clear();
+    this.#entries.clear();
   }
 }
 
-/** After a read that the store did not answer, what was read last counts for so long before the store is asked again. */
-const AWAY_MS = 5_000;
+/** After a failed read the cached values are used for this long before the store is read again. */
+const RETRY_AFTER_MS = 5_000;
 
 /**
- * Reads of a store that may be away: then what it said last counts, so that what runs already goes on by the rules it began
- * under. What was never read is not made up: its read fails as the store's does.
+ * Serves the last known value while the store is unreachable (stale-if-error), so that running work continues under the rules it
+ * started with. A key that was never read fails as the store does.
  */
 export class StaleIfErrorCache<T> {
   readonly #read: (id: string) => Promise<T>;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #most: number;
-  readonly #said = new Map<string, T>();
-  #awaySince: number | null = null;
+  readonly #known = new Map<string, T>();
+  #failedAt: number | null = null;
 
   constructor(parts: {
     readonly read: (id: string) => Promise<T>;
@@ -83,34 +83,34 @@ export class StaleIfErrorCache<T> {
   }
 
   async read(id: string): Promise<T> {
-    const known = this.#said.get(id);
-    if (known !== undefined && this.#isAway()) return known;
+    const known = this.#known.get(id);
+    if (known !== undefined && this.#isUnreachable()) return known;
     try {
-      const said = await this.#read(id);
-      this.#awaySince = null;
-      this.#keep(id, said);
-      return said;
+      const value = await this.#read(id);
+      this.#failedAt = null;
+      this.#keep(id, value);
+      return value;
     } catch (error) {
       if (known === undefined || !(error instanceof SvcError) || error.code !== 'unavailable') throw error;
-      this.#awaySince = this.#clock.now();
+      this.#failedAt = this.#clock.now();
       return known;
     }
   }
 
-  /** It was changed here: what it was before counts no more. */
+  /** Call it after a change on this node. */
   forget(id: string): void {
-    this.#said.delete(id);
+    this.#known.delete(id);
   }
 
-  #isAway(): boolean {
+  #isUnreachable(): boolean {
     const now = this.#clock.now();
-    return this.#awaySince !== null && now >= this.#awaySince && now - this.#awaySince < AWAY_MS;
+    return this.#failedAt !== null && now >= this.#failedAt && now - this.#failedAt < RETRY_AFTER_MS;
   }
 
-  #keep(id: string, said: T): void {
-    this.#said.delete(id);
-    this.#said.set(id, said);
-    const [oldest] = this.#said.keys();
-    if (oldest !== undefined && this.#said.size > this.#most) this.#said.delete(oldest);
+  #keep(id: string, value: T): void {
+    this.#known.delete(id);
+    this.#known.set(id, value);
+    const [oldest] = this.#known.keys();
+    if (oldest !== undefined && this.#known.size > this.#most) this.#known.delete(oldest);
   }
 }

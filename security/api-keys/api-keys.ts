@@ -22,7 +22,7 @@ import {
 
 const MAX_ATTEMPTS = 16;
 
-/** A list never goes further. */
+/** Largest page of a list. */
 const MOST_LISTED = 1_000;
 
 const NEWEST_FIRST = [
@@ -35,11 +35,11 @@ interface ApiKeysParts {
   readonly clock: Clock;
   readonly random: Pick<Random, 'uuid'>;
   readonly warn: (message: string, error: unknown) => void;
-  /** Who made and revoked which key: ids and names, never a key. */
+  /** Log of created and revoked keys: ids and names, never a key. */
   readonly audit: (event: Readonly<Record<string, string>>, message: string) => void;
 }
 
-/** API keys of an installation, and the verifier the authenticator asks. `close` waits for writes under way. */
+/** API keys of an installation, and their verifier for the authenticator. `close` waits for pending writes. */
 export async function openApiKeys(parts: ApiKeysParts): Promise<ApiKeys & KeyVerifier & { close(): Promise<void> }> {
   const { documents, clock, random } = parts;
   const keys = await documents.collection<ApiKeyDocument>(API_KEYS);
@@ -50,7 +50,7 @@ export async function openApiKeys(parts: ApiKeysParts): Promise<ApiKeys & KeyVer
   const said = (event: string, key: ApiKeyDocument, by: string): void =>
     parts.audit({ event, key_id: key.id, key_name: key.name, tenant: key.tenant, by }, 'API key');
 
-  /** A key that the caller may see: its own, or any of a tenant it administers. */
+  /** A key that the caller may see: its own, or any in a tenant that it administers. */
   async function find(identity: Identity, id: string): Promise<ApiKeyDocument> {
     const key = await keys.get(identity.tenant, id.toLowerCase());
     if (key === null || !(isOwner(identity, key) || administers(identity))) {
@@ -70,15 +70,25 @@ export async function openApiKeys(parts: ApiKeysParts): Promise<ApiKeys & KeyVer
       const { tenant, kind, subject, roles, tier } = caller;
       const digest = digestOf(text);
       const key: ApiKeyDocument = {
-        ...{ tenant, id: random.uuid(), version: 1, name, digest, scopes },
-        ...{ owner_kind: kind, owner_subject: subject, owner_roles: [...roles], owner_tier: tier },
+        tenant,
+        id: random.uuid(),
+        version: 1,
+        name,
+        digest,
+        scopes,
+        owner_kind: kind,
+        owner_subject: subject,
+        owner_roles: [...roles],
+        owner_tier: tier,
         parent: caller.key?.id ?? null,
         created_at: new Date(now).toISOString(),
         expires_at: new Date(expiresAt).toISOString(),
-        ...{ last_used_at: null, revoked_at: null, revoked_by: null },
+        last_used_at: null,
+        revoked_at: null,
+        revoked_by: null,
       };
       await owners.admit(caller, async () => {
-        // First the way to the key, then the key: one without the other is worth nothing.
+        // The digest first: a digest without its key is harmless.
         await digests.insert({ tenant: SYSTEM_TENANT, id: digest, version: 1, key_tenant: tenant, key_id: key.id });
         await keys.insert(key);
       });
@@ -88,7 +98,7 @@ export async function openApiKeys(parts: ApiKeysParts): Promise<ApiKeys & KeyVer
 
     async list(identity, { everybody, ...page }) {
       if (everybody && !administers(identity)) {
-        throw new SvcError('forbidden', 'Keys of others are listed for who administers the tenant.');
+        throw new SvcError('forbidden', 'Only administrators of the tenant can list keys of other users.');
       }
       const { tenant, kind, subject } = identity;
       const where: Query['where'] = everybody ? {} : { owner_subject: subject, owner_kind: kind };
@@ -116,7 +126,7 @@ export async function openApiKeys(parts: ApiKeysParts): Promise<ApiKeys & KeyVer
   };
 }
 
-/** The key, revoked by this call or by an earlier one. A use that is noted meanwhile loses. */
+/** The key, revoked by this call or by an earlier one; retried when a use is recorded meanwhile. */
 async function revoked(
   keys: Collection<ApiKeyDocument>,
   find: () => Promise<ApiKeyDocument>,
@@ -130,22 +140,22 @@ async function revoked(
     const document = { ...known, revoked_at, revoked_by: by, version: known.version + 1 };
     if (await keys.replace(document, known.version)) return { document, changed: true };
   }
-  throw new SvcError('unavailable', 'the API key is being changed by others', { retryAfterMs: 1_000 });
+  throw new SvcError('unavailable', 'the API key is being changed by other calls; try again', { retryAfterMs: 1_000 });
 }
 
 const isOwner = ({ kind, subject }: Identity, key: ApiKeyDocument): boolean =>
   key.owner_subject === subject && key.owner_kind === kind;
 
-/** Whoever may write everything in the tenant sees and revokes the keys of all its users. */
+/** Callers with write access to the tenant can see and revoke the keys of all its users. */
 const administers = (identity: Identity): boolean => allows(identity, 'write');
 
-/** Dead keys are shown for this long. */
+/** Expired and revoked keys are kept for this long. */
 const REMEMBERED_MS = 90 * 86_400_000;
 
-/** Of the oldest dead ones, so many go at each new key. */
+/** Maximum number of old keys deleted when a key is created. */
 const SWEPT_AT_ONCE = 100;
 
-/** How many keys an owner has, dead ones swept away. */
+/** Enforces the maximum number of keys of an owner, and deletes old ones. */
 class KeyOwners {
   readonly #keys: Collection<ApiKeyDocument>;
   readonly #digests: Collection<ApiKeyDigest>;
@@ -163,8 +173,8 @@ class KeyOwners {
   }
 
   /**
-   * Makes a key when its owner has room; throws `limit_reached`. One by one on this node: races on several nodes exceed it
-   * by one for each other node.
+   * Creates a key while its owner is below the limit; throws `limit_reached`. Creates of one owner run one at a time on a node;
+   * concurrent ones on n nodes can exceed the limit by n - 1.
    */
   admit(owner: Identity, make: () => Promise<void>): Promise<void> {
     const id = JSON.stringify([owner.tenant, owner.kind, owner.subject]);
@@ -177,10 +187,7 @@ class KeyOwners {
     await this.#sweep(tenant, where, new Date(now - REMEMBERED_MS).toISOString());
     const live = { ...where, revoked_at: null, expires_at: { gt: new Date(now).toISOString() } };
     if ((await this.#keys.count({ tenant, where: live })) >= MOST_LIVE_KEYS) {
-      throw new SvcError(
-        'limit_reached',
-        `${MOST_LIVE_KEYS} live API keys are the most one may have; revoke one first`,
-      );
+      throw new SvcError('limit_reached', `at most ${MOST_LIVE_KEYS} active API keys of one owner; revoke one first`);
     }
     await make();
   }

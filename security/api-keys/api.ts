@@ -3,7 +3,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { Action } from '../tenant.ts';
 
-/** What an API key narrows its owner to. */
+/** Limits that an API key puts on its owner's rights. */
 export interface KeyGrant {
   readonly id: string;
   readonly scopes: readonly string[];
@@ -11,10 +11,10 @@ export interface KeyGrant {
   readonly expiresAt: number;
 }
 
-/** Who asks; with a grant, by an API key. */
+/** The caller; `key` is set when it used an API key. */
 export type Caller = Identity & { readonly key?: KeyGrant };
 
-/** A key as it is shown: never the key itself. Times are ISO 8601. */
+/** A key as shown, without its text. Times are ISO 8601. */
 export interface ApiKeyView {
   readonly id: string;
   readonly name: string;
@@ -22,11 +22,11 @@ export interface ApiKeyView {
   readonly owner: { readonly kind: Identity['kind']; readonly subject: string; readonly tier: Identity['tier'] };
   readonly scopes: string[];
   readonly status: 'active' | 'expired' | 'revoked';
-  /** Id of the key that made it; it ends with that. */
+  /** Id of the key that created it, with which it ends. */
   readonly made_by_key: string | null;
   readonly created_at: string;
   readonly expires_at: string;
-  /** Within a minute. */
+  /** To the minute. */
   readonly last_used_at: string | null;
   readonly revoked_at: string | null;
   readonly revoked_by: string | null;
@@ -34,42 +34,42 @@ export interface ApiKeyView {
 
 export interface NewApiKey {
   readonly name: string;
-  /** Of `SCOPES`; default `*`, or those of the key that makes it. */
+  /** From `SCOPES`; default `*`, or the scopes of the calling key. */
   readonly scopes?: readonly string[] | undefined;
   /** Seconds from now; default 90 days, at most 366. */
   readonly expiresInSeconds?: number | undefined;
 }
 
 /**
- * API keys beside the identity provider (H29). A key acts as whoever made it, with the rights of that
- * moment and only within its scopes. Another tenant's key, and another user's, answers as one that never was.
+ * API keys (H29). A key acts as the user who created it, with the rights at that time, within its scopes. Keys of other tenants
+ * and users are reported as not found.
  */
 export interface ApiKeys {
   /**
-   * The only answer that holds the key. Throws `invalid_argument`, `forbidden` for scopes the caller does not have itself,
-   * `limit_reached` when the owner has 50 live ones.
+   * The only answer that contains the key. Throws `invalid_argument`, `forbidden` for scopes that the caller lacks,
+   * `limit_reached` when the owner has 50 active keys.
    */
   create(caller: Caller, request: NewApiKey): Promise<ApiKeyView & { readonly key: string }>;
-  /** The caller's, the newest first; of everybody in the tenant for who administers it. Throws `forbidden`. */
+  /** Keys of the caller, newest first; with `everybody` those of the tenant, for administrators. Throws `forbidden`. */
   list(identity: Identity, page: PageAsked & { readonly everybody: boolean }): Promise<Page<ApiKeyView>>;
   /** Throws `not_found`. */
   get(identity: Identity, id: string): Promise<ApiKeyView>;
-  /** Refused everywhere within a second, and what it made with it. Again: the same answer. Throws `not_found`. */
+  /** Idempotent. All nodes refuse the key, and keys that it created, within a second. Throws `not_found`. */
   revoke(identity: Identity, id: string): Promise<ApiKeyView>;
-  /** Whether a text is a live key of the caller's tenant; null for everything else. */
+  /** The active key of the caller's tenant with this text; null for everything else. */
   validate(identity: Identity, text: string): Promise<ApiKeyView | null>;
 }
 
-/** Turns a presented key into its owner. */
+/** Finds the owner of a presented key. */
 export interface KeyVerifier {
   /**
-   * Throws `unauthenticated` for whatever is no live key, `unavailable` when nobody can say. `authenticationRequired`:
-   * keys of the local operator hold only where everybody is one.
+   * Throws `unauthenticated` unless the text is an active key, `unavailable` when the store cannot be read. With
+   * `authenticationRequired`, keys of the local operator are refused.
    */
   verify(text: string, authenticationRequired: boolean): Promise<Caller>;
 }
 
-/** What a scope speaks about; each route and method belongs to one. */
+/** Areas of the API; each route and method belongs to one. */
 const SCOPE_AREAS = [
   'agents',
   'approvals',
@@ -88,10 +88,10 @@ const SCOPE_AREAS = [
 
 export type ScopeArea = (typeof SCOPE_AREAS)[number];
 
-/** `executions:write`. `call` is of tools alone, where nothing is written. */
+/** Such as `executions:write`. Tools have `call` instead of `write`. */
 type Scope = `${ScopeArea}:${'read' | 'write' | 'call'}`;
 
-/** All a key may be given. `*` is everything but making and revoking keys, which must be said: `keys:write`. */
+/** All scopes of keys. `*` is everything except `keys:write`, which must be given explicitly. */
 export const SCOPES: readonly string[] = [
   '*',
   ...SCOPE_AREAS.flatMap((area) => [`${area}:*`, `${area}:read`, area === 'tools' ? 'tools:call' : `${area}:write`]),
@@ -99,13 +99,13 @@ export const SCOPES: readonly string[] = [
 
 const MAKES_KEYS = 'keys:write';
 
-/** Whether what was granted holds the scope; what nobody granted is denied. */
+/** Whether the granted scopes include the scope. */
 export function holds(granted: readonly string[], scope: string): boolean {
   if (granted.includes(scope) || granted.includes(`${scope.slice(0, scope.indexOf(':'))}:*`)) return true;
   return granted.includes('*') && scope !== MAKES_KEYS;
 }
 
-/** Whether every call that `asked` admits, `granted` admits as well. */
+/** Whether `granted` permits every call that `asked` permits. */
 export function isWithin(asked: string, granted: readonly string[]): boolean {
   if (granted.includes(asked)) return true;
   if (asked === '*') return false;
@@ -114,10 +114,10 @@ export function isWithin(asked: string, granted: readonly string[]): boolean {
   return ofArea.every((one) => holds(granted, one));
 }
 
-/** Whether one of them lets a key make others. */
+/** Whether the scopes permit creating keys. */
 export const makesKeys = (scopes: readonly string[]): boolean => holds(scopes, MAKES_KEYS);
 
-/** The scope that an action in an area needs. Starting something of an agent or a workflow is a matter of executions. */
+/** The scope that an action in an area needs. Starting an agent or a workflow belongs to area `executions`. */
 export function scopeOf(area: ScopeArea, action: Action): Scope {
   const looks = action === 'read' || action === 'inspect';
   if (area === 'tools') return looks ? 'tools:read' : 'tools:call';
@@ -125,8 +125,8 @@ export function scopeOf(area: ScopeArea, action: Action): Scope {
 }
 
 /**
- * Who calls without the key, which is no matter of messages, and the key's grant. Throws `forbidden` when the caller came
- * by a key that lacks the scope for this action in this area; `undefined`: an area that only `*` reaches.
+ * Splits a caller into identity and key grant; messages carry the identity only. Throws `forbidden` when its key lacks the scope
+ * for this action in this area; area `undefined` needs scope `*`.
  */
 export function requireScope(
   caller: Caller,

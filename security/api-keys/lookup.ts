@@ -2,22 +2,23 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Collection } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
+import { isSameSecret } from '../constant-time.ts';
 import { TtlCache } from '../ttl-cache.ts';
 import type { Caller, KeyVerifier } from './api.ts';
-import { type ApiKeyDigest, type ApiKeyDocument, deathOf, digestOf, isKeyText, ownerOf, sameText } from './record.ts';
+import { type ApiKeyDigest, type ApiKeyDocument, deathOf, digestOf, isKeyText, ownerOf } from './record.ts';
 
-/** A key revoked on another node is still taken for this long, counted from before the store was asked. */
+/** A key revoked on another node is accepted for at most this long, counted from the start of the read. */
 const FRESH_MS = 750;
 
 const MOST_CACHED = 10_000;
 
-/** A key, and the key that made it. */
+/** A key, and the key that created it. */
 interface Found {
   readonly key: ApiKeyDocument;
   readonly parent: ApiKeyDocument | null;
 }
 
-/** Keys by what callers present, remembered for less than a second; at most one look for a key at a time. */
+/** Finds keys by their text, through a TTL cache of less than a second. */
 export class KeyLookup implements KeyVerifier {
   readonly #keys: Collection<ApiKeyDocument>;
   readonly #digests: Collection<ApiKeyDigest>;
@@ -38,31 +39,33 @@ export class KeyLookup implements KeyVerifier {
     this.#cache = new TtlCache({
       read: (digest: string) => this.#read(digest),
       keep: (found) => found !== null,
-      ...{ clock: parts.clock, freshMs: FRESH_MS, most: MOST_CACHED },
+      clock: parts.clock,
+      ttlMs: FRESH_MS,
+      most: MOST_CACHED,
     });
   }
 
   async verify(text: string, authenticationRequired: boolean): Promise<Caller> {
     const key = await this.find(text);
-    // One answer for all that is wrong.
+    // The same answer for every kind of invalid key.
     if (key === null) throw new SvcError('unauthenticated');
     if (authenticationRequired && key.owner_kind === 'local') throw new SvcError('unauthenticated');
     this.#uses.note(key);
     return { ...ownerOf(key), key: { id: key.id, scopes: key.scopes, expiresAt: Date.parse(key.expires_at) } };
   }
 
-  /** The live key of this text, or null. Throws `unavailable`. */
+  /** The active key of this text, or null. Throws `unavailable`. */
   async find(text: string): Promise<ApiKeyDocument | null> {
     if (!isKeyText(text)) return null;
     const digest = digestOf(text);
     const found = await this.#cache.get(digest);
-    if (found === null || !sameText(found.key.digest, digest)) return null;
+    if (found === null || !isSameSecret(found.key.digest, digest)) return null;
     const now = this.#clock.now();
     const isDead = [found.key, found.parent].some((one) => one !== null && deathOf(one, now) !== null);
     return isDead ? null : found.key;
   }
 
-  /** Everything is looked up anew: something changed here. */
+  /** Clears the cache after a change on this node. */
   forget(): void {
     this.#cache.forget();
   }
@@ -81,7 +84,7 @@ const RESOLUTION_MS = 60_000;
 
 const MOST_REMEMBERED = 10_000;
 
-/** When keys were used last, to the minute. A call never waits for it, and a change of the key is never lost to it. */
+/** Records the last use of keys, to the minute, in the background. Never overwrites a change of a key. */
 export class KeyUses {
   readonly #keys: Collection<ApiKeyDocument>;
   readonly #clock: Pick<Clock, 'now'>;
@@ -106,7 +109,7 @@ export class KeyUses {
     if (this.#notedAt.size >= MOST_REMEMBERED) this.#notedAt.clear();
     this.#notedAt.set(key.id, now);
     const used = { ...key, last_used_at: new Date(now).toISOString(), version: key.version + 1 };
-    // Compare and set: when somebody revokes it meanwhile, this write is the one that is not made.
+    // Compare-and-set: when the key is revoked meanwhile, this write is dropped.
     const write = this.#keys
       .replace(used, key.version)
       .catch((error: unknown) => this.#warn(`the last use of API key ${key.id} was not written`, error))
@@ -114,7 +117,7 @@ export class KeyUses {
     this.#writes.add(write);
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when all writes have ended. */
   async settled(): Promise<void> {
     await Promise.all(this.#writes);
   }

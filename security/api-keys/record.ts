@@ -1,11 +1,12 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
+import { isSameSecret } from '../constant-time.ts';
 import { type ApiKeyView, type Caller, isWithin, makesKeys, type NewApiKey, SCOPES } from './api.ts';
 
-/** Keys by (tenant, id). Dead ones stay a while, so that it can be seen who made and revoked them. */
+/** Keys by (tenant, id). Expired and revoked keys are kept for a while, so that it stays visible who made and revoked them. */
 export const API_KEYS: CollectionSpec = {
   name: 'api_keys',
   unique: [],
@@ -22,7 +23,7 @@ export interface ApiKeyDocument extends StoredDocument {
   readonly owner_roles: readonly string[];
   readonly owner_tier: Identity['tier'];
   readonly scopes: readonly string[];
-  /** The key that made it, without which it is worth nothing; null: a person or client by itself. */
+  /** The key that created it; it ends with that key. Null: created without a key. */
   readonly parent: string | null;
   /** ISO 8601, as all times here. */
   readonly created_at: string;
@@ -32,7 +33,7 @@ export interface ApiKeyDocument extends StoredDocument {
   readonly revoked_by: string | null;
 }
 
-/** Which key a digest belongs to. A caller's tenant is not known before its key is, so these are the node's own. */
+/** The key of a digest. Stored in the system tenant, since the caller's tenant is only known once its key is found. */
 export const API_KEY_DIGESTS: CollectionSpec = { name: 'api_key_digests', unique: [], indexes: [] };
 
 /** `id` is the digest, the tenant `svc-system`. */
@@ -41,13 +42,13 @@ export interface ApiKeyDigest extends StoredDocument {
   readonly key_id: string;
 }
 
-/** What is wrong with a key now, or null. */
+/** Why a key is no longer valid; null while it is. */
 export function deathOf(key: ApiKeyDocument, now: number): 'revoked' | 'expired' | null {
   if (key.revoked_at !== null) return 'revoked';
   return Date.parse(key.expires_at) <= now ? 'expired' : null;
 }
 
-/** Who a key acts as. */
+/** The identity that a key acts as. */
 export const ownerOf = (key: ApiKeyDocument): Identity => ({
   kind: key.owner_kind,
   subject: key.owner_subject,
@@ -71,7 +72,7 @@ export const viewOf = (key: ApiKeyDocument, now: number): ApiKeyView => ({
   revoked_by: key.revoked_by,
 });
 
-/** What every API key begins with: scanners for leaked secrets look for it. */
+/** Prefix of all API keys, by which scanners find leaked ones. */
 const KEY_PREFIX = 'svc_';
 
 const SECRET_BYTES = 32;
@@ -86,24 +87,18 @@ export function makeKeyText(random: (bytes: number) => Uint8Array = randomBytes)
   return `${KEY_PREFIX}${secret}${checksumOf(secret)}`;
 }
 
-/** Whether a bearer token wants to be an API key, well formed or not. */
+/** Whether a bearer token has the prefix of API keys. It may be malformed. */
 export const looksLikeKey = (token: string): boolean => token.startsWith(KEY_PREFIX);
 
-/** Well formed, with the checksum of its own secret: what was cut or mistyped costs no look into the store. */
+/** Whether a key is well formed and its checksum is right: a truncated or mistyped key costs no read of the store. */
 export function isKeyText(text: string): boolean {
   if (!FORM.test(text)) return false;
   const secret = text.slice(KEY_PREFIX.length, KEY_PREFIX.length + SECRET_CHARS);
-  return sameText(text.slice(KEY_PREFIX.length + SECRET_CHARS), checksumOf(secret));
+  return isSameSecret(text.slice(KEY_PREFIX.length + SECRET_CHARS), checksumOf(secret));
 }
 
-/** What is stored of a key. It holds 256 random bits, so a plain SHA-256 cannot be guessed back. */
-export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
-
-/** Compares in a time that does not depend on where two texts of one length differ. */
-export function sameText(one: string, other: string): boolean {
-  const [a, b] = [Buffer.from(one), Buffer.from(other)];
-  return a.length === b.length && timingSafeEqual(a, b);
-}
+/** The stored digest of a key. A key has 256 random bits, so a plain SHA-256 cannot be reversed by guessing. */
+export const digestOf = (text: string): string => hash('sha256', text, 'hex');
 
 function checksumOf(secret: string): string {
   const sum = Buffer.alloc(4);
@@ -111,7 +106,7 @@ function checksumOf(secret: string): string {
   return sum.toString('base64url');
 }
 
-/** Live keys that one owner may have. */
+/** Maximum number of active keys of an owner. */
 export const MOST_LIVE_KEYS = 50;
 
 const MOST_SCOPES = 32;
@@ -126,7 +121,7 @@ const DEFAULT_EXPIRY_SECONDS = 90 * 86_400;
 
 const CONTROL = /\p{Cc}/u;
 
-/** A request that keeps to the rules, with its defaults. */
+/** A valid request with defaults filled in. */
 interface CheckedKey {
   readonly name: string;
   readonly scopes: readonly string[];
@@ -135,11 +130,11 @@ interface CheckedKey {
 }
 
 /**
- * Throws `invalid_argument` naming the field; `forbidden` for an actor, a key without `keys:write`, and scopes that the
- * key which asks does not have. A key made by a key makes no further ones and ends no later.
+ * Throws `invalid_argument` naming the field; `forbidden` for an actor, a key without `keys:write`, and scopes that the calling
+ * key lacks. A key created by a key cannot create keys and expires no later than it.
  */
 export function checkNewKey(caller: Caller, request: NewApiKey, now: number): CheckedKey {
-  if (caller.kind === 'actor') throw new SvcError('forbidden', 'An actor has no API keys.');
+  if (caller.kind === 'actor') throw new SvcError('forbidden', 'Actors cannot have API keys.');
   const name = checkedName(request.name);
   const seconds = checkedExpiry(request.expiresInSeconds ?? DEFAULT_EXPIRY_SECONDS);
   const expiresAt = Math.min(now + seconds * 1_000, caller.key?.expiresAt ?? Number.POSITIVE_INFINITY);
@@ -158,19 +153,20 @@ function checkedExpiry(seconds: number): number {
 
 function checkedScopes({ key }: Caller, asked: readonly string[] | undefined): readonly string[] {
   if (asked?.length === 0 || (asked?.length ?? 0) > MOST_SCOPES) {
-    throw wrong('scopes', `expected 1 to ${MOST_SCOPES} of them`);
+    throw wrong('scopes', `expected 1 to ${MOST_SCOPES} scopes`);
   }
   for (const scope of asked ?? []) {
-    if (!SCOPES.includes(scope)) throw wrong('scopes', `expected some of ${SCOPES.join(', ')}`);
+    if (!SCOPES.includes(scope)) throw wrong('scopes', `expected scopes of ${SCOPES.join(', ')}, got ${scope}`);
   }
   if (key === undefined) return [...new Set(asked ?? ['*'])];
-  if (!makesKeys(key.scopes)) throw new SvcError('forbidden', 'This API key makes no keys: it lacks scope keys:write.');
+  if (!makesKeys(key.scopes))
+    throw new SvcError('forbidden', 'This API key cannot create keys: it lacks scope keys:write.');
   const scopes = [...new Set(asked ?? key.scopes.filter((scope) => !makesKeys([scope])))];
   if (scopes.length === 0) throw wrong('scopes', 'expected at least one');
-  if (makesKeys(scopes)) throw new SvcError('forbidden', 'A key made by an API key makes no further keys.');
+  if (makesKeys(scopes)) throw new SvcError('forbidden', 'A key created by an API key cannot have scope keys:write.');
   const wider = scopes.find((scope) => !isWithin(scope, key.scopes));
   if (wider === undefined) return scopes;
-  throw new SvcError('forbidden', `The API key has no scope ${wider} to give away.`);
+  throw new SvcError('forbidden', `This API key cannot grant scope ${wider}, which it does not have.`);
 }
 
 const wrong = (field: string, expected: string): SvcError =>

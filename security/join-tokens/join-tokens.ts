@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import type { Clock } from '../../runtime/clock.ts';
 import { pageOf, shownPage } from '../../runtime/documents/pages.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../../runtime/documents.ts';
@@ -23,7 +23,7 @@ export async function openJoinTokens(parts: {
   readonly documents: Documents;
   readonly clock: Clock;
   readonly random: Pick<Random, 'uuid'>;
-  /** Who made and revoked which token: ids and names, never a token. */
+  /** Log of created and revoked tokens: ids and names, never a token. */
   readonly audit: JoinAudit;
 }): Promise<JoinTokens> {
   const { documents, clock, random, audit } = parts;
@@ -34,8 +34,16 @@ export async function openJoinTokens(parts: {
       const token = newTokenText();
       const now = clock.now();
       const made: JoinTokenDocument = {
-        ...{ tenant: SYSTEM_TENANT, id: random.uuid(), version: 1, digest: digestOf(token), ...scope, uses },
-        ...{ used_by: [], refusals: 0, created_by: by.subject, revoked_at: null },
+        tenant: SYSTEM_TENANT,
+        id: random.uuid(),
+        version: 1,
+        digest: digestOf(token),
+        ...scope,
+        uses,
+        used_by: [],
+        refusals: 0,
+        created_by: by.subject,
+        revoked_at: null,
         created_at: new Date(now).toISOString(),
         expires_at: new Date(now + expiresInSeconds * 1_000).toISOString(),
       };
@@ -66,7 +74,7 @@ export async function openJoinTokens(parts: {
   };
 }
 
-/** Compare and set; `change` answers null for what is to stay as it is. Throws `not_found`, `unavailable`. */
+/** Changes a token by compare-and-set; `change` returns null for no change. Throws `not_found`, `unavailable`. */
 export async function changedToken(
   tokens: Collection<JoinTokenDocument>,
   id: string,
@@ -80,10 +88,10 @@ export async function changedToken(
     const token = { ...next, version: known.version + 1 };
     if (await tokens.replace(token, known.version)) return { token, changed: true };
   }
-  throw new SvcError('unavailable', 'the join token is being used by others', { retryAfterMs: 1_000 });
+  throw new SvcError('unavailable', 'the join token is being used by other nodes; try again', { retryAfterMs: 1_000 });
 }
 
-/** What every join token begins with: scanners for leaked secrets look for it. */
+/** Prefix of all join tokens, by which scanners find leaked ones. */
 const PREFIX = 'svcj_';
 
 const FORM = /^svcj_[A-Za-z0-9_-]{43}$/;
@@ -92,13 +100,13 @@ const newTokenText = (): string => `${PREFIX}${randomBytes(32).toString('base64u
 
 export const isTokenText = (text: string): boolean => FORM.test(text);
 
-/** It holds 256 random bits, so a plain SHA-256 cannot be guessed back. */
-export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+/** A token has 256 random bits, so a plain SHA-256 cannot be reversed by guessing. */
+export const digestOf = (text: string): string => hash('sha256', text, 'hex');
 
 export interface JoinTokenDocument extends StoredDocument, JoinScope {
   readonly digest: string;
   readonly uses: number;
-  /** Who came in by it; never more than `uses`. */
+  /** Nodes that joined with it, at most `uses`. */
   readonly used_by: readonly {
     readonly node_id: string;
     readonly key: string;
@@ -114,19 +122,19 @@ export interface JoinTokenDocument extends StoredDocument, JoinScope {
 
 export const JOIN_TOKENS: CollectionSpec = { name: 'join_tokens', unique: [['digest']], indexes: [['created_at']] };
 
-/** How a node came in, by its id: what it needs no second use of a token for. */
+/** How a node joined, by its id. */
 export interface JoinedNode extends StoredDocument {
   /** `x` of its Ed25519 key. */
   readonly key: string;
   /** Null: by `spec.cluster.join_token`. */
   readonly token_id: string | null;
-  /** Of its latest attestation, to the day. */
+  /** Time of its latest attestation, to the day. */
   readonly seen_at: string;
 }
 
 export const JOINED_NODES: CollectionSpec = { name: 'joined_nodes', unique: [], indexes: [['seen_at']] };
 
-/** Why a token lets nobody new in; null while it does. */
+/** Why a token admits no more nodes; null while it does. */
 export function deathOf(token: JoinTokenDocument, now: number): 'used_up' | 'expired' | 'revoked' | null {
   if (token.revoked_at !== null) return 'revoked';
   if (Date.parse(token.expires_at) <= now) return 'expired';

@@ -1,9 +1,9 @@
-import { hash, timingSafeEqual } from 'node:crypto';
 import { NodeSelf } from '../../manifests/node/cluster.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, Documents } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
+import { isSameSecret } from '../constant-time.ts';
 import { parsePublicKeyPem } from '../node-key.ts';
 import {
   changedToken,
@@ -18,7 +18,7 @@ import {
 } from './join-tokens.ts';
 import { hostOf, isAllowedAt, isNamed, type Joining, type NodeAdmission } from './scope.ts';
 
-/** A node that was away for so long needs a token again. */
+/** A node that did not attest for this long needs a join token again. */
 const FORGET_AFTER_MS = 180 * 86_400_000;
 const DAY_MS = 86_400_000;
 const MAX_ATTEMPTS = 16;
@@ -26,15 +26,15 @@ const MAX_ATTEMPTS = 16;
 export interface NodeAdmissionParts {
   readonly documents: Documents;
   readonly clock: Clock;
-  /** `spec.cluster.join_token`, which lets everybody in who knows it; read with each use, so that it can be replaced. */
+  /** `spec.cluster.join_token`, valid for any node; read at each use, so that it can be replaced. */
   readonly joinToken: () => Promise<string | null>;
-  /** Whether a node needs a token at all. */
+  /** Whether a node needs a token. */
   readonly required: boolean;
-  /** Each use and each refusal: ids, names and addresses, never a token. */
+  /** Log of uses and refusals: ids, names and addresses, never a token. */
   readonly audit: JoinAudit;
 }
 
-/** By what a node comes in: a token that was made, `spec.cluster.join_token`, or nothing where nothing is needed. */
+/** How a node was admitted: by a join token, by `spec.cluster.join_token`, or without a token where none is required. */
 type Way = { readonly token: JoinTokenDocument } | 'setting' | 'open';
 
 export async function openNodeAdmission(parts: NodeAdmissionParts): Promise<NodeAdmission> {
@@ -93,8 +93,12 @@ class DocumentsNodeAdmission implements NodeAdmission {
   async welcome({ nodeId, publicKeyPem }: Parameters<NodeAdmission['welcome']>[0]): Promise<void> {
     const seen_at = new Date(this.#parts.clock.now()).toISOString();
     await this.#keep({
-      ...{ tenant: SYSTEM_TENANT, id: nodeId, version: 1 },
-      ...{ key: keyOf(publicKeyPem), token_id: null, seen_at },
+      tenant: SYSTEM_TENANT,
+      id: nodeId,
+      version: 1,
+      key: keyOf(publicKeyPem),
+      token_id: null,
+      seen_at,
     });
   }
 
@@ -102,11 +106,11 @@ class DocumentsNodeAdmission implements NodeAdmission {
     await this.#joined.delete(SYSTEM_TENANT, nodeId);
   }
 
-  /** Throws `forbidden` when there is none. A node that came in before, with its key, needs no second use. */
+  /** Throws `forbidden` without a valid token. A known node with its key does not use a token again. */
   async #wayOf(node: Joining, shown: string | undefined, same: JoinedNode | null): Promise<Way> {
     const { required } = this.#parts;
     const setting = await this.#parts.joinToken();
-    if (setting !== null && shown !== undefined && isSame(shown, setting)) return 'setting';
+    if (setting !== null && shown !== undefined && isSameSecret(shown, setting)) return 'setting';
     const token = shown !== undefined && isTokenText(shown) ? await this.#find(shown) : null;
     if (token !== null) {
       await this.#requireFor(node, token, same);
@@ -115,14 +119,14 @@ class DocumentsNodeAdmission implements NodeAdmission {
     if (same !== null) return this.#wayBack(node, same);
     if (!required) return 'open';
     const why = shown === undefined ? 'join_token_missing' : 'join_token_unknown';
-    throw await this.#refused(node, why, 'a node joins this fleet with a token in metadata svc-join-token');
+    throw await this.#refused(node, why, 'expected a join token in metadata svc-join-token');
   }
 
   async #wayBack(node: Joining, same: JoinedNode): Promise<Way> {
     if (same.token_id === null) return 'setting';
     const token = await this.#tokens.get(SYSTEM_TENANT, same.token_id);
     if (token === null || token.revoked_at !== null) {
-      const text = 'the join token that the node came in by was revoked';
+      const text = 'the join token of this node was revoked';
       throw await this.#refused(node, 'join_token_revoked', text, token ?? undefined);
     }
     return { token };
@@ -131,7 +135,7 @@ class DocumentsNodeAdmission implements NodeAdmission {
   async #find(shown: string): Promise<JoinTokenDocument | null> {
     const digest = digestOf(shown);
     const [found] = await this.#tokens.find({ tenant: SYSTEM_TENANT, where: { digest }, limit: 1 });
-    return found !== undefined && isSame(found.digest, digest) ? found : null;
+    return found !== undefined && isSameSecret(found.digest, digest) ? found : null;
   }
 
   async #requireFor(node: Joining, token: JoinTokenDocument, same: JoinedNode | null): Promise<void> {
@@ -161,7 +165,7 @@ class DocumentsNodeAdmission implements NodeAdmission {
     await this.#keep({ tenant: SYSTEM_TENANT, id: node.nodeId, version: 1, key, token_id, seen_at: at });
   }
 
-  /** Counted once for a node and its key, however often it is attested. */
+  /** Counts one use for a node and its key, however often it attests. */
   async #use(node: Joining, key: string, { id }: JoinTokenDocument, at: string): Promise<void> {
     const { clock } = this.#parts;
     let death: string | null = null;
@@ -182,10 +186,12 @@ class DocumentsNodeAdmission implements NodeAdmission {
       const next = { ...node, version };
       if (known === null ? await this.#joined.insert(next) : await this.#joined.replace(next, known.version)) return;
     }
-    throw new SvcError('unavailable', 'the node joins several times at once', { retryAfterMs: 1_000 });
+    throw new SvcError('unavailable', 'the node is joining in several calls at once; try again', {
+      retryAfterMs: 1_000,
+    });
   }
 
-  /** The refusal, once it is recorded: in the log, and with the token it was about. */
+  /** Records a refusal in the log and with its token, and returns the error. */
   async #refused(
     node: Pick<Joining, 'nodeId' | 'from'>,
     reason: string,
@@ -203,14 +209,10 @@ class DocumentsNodeAdmission implements NodeAdmission {
   }
 }
 
-/** What is no node id is in no record. */
+/** Throws `invalid_argument` for an invalid node id. */
 function requireNodeId(nodeId: string): void {
   if (NodeSelf.shape.id.unwrap().safeParse(nodeId).success) return;
   throw new SvcError('invalid_argument', 'node_id: expected letters, digits, ".", "_" and "-"', { field: 'node_id' });
 }
 
 const keyOf = (publicKeyPem: string): string => parsePublicKeyPem(publicKeyPem).export({ format: 'jwk' }).x ?? '';
-
-/** Of equal length whatever was shown, so that the comparison tells nothing of it. */
-const isSame = (a: string, b: string): boolean =>
-  timingSafeEqual(hash('sha256', a, 'buffer'), hash('sha256', b, 'buffer'));

@@ -25,7 +25,7 @@ interface CheckedToken extends JoinScope {
   readonly expiresInSeconds: number;
 }
 
-/** A request that keeps to the rules, with its defaults. Throws `invalid_argument` naming the field. */
+/** The request with defaults filled in. Throws `invalid_argument` naming the field. */
 export function checkNewToken(request: NewJoinToken): CheckedToken {
   const { uses = 1, expiresInSeconds = DEFAULT_EXPIRY_SECONDS } = request;
   if (!Number.isSafeInteger(uses) || uses < 1 || uses > MOST_USES) throw wrong('uses', `1 to ${MOST_USES}`);
@@ -38,7 +38,8 @@ export function checkNewToken(request: NewJoinToken): CheckedToken {
     tags: checked('tags', request.tags, (tag) => TAG.test(tag), 'tags such as gpu or zone:eu'),
     addresses: checked('addresses', request.addresses, isAddress, 'IP addresses, networks (10.0.0.0/8) or host names'),
     roles: request.roles === undefined || request.roles.length === 0 ? ['WORKER'] : [...new Set(request.roles)],
-    ...{ uses, expiresInSeconds },
+    uses,
+    expiresInSeconds,
   };
 }
 
@@ -68,7 +69,7 @@ export const isNamed = (names: readonly string[], nodeId: string): boolean =>
   names.length === 0 ||
   names.some((name) => (name.endsWith('*') ? nodeId.startsWith(name.slice(0, -1)) : name === nodeId));
 
-/** Whether a node that calls from `from` may be reached at `host`. */
+/** Whether a node that calls from address `from` may advertise `host`. */
 export function isAllowedAt(addresses: readonly string[], host: string, from: string): boolean {
   if (addresses.length === 0) return plain(host) === plain(from);
   const at = plain(host);
@@ -87,7 +88,7 @@ export function isAllowedAt(addresses: readonly string[], host: string, from: st
   });
 }
 
-/** `host:port` without its port, `[::1]` and `::ffff:10.0.0.1` as the addresses they are. */
+/** The host of `host:port`. */
 export const hostOf = (address: string): string => address.slice(0, address.lastIndexOf(':'));
 
 const plain = (host: string): string =>
@@ -96,13 +97,13 @@ const plain = (host: string): string =>
     .replace(/^::ffff:(?=\d+\.)/i, '')
     .toLowerCase();
 
-/** What a join token lets in. */
+/** Nodes that a join token admits. */
 export interface JoinScope {
-  /** Node ids; one that ends with `*` stands for all that begin so. Without one it is for all of them. */
+  /** Node ids; `*` at the end matches any ending. Empty: all. */
   readonly names: readonly string[];
-  /** Tags that the node may register with. None: a node without tags. */
+  /** Tags that the node may register. Empty: none. */
   readonly tags: readonly string[];
-  /** Where the node may be reached: addresses, networks, host names, `*.domain`. None: where it calls from. */
+  /** Hosts that the node may advertise: addresses, networks, host names, `*.domain`. Empty: the address it calls from. */
   readonly addresses: readonly string[];
   readonly roles: readonly ('WORKER' | 'HYBRID')[];
 }
@@ -114,7 +115,7 @@ export interface NewJoinToken extends Partial<JoinScope> {
   readonly expiresInSeconds?: number | undefined;
 }
 
-/** A join token as it is shown: never the token itself. Times are ISO 8601. */
+/** A join token as shown, without its text. Times are ISO 8601. */
 export interface JoinTokenView extends JoinScope {
   readonly id: string;
   readonly uses: number;
@@ -126,13 +127,13 @@ export interface JoinTokenView extends JoinScope {
   readonly expires_at: string;
 }
 
-/** Join tokens of a fleet, for operators. Every node sees the same ones. */
+/** Join tokens of a fleet, for operators; shared by all nodes. */
 export interface JoinTokens {
-  /** The only answer that holds the token. Throws `invalid_argument` naming the field. */
+  /** The only answer that contains the token. Throws `invalid_argument` naming the field. */
   create(by: Pick<Identity, 'subject'>, request: NewJoinToken): Promise<JoinTokenView & { readonly token: string }>;
   /** The newest first. */
   list(page: PageAsked): Promise<Page<JoinTokenView>>;
-  /** It lets nobody in any more, and nodes that came in by it get no new node token. Throws `not_found`. */
+  /** It admits no more nodes, and nodes that joined with it get no new node tokens. Throws `not_found`. */
   revoke(by: Pick<Identity, 'subject'>, id: string): Promise<JoinTokenView>;
 }
 
@@ -145,20 +146,20 @@ export interface Joining {
   readonly from: string;
 }
 
-/** Who may join a fleet, asked by a controller. */
+/** Decides who may join a fleet, for controllers. */
 export interface NodeAdmission {
   /**
-   * Whether the node may be attested with the token that it shows. `settle` counts the use, once for each node and its key, and is
-   * called when nothing else is against it. Both throw `forbidden` with a reason, `unavailable`; each refusal is recorded.
+   * Checks whether the node may attest with the token that it presents. Call `settle` when all other checks have passed: it counts
+   * the use, once for a node and its key. Both throw `forbidden` with a reason, or `unavailable`; refusals are recorded.
    */
   admit(node: Joining, shown: string | undefined): Promise<{ settle(): Promise<void> }>;
-  /** Whether what the node registers is within the token it came in by. Throws `forbidden` with a reason. */
+  /** Checks that a registration is within the scope of the node's join token. Throws `forbidden` with a reason. */
   requireScope(
     node: NodeIdentity,
     offered: { readonly tags: readonly string[]; readonly grpcAddress: string; readonly from: string },
   ): Promise<void>;
-  /** This node itself, which is a controller: it needs no token to be one of its own nodes. */
+  /** Admits this controller itself without a token. */
   welcome(node: Pick<Joining, 'nodeId' | 'publicKeyPem'>): Promise<void>;
-  /** An operator removed the node: it needs a join token again. */
+  /** Called when an operator removes the node: it needs a join token again. */
   forget(nodeId: string): Promise<void>;
 }

@@ -10,23 +10,23 @@ import { DAY_MS, KEY_RETENTION_MS, type PublicJwk, publicJwkOf } from './publish
 
 const newPair = promisify(generateKeyPair);
 
-/** `<Unix ms of its making, 15 digits>-<kid>.pem`: names sort by age. */
+/** `<creation time in Unix ms, 15 digits>-<kid>.pem`, so that names sort by age. */
 const FILE_NAME = /^(\d{15})-([A-Za-z0-9_-]{43})\.pem$/;
 
 const MAX_FILES = 100;
 
-/** Another process of this node may have rotated: the directory is looked at again after this. */
+/** Another process of this node may rotate keys: the directory is read again after this time. */
 const LOOK_AGAIN_MS = 1_000;
 
-/** A rotation by age that did not work is tried again after this. */
+/** A failed rotation by age is retried after this time. */
 const TRY_AGAIN_MS = 60_000;
 
 export interface FileKeysOptions {
-  /** Made at first use, mode 0700. */
+  /** Created at first use, mode 0700. */
   readonly directory: string;
   readonly rotateAfterDays: number;
   readonly clock: Clock;
-  /** Told when a new key cannot be made, or an old one not removed, while the others go on working. */
+  /** Called when a key cannot be created or deleted while others still work. */
   readonly warn?: (message: string, error: unknown) => void;
 }
 
@@ -38,9 +38,9 @@ interface FileKey {
 }
 
 /**
- * RSA-2048 pairs as PKCS#8 PEM files in a directory of their own (S3, embedded). The newest signs. An older one
- * verifies until the last token it signed has run out; then its file is removed. Throws `invalid_config` naming the
- * file that is corrupt or that others can read.
+ * RSA-2048 key pairs as PKCS#8 PEM files in their own directory (S3, embedded). The newest signs. An older one verifies until the
+ * last token that it signed has expired; then its file is deleted. Throws `invalid_config` naming a file that is corrupt or that
+ * other users can read.
  */
 export function createFileKeys(options: FileKeysOptions): SigningKeys {
   return new FileKeys(options);
@@ -65,7 +65,7 @@ class FileKeys implements SigningKeys {
 
   async sign(data: Uint8Array): Promise<{ kid: string; signature: Uint8Array }> {
     const [newest] = await this.#current();
-    if (newest === undefined) throw unusable(this.#options.directory, 'there is no key');
+    if (newest === undefined) throw unusable(this.#options.directory, 'it contains no key');
     return { kid: newest.jwk.kid, signature: await signAside(data, newest.key) };
   }
 
@@ -83,7 +83,7 @@ class FileKeys implements SigningKeys {
     this.#lookedAtMs = Number.NEGATIVE_INFINITY;
   }
 
-  /** The keys that count, newest first, at least one; one look for all who ask at once. */
+  /** Keys in use, newest first, at least one; single flight. */
   #current(): Promise<readonly FileKey[]> {
     this.#working ??= this.#refresh().finally(() => {
       this.#working = null;
@@ -99,9 +99,9 @@ class FileKeys implements SigningKeys {
       await makePrivateDirectory(directory);
       await this.#make();
     } else if (clock.now() - newest.madeAtMs >= rotateAfterDays * DAY_MS && this.#mayTry()) {
-      await this.#try('a new signing key could not be made, the last one goes on', () => this.#make());
+      await this.#try('a new signing key could not be created; the current one stays in use', () => this.#make());
     }
-    await this.#try('a signing key that has run out could not be removed', () => this.#removeOld());
+    await this.#try('an expired signing key could not be deleted', () => this.#removeOld());
     return this.#keys;
   }
 
@@ -112,7 +112,7 @@ class FileKeys implements SigningKeys {
     return true;
   }
 
-  /** A full disk or a read-only one is no reason to stop signing with a key that is there. */
+  /** Failures such as a full or read-only disk do not stop signing with an existing key. */
   async #try(failure: string, upkeep: () => Promise<void>): Promise<void> {
     try {
       await upkeep();
@@ -121,7 +121,7 @@ class FileKeys implements SigningKeys {
     }
   }
 
-  /** Reads what is new in the directory. */
+  /** Reads new files of the directory. */
   async #look(): Promise<void> {
     const known = new Map(this.#keys.map((key) => [key.name, key]));
     const found: FileKey[] = [];
@@ -144,16 +144,16 @@ class FileKeys implements SigningKeys {
     return files.sort().reverse();
   }
 
-  /** Null when another process removed it meanwhile. */
+  /** Null when another process has deleted it. */
   async #read(name: string): Promise<FileKey | null> {
     const path = join(this.#options.directory, name);
     const [, madeAt, kid] = FILE_NAME.exec(name) ?? [];
-    if (madeAt === undefined) throw unusable(path, 'expected the name of a key file, or another ending');
+    if (madeAt === undefined) throw unusable(path, 'expected a key file named TIME-KID.pem, or another extension');
     const pem = await readPrivateFile(path);
     if (pem === null) return null;
     const read = await readKey(pem);
     if (read === null) throw unusable(path, 'expected an RSA private key in PEM');
-    if (read.jwk.kid !== kid) throw unusable(path, 'the key in it is not the one of its name');
+    if (read.jwk.kid !== kid) throw unusable(path, 'the key does not match the file name');
     return { name, madeAtMs: Number(madeAt), ...read };
   }
 
@@ -161,7 +161,7 @@ class FileKeys implements SigningKeys {
     const { clock, directory } = this.#options;
     const { privateKey } = await newPair('rsa', { modulusLength: 2_048 });
     const jwk = await publicJwkOf(privateKey);
-    // A clock that was set back must not make the new key older than the one it follows.
+    // A clock that was set back must not make the new key older than its predecessor.
     const madeAtMs = Math.max(clock.now(), (this.#keys[0]?.madeAtMs ?? 0) + 1);
     const name = `${String(madeAtMs).padStart(15, '0')}-${jwk.kid}.pem`;
     await makePrivateFile(join(directory, name), String(privateKey.export({ type: 'pkcs8', format: 'pem' })));
@@ -178,21 +178,21 @@ class FileKeys implements SigningKeys {
     this.#keys = this.#keys.filter(counts);
     for (const { name } of old) {
       await unlink(join(directory, name)).catch((error: NodeJS.ErrnoException) => {
-        // Another process was faster.
+        // Another process has deleted it.
         if (error.code !== 'ENOENT') throw unusable(join(directory, name), `it cannot be removed (${error.code})`);
       });
     }
   }
 }
 
-/** Off the event loop: an RSA signature takes a millisecond. */
+/** Signs off the event loop: an RSA signature takes a millisecond. */
 function signAside(data: Uint8Array, key: KeyObject): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     signWith('sha256', data, key, (error, signature) => (error === null ? resolve(signature) : reject(error)));
   });
 }
 
-/** Null for anything but an RSA private key. What OpenSSL says of it stays here: it may quote the text. */
+/** Null unless it is an RSA private key. OpenSSL's error is dropped, since it may quote the text. */
 async function readKey(pem: string): Promise<{ readonly key: KeyObject; readonly jwk: PublicJwk } | null> {
   try {
     const key = createPrivateKey(pem);
@@ -207,21 +207,21 @@ const MAX_FILE_BYTES = 64 * 1024;
 
 const OTHERS_MAY = 0o077;
 
-/** What file systems without hard links answer. */
+/** Errors of file systems without hard links. */
 const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
 
-/** Makes the directory, mode 0700. Throws `invalid_config` when it is there and others may look into it. */
+/** Creates the directory, mode 0700. Throws `invalid_config` when it exists and other users can read it. */
 async function makePrivateDirectory(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
-    throw unusable(directory, `it cannot be made (${codeOf(error)})`);
+    throw unusable(directory, `it cannot be created (${codeOf(error)})`);
   });
   const found = await stat(directory);
   if ((found.mode & OTHERS_MAY) !== 0) throw unusable(directory, 'the mode of the directory must be 0700');
 }
 
 /**
- * The text of a private file, or null when there is none. Throws `invalid_config` naming the file, never its content,
- * when it cannot be read or group or others can.
+ * The text of a private file; null when it does not exist. Throws `invalid_config` naming the file, never its content, when it
+ * cannot be read or when group or others can read it.
  */
 export async function readPrivateFile(path: string): Promise<string | null> {
   try {
@@ -240,8 +240,8 @@ export async function readPrivateFile(path: string): Promise<string | null> {
 }
 
 /**
- * Makes a private file, mode 0600, whole or not at all. False when there is one already, which stays as it is: of two
- * processes that make it at once, one wins and both find the same.
+ * Creates a private file atomically, mode 0600. False when it exists already and was left unchanged: of two concurrent processes
+ * one wins, and both read the same file.
  */
 export async function makePrivateFile(path: string, text: string): Promise<boolean> {
   const draft = `${path}.${randomUUID()}.draft`;
@@ -250,14 +250,14 @@ export async function makePrivateFile(path: string, text: string): Promise<boole
     await file.writeFile(text);
     await file.sync();
   } catch (error) {
-    // Of a full disk an empty draft would stay.
+    // On a full disk an empty draft would remain.
     await rm(draft, { force: true });
     throw unusable(path, `it cannot be written (${codeOf(error)})`);
   }
   return publish(draft, path);
 }
 
-/** A hard link fails where the name is taken; a rename would replace what another process already uses. */
+/** A hard link fails when the name is taken; a rename would replace the file of another process. */
 async function publish(draft: string, path: string): Promise<boolean> {
   try {
     await link(draft, path);
@@ -275,7 +275,7 @@ async function publish(draft: string, path: string): Promise<boolean> {
   return true;
 }
 
-/** An error that names a file of keys and says what is wrong with it. */
+/** An error that names a key file and the problem. */
 export const unusable = (path: string, why: string): SvcError => new SvcError('invalid_config', `${path}: ${why}`);
 
 const codeOf = (error: unknown): string =>

@@ -11,26 +11,26 @@ import { createVaultKeys } from './vault-keys.ts';
 export type SigningSettings = z.infer<typeof NodeSigning>;
 
 export interface SigningParts {
-  /** Keys of backend `file` are kept in `signing-keys` below it. */
+  /** Keys of backend `file` are stored in its subdirectory `signing-keys`. */
   readonly dataDir: string;
   /** A secret reference of the settings to its value; asked at each login, so that a changed secret needs no restart. */
   readonly resolve: (reference: string) => Promise<string>;
   readonly clock: Clock;
-  /** Told what did not work while signing goes on. */
+  /** Called for failures that do not stop signing. */
   readonly warn?: (message: string, error: unknown) => void;
 }
 
-/** The adapter that `spec.signing` names, not open yet; nothing is read or made before it is used. */
+/** The adapter of `spec.signing`. Nothing is read or created before its first use. */
 export function createSigningKeys(
   settings: SigningSettings,
   { dataDir, resolve, clock, warn }: SigningParts,
 ): SigningKeys {
-  const upkeep = { rotateAfterDays: settings.rotate_after_days, clock, ...(warn === undefined ? {} : { warn }) };
+  const upkeep = { rotateAfterDays: settings.rotate_after_days, clock, warn };
   if (settings.backend === 'file') return createFileKeys({ directory: join(dataDir, 'signing-keys'), ...upkeep });
   const { vault } = settings;
   if (vault === undefined) throw new SvcError('invalid_config', 'spec.signing.vault: required when backend is vault');
   const { address, namespace, mount, key, token, approle } = vault;
-  const place = { address, mount, key, ...(namespace === undefined ? {} : { namespace }) };
+  const place = { address, mount, key, namespace };
   if (token !== undefined) return createVaultKeys({ ...place, ...upkeep, token: () => resolve(token) });
   if (approle === undefined)
     throw new SvcError('invalid_config', 'spec.signing.vault.token: expected either token or approle');

@@ -7,12 +7,12 @@ const CONNECT_TIMEOUT_MS = 3_000;
 const REQUEST_TIMEOUT_MS = 5_000;
 const RETRY_AFTER_MS = 1_000;
 
-/** Failures after which the call may not have reached the server, or its answer not us. */
+/** Connection failures after which a call is retried once. */
 const LOST = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'UND_ERR_CONNECT_TIMEOUT'];
 
 const Login = z.object({ auth: z.object({ client_token: z.string().min(1).max(4_096) }) });
 
-/** How to get in: one fixed token, or an AppRole that is logged in again when its token has run out. */
+/** A fixed token, or an AppRole that logs in again when its token has expired. */
 export type VaultLogin =
   | { readonly token: () => Promise<string> }
   | { readonly approle: { readonly roleId: string; readonly secretId: () => Promise<string> } };
@@ -25,7 +25,7 @@ export interface VaultAddress {
 
 export interface VaultAnswer {
   readonly status: number;
-  /** The JSON of the answer, unchecked; null when it has none. */
+  /** Unchecked JSON of the answer; null without JSON. */
   readonly body: unknown;
 }
 
@@ -37,9 +37,9 @@ interface Call {
 }
 
 /**
- * The HTTP API of HashiCorp Vault and OpenBao, as far as transit needs it. Time limits and sizes are bounded; a lost
- * connection is tried once more. Throws `unavailable`, or `invalid_config` when a fixed token is refused. What an error
- * says is fixed text and a status: bodies, headers and the errors of libraries may hold secrets and stay here.
+ * Client of the transit API of HashiCorp Vault and OpenBao. Times and sizes are bounded; a lost connection is retried once. Throws
+ * `unavailable`, or `invalid_config` when a fixed token is refused. Errors contain fixed texts and a status only, since bodies,
+ * headers and library errors may contain secrets.
  */
 export class VaultClient {
   readonly #base: string;
@@ -59,7 +59,7 @@ export class VaultClient {
     this.#login = login;
   }
 
-  /** Any answer below 500 but 403 and 429 is the caller's to judge. */
+  /** Returns any answer below 500 except 403 and 429. */
   async call(call: Call): Promise<VaultAnswer> {
     const token = this.#currentToken();
     const answer = await this.#send(call, await token);
@@ -71,7 +71,7 @@ export class VaultClient {
         `spec.signing.vault.token: the key service refuses it for ${call.path} (403)`,
       );
     }
-    // Whoever saw the old token refused first logs in; the others take the new one.
+    // The first call that was refused logs in; concurrent calls use its token.
     if (this.#token === token) this.#token = null;
     const again = await this.#send(call, await this.#currentToken());
     if (again.status === 403) throw unavailable(`refuses its AppRole ${call.path} (403)`);
@@ -125,11 +125,11 @@ export class VaultClient {
       headers: {
         accept: 'application/json',
         'x-vault-request': 'true',
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...(token === undefined ? {} : { 'x-vault-token': token }),
-        ...(this.#namespace === undefined ? {} : { 'x-vault-namespace': this.#namespace }),
+        'content-type': body === undefined ? undefined : 'application/json',
+        'x-vault-token': token,
+        'x-vault-namespace': this.#namespace,
       },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      body: body === undefined ? undefined : JSON.stringify(body),
     });
     const text = await answer.body.text();
     const status = answer.statusCode;
@@ -138,7 +138,7 @@ export class VaultClient {
   }
 }
 
-/** `unavailable` that says what the key service does; `what` holds no text from the wire. */
+/** `unavailable` with what the key service did; `what` contains no text from the wire. */
 export const unavailable = (what: string): SvcError =>
   new SvcError('unavailable', `The key service ${what}.`, { retryAfterMs: RETRY_AFTER_MS, store: 'secrets' });
 
@@ -152,7 +152,7 @@ const codeOf = (error: unknown): string => {
   return error.name;
 };
 
-/** Null for what is no JSON. The parser's error would quote the text, which may be a token. */
+/** Null unless it is JSON. The parser's error would quote the text, which may be a token. */
 function parsed(text: string): unknown {
   if (text === '') return null;
   try {

@@ -5,7 +5,7 @@ import type { NodeProofs } from '../api.ts';
 import type { NodeIdentity } from '../node-tokens.ts';
 import { claimsOf, type Pins, type ProofClaims, type ProvenCall, readProof } from './proof.ts';
 
-/** How far the time of a proof may be from this node's. */
+/** Maximum difference between the time of a proof and this node's. */
 export const WINDOW_MS = 30_000;
 
 interface ProofGuardParts {
@@ -18,10 +18,10 @@ interface ProofGuardParts {
   readonly nonces?: Nonces;
 }
 
-/** Checks the proofs of calls that this node gets from others. What it refuses had no effect. */
+/** Checks the proofs of incoming calls between nodes. A refused call has no effect. */
 export function createProofGuard(parts: ProofGuardParts): NodeProofs {
   const { node: receiver, pins, required, clock } = parts;
-  // A proof counts from its window before now to its window after.
+  // A proof is valid from one window before now to one window after.
   const nonces = parts.nonces ?? new Nonces({ clock, windowMs: 2 * WINDOW_MS });
   const life = randomUUID();
 
@@ -30,15 +30,15 @@ export function createProofGuard(parts: ProofGuardParts): NodeProofs {
 
     async check(node, call, proof) {
       if (proof === undefined) {
-        if (required) throw refused('proof_required', 'this node takes calls with a proof only');
+        if (required) throw refused('proof_required', 'this node requires a proof');
         if (!(await pins.isPinned(node.nodeId))) return;
-        throw refused('proof_required', 'this node id has sent proofs before, and now the call has none');
+        throw refused('proof_required', 'this node id has sent proofs before, but this call has none');
       }
       const claims = await readProof(proof, node.publicKey);
-      if (claims === null) throw refused('proof_invalid', 'the proof is not one that the key of the node token signed');
+      if (claims === null) throw refused('proof_invalid', 'the proof is not signed by the key of the node token');
       requireSame(claims, call);
       if (claims.receiver !== receiver || claims.life !== life) {
-        throw refused('proof_receiver', 'the proof is for another node, or for an earlier life of this one');
+        throw refused('proof_receiver', 'the proof is for another node, or for an earlier start of this one');
       }
       const behindMs = clock.now() - claims.at;
       if (Math.abs(behindMs) > WINDOW_MS) {
@@ -47,13 +47,13 @@ export function createProofGuard(parts: ProofGuardParts): NodeProofs {
           `the time of the proof: expected at most ${WINDOW_MS / 1_000} s from the time here`,
         );
       }
-      if (!(await pins.pin(node))) throw refused('proof_key', 'the node id has another key now');
+      if (!(await pins.pin(node))) throw refused('proof_key', 'another key is pinned to this node id');
       note(nonces, node, claims);
     },
   };
 }
 
-/** Everything that the proof says of the call must be so: one that was made for another call is worth nothing here. */
+/** Throws unless all claims of the proof match the call. */
 function requireSame(claims: ProofClaims, call: ProvenCall): void {
   const is = claimsOf(call);
   for (const name of ['method', 'tenant', 'address', 'token', 'payload'] as const) {
@@ -73,18 +73,18 @@ function note(nonces: Nonces, { nodeId }: NodeIdentity, { nonce }: ProofClaims):
   const noted = nonces.note(nodeId, nonce);
   if (noted === 'new') return;
   if (noted === 'repeated') throw refused('proof_repeated', 'the proof was used before');
-  throw new SvcError('rate_limited', 'too many calls of this node are remembered', { retryAfterMs: 1_000 });
+  throw new SvcError('rate_limited', 'too many calls of this node in a short time', { retryAfterMs: 1_000 });
 }
 
 const refused = (reason: string, message: string): SvcError =>
   new SvcError('unauthenticated', `${message} (metadata svc-proof)`, { reason });
 
-/** At most so many calls of one node are remembered in a window, and of all nodes together: some 20 MB. */
+/** Maximum number of nonces kept for one node in a window, and for all nodes together: about 20 MB. */
 const MOST_PER_NODE = 32_768;
 
 const MOST = 262_144;
 
-/** What became of a nonce: `full` when there is no room to remember it, and so no way to tell a repeat. */
+/** `full`: the nonce cannot be kept, so a repeat could not be detected. */
 type Noted = 'new' | 'repeated' | 'full';
 
 interface Generation {
@@ -94,8 +94,8 @@ interface Generation {
 }
 
 /**
- * The nonces of the last window, in two generations: each is kept for one window at least and two at most. A node that
- * calls too often fills its own share and no other's.
+ * The nonces of the last window, in two generations, so that each is kept for one to two windows. A node that calls too often
+ * fills only its own share.
  */
 export class Nonces {
   readonly #clock: Pick<Clock, 'monotonic'>;
@@ -119,7 +119,7 @@ export class Nonces {
     this.#earlier = this.#generation();
   }
 
-  /** Synchronous: of two calls with one nonce that arrive at once exactly one is new. */
+  /** Synchronous, so that of two concurrent calls with one nonce exactly one is new. */
   note(nodeId: string, nonce: string): Noted {
     this.#turn();
     const [current, earlier] = [this.#current.seen.get(nodeId), this.#earlier.seen.get(nodeId)];
@@ -132,7 +132,7 @@ export class Nonces {
     return 'new';
   }
 
-  /** How many are remembered. */
+  /** Number of nonces kept. */
   get size(): number {
     return this.#current.count + this.#earlier.count;
   }

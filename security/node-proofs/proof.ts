@@ -1,4 +1,4 @@
-import { createHash, type KeyObject, randomBytes } from 'node:crypto';
+import { hash, type KeyObject, randomBytes } from 'node:crypto';
 import { CompactSign, compactVerify, errors } from 'jose';
 import { z } from 'zod';
 import type { Clock } from '../../runtime/clock.ts';
@@ -11,14 +11,14 @@ import { StaleIfErrorCache } from '../ttl-cache.ts';
 /** Metadata of a call between nodes that carries its proof. */
 export const PROOF_KEY = 'svc-proof';
 
-/** Header `typ`: no token of ours passes for a proof, and no proof for a token. */
+/** Header `typ`, so that a token is never accepted as a proof, or a proof as a token. */
 const TYPE = 'svc-proof';
 
 const NONCE_BYTES = 16;
 
 const MAX_PROOF_CHARS = 4_096;
 
-/** A call between nodes as its sender made it, or as it arrived. */
+/** A call between nodes, as sent or as received. */
 export interface ProvenCall {
   /** `/package.Service/Method`. */
   readonly method: string;
@@ -32,10 +32,10 @@ export interface ProvenCall {
   readonly payload: Uint8Array;
 }
 
-/** Who is meant to take a call. All empty for a receiver that has not named itself yet. */
+/** The intended receiver of a call. Empty fields when the receiver has not identified itself yet. */
 export interface Receiver {
   readonly nodeId: string;
-  /** Made anew at each start of the receiver, so that what was recorded before a restart is good for nothing after it. */
+  /** New at each start of the receiver, so that proofs recorded before a restart are invalid after it. */
   readonly life: string;
 }
 
@@ -56,9 +56,9 @@ export const ProofClaims = z.object({
 
 export type ProofClaims = z.output<typeof ProofClaims>;
 
-const digestOf = (data: string | Uint8Array): string => createHash('sha256').update(data).digest('base64url');
+const digestOf = (data: string | Uint8Array): string => hash('sha256', data, 'base64url');
 
-/** What a proof says of a call; `at` and `nonce` are its own. */
+/** The claims of a proof that describe the call. */
 export const claimsOf = (
   call: ProvenCall,
 ): Pick<ProofClaims, 'method' | 'tenant' | 'address' | 'token' | 'payload'> => ({
@@ -87,7 +87,7 @@ export async function makeProof(
     .sign(privateKey);
 }
 
-/** What a proof says, when the key signed it; null for all else. */
+/** The claims of a proof that the key signed; null for everything else. */
 export async function readProof(text: string, publicKey: KeyObject): Promise<ProofClaims | null> {
   if (text.length > MAX_PROOF_CHARS) return null;
   try {
@@ -100,11 +100,11 @@ export async function readProof(text: string, publicKey: KeyObject): Promise<Pro
   }
 }
 
-/** A node that has sent a proof, by its id. It outlives the node's registration. */
+/** A node that has sent a proof, by its id. Kept after the node deregisters. */
 interface NodePin extends StoredDocument {
   /** `x` of the Ed25519 key that signed. */
   readonly key: string;
-  /** End of the token it came with, Unix ms: tokens of an earlier key end earlier. */
+  /** Expiry of the token of that call, Unix ms: tokens of an earlier key expire earlier. */
   readonly token_expires_at: number;
   readonly pinned_at: string;
 }
@@ -118,22 +118,23 @@ const MAX_ATTEMPTS = 16;
 export interface Pins {
   /** Whether the node has ever sent a proof, to any node of the fleet. Throws `unavailable`. */
   isPinned(nodeId: string): Promise<boolean>;
-  /** Written before it answers. False when another key is pinned, and with a later token. Throws `unavailable`. */
+  /** Durable when it returns. False when another key is pinned with a later token. Throws `unavailable`. */
   pin(node: NodeIdentity): Promise<boolean>;
-  /** An operator removed the node. */
+  /** Called when an operator removes the node. */
   forget(nodeId: string): Promise<void>;
 }
 
 /**
- * Which nodes send proofs, in the documents that all controllers share. It is read with each call, since another controller
- * may have pinned or forgotten the node meanwhile; while the documents are away what was read last counts.
+ * Nodes that send proofs, in the documents that all controllers share. Read at each call, since another controller may have
+ * changed the pin; while the documents are unreachable the last known value is used.
  */
 export async function openPins(parts: { readonly documents: Documents; readonly clock: Clock }): Promise<Pins> {
   const { documents, clock } = parts;
   const pins = await documents.collection<NodePin>(NODE_PINS);
   const known = new StaleIfErrorCache<NodePin | null>({
     read: (nodeId) => pins.get(SYSTEM_TENANT, nodeId),
-    ...{ clock, most: MOST_REMEMBERED },
+    clock,
+    most: MOST_REMEMBERED,
   });
   return {
     isPinned: async (nodeId) => (await known.read(nodeId)) !== null,
@@ -143,12 +144,14 @@ export async function openPins(parts: { readonly documents: Documents; readonly 
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
         const pin = await known.read(node.nodeId);
         if (pin?.key === key) return true;
-        // Another key is the node's own only when its token is the newer one.
+        // Another key replaces the pinned one only with a newer token.
         if (pin !== null && node.expiresAt <= pin.token_expires_at) return false;
         known.forget(node.nodeId);
         if (await written(pins, pin, node, { key, now: clock.now() })) return true;
       }
-      throw new SvcError('unavailable', 'the key of the node is being pinned by others', { retryAfterMs: 1_000 });
+      throw new SvcError('unavailable', 'the key of the node is being pinned by other calls; try again', {
+        retryAfterMs: 1_000,
+      });
     },
 
     async forget(nodeId) {
@@ -165,8 +168,12 @@ function written(
   { key, now }: { readonly key: string; readonly now: number },
 ): Promise<boolean> {
   const pin: NodePin = {
-    ...{ tenant: SYSTEM_TENANT, id: nodeId, version: (before?.version ?? 0) + 1 },
-    ...{ key, token_expires_at: expiresAt, pinned_at: new Date(now).toISOString() },
+    tenant: SYSTEM_TENANT,
+    id: nodeId,
+    version: (before?.version ?? 0) + 1,
+    key,
+    token_expires_at: expiresAt,
+    pinned_at: new Date(now).toISOString(),
   };
   return before === null ? pins.insert(pin) : pins.replace(pin, before.version);
 }

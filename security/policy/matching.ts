@@ -1,7 +1,7 @@
 import type { CallLimits } from '../../manifests/tool/decision.ts';
 import type { Capability, CommandCeilings, ManifestTool, ToolOffer, ToolScope } from '../../manifests/tool/scope.ts';
 
-/** As far as listing and matching need to know a tool. */
+/** The fields of a tool that matching needs. */
 export type NamedTool = Pick<ToolOffer, 'name' | 'source' | 'server'>;
 
 /** `fs.read`, `fs.*` or `*`; a prefix ends at a dot, so `fs.*` never matches `fsx.read`. */
@@ -10,7 +10,7 @@ function matchesTool(pattern: string, name: string): boolean {
   return pattern.endsWith('.*') ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
 }
 
-/** Built-in tools that a server of this name stands for, where none of that name is configured. */
+/** Built-in tools behind a server name, unless a server of that name is configured. */
 const STANDS_FOR: Readonly<Record<string, readonly string[]>> = {
   filesystem: ['fs.*'],
   'web-search': ['web.search', 'web.fetch'],
@@ -18,10 +18,10 @@ const STANDS_FOR: Readonly<Record<string, readonly string[]>> = {
 
 export const CMD_RUN = 'cmd.run';
 
-/** Names of the MCP servers that are configured: `mcp:filesystem` means that server then, not fs.*. */
+/** Whether an MCP server of the name is configured: `mcp:filesystem` then means that server, not fs.*. */
 type HasServer = (name: string) => boolean;
 
-/** Whether an entry of `spec.tools` grants a tool, its configuration aside. */
+/** Whether an entry of `spec.tools` grants a tool, ignoring its configuration. */
 function grants(entry: ManifestTool, tool: NamedTool, hasServer: HasServer): boolean {
   if (entry.executor === 'builtin:cmd') return tool.name === CMD_RUN;
   if (entry.server === undefined) return matchesTool(entry.name, tool.name);
@@ -32,7 +32,7 @@ function grants(entry: ManifestTool, tool: NamedTool, hasServer: HasServer): boo
   return (STANDS_FOR[server] ?? []).some(isMeant) && !hasServer(server);
 }
 
-/** The entry's name is that of the server, then all its tools; else one tool or a pattern, with or without the server. */
+/** An entry named like its server grants all tools of it; otherwise the name is a tool or a pattern, with or without the server. */
 function narrowsTo(name: string, server: string, tool: string): boolean {
   return name === server || matchesTool(name, tool) || matchesTool(`${server}.${name}`, tool);
 }
@@ -45,7 +45,7 @@ export const denied = ({ deny_list }: ToolScope, names: readonly string[]): bool
 export const capabilitiesFor = ({ capabilities }: ToolScope, name: string): readonly Capability[] =>
   capabilities.filter(({ tool_pattern }) => matchesTool(tool_pattern, name));
 
-/** Entries that grant the tool; null where no manifest narrows it. */
+/** Entries that grant the tool; null without a manifest. */
 export const entriesFor = ({ manifest }: ToolScope, tool: NamedTool, hasServer: HasServer) =>
   manifest === null ? null : manifest.filter((entry) => grants(entry, tool, hasServer));
 
@@ -70,7 +70,7 @@ export function commandCeilings(
   return dispatchers.find(({ name }) => name === 'cmd' || name === 'cmd.run') ?? DEFAULT_CEILINGS;
 }
 
-/** Variables no command of an agent sees, whatever is configured: names, or the beginnings of names before `*`. */
+/** Environment variables that are always hidden from commands of agents: names, or prefixes before `*`. */
 const ENV_DENYLIST = [
   ...['AWS_*', 'AZURE_*', 'GOOGLE_*', 'GCP_*', 'GCLOUD_*', 'CLOUDSDK_*', 'DIGITALOCEAN_*', 'ALIBABA_*', 'OCI_*'],
   ...['GITHUB_*', 'GH_*', 'GITLAB_*', 'CI_JOB_*', 'CIRCLE_*', 'BUILDKITE_*', 'JENKINS_*', 'NPM_*', 'NODE_AUTH_*'],
@@ -79,10 +79,10 @@ const ENV_DENYLIST = [
   ...['REDIS_*', 'MONGODB_*', 'DATABASE_*', 'DOCKER_*', 'KUBE*', 'SSH_*', 'GPG_*'],
 ];
 
-/** A day: no execution lasts that long, so such a count is one of the whole execution. */
+/** One day, longer than any execution: a count in this window covers the whole execution. */
 const EXECUTION_SECS = 86_400;
 
-/** Bounds of a call that `capability` and `entry` allow; of two for the same thing the smaller. */
+/** Limits of a call under `capability` and `entry`; the smaller one when both set a limit. */
 export function limitsOf(
   contextName: string,
   capability: Capability,

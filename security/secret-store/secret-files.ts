@@ -4,18 +4,18 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { SecretView } from '../api.ts';
 import { codeOf, failed, isDirectory, orMissing, readRecord, type SecretRecord, writeWhole } from './record-file.ts';
 
-/** Earlier versions that are kept; the oldest goes first. */
+/** Maximum number of earlier versions; the oldest are deleted. */
 const MOST_EARLIER = 10;
 
 const EARLIER = /^(.+)@(\d{1,15})$/;
 
 /**
- * The secrets of one tenant below a directory: `PATH` holds the value, `PATH@N` an earlier one, `PATH@record` what is known
- * of it. No part of a path holds an `@`, and no link to another directory is followed.
+ * The secrets of one tenant below a directory: `PATH` holds the value, `PATH@N` an earlier version, `PATH@record` version, times
+ * and user. Paths contain no `@`, and symbolic links to directories are not followed.
  */
 export class SecretFiles {
   readonly #root: string;
-  /** Directories of the root that belong to others. */
+  /** Subdirectories of other tenants. */
   readonly #foreign: readonly string[];
 
   constructor(root: string, foreign: readonly string[]) {
@@ -29,7 +29,9 @@ export class SecretFiles {
     if (found === null || !found.isFile()) return null;
     const record = await readRecord(this.#recordOf(path));
     return {
-      ...{ path, reference: `secret:${path}`, version: record?.version ?? 1 },
+      path,
+      reference: `secret:${path}`,
+      version: record?.version ?? 1,
       earlier: (await this.#earlier(path)).map((version) => ({ version, reference: `secret:${path}@${version}` })),
       created_at: record?.created_at ?? null,
       updated_at: record?.updated_at ?? found.mtime.toISOString(),
@@ -37,12 +39,12 @@ export class SecretFiles {
     };
   }
 
-  /** The value there was becomes an earlier version first: a reference to a version never changes what it means. */
+  /** Keeps the current value as an earlier version first, so that a reference to a version never changes its meaning. */
   async put(path: string, value: string, change: { readonly at: string; readonly by: string }): Promise<SecretView> {
     await this.#makeParents(path);
     const known = await this.get(path);
     if (known === null && (await isDirectory(this.#at(path))) !== null)
-      throw taken('there are secrets below this path');
+      throw taken('path: there are secrets below this path');
     if (known !== null) await this.#keep(path, known.version);
     const record: SecretRecord = {
       version: (known?.version ?? 0) + 1,
@@ -51,10 +53,10 @@ export class SecretFiles {
       updated_by: change.by,
     };
     await writeWhole(this.#recordOf(path), JSON.stringify(record));
-    // Who reads it takes one newline off the end, as editors add one.
+    // Readers strip one final newline, which editors add.
     await writeWhole(this.#at(path), value.endsWith('\n') ? `${value}\n` : value);
     const view = await this.get(path);
-    if (view === null) throw new SvcError('unavailable', 'the secret was removed by somebody else');
+    if (view === null) throw new SvcError('unavailable', 'the secret was removed by another call');
     return view;
   }
 
@@ -69,7 +71,7 @@ export class SecretFiles {
     return views;
   }
 
-  /** False when there is no such thing. */
+  /** False when it does not exist. */
   async remove(path: string, version?: number): Promise<boolean> {
     if ((await this.get(path)) === null) return false;
     const earlier = await this.#earlier(path);
@@ -106,7 +108,7 @@ export class SecretFiles {
     for (const old of (await this.#earlier(path)).slice(MOST_EARLIER)) await this.#delete(`${path}@${old}`);
   }
 
-  /** Numbers of the earlier versions, the newest first. */
+  /** Numbers of earlier versions, newest first. */
   async #earlier(path: string): Promise<number[]> {
     const names = (await orMissing(readdir(dirname(this.#at(path))))) ?? [];
     return names
@@ -115,7 +117,7 @@ export class SecretFiles {
       .sort((a, b) => b - a);
   }
 
-  /** Whether every directory above it is there and is one, not a link to one. */
+  /** Whether all parents exist and are directories, not symbolic links. */
   async #hasParents(path: string): Promise<boolean> {
     for (const parent of parentsOf(path)) if ((await isDirectory(this.#at(parent))) !== true) return false;
     return true;
@@ -126,7 +128,7 @@ export class SecretFiles {
       await mkdir(this.#root, { recursive: true, mode: 0o700 });
       for (const parent of parentsOf(path)) {
         const found = await isDirectory(this.#at(parent));
-        if (found === false) throw taken(`${parent} is no directory`);
+        if (found === false) throw taken(`path: ${parent} is not a directory`);
         if (found === null) await mkdir(this.#at(parent), { mode: 0o700 });
       }
     } catch (error) {

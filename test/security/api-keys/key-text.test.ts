@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { holds, isWithin, makesKeys, SCOPES, scopeOf } from '../../../security/api-keys/api.ts';
-import { digestOf, isKeyText, looksLikeKey, makeKeyText, sameText } from '../../../security/api-keys/record.ts';
+import { digestOf, isKeyText, looksLikeKey, makeKeyText } from '../../../security/api-keys/record.ts';
+import { isSameSecret } from '../../../security/constant-time.ts';
 
 const swapCase = (text: string): string =>
   text.replace(/[a-z]/gi, (char) => (char === char.toLowerCase() ? char.toUpperCase() : char.toLowerCase()));
@@ -30,8 +31,8 @@ describe('the text of an API key', () => {
   });
 
   test('texts of any length and content are compared without an error', () => {
-    assert.ok(sameText('same', 'same'));
-    for (const other of ['', 'sam', 'samE', 'same ', 'ſame']) assert.ok(!sameText('same', other), other);
+    assert.ok(isSameSecret('same', 'same'));
+    for (const other of ['', 'sam', 'samE', 'same ', 'ſame']) assert.ok(!isSameSecret('same', other), other);
   });
 });
 
