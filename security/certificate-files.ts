@@ -5,11 +5,11 @@ import type { Clock } from '../runtime/clock.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { Certificate, Pem } from './api.ts';
 
-/** Where an operator keeps a certificate: paths of PEM files, and the settings that name them. */
+/** Paths of the PEM files of a certificate, and the settings that name them. */
 export interface CertificatePaths {
   readonly cert: string;
   readonly key: string;
-  /** Authority that signs the certificates of those who connect; absent: they need none. */
+  /** Authority that signs client certificates; absent: clients need none. */
   readonly ca?: string;
   /** Setting of each path, for errors: `spec.network.tls.cert_path`. */
   readonly fields: { readonly cert: string; readonly key: string; readonly ca?: string };
@@ -23,24 +23,23 @@ export interface CertificateParts {
   };
 }
 
-/** How soon a changed file is seen. Looking works for every way in which files are replaced, links to directories included. */
-const LOOK_EVERY_MS = 5_000;
-/** An end this close is said at each start. */
+/** Polling interval. Polling sees every way of replacing files, including links to directories. */
+const POLL_MS = 5_000;
+/** Expiry within this time is logged at each start. */
 const SOON_MS = 7 * 24 * 3_600_000;
 
 type Listener = (pem: Pem) => void;
 
 /**
- * A certificate and its key as files, read again while the node runs: whoever renews certificates replaces the files, and
- * connections made from then on show the new one. What cannot be used is refused with one line in the log, and the one in
- * force stays: half of a replacement is seen as well.
+ * A certificate and its key in files that are polled at run time: after they are replaced, new connections use the new ones. An
+ * unusable certificate (such as one that is only half replaced) is logged, and the current one stays in use.
  */
 export class CertificateFiles implements Certificate {
   readonly #paths: CertificatePaths;
   readonly #parts: CertificateParts;
   readonly #listeners = new Set<Listener>();
   #pem: Pem;
-  /** Of the files as last looked at, usable or not. */
+  /** Digest of the files at the last poll, usable or not. */
   #seen: string;
   #cancel: () => void = () => {};
   #closed = false;
@@ -77,7 +76,7 @@ export class CertificateFiles implements Certificate {
   }
 
   #arm(): void {
-    this.#cancel = this.#parts.clock.after(LOOK_EVERY_MS, () => {
+    this.#cancel = this.#parts.clock.after(POLL_MS, () => {
       const looked = (thrown?: unknown): void => {
         if (thrown !== undefined) this.#parts.log.warn({ text: String(thrown) }, 'the certificate was not looked at');
         if (!this.#closed) this.#arm();
@@ -133,7 +132,7 @@ async function readPem({ cert, key, ca, fields }: CertificatePaths): Promise<Pem
   return { cert: certificate, key: privateKey, ca: authority };
 }
 
-/** Throws `invalid_config` naming the file at fault; of the key it never says more than that. */
+/** Throws `invalid_config` naming the invalid file; errors never contain parts of the key. */
 function check({ cert, key, ca }: Pem, { fields }: CertificatePaths): void {
   usable(fields.cert, 'a certificate in PEM', () => new X509Certificate(cert));
   if (ca !== null)

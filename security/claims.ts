@@ -9,7 +9,7 @@ const KNOWN_ROLES = [ADMIN_ROLE, OPERATOR_ROLE, READONLY_ROLE];
 const TIERS = ['free', 'pro', 'business', 'enterprise'] as const;
 const MAX_SUBJECT = 256;
 
-/** A token that is signed well but says something no identity can be made of. */
+/** A claim of a validly signed token from which no identity can be made. */
 export class UnusableClaim extends Error {
   override readonly name = 'UnusableClaim';
 }
@@ -26,44 +26,44 @@ function tierOf(claim: unknown): Identity['tier'] {
   return TIERS.find((tier) => tier === said) ?? 'free';
 }
 
-/** Names under which providers say by which client a token was asked for: OpenID Connect, RFC 9068, Okta, Entra. */
+/** Claims that name the client of a token: OpenID Connect, RFC 9068, Okta, Entra. */
 const CLIENT_CLAIMS = ['azp', 'client_id', 'cid', 'appid'];
-/** What only the token of a person who logged in says. */
+/** Claims that only tokens of logged-in users have. */
 const PERSON_CLAIMS = ['email', 'name', 'given_name', 'family_name', 'upn', 'sid', 'auth_time', 'nonce', 'uid'];
-/** How a provider says in so many words that a token is a client's own: the claim, and its value for that. */
+/** Claims, with their value, by which a provider marks a client's own token. */
 const OWN_GRANT: readonly (readonly [claim: string, value: string])[] = [
   ['gty', 'client-credentials'],
   ['idtyp', 'app'],
 ];
 
-/** Whether anything in the token tells of a person. A token that tells nothing proves nothing. */
-function tellsOfPerson(claims: JWTPayload, client: string): boolean {
+/** Whether a claim shows that the token is a user's. The absence of such claims proves nothing. */
+function isOfUser(claims: JWTPayload, client: string): boolean {
   if (PERSON_CLAIMS.some((name) => claims[name] !== undefined)) return true;
   if (OWN_GRANT.some(([name, value]) => claims[name] !== undefined && claims[name] !== value)) return true;
   const login = text(claims.preferred_username);
   if (login !== undefined && login !== `service-account-${client}`) return true;
-  // Auth0 names people CONNECTION|ID; Entra gives an application its own object id as subject, and a person another one.
+  // Auth0 names users CONNECTION|ID. Entra: the subject of an application is its own object id, that of a user is not.
   if (claims.sub?.includes('|') === true) return true;
   return claims.oid !== undefined && claims.oid !== claims.sub;
 }
 
 /**
- * Whether a client of the list asked for the token for itself. The list should name clients that no person logs in with:
- * tokens of people name their client too, so one that tells of a person is never a service account's.
+ * Whether the token is a listed client's own. The list should name clients without user logins: tokens of users name their client
+ * too, so a token that is recognisably a user's is never a service account's.
  */
 function isListedClient(claims: JWTPayload, clients: readonly string[]): boolean {
   const client = CLIENT_CLAIMS.map((name) => text(claims[name])).find((named) => named !== undefined);
-  return client !== undefined && clients.includes(client) && !tellsOfPerson(claims, client);
+  return client !== undefined && clients.includes(client) && !isOfUser(claims, client);
 }
 
-/** By the mark of its realm alone: what a token lacks says nothing, for tokens of people may lack everything. */
+/** Decided by the mark of the realm only, never by missing claims, since tokens of users may lack any claim. */
 function isServiceAccount(claims: JWTPayload, { mark }: ServiceAccounts, roleClaim: string): boolean {
   if ('clients' in mark) return isListedClient(claims, mark.clients);
   const [name, value] = 'role' in mark ? [roleClaim, mark.role] : [mark.claim.name, mark.claim.value];
   return [claims[name]].flat().includes(value);
 }
 
-/** A service account in the tenant that its header names. Throws `forbidden` for one it may not act for. */
+/** A service account in the tenant of its header. Throws `forbidden` when it may not act in that tenant. */
 function serviceAccount(
   person: Omit<Identity, 'kind' | 'tenant'>,
   { tenants }: ServiceAccounts,
@@ -75,9 +75,9 @@ function serviceAccount(
   throw new SvcError('forbidden', `This service account may not act for tenant ${tenant}.`, { field: 'X-Tenant-Id' });
 }
 
-/** What the other realms make of one: two of them may give one subject to two people, and nobody enters another's tenant. */
+/** Rules between realms: equal subjects of two realms are two users, and no realm reaches the tenant of another. */
 export interface AmongRealms {
-  /** Before each subject; empty for the first realm of its kind. */
+  /** Prefix of each subject; empty for the first realm of a kind. */
   readonly subjectPrefix: string;
   /** Tenants that have a realm of their own. */
   readonly tenants: ReadonlySet<string>;
@@ -85,7 +85,7 @@ export interface AmongRealms {
 
 const ALONE: AmongRealms = { subjectPrefix: '', tenants: new Set() };
 
-/** Of each realm, by issuer. Realms of kind `tenant` never meet: each has a tenant of its own. */
+/** By issuer. Realms of kind `tenant` need no prefix: each has its own tenant. */
 export function amongRealms(realms: readonly RealmSettings[]): ReadonlyMap<string, AmongRealms> {
   const tenants = new Set(realms.filter(({ kind }) => kind === 'tenant').map(({ slug }) => slug));
   return new Map(
@@ -96,7 +96,7 @@ export function amongRealms(realms: readonly RealmSettings[]): ReadonlyMap<strin
   );
 }
 
-/** Own tenant of a consumer: the claim, else one made of the subject. Never a tenant that others own. */
+/** Tenant of a consumer: from its claim, else derived from its subject. Never a tenant of others. */
 function consumerTenant(claim: unknown, subject: string, { tenants }: AmongRealms): string {
   const plain = `u-${subject}`;
   const own = isTenantSlug(plain) ? plain : `u-${createHash('sha256').update(subject).digest('hex').slice(0, 40)}`;
@@ -108,10 +108,9 @@ function consumerTenant(claim: unknown, subject: string, { tenants }: AmongRealm
 }
 
 /**
- * Identity of a verified token (H7). In the system realm the
- * realm's mark makes a service account; everyone else there is an operator, who without a known role may do nothing.
- * Throws `UnusableClaim`; for a service account `invalid_argument` for an `X-Tenant-Id` that is no slug and `forbidden`
- * for one that it may not act for.
+ * The identity of a verified token (H7). In the system realm the realm's mark identifies service accounts; all others are
+ * operators, without any rights unless they have a known role. Throws `UnusableClaim`; for a service account `invalid_argument` for
+ * an invalid `X-Tenant-Id`, `forbidden` for a tenant in which it may not act.
  */
 export function identityOf(
   claims: JWTPayload,

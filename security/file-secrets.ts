@@ -10,7 +10,7 @@ const MAX_SECRET_BYTES = 64 * 1024;
 const OTHERS_MAY = 0o177;
 
 export interface FileSecretsSettings {
-  /** Where `secret:PATH` is looked up; undefined: no such references work. */
+  /** Directory of `secret:PATH`; undefined: such references fail. */
   readonly directory?: string;
   readonly environment?: Readonly<Record<string, string | undefined>>;
 }
@@ -19,8 +19,8 @@ const refused = (reference: string, why: string, cause?: unknown): SvcError =>
   new SvcError('failed_precondition', `${reference}: ${why}`, { cause });
 
 /**
- * Secrets from files and the node's environment (S3). The node itself (`svc-system`) finds `secret:PATH` at
- * `DIRECTORY/PATH`; any other tenant at `DIRECTORY/tenants/TENANT/PATH`, and may not read the node's environment.
+ * Secrets from files and the node's environment (S3). `secret:PATH` is `DIRECTORY/PATH` for the node itself (`svc-system`), and
+ * `DIRECTORY/tenants/TENANT/PATH` for other tenants, which may not read the node's environment.
  */
 export function createFileSecrets(settings: FileSecretsSettings): Secrets {
   const environment = settings.environment ?? process.env;
@@ -65,7 +65,7 @@ async function openSecret(root: string, path: string, reference: string): Promis
   let real: string;
   try {
     real = await realpath(resolve(root, path));
-    // A link may point anywhere, so the place it leads to is checked as well, and opened without following more.
+    // A link may point anywhere: its target is checked too, and opened without following further links.
     if (isInside(await realpath(root), real)) return await open(real, constants.O_RDONLY | constants.O_NOFOLLOW);
   } catch (error) {
     throw refused(reference, 'there is no such secret that can be read', error);
@@ -78,7 +78,7 @@ async function readSecret(file: FileHandle, reference: string): Promise<string> 
   if (!found.isFile()) throw refused(reference, 'it is not a regular file');
   if ((found.mode & OTHERS_MAY) !== 0) throw refused(reference, 'the mode of the file must be 0600');
   if (found.size > MAX_SECRET_BYTES) throw refused(reference, `it is larger than ${MAX_SECRET_BYTES} bytes`);
-  // Editors end files with a newline that is no part of the secret.
+  // Editors add a final newline that is not part of the secret.
   return (await file.readFile('utf8')).replace(/\r?\n$/, '');
 }
 

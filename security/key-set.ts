@@ -22,9 +22,8 @@ type FindKey = ReturnType<typeof createLocalJWKSet>;
 type PublicKey = Awaited<ReturnType<FindKey>>;
 
 /**
- * Public keys of one realm. A key it does not know is looked up again at the provider (rotation without a restart), at
- * most once per cool-down. While the provider is down the last keys serve until they are `staleMs` old; what cannot be
- * decided then is `unavailable`.
+ * Public keys of one realm. An unknown key is fetched from the provider (rotation without a restart), at most once per cool-down.
+ * While the provider is down the last keys are used until they are `staleMs` old, then calls fail with `unavailable`.
  */
 export class KeySet {
   readonly #settings: KeySetSettings;
@@ -47,11 +46,11 @@ export class KeySet {
     });
   }
 
-  /** The key a token's header names. Throws jose's `JWKSNoMatchingKey`, or `unavailable` when nobody can say. */
+  /** The key of a token's header. Throws jose's `JWKSNoMatchingKey`, or `unavailable` when it cannot be fetched. */
   async keyFor(header: JWSHeaderParameters): Promise<PublicKey> {
     if (this.#ageMs() >= this.#settings.cacheTtlMs) {
       const refreshing = this.#refresh();
-      // With a provider that is known to be down, nobody waits for its time-outs while the last keys still serve.
+      // While the provider is known to be down, calls do not wait for it as long as the last keys are usable.
       if (this.#failure === null || !this.#isUsable()) await refreshing;
     }
     try {
@@ -63,7 +62,7 @@ export class KeySet {
     try {
       return await this.#lookUp(header);
     } catch (error) {
-      // The provider may have a new key that we could not fetch: nobody can say that this token is bad.
+      // The provider may have a new key that could not be fetched, so the token may be valid.
       if (error instanceof errors.JWKSNoMatchingKey && this.#failure !== null) throw this.#unavailable();
       throw error;
     }
@@ -93,7 +92,7 @@ export class KeySet {
     });
   }
 
-  /** Fetches once for all who wait; within the cool-down of the last attempt it leaves things as they are. */
+  /** Fetches with single flight; does nothing within the cool-down of the last attempt. */
   async #refresh(): Promise<void> {
     if (this.#fetching !== null) return this.#fetching;
     if (this.#clock.monotonic() - this.#attemptedAtMs < this.#settings.cooldownMs) return;

@@ -16,19 +16,19 @@ export interface NodeKey {
 }
 
 /**
- * The pair kept at `path` (PKCS#8 PEM, mode 0600), made at first use; of several processes that make it at once all get
- * the same one. Throws `invalid_config` naming the file when it is no Ed25519 key or others can read it.
+ * The key pair in file `path` (PKCS#8 PEM, mode 0600), created at first use; concurrent processes get the same one. Throws
+ * `invalid_config` naming the file when it is not an Ed25519 key or other users can read it.
  */
 export async function loadOrMakeNodeKey(path: string): Promise<NodeKey> {
   const kept = await readPrivateFile(path);
   if (kept !== null) return pairOf(path, kept);
   await mkdir(dirname(path), { recursive: true, mode: 0o700 }).catch(() => {
-    throw unusable(path, 'its directory cannot be made');
+    throw unusable(path, 'its directory cannot be created');
   });
   const { privateKey } = await newPair('ed25519');
   await makePrivateFile(path, String(privateKey.export({ type: 'pkcs8', format: 'pem' })));
   const made = await readPrivateFile(path);
-  if (made === null) throw unusable(path, 'it vanished while it was made');
+  if (made === null) throw unusable(path, 'it disappeared while it was created');
   return pairOf(path, made);
 }
 
@@ -43,7 +43,7 @@ export function parsePublicKeyPem(pem: string): KeyObject {
   throw new SvcError('invalid_argument', `public_key_pem: expected ${expected}`, { field: 'public_key_pem' });
 }
 
-/** Node would take a private key as well, and derive the public one: who sent it must hear that something is wrong. */
+/** Node.js would accept a private key too and derive the public one; the sender must get an error. */
 const isPublicPem = (pem: string): boolean => pem.trimStart().startsWith('-----BEGIN PUBLIC KEY-----');
 
 function pairOf(path: string, pem: string): NodeKey {
@@ -53,7 +53,7 @@ function pairOf(path: string, pem: string): NodeKey {
   return { privateKey, publicKeyPem };
 }
 
-/** What OpenSSL says of a text it cannot read stays here: it may quote it. */
+/** OpenSSL's error is dropped, since it may quote the text. */
 function readable(read: () => KeyObject): KeyObject | null {
   try {
     return read();

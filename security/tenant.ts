@@ -22,17 +22,16 @@ export function delegatedTenant(tenantHeader: string | undefined): string {
   return tenantHeader;
 }
 
-/** Entry of `service_accounts.tenants` that stands for every tenant. */
+/** Entry of `service_accounts.tenants` that matches every tenant. */
 const EVERY_TENANT = '*';
 
-/** Whether a caller may act in a tenant that is not its own: a service account, for the tenants named to it. */
+/** Whether a caller may act in another tenant: a service account, in the tenants listed for it. */
 export const mayActFor = ({ kind, tenants = [] }: Pick<Identity, 'kind' | 'tenants'>, tenant: string): boolean =>
   kind === 'service_account' && (tenants.includes(tenant) || tenants.includes(EVERY_TENANT));
 
 /**
- * What a call does: `read` looks, `run` starts or cancels executions, `write` changes what is deployed or removes
- * records. The last three are about the fleet, which belongs to no tenant: `inspect` looks at it, `operate` drains,
- * removes and configures nodes, `break` makes faults on purpose.
+ * What a call does: `read`; `run` starts or cancels executions; `write` changes deployments or removes records. Actions on the
+ * fleet, which belongs to no tenant: `inspect` reads it, `operate` drains, removes and configures nodes, `break` injects faults.
  */
 export type Action = 'read' | 'run' | 'write' | FleetAction;
 
@@ -58,7 +57,7 @@ const isFleetAction = (action: Action): action is FleetAction => FLEET.includes(
 
 const USERS = new Set<Identity['kind']>(['consumer', 'tenant_user']);
 
-/** Actions of an identity in its own tenant; what no line grants is denied. */
+/** Actions of an identity in its own tenant; the default is to deny. */
 function allowedActions(identity: Identity): readonly Action[] {
   if (identity.kind === 'local') return EVERYTHING;
   if (identity.kind === 'actor') return NOTHING;
@@ -69,7 +68,7 @@ function allowedActions(identity: Identity): readonly Action[] {
   return USERS.has(identity.kind) ? USE : NOTHING;
 }
 
-/** The fleet is for operators alone: no tenant's role reaches it. */
+/** The fleet is for operators only; roles in a tenant do not apply. */
 function mayInFleet(identity: Identity, action: FleetAction): boolean {
   if (identity.kind === 'local') return true;
   if (identity.kind !== 'operator') return false;
@@ -84,10 +83,10 @@ export const allows = (identity: Identity, action: Action): boolean =>
   isFleetAction(action) ? mayInFleet(identity, action) : allowedActions(identity).includes(action);
 
 /**
- * Throws `forbidden` unless the identity may do this in its own tenant (H7). The tenant itself is no
- * question here: every call acts in `identity.tenant` and there is no other path.
+ * Throws `forbidden` unless the identity may do this in its own tenant (H7). Every call acts in `identity.tenant`; no other
+ * tenant can be reached.
  */
 export function requireRole(identity: Identity, action: Action): void {
   if (allows(identity, action)) return;
-  throw new SvcError('forbidden', `The caller's role does not allow to ${action} here.`);
+  throw new SvcError('forbidden', `The caller's role does not allow the action ${action}.`);
 }

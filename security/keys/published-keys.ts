@@ -11,7 +11,7 @@ const MIN_MODULUS_BITS = 2_048;
 
 const MAX_MODULUS_BITS = 8_192;
 
-/** An RS256 public key as it stands in a JWKS: never a private part. */
+/** An RS256 public key of a JWKS, without private parts. */
 export const PublicJwk = z.object({
   kty: z.literal('RSA'),
   n: z.string().max(2_048),
@@ -24,9 +24,8 @@ export const PublicJwk = z.object({
 export type PublicJwk = z.infer<typeof PublicJwk>;
 
 /**
- * The JWK of an RSA public key. Its `kid` is the thumbprint of RFC 7638, so an id stands for this key and no other,
- * whoever says so: a transit key that was deleted and made again under its old name gets another id.
- * Throws a `TypeError` for any other kind of key.
+ * The JWK of an RSA public key. Its `kid` is the RFC 7638 thumbprint, so an id always identifies one key: a transit key that was
+ * deleted and created again under its name gets another id. Throws a `TypeError` for other kinds of keys.
  */
 export async function publicJwkOf(key: KeyObject): Promise<PublicJwk> {
   const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
@@ -38,7 +37,7 @@ export async function publicJwkOf(key: KeyObject): Promise<PublicJwk> {
   return { kty: 'RSA', n, e, kid: await thumbprint({ kty: 'RSA', n, e }), alg: 'RS256', use: 'sig' };
 }
 
-/** The key of a JWK that came from elsewhere, or null when it is none of ours or its `kid` is not its thumbprint. */
+/** The key of an untrusted JWK; null unless it is an RSA key whose `kid` is its thumbprint. */
 async function keyOfJwk(value: unknown): Promise<{ readonly jwk: PublicJwk; readonly key: KeyObject } | null> {
   const jwk = PublicJwk.safeParse(value);
   if (!jwk.success) return null;
@@ -47,7 +46,7 @@ async function keyOfJwk(value: unknown): Promise<{ readonly jwk: PublicJwk; read
     const computed = await publicJwkOf(key);
     return computed.kid === jwk.data.kid ? { jwk: computed, key } : null;
   } catch (error) {
-    // Node says TypeError or an OpenSSL error of its own: either way it is no key.
+    // Node.js throws a TypeError or an OpenSSL error: it is not a key.
     if (error instanceof Error) return null;
     throw error;
   }
@@ -55,43 +54,43 @@ async function keyOfJwk(value: unknown): Promise<{ readonly jwk: PublicJwk; read
 
 const thumbprint = (jwk: JWK): Promise<string> => calculateJwkThumbprint(jwk, 'sha256');
 
-/** Life of a node token (G20). */
+/** Lifetime of a node token (G20). */
 export const NODE_TOKEN_TTL_MS = 3_600_000;
 
-/** How far the clocks of two nodes, or of a node and its key service, may be apart before a key goes too early. */
+/** Tolerated difference between the clocks of two nodes, or of a node and its key service. */
 const CLOCK_MARGIN_MS = 600_000;
 
-/** A key verifies this long after it last signed: then no token of it can be valid any more. */
+/** A key verifies for this long after it last signed; then all its tokens have expired. */
 export const KEY_RETENTION_MS = NODE_TOKEN_TTL_MS + CLOCK_MARGIN_MS;
 
 export const DAY_MS = 86_400_000;
 
-/** A signer says this often that its key is in force. */
-const SAY_AGAIN_MS = 300_000;
+/** A signer publishes its key again at this interval. */
+const PUBLISH_AGAIN_MS = 300_000;
 
-/** After the last word of its signer a key is still served this long. */
-const SERVED_MS = KEY_RETENTION_MS + SAY_AGAIN_MS;
+/** A key is served for this long after it was last published. */
+const SERVED_MS = KEY_RETENTION_MS + PUBLISH_AGAIN_MS;
 
-/** A key that somebody removed from the documents goes on verifying for at most this long. */
+/** A key that was deleted from the documents verifies for at most this long. */
 const FRESH_MS = 60_000;
 
-/** Least time between two looks, whatever tokens arrive. */
+/** Minimum time between two reads, independent of incoming tokens. */
 const COOLDOWN_MS = 1_000;
 
-/** Callers with unknown keys that may wait for the next look. */
+/** Maximum number of calls with unknown keys that wait for the next read. */
 const MAX_WAITING = 1_000;
 
 const MAX_KEYS = 1_000;
 
 /** The public key of a `kid`, for verifiers of node tokens. */
 export interface FindKey {
-  /** Null when there is no such key. Throws `unavailable` when nobody can say. */
+  /** Null when the key does not exist. Throws `unavailable` when the keys cannot be read. */
   find(kid: string): Promise<KeyObject | CryptoKey | null>;
 }
 
 /** Public keys of all controllers of a fleet, shared through its documents. */
 export interface PublishedKeys extends FindKey {
-  /** Makes a key known to all before a token of it is handed out; a repeat within five minutes costs nothing. */
+  /** Publishes a key to all nodes before its first token is issued; a repeat within five minutes is free. */
   publish(jwk: JWK): Promise<void>;
   /** All keys that may still have valid tokens, at most a second old. Throws `unavailable`. */
   all(): Promise<readonly JWK[]>;
@@ -105,7 +104,7 @@ interface KeyDocument {
   readonly tenant: string;
   /** The kid. */
   readonly id: string;
-  /** `last_seen`: the later word wins, whoever says it. */
+  /** Equals `last_seen`, so that the latest write wins. */
   readonly version: number;
   readonly jwk: PublicJwk;
   /** Unix ms. */
@@ -124,8 +123,8 @@ interface PublishedKeysOptions {
 }
 
 /**
- * Keeps the keys in collection `signing_keys`, one document a key. A key nobody knows is looked up anew, for all who
- * ask at once and at most once a second: a rotation needs no restart, and tokens full of rubbish cause no storm.
+ * Keys in collection `signing_keys`, one document for each. An unknown key is read with single flight and at most once a second:
+ * rotation needs no restart, and forged tokens cause no load.
  */
 export function createPublishedKeys(options: PublishedKeysOptions): PublishedKeys {
   return new DocumentKeys(options);
@@ -148,11 +147,11 @@ class DocumentKeys implements PublishedKeys {
 
   async publish(value: JWK): Promise<void> {
     const found = await keyOfJwk(value);
-    if (found === null) throw new SvcError('internal', 'a signing key that is to be published is none');
+    if (found === null) throw new SvcError('internal', 'the signing key to publish is not an RSA public key');
     const { jwk, key } = found;
     const now = this.#clock.now();
     const said = this.#said.get(jwk.kid) ?? Number.NEGATIVE_INFINITY;
-    if (now >= said && now - said < SAY_AGAIN_MS) return;
+    if (now >= said && now - said < PUBLISH_AGAIN_MS) return;
     const keys = await this.#collection.get();
     await keys.put({ tenant: SYSTEM_TENANT, id: jwk.kid, version: now, jwk, last_seen: now });
     this.#said.clear();
@@ -196,7 +195,7 @@ class DocumentKeys implements PublishedKeys {
     return this.#clock.monotonic() - this.#lookedAtMs >= afterMs;
   }
 
-  /** While the documents are down the keys that are known go on verifying; an unknown one finds out by itself. */
+  /** While the documents are down known keys keep verifying; unknown keys are read separately. */
   async #refreshOrKeep(): Promise<boolean> {
     if (this.#clock.monotonic() - this.#attemptedAtMs < COOLDOWN_MS) return false;
     try {
@@ -208,7 +207,7 @@ class DocumentKeys implements PublishedKeys {
     }
   }
 
-  /** One look for all who wait for one; it begins when the cool-down of the last has passed. */
+  /** One read for all waiting calls, after the cool-down of the previous read. */
   #lookSoon(): Promise<void> {
     this.#next ??= this.#lookAfterCooldown();
     return this.#next;
@@ -216,9 +215,9 @@ class DocumentKeys implements PublishedKeys {
 
   async #lookAfterCooldown(): Promise<void> {
     const waitMs = COOLDOWN_MS - (this.#clock.monotonic() - this.#attemptedAtMs);
-    // Without a wait too the look begins a little later: `#next` must be set before it is cleared.
+    // Even without a wait this must yield: `#next` must be set before it is cleared.
     await (waitMs > 0 ? new Promise<void>((resolve) => void this.#clock.after(waitMs, resolve)) : Promise.resolve());
-    // Who asks from here on may know of a later key, so it gets the next look.
+    // Later calls may need a newer key, so they get the next read.
     this.#next = null;
     this.#attemptedAtMs = this.#clock.monotonic();
     await this.#look();
@@ -241,9 +240,9 @@ class DocumentKeys implements PublishedKeys {
 }
 
 const busy = (): SvcError =>
-  new SvcError('unavailable', 'Too many tokens of unknown keys arrive now.', { retryAfterMs: COOLDOWN_MS });
+  new SvcError('unavailable', 'Too many tokens with unknown keys; try again later.', { retryAfterMs: COOLDOWN_MS });
 
-/** A row that is no key of ours is left out: it may verify nothing, and must not stop the others. */
+/** Invalid rows are skipped, so that they do not affect the others. */
 async function knownKeys(rows: readonly unknown[]): Promise<ReadonlyMap<string, KnownKey>> {
   const known = new Map<string, KnownKey>();
   for (const value of rows) {

@@ -13,19 +13,19 @@ const MAX_SECRET_BYTES = 65_000;
 const MOST_SECRETS = 1_000;
 
 /**
- * Secrets in the files that `createFileSecrets` reads: of this node, mode 0600, written whole or not at all. For operators
- * in the node's own tenant and administrators in theirs; a service account is neither.
+ * Secrets in the files that `createFileSecrets` reads, on this node only, mode 0600, written atomically. For operators in the
+ * node's own tenant, and for administrators in theirs; not for service accounts.
  */
 export function createFileSecretStore(parts: {
   readonly directory: string;
   readonly clock: Pick<Clock, 'now'>;
-  /** Who changed what; never a value. */
+  /** Log of changes, without values. */
   readonly audit: (event: Readonly<Record<string, string | null>>, message: string) => void;
 }): SecretStore {
   const { directory, clock } = parts;
   const changes = new OneAtATime();
   let isTidy = false;
-  /** Before each change where it is made, and everywhere before the first one of this process. */
+  /** Deletes drafts of killed processes: in the directory of each change, and everywhere before the first change. */
   const dropped = async (tenant: string, path: string): Promise<void> => {
     const root = tenant === SYSTEM_TENANT ? directory : join(directory, 'tenants', tenant);
     if (isTidy) return dropDrafts(dirname(join(root, path)), clock.now(), false);
@@ -50,13 +50,10 @@ export function createFileSecretStore(parts: {
       return changes.run(async () => {
         await dropped(identity.tenant, path);
         const known = await files.get(path);
-        if (known !== null && expect === 'absent') throw new SvcError('conflict', 'there is such a secret already');
+        if (known !== null && expect === 'absent') throw new SvcError('conflict', 'the secret exists already');
         if (known === null && expect === 'present') throw notFound();
         if (known === null && (await files.list('', MOST_SECRETS)).length >= MOST_SECRETS) {
-          throw new SvcError(
-            'limit_reached',
-            `${MOST_SECRETS} secrets are the most a tenant may have; delete one first`,
-          );
+          throw new SvcError('limit_reached', `at most ${MOST_SECRETS} secrets of a tenant; delete one first`);
         }
         const view = await files.put(path, value, { at: new Date(clock.now()).toISOString(), by: identity.subject });
         said(known === null ? 'SecretCreated' : 'SecretRotated', identity, path);
@@ -91,7 +88,7 @@ function requireKeeper(identity: Identity): void {
   const { kind, roles } = identity;
   if (kind === 'local' || (kind === 'operator' && allows(identity, 'operate'))) return;
   if (kind === 'tenant_user' && roles.includes(ADMIN_ROLE)) return;
-  throw new SvcError('forbidden', 'Secrets are kept by operators, and by administrators of a tenant.');
+  throw new SvcError('forbidden', 'Only operators and administrators of a tenant can manage secrets.');
 }
 
 function checkValue(value: string): void {
@@ -109,12 +106,12 @@ const MAX_PATH_CHARS = 200;
 
 const MAX_PARTS = 8;
 
-/** In the node's own tenant the directory of the other tenants. */
+/** Directory of the other tenants, in that of the node's own tenant. */
 const TENANTS = 'tenants';
 
 /**
- * Throws `invalid_argument` for what is no path of a secret: parts of letters, digits, dots, dashes and underscores. So no
- * path leads out, is hidden, or is the name of an earlier version, which holds an `@`.
+ * Throws `invalid_argument` unless all parts of the path are letters, digits, dots, dashes and underscores. So no path leaves the
+ * directory, is hidden, or names an earlier version, which contains an `@`.
  */
 function checkSecretPath(tenant: string, path: string): string {
   const parts = path.split('/');

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { SvcError } from '../../runtime/errors.ts';
 
-/** What is kept beside a secret; never its value. Times are ISO 8601. */
+/** Metadata of a secret, without its value. Times are ISO 8601. */
 const SecretRecord = z.object({
   version: z.number().int().min(1),
   created_at: z.string(),
@@ -13,7 +13,7 @@ const SecretRecord = z.object({
 });
 export type SecretRecord = z.output<typeof SecretRecord>;
 
-/** The record in a file; null when there is none, as for what somebody put there by hand. */
+/** The record in a file; null without one, as for a secret that was created by hand. */
 export async function readRecord(path: string): Promise<SecretRecord | null> {
   const text = await orMissing(readFile(path, 'utf8'));
   if (text === null) return null;
@@ -22,10 +22,10 @@ export async function readRecord(path: string): Promise<SecretRecord | null> {
 }
 
 const DRAFT = '.draft';
-/** No write takes longer. */
+/** Older drafts are leftovers: no write takes longer. */
 const WRITTEN_WITHIN_MS = 60_000;
 
-/** Writes a file of mode 0600 that is there whole or not at all, also after a power failure. */
+/** Writes a file of mode 0600 atomically and durably. */
 export async function writeWhole(path: string, content: string | Uint8Array): Promise<void> {
   const draft = join(dirname(path), `.${randomUUID()}${DRAFT}`);
   try {
@@ -38,14 +38,14 @@ export async function writeWhole(path: string, content: string | Uint8Array): Pr
     await using directory = await open(dirname(path), 'r');
     await directory.sync();
   } catch (error) {
-    // Of a full disk an empty draft would stay.
+    // On a full disk an empty draft would remain.
     await rm(draft, { force: true });
     throw failed(error);
   }
 }
 
 /**
- * Removes what a process that was killed while it wrote left in a directory, or (`recursive`) below it: a draft holds a
+ * Deletes drafts of processes that were killed while writing, in a directory or (`recursive`) below it, since a draft contains a
  * value. `now` in Unix ms.
  */
 export async function dropDrafts(directory: string, now: number, recursive: boolean): Promise<void> {
@@ -54,12 +54,12 @@ export async function dropDrafts(directory: string, now: number, recursive: bool
     if (!entry.isFile() || !entry.name.endsWith(DRAFT)) continue;
     const draft = join(entry.parentPath, entry.name);
     const found = await orMissing(lstat(draft));
-    // Another node may be writing in the same store now.
+    // Another node may be writing to the same directory.
     if (found !== null && now - found.mtimeMs > WRITTEN_WITHIN_MS) await orMissing(rm(draft, { force: true }));
   }
 }
 
-/** Null when there is nothing of that name. */
+/** Null when the file does not exist. */
 export async function orMissing<T>(found: Promise<T>): Promise<T | null> {
   try {
     return await found;
@@ -72,7 +72,7 @@ export async function orMissing<T>(found: Promise<T>): Promise<T | null> {
 export const isDirectory = async (path: string): Promise<boolean | null> =>
   (await orMissing(lstat(path)))?.isDirectory() ?? null;
 
-/** The file system's word, without the path, which is the node's own business. */
+/** An error with the code of the file system, without the path. */
 export const failed = (cause: unknown): SvcError =>
   cause instanceof SvcError
     ? cause
@@ -85,7 +85,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Cut short by hand: read as none.
+    // Truncated: treated as missing.
     return null;
   }
 }
