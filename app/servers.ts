@@ -1,5 +1,5 @@
+import { advertised } from '../cluster/advertised-host.ts';
 import type { ClusterNode } from '../cluster/cluster-node.ts';
-import { advertised } from '../cluster/failure-detector/liveness-server.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import { runtimeTable } from '../manifests/runtime-table/table.ts';
 import { CertificateFiles, type CertificateParts } from '../security/certificate-files.ts';

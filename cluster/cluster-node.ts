@@ -11,8 +11,9 @@ import { createProofGuard } from '../security/node-proofs/guard.ts';
 import type { Pins } from '../security/node-proofs/proof.ts';
 import { createNodeTokens } from '../security/node-tokens.ts';
 import type { PushAnswer } from '../usecases/ports/cluster.ts';
+import { advertisedHost, hostPort } from './advertised-host.ts';
 import { startFailureDetector } from './failure-detector/failure-detector.ts';
-import { advertisedHost, hostPort, startLivenessServer } from './failure-detector/liveness-server.ts';
+import { startLivenessServer } from './failure-detector/liveness-server.ts';
 import type { NodeControls } from './operations/node-controls.ts';
 import { FleetPlacement, type OwnMemberInfo } from './placement/fleet-placement.ts';
 import { nodeCapabilities } from './registration/attestation.ts';
@@ -30,35 +31,35 @@ export interface ClusterNodeParts {
   readonly settings: NodeSettings;
   readonly dataDir: string;
   readonly node: string;
-  /** What node tokens are signed and verified with. */
+  /** Keys of node tokens. */
   readonly signing: { readonly keys: SigningKeys; readonly published: PublishedKeys };
-  /** A secret reference to its value. */
+  /** Resolves a secret reference. */
   readonly resolve: (reference: string) => Promise<string>;
-  /** Nodes that have sent proofs. */
+  /** Nodes that send proofs. */
   readonly pins: Pins;
   readonly joins: NodeAdmission;
   readonly controls: NodeControls;
   readonly activeExecutions: () => number;
-  /** What controllers manage now. */
+  /** The current managed configuration. */
   readonly managedConfig: () => Promise<string>;
   readonly clock: Clock;
   readonly log: RegistrationLog;
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/** What a node with `spec.cluster.enabled` has beside its seat: keys, its word to controllers, calls to other nodes. */
+/** The cluster protocol of a node with `spec.cluster.enabled`: keys, registration, calls to other nodes. */
 export interface ClusterNode {
   readonly tokens: NodeTokens;
-  /** Checks the proofs of calls that arrive. */
+  /** Checks the proofs of incoming calls. */
   readonly proofs: NodeProofs;
   readonly joins: NodeAdmission;
   readonly tls: { readonly certificate: CertificateFiles; readonly minVersion: 'TLSv1.2' } | null;
   applyConfig(yaml: string): Promise<ConfigVerdict>;
-  /** PushConfig of what is in force to another node. */
+  /** Pushes the current managed configuration to another node. */
   push(nodeId: string, grpcAddress: string): Promise<Omit<PushAnswer, 'node_id'>>;
-  /** Registers with the controllers and stays so; `grpcAddress` is how others reach this node. Controllers do not. */
+  /** Registers with the controllers and stays registered, unless it is a controller. Others reach this node at `grpcAddress`. */
   register(grpcAddress: string): void;
-  /** Heartbeats before it is due: something changed. */
+  /** Sends a heartbeat immediately, after a change. */
   heartbeatNow(): void;
   /** Deregisters. */
   close(): Promise<void>;
@@ -66,7 +67,7 @@ export interface ClusterNode {
 
 const ROLES = { controller: 'CONTROLLER', worker: 'WORKER', hybrid: 'HYBRID' } as const;
 
-/** Throws `invalid_config` for files that cannot be used. */
+/** Throws `invalid_config` for unusable files. */
 export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterNode> {
   const { settings, dataDir, node, signing, resolve, controls, clock, log, warn } = parts;
   const { cluster } = settings;
@@ -77,7 +78,7 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
   const [key, certificate] = await Promise.all([
     loadOrMakeNodeKey(cluster.node_keypair_path ?? join(dataDir, 'node-key.pem')),
     openClusterCertificate(cluster.tls, { clock, log }),
-    // Read with each use; one that cannot be had is told at the start.
+    // Read at each use; an unreadable one is reported at the start.
     shownToken(),
     cluster.join_token === undefined ? null : resolve(cluster.join_token),
   ]);
@@ -124,7 +125,7 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
       registration = startRegistration({
         nodeId: node,
         role,
-        // A hybrid that is told of no controllers is one itself.
+        // A hybrid without configured controllers is its own controller.
         controllers: cluster.controller?.endpoint ?? [grpcAddress],
         credentials,
         joinToken: shownToken,
@@ -157,7 +158,7 @@ interface JoinFleetOptions {
   readonly node: string;
   readonly info: Omit<OwnMemberInfo, 'pulse' | 'clusterAddress' | 'restUrl' | 'startedAt'>;
   readonly leaseTtlMs: number;
-  /** Where the pulse listens; null: this node is not watched and watches nobody (one process on its own store). */
+  /** Address of the liveness server; null without a failure detector (one process on its own store). */
   readonly livenessHost: string | null;
   readonly advertiseHost: string | undefined;
   readonly clock: Clock;
@@ -167,11 +168,11 @@ interface JoinFleetOptions {
 
 interface FleetMembership {
   readonly placement: FleetPlacement;
-  /** Last of all: peers that cannot reach the pulse any more take this life for dead. */
+  /** Call it last: peers consider this incarnation dead once its liveness server is gone. */
   close(): Promise<void>;
 }
 
-/** This node's seat among the members: its placement, and the pulses that tell early when one of them dies. */
+/** Membership of this node: its placement, and the failure detector. */
 export async function joinFleet(options: JoinFleetOptions): Promise<FleetMembership> {
   const { members, node, leaseTtlMs, livenessHost, clock, random, warn } = options;
   const info = { ...options.info, startedAt: clock.now(), pulse: null, clusterAddress: null, restUrl: null };
@@ -187,7 +188,7 @@ export async function joinFleet(options: JoinFleetOptions): Promise<FleetMembers
       warn(`node ${dead} has died`, undefined);
       placement
         .declareDead(dead, incarnation)
-        .catch((thrown: unknown) => warn(`the end of node ${dead} could not be told; its lease runs out`, thrown));
+        .catch((thrown: unknown) => warn(`dead node ${dead} could not be retired; its lease will expire`, thrown));
     },
   });
   const unwatch = placement.onMembers((live) => watch.watch(live));

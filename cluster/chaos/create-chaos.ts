@@ -18,7 +18,7 @@ import { CHAOS_FAULTS, ENDED, type FaultRecord, faultOf, REQUESTED, signalOf } f
 
 export type { ChaosSettings } from './fault-actor.ts';
 
-/** Records kept; the oldest go first. */
+/** Maximum number of records; the oldest are deleted. */
 const MOST_RECORDS = 10_000;
 
 interface ChaosParts {
@@ -33,7 +33,7 @@ interface ChaosParts {
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/** What is hit, and which node has to act. */
+/** The target of a fault, and the node that acts. */
 interface Target {
   readonly tenant: string;
   readonly target: string;
@@ -41,13 +41,13 @@ interface Target {
   readonly partition: string | null;
 }
 
-/** Faults on purpose over the store's words between nodes and one collection of records (`svc chaos`). */
+/** Fault injection over signals between nodes and one collection of records (`svc chaos`). */
 export async function createChaos(parts: ChaosParts): Promise<ChaosApi> {
   const { members, documents, node, settings, clock, random } = parts;
   const records = await documents.collection<FaultRecord>(CHAOS_FAULTS);
   const actor = new FaultActor({ ...parts, records });
   const wait = new FaultWait({ records, members, clock });
-  const stopListening = members.onSignal(node, (word) => actor.hear(word));
+  const stopListening = members.onSignal(node, (text) => actor.onSignal(text));
 
   return {
     enabled: settings.enabled,
@@ -88,7 +88,7 @@ export async function createChaos(parts: ChaosParts): Promise<ChaosApi> {
   }
 }
 
-/** A node belongs to no tenant, so breaking one is for those who may break everything on it. */
+/** A node belongs to no tenant: faults of a node need the system tenant. */
 const tenantOf = (request: FaultRequest): string =>
   'address' in request ? parseAddress(request.address).tenant : SYSTEM_TENANT;
 
@@ -96,7 +96,8 @@ async function targetOf(request: FaultRequest, { faults, members }: ChaosParts):
   const tenant = tenantOf(request);
   if ('address' in request) {
     const { partition, node } = await faults.ownerOf(request.address);
-    if (node === null) throw new SvcError('unavailable', `Nobody serves ${request.address} at the moment.`);
+    if (node === null)
+      throw new SvcError('unavailable', `No node owns the partition of ${request.address} at the moment.`);
     return { tenant, target: request.address, node, partition };
   }
   const live = await members.members();
@@ -129,14 +130,14 @@ function recordOf(
   };
 }
 
-const PATIENCE_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 
-const LOOK_EVERY_MS = 25;
+const POLL_MS = 25;
 
-/** A word may be lost. */
-const SAY_AGAIN_EVERY_LOOKS = 20;
+/** A signal may be lost: it is repeated. */
+const SIGNAL_EVERY_POLLS = 20;
 
-/** The caller's side: tells the node that has to act, and waits for what it records. */
+/** The requesting side: signals the acting node and waits for its record. */
 class FaultWait {
   readonly #records: Collection<FaultRecord>;
   readonly #members: Pick<Members, 'signal'>;
@@ -152,11 +153,11 @@ class FaultWait {
     this.#clock = parts.clock;
   }
 
-  /** The record once the fault was done. Throws what the node refused it with, `unavailable` after 5 s without either. */
+  /** Returns the record when the fault was done. Throws the node's refusal, or `unavailable` after 5 s. */
   async until(asked: FaultRecord): Promise<FaultRecord> {
-    const deadline = this.#clock.monotonic() + PATIENCE_MS;
-    for (let look = 0; this.#clock.monotonic() < deadline; look += 1) {
-      if (look % SAY_AGAIN_EVERY_LOOKS === 0) await this.#members.signal(asked.node, signalOf(asked.id));
+    const deadline = this.#clock.monotonic() + TIMEOUT_MS;
+    for (let poll = 0; this.#clock.monotonic() < deadline; poll += 1) {
+      if (poll % SIGNAL_EVERY_POLLS === 0) await this.#members.signal(asked.node, signalOf(asked.id));
       const now = await this.#records.get(SYSTEM_TENANT, asked.id);
       if (now?.version === ENDED) return doneOrThrown(now);
       await this.#pause();
@@ -164,17 +165,17 @@ class FaultWait {
     return this.#giveUp(asked);
   }
 
-  /** Takes the fault back, unless the node has taken it already: then it may still come. */
+  /** Withdraws the fault, unless the node has taken it: then it may still happen. */
   async #giveUp(asked: FaultRecord): Promise<never> {
-    const reason = `Node ${asked.node} did not answer within ${PATIENCE_MS / 1_000} s.`;
+    const reason = `Node ${asked.node} did not answer within ${TIMEOUT_MS / 1_000} s.`;
     const back = { ...asked, version: ENDED, state: 'refused' as const, code: 'unavailable' as const, reason };
-    const takenBack = await this.#records.replace(back, REQUESTED);
-    const says = takenBack ? `${reason} The fault was taken back.` : `${reason} The fault may still come.`;
-    throw new SvcError('unavailable', says);
+    const withdrawn = await this.#records.replace(back, REQUESTED);
+    const message = withdrawn ? `${reason} The fault was withdrawn.` : `${reason} The fault may still happen.`;
+    throw new SvcError('unavailable', message);
   }
 
   #pause(): Promise<void> {
-    return new Promise((resolve) => this.#clock.after(LOOK_EVERY_MS, resolve));
+    return new Promise((resolve) => this.#clock.after(POLL_MS, resolve));
   }
 }
 

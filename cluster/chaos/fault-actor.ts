@@ -6,8 +6,8 @@ import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { type FaultPort, MAX_FREEZE_MS } from '../../usecases/ports/faults.ts';
 import { ENDED, type FaultRecord, idOfSignal, REQUESTED, TAKEN } from './fault-record.ts';
 
-/** What ends or blocks the process comes so much later than its record, so that an answer on its way gets out. */
-const LAST_WORDS_MS = 200;
+/** Delay before the process ends or blocks, so that pending answers are sent. */
+const ACT_AFTER_MS = 200;
 
 interface FaultActorParts {
   readonly node: string;
@@ -18,7 +18,7 @@ interface FaultActorParts {
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/** The side of the node that acts: takes a recorded fault once, checks its own fence, records, acts. */
+/** The acting side: takes a recorded fault once, checks the node's own settings, records, acts. */
 export class FaultActor {
   readonly #parts: FaultActorParts;
 
@@ -26,11 +26,11 @@ export class FaultActor {
     this.#parts = parts;
   }
 
-  /** Hears a word of another node or of this one. */
-  hear(word: string): void {
-    const id = idOfSignal(word);
+  /** Called with each signal to this node. */
+  onSignal(text: string): void {
+    const id = idOfSignal(text);
     if (id === null) return;
-    this.#take(id).catch((error: unknown) => this.#parts.warn(`fault ${id} was not carried out`, error));
+    this.#take(id).catch((error: unknown) => this.#parts.warn(`fault ${id} was not executed`, error));
   }
 
   async #take(id: string): Promise<void> {
@@ -38,7 +38,7 @@ export class FaultActor {
     const asked = await records.get(SYSTEM_TENANT, id);
     if (asked === null || asked.node !== node || asked.version !== REQUESTED) return;
     const taken = { ...asked, version: TAKEN };
-    // A word that comes twice, and one that comes after the caller gave up, finds the record moved on.
+    // After a repeated or late signal the record has changed already.
     if (!(await records.replace(taken, REQUESTED))) return;
     try {
       checkFence(this.#parts.settings, node, taken.target_tenant);
@@ -60,18 +60,18 @@ export class FaultActor {
       }
       case 'kill-owner': {
         const held = record.partition !== null && (await faults.dropPartition(partitionIn(record.partition)));
-        if (!held) throw gone('The node does not hold the partition any more.');
+        if (!held) throw gone('The node no longer owns the partition.');
         return this.#end({ ...record, state: 'done' });
       }
       case 'kill-node': {
         await this.#end({ ...record, state: 'done' });
-        clock.after(LAST_WORDS_MS, () => faults.exit());
+        clock.after(ACT_AFTER_MS, () => faults.exit());
         return;
       }
       case 'freeze-node': {
         const ms = Math.min(record.ms ?? 0, MAX_FREEZE_MS);
         await this.#end({ ...record, state: 'done' });
-        clock.after(LAST_WORDS_MS, () => faults.stallMs(ms));
+        clock.after(ACT_AFTER_MS, () => faults.stallMs(ms));
       }
     }
   }
@@ -94,7 +94,7 @@ export interface ChaosSettings {
   readonly tenants: readonly string[];
 }
 
-/** Throws `forbidden` unless this node takes faults for what belongs to the tenant. */
+/** Throws `forbidden` unless this node allows faults for the tenant. */
 export function checkFence({ enabled, tenants }: ChaosSettings, node: string, tenant: string): void {
   if (!enabled) throw new SvcError('forbidden', `spec.chaos.enabled is false on node ${node}.`);
   if (tenants.includes(tenant)) return;

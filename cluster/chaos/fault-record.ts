@@ -11,7 +11,7 @@ export const CHAOS_FAULTS: CollectionSpec = {
   indexes: [['at'], ['kind', 'state']],
 };
 
-/** Versions of a record, so that each step is taken once: by the caller, by the node that acts, by what it did. */
+/** Versions of a record: written by the caller, taken by the acting node, ended with an outcome. Each step happens once. */
 export const REQUESTED = 1;
 
 export const TAKEN = 2;
@@ -19,8 +19,7 @@ export const TAKEN = 2;
 export const ENDED = 3;
 
 /**
- * A fault on record. All lie in tenant `svc-system`, since they are operators' business; `target_tenant` is whose actor
- * it was.
+ * A recorded fault. Records are in tenant `svc-system`, for operators; `target_tenant` is the tenant of the actor.
  */
 export interface FaultRecord extends StoredDocument {
   readonly kind: Fault['kind'];
@@ -42,16 +41,16 @@ export function faultOf(record: FaultRecord): Fault {
   return { id, kind, target, tenant: target_tenant, by, at, state, node, reason, ms };
 }
 
-const WORD = 'chaos:';
+const PREFIX = 'chaos:';
 
-/** The word that tells a node to look at a record (`Members.signal`). It carries no order itself. */
-export const signalOf = (id: string): string => `${WORD}${id}`;
+/** The signal that makes a node read a record (`Members.signal`). */
+export const signalOf = (id: string): string => `${PREFIX}${id}`;
 
-/** Null for words of others. */
-export const idOfSignal = (word: string): string | null =>
-  word.startsWith(WORD) && word.length <= 200 ? word.slice(WORD.length) : null;
+/** Null for other signals. */
+export const idOfSignal = (text: string): string | null =>
+  text.startsWith(PREFIX) && text.length <= 200 ? text.slice(PREFIX.length) : null;
 
-/** Faults on purpose, done to this process and its kernel. */
+/** Faults of this process and its kernel. */
 export function kernelFaults(runtime: Runtime, fleet: Pick<FleetPlacement, 'holderOf'>): FaultPort {
   return {
     killActor: (address) => runtime.dropActor(address),

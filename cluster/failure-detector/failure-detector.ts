@@ -1,7 +1,7 @@
 import type { Clock } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
+import { type HostPort, parseHostPort } from '../advertised-host.ts';
 import type { FleetMember } from '../placement/fleet.ts';
-import { type HostPort, parseHostPort } from './liveness-server.ts';
 import { WatchedPeer } from './watched-peer.ts';
 
 export interface FailureDetectorOptions {
@@ -9,19 +9,19 @@ export interface FailureDetectorOptions {
   readonly node: string;
   readonly clock: Clock;
   readonly random: Random;
-  /** A life that was there and is gone; told once. */
+  /** Called once for an incarnation that died. */
   readonly onDead: (node: string, incarnation: string) => void;
 }
 
 export interface FailureDetector {
-  /** The live members as they are now: whom to watch follows from them. */
+  /** Sets the live members, which determine the watched nodes. */
   watch(members: readonly FleetMember[]): void;
-  /** Ids of the nodes that a connection is held to now. */
+  /** Ids of the nodes with an open connection. */
   connected(): string[];
   close(): void;
 }
 
-/** Each node is watched by so many others. */
+/** Number of nodes that watch each node. */
 const WATCHED = 3;
 
 interface Watched {
@@ -29,9 +29,9 @@ interface Watched {
   readonly address: HostPort;
 }
 
-/** Holds a connection to the next few members, in the ring of node ids, and tells at once when one of them has died. */
+/** Holds connections to the next members in the ring of node ids, and reports when one of them dies. */
 export function startFailureDetector({ node, clock, random, onDead }: FailureDetectorOptions): FailureDetector {
-  // Those that were told dead stay until the members no longer name them, so that they are told once.
+  // Dead ones stay until the members no longer include them, so that each is reported once.
   const peers = new Map<string, { readonly node: string; readonly peer: WatchedPeer }>();
   let closed = false;
   return {
@@ -58,7 +58,7 @@ export function startFailureDetector({ node, clock, random, onDead }: FailureDet
   };
 }
 
-/** The members behind this node in the ring that can be watched, nearest first. */
+/** The next members after this node in the ring that have a liveness server. */
 function nextOf(node: string, members: readonly FleetMember[]): Watched[] {
   const watchable = members.flatMap((member): Watched[] => {
     const address = member.info === null ? null : parseHostPort(member.info.pulse ?? '');

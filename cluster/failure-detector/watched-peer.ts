@@ -1,31 +1,32 @@
 import { connect, type Socket } from 'node:net';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
-import { HANDSHAKE_LIMIT_BYTES, type HostPort, type NodeIncarnation, parseHandshake } from './liveness-server.ts';
+import type { HostPort } from '../advertised-host.ts';
+import { HANDSHAKE_LIMIT_BYTES, type NodeIncarnation, parseHandshake } from './liveness-server.ts';
 
 export interface WatchedPeerParts {
   readonly clock: Clock;
   readonly random: Random;
-  /** Called once at most. */
+  /** Called at most once. */
   readonly onDead: (life: NodeIncarnation) => void;
 }
 
-/** How an attempt to connect ended, when not with the handshake that was expected. */
-type Failure = 'refused' | 'silent' | 'other life';
+/** Why an attempt to connect did not end with the expected handshake. */
+type Failure = 'refused' | 'silent' | 'other incarnation';
 
-/** A frozen process is silent as well; nothing follows from it. */
+/** A frozen process is silent too, so a time-out proves nothing. */
 const HANDSHAKE_WITHIN_MS = 1_000;
-/** A listener that restarts refuses for an instant. */
+/** A restarting listener refuses for a moment. */
 const REFUSED_AGAIN_MS = 20;
 const REFUSALS = 2;
 const RETRY_MS = { first: 100, most: 5_000 } as const;
-/** A connection that ends sooner is retried with a pause, so that a peer that flaps costs little. */
+/** Shorter connections are retried with a pause, so that a flapping peer costs little. */
 const STEADY_MS = 1_000;
 const KEEP_ALIVE_MS = 15_000;
 
 /**
- * One connection to one life of another node. That it ends proves nothing. Dead is who was there once and whose port
- * then refuses twice or answers as somebody else; all else is left to the lease.
+ * One connection to one incarnation of another node. Its end proves nothing. The incarnation is dead when it had answered before
+ * and its port then refuses twice or answers as another incarnation; everything else is left to the lease.
  */
 export class WatchedPeer {
   readonly #life: NodeIncarnation;
@@ -34,7 +35,7 @@ export class WatchedPeer {
   #socket: Socket | null = null;
   #connected = false;
   #cancel: () => void = () => {};
-  /** Whether the expected life ever answered here. */
+  /** Whether the expected incarnation has answered before. */
   #met = false;
   #refusals = 0;
   #failures = 0;
@@ -47,7 +48,7 @@ export class WatchedPeer {
     this.#connect();
   }
 
-  /** Whether the expected life is at the other end now. */
+  /** Whether the expected incarnation is connected now. */
   get connected(): boolean {
     return this.#connected;
   }
@@ -67,7 +68,7 @@ export class WatchedPeer {
     socket.unref();
     this.#socket = socket;
     let failure: Failure = 'silent';
-    let heard = '';
+    let received = '';
     let greetedAt: number | null = null;
     this.#cancel = clock.after(HANDSHAKE_WITHIN_MS, () => socket.destroy());
     socket.on('error', (error) => {
@@ -79,10 +80,10 @@ export class WatchedPeer {
         if (socket.bytesRead > 2 * HANDSHAKE_LIMIT_BYTES) socket.destroy();
         return;
       }
-      heard += bytes.toString('latin1', 0, HANDSHAKE_LIMIT_BYTES);
-      const end = heard.indexOf('\n');
-      if (end === -1 && heard.length < HANDSHAKE_LIMIT_BYTES) return;
-      const who = parseHandshake(heard.slice(0, Math.max(0, end)));
+      received += bytes.toString('latin1', 0, HANDSHAKE_LIMIT_BYTES);
+      const end = received.indexOf('\n');
+      if (end === -1 && received.length < HANDSHAKE_LIMIT_BYTES) return;
+      const who = parseHandshake(received.slice(0, Math.max(0, end)));
       if (who !== null && this.#isExpected(who)) {
         this.#cancel();
         greetedAt = clock.monotonic();
@@ -91,7 +92,7 @@ export class WatchedPeer {
         this.#connected = true;
         return;
       }
-      if (who !== null) failure = 'other life';
+      if (who !== null) failure = 'other incarnation';
       socket.destroy();
     });
     socket.on('close', () => {
@@ -108,7 +109,7 @@ export class WatchedPeer {
     return node === this.#life.node && incarnation === this.#life.incarnation;
   }
 
-  /** The next attempt is the probe: when the same life answers, its connection is kept. */
+  /** Reconnects as a probe: when the same incarnation answers, its connection is kept. */
   #cut(heldMs: number): void {
     this.#refusals = 0;
     if (heldMs < STEADY_MS) {
@@ -121,7 +122,7 @@ export class WatchedPeer {
 
   #failed(failure: Failure): void {
     this.#refusals = failure === 'refused' ? this.#refusals + 1 : 0;
-    if (this.#met && (failure === 'other life' || this.#refusals >= REFUSALS)) {
+    if (this.#met && (failure === 'other incarnation' || this.#refusals >= REFUSALS)) {
       this.close();
       this.#parts.onDead(this.#life);
     } else if (this.#met && failure === 'refused') {
@@ -139,7 +140,7 @@ export class WatchedPeer {
   }
 }
 
-/** Whether the host said that nobody listens; of several addresses of one name, each of them. */
+/** Whether the connection was refused, at all addresses of the name. */
 function isRefusal(error: Error): boolean {
   if (error instanceof AggregateError)
     return error.errors.length > 0 && error.errors.every((one) => one instanceof Error && isRefusal(one));

@@ -9,9 +9,9 @@ export interface FormatWatchParts {
   readonly node: string;
   readonly clock: Clock;
   readonly warn: (message: string, error: unknown) => void;
-  /** Now and again while a node of an older format runs beside this one: takes what it wrote where this format looks. */
+  /** Called repeatedly while nodes of an older format run: migrates what they write. */
   readonly whileOlder: () => Promise<void>;
-  /** Once none is left: what only older formats need goes, and their programs are refused. May be repeated. */
+  /** Called when no older node is left: removes what only older formats need, and refuses older programs. Idempotent. */
   readonly contract: () => Promise<void>;
 }
 
@@ -20,8 +20,8 @@ const AGAIN_MS = 2_000;
 const isOlder = ({ info }: FleetMember): boolean => info !== null && (info.format ?? 1) < FORMAT;
 
 /**
- * Expand, then contract: formats change in two steps, so that a fleet is upgraded node by node. The second step is taken by
- * each node of this format by itself, as soon as it sees itself among the members and no older one.
+ * Expand, then contract: store formats change in two steps, so that a fleet can be upgraded node by node. Each node takes the
+ * second step when it is a member and no older member is left.
  */
 export function watchFormats({ fleet, node, clock, warn, whileOlder, contract }: FormatWatchParts): Unsubscribe {
   let members: readonly FleetMember[] = [];
@@ -37,7 +37,7 @@ export function watchFormats({ fleet, node, clock, warn, whileOlder, contract }:
         over = true;
       }
     } catch (thrown) {
-      warn('the formats of the stores could not be brought forward; it is tried again', thrown);
+      warn('the store formats could not be migrated; retrying', thrown);
     }
     running = false;
     if (!over) cancel = clock.after(AGAIN_MS, run);
@@ -45,7 +45,7 @@ export function watchFormats({ fleet, node, clock, warn, whileOlder, contract }:
   const run = (): void => {
     if (over || running || !members.some((member) => member.node === node)) return;
     cancel();
-    step().catch((thrown: unknown) => warn('the watch over formats has ended', thrown));
+    step().catch((thrown: unknown) => warn('the watch on store formats has ended', thrown));
   };
   const unwatch = fleet.onMembers((seen) => {
     members = seen;

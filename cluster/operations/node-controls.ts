@@ -6,17 +6,17 @@ type Isolation = NodeSettings['runtime']['default_isolation'];
 
 type LogLevel = NodeSettings['observability']['logging']['level'];
 
-/** What a running node can be told: by operators, by controllers' commands and by the configuration they manage. */
+/** Controls of a running node, for operators, commands of controllers and managed configuration. */
 export interface NodeControls {
   readonly draining: boolean;
-  /** In force now; may differ from the node's own settings. */
+  /** Current tags; may differ from the node's settings. */
   readonly tags: readonly string[];
   readonly isolation: Isolation;
-  /** Hands over what the node has and takes nothing new; it stays so until the process ends. */
+  /** Hands all partitions over and takes no new work until the process ends. */
   drain(): Promise<void>;
-  /** Ends the process in good order. */
+  /** Stops the process in order. */
   shutDown(reason: string): void;
-  /** Null: back to the node's own setting. */
+  /** Null restores the node's setting. */
   setTags(tags: readonly string[] | null): Promise<void>;
   setLogLevel(level: LogLevel | null): void;
   setDefaultIsolation(isolation: Isolation | null): void;
@@ -61,7 +61,7 @@ export function createNodeControls(parts: {
   };
 }
 
-/** Whether new calls should come here, and if not, why (/health/ready, the gRPC health service). */
+/** Whether the node accepts new calls, and if not, why (/health/ready, the gRPC health service). */
 export function readiness(
   runtime: Pick<Runtime, 'ready' | 'unread'>,
   controls: Pick<NodeControls, 'draining'>,

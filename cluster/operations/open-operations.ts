@@ -22,14 +22,14 @@ interface OperationsParts extends Pick<ClusterApiParts, 'peers' | 'push'> {
   readonly fleet: FleetPlacement;
   readonly runtime: Runtime;
   readonly controls: NodeControls;
-  /** Drained by an operator: controllers may be told before the next heartbeat is due. */
+  /** Called after an operator's drain, to send a heartbeat immediately. */
   readonly onDrained: () => void;
   readonly clock: Clock;
   readonly random: Random;
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/** What operators see of this node and its fleet, and do to them. */
+/** The operations on this node and its fleet. */
 interface Operations {
   readonly cluster: ClusterApi;
   readonly chaos: ChaosApi;
@@ -44,7 +44,7 @@ export async function openOperations(parts: OperationsParts): Promise<Operations
   const faults = kernelFaults(runtime, fleet);
   const { documents } = stores;
   const chaos = await createChaos({ members, documents, node, faults, settings: settings.chaos, clock, random, warn });
-  const unhear = onOperatorCommand(members, node, ({ operator, reason }) => {
+  const unsubscribe = onOperatorCommand(members, node, ({ operator, reason }) => {
     if (operator === 'shutdown') controls.shutDown(reason);
     else
       controls.drain().then(parts.onDrained, (thrown: unknown) => {
@@ -55,13 +55,13 @@ export async function openOperations(parts: OperationsParts): Promise<Operations
     cluster,
     chaos,
     close() {
-      unhear();
+      unsubscribe();
       chaos.close();
     },
   };
 }
 
-/** This node as it sees itself, from memory. */
+/** This node, from memory. */
 function localNode(parts: {
   readonly node: string;
   readonly incarnation: string;
@@ -98,21 +98,21 @@ interface ClusterApiParts {
   readonly members: Pick<Members, 'signal' | 'members'>;
   readonly clock: Clock;
   readonly local: () => LocalNode;
-  /** Registered peers that can be reached. */
+  /** Registered peers with an address. */
   readonly peers: () => Promise<readonly { readonly node_id: string; readonly grpc_address: string }[]>;
-  /** PushConfig of the configuration in force to one node (G30). */
+  /** Pushes the managed configuration to one node (G30). */
   readonly push: (
     nodeId: string,
     grpcAddress: string,
   ) => Promise<{ readonly accepted: boolean; readonly reason: string | null }>;
 }
 
-/** How long an operator's word may take until the fleet shows it. */
-const TOLD_WITHIN_MS = 5_000;
+/** Time limit for a command to take effect. */
+const COMMAND_TIMEOUT_MS = 5_000;
 
-const LOOK_EVERY_MS = 100;
+const POLL_MS = 100;
 
-const SIGNAL_AGAIN_EVERY = 10;
+const SIGNAL_EVERY_POLLS = 10;
 
 const PUSH_AT_ONCE = 16;
 
@@ -120,16 +120,20 @@ const PUSH_AT_ONCE = 16;
 function createClusterApi(parts: ClusterApiParts): ClusterApi {
   const { fleet, members, clock, local, peers, push } = parts;
 
-  /** Repeats the word until `done`: a signal may be lost. */
-  async function tell(nodeId: string, word: OperatorCommand, done: (life: string) => Promise<boolean>): Promise<void> {
-    const life = (await members.members()).find(({ node }) => node === nodeId)?.incarnation;
-    if (life === undefined) throw new SvcError('not_found', `no live node ${nodeId}`);
-    const deadline = clock.monotonic() + TOLD_WITHIN_MS;
-    // Said once in any case: a node that drains already may be told to end.
-    for (let look = 0; look === 0 || !(await done(life)); look += 1) {
+  /** Repeats the command until `done`, since a signal may be lost. */
+  async function tell(
+    nodeId: string,
+    command: OperatorCommand,
+    done: (incarnation: string) => Promise<boolean>,
+  ): Promise<void> {
+    const incarnation = (await members.members()).find(({ node }) => node === nodeId)?.incarnation;
+    if (incarnation === undefined) throw new SvcError('not_found', `there is no live node ${nodeId}`);
+    const deadline = clock.monotonic() + COMMAND_TIMEOUT_MS;
+    // Signalled at least once: a node that drains already may be told to stop.
+    for (let poll = 0; poll === 0 || !(await done(incarnation)); poll += 1) {
       if (clock.monotonic() > deadline) throw new SvcError('unavailable', `node ${nodeId} did not answer in time`);
-      if (look % SIGNAL_AGAIN_EVERY === 0) await members.signal(nodeId, JSON.stringify(word));
-      await new Promise<void>((resume) => void clock.after(LOOK_EVERY_MS, resume));
+      if (poll % SIGNAL_EVERY_POLLS === 0) await members.signal(nodeId, JSON.stringify(command));
+      await new Promise<void>((resume) => void clock.after(POLL_MS, resume));
     }
   }
 
@@ -165,19 +169,19 @@ function createClusterApi(parts: ClusterApiParts): ClusterApi {
   };
 }
 
-/** Hears what operators tell this node. */
+/** Subscribes to commands of operators to this node. */
 function onOperatorCommand(
   members: Pick<Members, 'onSignal'>,
   node: string,
-  hear: (word: OperatorCommand) => void,
+  listener: (command: OperatorCommand) => void,
 ): Unsubscribe {
   return members.onSignal(node, (text) => {
-    const word = parseOperatorCommand(text);
-    if (word !== null) hear(word);
+    const command = parseOperatorCommand(text);
+    if (command !== null) listener(command);
   });
 }
 
-/** What an operator tells one node through the store's signals. May be lost; whoever sends it looks whether it worked. */
+/** An operator's command to a node, sent as a signal through the store. It may be lost; the sender checks its effect. */
 const OperatorCommand = z.object({
   operator: z.enum(['drain', 'shutdown']),
   reason: z.string().max(1_000),
@@ -185,12 +189,12 @@ const OperatorCommand = z.object({
 
 type OperatorCommand = z.output<typeof OperatorCommand>;
 
-/** Null for words of others. */
+/** Null for other signals. */
 function parseOperatorCommand(text: string): OperatorCommand | null {
   try {
     return OperatorCommand.safeParse(JSON.parse(text)).data ?? null;
   } catch {
-    // Signals are shared; what is not JSON is somebody else's.
+    // Other signals need not be JSON.
     return null;
   }
 }

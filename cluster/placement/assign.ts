@@ -3,18 +3,17 @@ import type { PoolLayout } from '../../runtime/address.ts';
 /** A member that may serve a pool. */
 export interface Candidate {
   readonly node: string;
-  /** Share beside the others, above 0. */
+  /** Share relative to the others, above 0. */
   readonly weight: number;
 }
 
 /**
- * Who holds which partition of a pool: the node's id at the partition's number; empty when there is no candidate. The
- * same candidates (distinct node ids) in any order give the same answer, so nodes need not agree on anything else
- * (P2, decision 0011).
+ * The owner of each partition of a pool, by its number; empty without candidates. The same candidates (distinct node ids) in any
+ * order give the same result, so nodes need not agree on anything else (P2, decision 0011).
  *
- * Weighted rendezvous hashing, drawn instead of scored: every node goes through its own shuffle of the partitions at
- * the speed of its weight, and a partition goes to the node that comes to it first and has room. Where no node is full,
- * a node that leaves moves its own partitions only, and one that joins takes from the others only towards itself.
+ * Weighted rendezvous hashing by drawing: every node goes through its own shuffle of the partitions at the speed of its weight, and
+ * a partition goes to the first node that reaches it and has room. While no node is full, a leaving node moves only its own
+ * partitions, and a joining node only takes partitions for itself.
  */
 export function assign(layout: PoolLayout, candidates: readonly Candidate[]): readonly string[] {
   const { pool, partitions } = layout;
@@ -45,8 +44,8 @@ export function assign(layout: PoolLayout, candidates: readonly Candidate[]): re
 }
 
 /**
- * The most a member may hold: 1.1 times its share, rounded down so that no load is more than 10 % above it, but never
- * less than its share rounded up, so that together they hold everything.
+ * Maximum number of partitions of a member: 1.1 times its share, rounded down, but at least its share rounded up, so that all
+ * partitions fit.
  */
 export function capsOf(partitions: number, members: readonly Candidate[]): number[] {
   const total = members.reduce((sum, { weight }) => sum + weight, 0);
@@ -56,18 +55,18 @@ export function capsOf(partitions: number, members: readonly Candidate[]): numbe
   });
 }
 
-/** A fraction of a draw, the node's own in a pool, so that members seldom come to a partition at the same time. */
+/** A fraction of a draw, different for each node and pool, so that members seldom reach a partition at the same time. */
 export const headStart = (pool: string, node: string): number => fractionOf(`due/${pool}/${node}`);
 
-/** Members by when they come to their next partition: a binary heap, since all but the first stay where they are. */
+/** Members by the time of their next draw: a binary heap. */
 class DueQueue {
   readonly #weights: readonly number[];
   readonly #partitions: number;
   readonly #equal: boolean;
-  /** Places of members, the one that is due first in front. */
+  /** Indexes of members, the next due first. */
   readonly #heap: number[];
   readonly #due: Float64Array;
-  /** Draws so far and the head start; of two at the same time the one with the lower id is first. */
+  /** Number of draws plus head start; of two members at the same time the lower id is first. */
   readonly #drawn: Float64Array;
 
   constructor(pool: string, partitions: number, members: readonly Candidate[]) {
@@ -81,7 +80,7 @@ class DueQueue {
     for (let place = this.#heap.length >> 1; place >= 0; place -= 1) this.#sink(place);
   }
 
-  /** -1 when nobody is left. */
+  /** -1 when the queue is empty. */
   first(): number {
     return this.#heap[0] ?? -1;
   }
@@ -100,7 +99,7 @@ class DueQueue {
     this.#sink(0);
   }
 
-  /** When, if draws came at the rate of the member's weight. With one weight for all their count is in the same order. */
+  /** Time of the next draw at the rate of the member's weight. With equal weights the count has the same order. */
   #dueAt(at: number): number {
     const drawn = this.#drawn[at] ?? 0;
     if (drawn >= this.#partitions) return Infinity;
@@ -135,21 +134,21 @@ class DueQueue {
 }
 
 /**
- * Draws the numbers below `count` one by one in an order of the seed's own, each once, then -1: a keyed bijection on the
- * next power of two that steps over what is not below `count`. Nothing is stored, so the first few of many cost little.
+ * Returns the numbers below `count` in an order given by the seed, each once, then -1: a keyed bijection on the next power of two
+ * that skips numbers from `count` on. Nothing is stored, so taking a few of many is cheap.
  */
 export function shuffled(seed: string, count: number): () => number {
   const bits = Math.max(2, 32 - Math.clz32(Math.max(1, count - 1)));
   const mask = 2 ** bits - 1;
   const half = bits >> 1;
   const first = hashOf(seed);
-  // A hash of its own: seeds that collide in one of the two are still shuffled differently.
+  // A second hash, so that seeds that collide in one of them are still shuffled differently.
   const second = hashOf(`shuffle/${seed}`);
   const third = mix(first ^ Math.imul(second, 0x9e3779b1));
   let next = 0;
   return () => {
     while (next <= mask) {
-      // Each step can be undone (adding, odd factors, shifts onto itself), so no number comes twice.
+      // Each step is invertible (addition, odd factors, xor-shifts), so no number repeats.
       let at = (next + first) & mask;
       next += 1;
       at = Math.imul(at ^ (at >>> half), second | 1) & mask;
@@ -162,7 +161,7 @@ export function shuffled(seed: string, count: number): () => number {
   };
 }
 
-/** In [0, 1), the same for a text everywhere. */
+/** In [0, 1), the same on every node. */
 const fractionOf = (text: string): number => hashOf(text) / 2 ** 32;
 
 /** FNV-1a over the UTF-16 code units with the finaliser of MurmurHash3. */

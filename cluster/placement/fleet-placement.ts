@@ -10,9 +10,10 @@ import { type Fleet, type FleetMember, isServing } from './fleet.ts';
 import { type FleetHint, MembershipPoller, parseFleetHint } from './membership-poller.ts';
 
 /** Every node defines its pools before it joins: a store that knows none lost all it had. */
-const EMPTIED = 'the store knows no pools: it was emptied under this node, and what ran is lost; restart the nodes';
+const EMPTIED =
+  'the store has no pools: it was emptied while this node was running, and its data is lost; restart the nodes';
 
-/** What a node says of itself; whether it drains is said by `drain`. */
+/** Info of this node; `drain` sets whether it drains. */
 export type OwnMemberInfo = Omit<MemberInfo, 'draining'>;
 
 interface FleetPlacementOptions {
@@ -23,26 +24,26 @@ interface FleetPlacementOptions {
   readonly leaseTtlMs: number;
   readonly clock: Clock;
   readonly random: Random;
-  /** Hears of words that could not be told; the others then learn at their next look. */
+  /** Called for hints that could not be sent; the other nodes then see the change at their next poll. */
   readonly warn: (message: string, error: unknown) => void;
 }
 
 /**
- * The kernel's placement on a fleet (P1, P2): the node lease, who else has one, and what follows from that. No
- * node leads: each computes the same from the same members, the store's clock says who is there.
+ * The kernel's placement in a fleet (P1, P2): the node lease, the live members and the assignment. There is no leader: each node
+ * computes the same assignment from the same members, whose leases expire by the store's clock.
  */
 export class FleetPlacement implements Placement {
   readonly incarnation: string;
   readonly #options: FleetPlacementOptions;
   #info: MemberInfo;
   #joined = false;
-  /** The life of this node that had the node lease before. */
+  /** The incarnation of this node that held the node lease before. */
   #earlier: string | null = null;
   readonly #poller: MembershipPoller;
   readonly #wakes = new Set<() => void>();
   readonly #watchers = new Set<(members: readonly FleetMember[]) => void>();
-  #deafen: Unsubscribe | null = null;
-  #ringing = false;
+  #unsubscribe: Unsubscribe | null = null;
+  #waking = false;
 
   constructor(options: FleetPlacementOptions) {
     this.#options = options;
@@ -53,7 +54,7 @@ export class FleetPlacement implements Placement {
       onSeen: (fleet) => {
         for (const watch of this.#watchers) watch(fleet.members);
       },
-      onSurprise: () => this.#ring(),
+      onSurprise: () => this.#wake(),
     });
   }
 
@@ -66,19 +67,18 @@ export class FleetPlacement implements Placement {
   }
 
   /**
-   * Throws `conflict` when another process runs as this node: this one must stop serving for good; `lease_lost` when
-   * the node lease was ended or ran out: drop everything and join again; `unavailable` when the store does not answer,
-   * or was emptied.
+   * Throws `conflict` when another process runs as this node: this one must stop for good; `lease_lost` when the node lease was
+   * ended or has expired: drop all partitions and join again; `unavailable` when the store does not answer, or was emptied.
    */
   async assign(): Promise<Assignment> {
     if (!(await this.#announce(false))) throw await this.#lost();
-    const fleet = await this.#poller.look();
+    const fleet = await this.#poller.poll();
     if (fleet.pools.length === 0) throw new SvcError('unavailable', EMPTIED);
     return fleet.assignmentOf(this.#options.node);
   }
 
   isLive(holder: string): boolean {
-    // Before the first look nobody is known to be dead.
+    // Before the first poll all nodes count as alive.
     return this.#poller.fleet?.isLive(holder) ?? true;
   }
 
@@ -104,12 +104,12 @@ export class FleetPlacement implements Placement {
 
   onChange(wake: () => void): Unsubscribe {
     this.#wakes.add(wake);
-    this.#deafen ??= this.#options.members.onSignal(this.#options.node, (text) => this.#hear(text));
+    this.#unsubscribe ??= this.#options.members.onSignal(this.#options.node, (text) => this.#onHint(text));
     return () => {
       this.#wakes.delete(wake);
       if (this.#wakes.size > 0) return;
-      this.#deafen?.();
-      this.#deafen = null;
+      this.#unsubscribe?.();
+      this.#unsubscribe = null;
     };
   }
 
@@ -118,16 +118,16 @@ export class FleetPlacement implements Placement {
   }
 
   async poolDefined(): Promise<void> {
-    this.#ring();
+    this.#wake();
     await this.#tell('pooled');
   }
 
-  /** New tags, from now on: its pools change hands without a restart. Throws `unavailable`; the next renewal says it then. */
+  /** Changes the tags, and with them the served pools. Throws `unavailable`; the next renewal publishes them then. */
   setTags(tags: readonly string[]): Promise<void> {
     return this.changeInfo({ tags: [...tags] });
   }
 
-  /** For what is known only after the start, such as a port that the system chose. Throws `unavailable` as above. */
+  /** For values known only after the start, such as a port that the system picked. Throws `unavailable` as above. */
   async changeInfo(change: Partial<OwnMemberInfo>): Promise<void> {
     await this.#become({ ...this.#info, ...change });
   }
@@ -142,15 +142,15 @@ export class FleetPlacement implements Placement {
     if (await this.#options.members.retire(this.#options.node, this.incarnation)) await this.#tell('left');
   }
 
-  /** Ends the node lease of a life that was seen to die, and lets everyone know. */
+  /** Ends the node lease of a dead incarnation, and hints it to the other nodes. */
   async declareDead(node: string, incarnation: string): Promise<void> {
     if (incarnation === this.incarnation) return;
     if (!(await this.#options.members.retire(node, incarnation))) return;
-    this.#ring();
+    this.#wake();
     await this.#tell('retired');
   }
 
-  /** Calls back with the live members, at once when they are known and whenever a look saw a change. */
+  /** Calls back with the live members: immediately when known, and after each change. */
   onMembers(watch: (members: readonly FleetMember[]) => void): Unsubscribe {
     this.#watchers.add(watch);
     const { fleet } = this.#poller;
@@ -158,12 +158,12 @@ export class FleetPlacement implements Placement {
     return () => this.#watchers.delete(watch);
   }
 
-  /** The operators' view; looks anew. Throws `unavailable`. */
+  /** The view of operators; polls the members. Throws `unavailable`. */
   async view(): Promise<ClusterStatus> {
     return statusOf(await this.#poller.unasked());
   }
 
-  /** The member that should hold a partition now; null when none may. Looks anew. Throws `unavailable`. */
+  /** The member that should own a partition; null without an eligible one. Polls the members. Throws `unavailable`. */
   async holderOf(partition: Partition): Promise<string | null> {
     const fleet = await this.#poller.unasked();
     const layout = fleet.pools.find(({ pool }) => pool === poolOf(partition));
@@ -174,9 +174,9 @@ export class FleetPlacement implements Placement {
   async #become(info: MemberInfo): Promise<void> {
     this.#info = info;
     if (!this.#joined) return;
-    // A lease that was lost meanwhile shows at the next `assign`; what this node is then goes with its next `join`.
+    // A lost lease is noticed by the next `assign`; the next `join` publishes the info then.
     if (await this.#announce(false)) await this.#tell('changed');
-    this.#ring();
+    this.#wake();
   }
 
   #announce(first: boolean): Promise<boolean> {
@@ -191,46 +191,46 @@ export class FleetPlacement implements Placement {
   async #lost(): Promise<SvcError> {
     const { node } = this.#options;
     const holder = await this.#holder();
-    // The earlier life comes back when the store went back behind the start of this one.
+    // A restored store may show the earlier incarnation again.
     if (holder === undefined || holder === this.incarnation || holder === this.#earlier)
-      return new SvcError('lease_lost', `the node lease of ${node} was ended or ran out`);
+      return new SvcError('lease_lost', `the node lease of ${node} was ended or has expired`);
     return new SvcError('conflict', `another process runs as node ${node}: give each node an id and data of its own`);
   }
 
-  /** The life that has the node lease. */
+  /** The incarnation that holds the node lease. */
   async #holder(): Promise<string | undefined> {
     const { members, node } = this.#options;
     return (await members.members()).find((member) => member.node === node)?.incarnation;
   }
 
   async #tell(fleet: FleetHint['fleet']): Promise<void> {
-    const word: FleetHint = { fleet, by: this.incarnation };
+    const hint: FleetHint = { fleet, by: this.incarnation };
     try {
-      await this.#options.members.signal(null, JSON.stringify(word));
+      await this.#options.members.signal(null, JSON.stringify(hint));
     } catch (error) {
-      this.#options.warn(`the other nodes were not told at once: ${fleet}`, error);
+      this.#options.warn(`the hint "${fleet}" could not be sent; other nodes see the change at their next poll`, error);
     }
   }
 
-  #hear(text: string): void {
-    const word = parseFleetHint(text);
-    if (word === null || word.by === this.incarnation) return;
+  #onHint(text: string): void {
+    const hint = parseFleetHint(text);
+    if (hint === null || hint.by === this.incarnation) return;
     this.#poller.readAll();
-    this.#ring(this.#poller.spreadMs);
+    this.#wake(this.#poller.spreadMs);
   }
 
-  /** At most one ring a turn of the event loop: many words come together when a node goes. */
-  #ring(delayMs = 0): void {
-    if (this.#ringing) return;
-    this.#ringing = true;
+  /** Wakes the kernel at most once a turn of the event loop: many hints arrive together when a node leaves. */
+  #wake(delayMs = 0): void {
+    if (this.#waking) return;
+    this.#waking = true;
     this.#options.clock.after(delayMs, () => {
-      this.#ringing = false;
+      this.#waking = false;
       for (const wake of [...this.#wakes]) wake();
     });
   }
 }
 
-/** What a look at the fleet means to an operator: who should hold how much, and which pools nobody serves. */
+/** The fleet for operators: partitions that each member should own, and pools without an eligible member. */
 function statusOf(fleet: Fleet): ClusterStatus {
   const counts = new Map<string, Record<string, number>>();
   for (const { node } of fleet.members) counts.set(node, {});
@@ -241,7 +241,7 @@ function statusOf(fleet: Fleet): ClusterStatus {
     }
   }
   const members = fleet.members.map(({ node, incarnation, info }): MemberStatus => {
-    // A pool that the member may serve is named even when it holds nothing of it.
+    // Includes pools that the member may serve but owns no partition of.
     const pools = fleet.pools.map(({ pool }): [string, number] => [pool, counts.get(node)?.[pool] ?? 0]);
     const member = { node, incarnation, info };
     return {
@@ -264,7 +264,7 @@ function statusOf(fleet: Fleet): ClusterStatus {
   return { members, pools };
 }
 
-/** What the actors of a pool wait for when nobody serves it. */
+/** What a pool without an eligible member waits for. */
 function waitingFor(pool: string): WaitingFor {
   const tags = tagsOfPool(pool);
   if (tags.length > 0) return { tags, reason: `waiting for a node with tags ${tags.join(', ')}` };

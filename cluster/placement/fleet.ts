@@ -4,28 +4,28 @@ import type { Member } from '../../runtime/members.ts';
 import { MemberInfo } from '../../usecases/ports/cluster.ts';
 import { assign } from './assign.ts';
 
-/** A live member and what it says of itself; null when this version cannot read it, and then it serves nothing. */
+/** A live member. Its info is null when this version cannot read it; then it serves nothing. */
 export interface FleetMember {
   readonly node: string;
   readonly incarnation: string;
   readonly info: MemberInfo | null;
 }
 
-/** Which pools a member may serve. */
+/** Whether a member may serve a pool. */
 export const isServing = (member: FleetMember, pool: string): boolean =>
   member.info !== null && isEligible(pool, member.info);
 
-/** Who holds what of one pool, and of which candidates that was computed. */
+/** The assignment of a pool, with the key of its candidates. */
 interface Shared {
   readonly key: string;
   readonly holders: readonly string[];
 }
 
-/** The fleet as one look saw it, and what follows from it for everyone. Pools whose candidates stayed keep their answer. */
+/** The fleet at one poll, and the assignment of its pools. Pools with unchanged candidates keep their assignment. */
 export class Fleet {
   readonly members: readonly FleetMember[];
   readonly pools: readonly PoolLayout[];
-  /** Equal for two looks that saw the same. */
+  /** Equal for two polls with the same result. */
   readonly key: string;
   /** `node/incarnation` of each. */
   readonly incarnations: readonly string[];
@@ -42,7 +42,7 @@ export class Fleet {
     for (const [pool, shared] of before === null ? [] : before.#shared) this.#shared.set(pool, shared);
   }
 
-  /** `node`, or one life of it: `node/incarnation`. */
+  /** `node`, or `node/incarnation`. */
   isLive(holder: string): boolean {
     return this.#live.has(holder);
   }
@@ -63,7 +63,7 @@ export class Fleet {
     return assignment;
   }
 
-  /** The node of each partition of a pool, by its number; empty when nobody may serve it. */
+  /** The owner of each partition of a pool, by its number; empty without candidates. */
   holdersOf(layout: PoolLayout): readonly string[] {
     const candidates = this.members.flatMap((member) =>
       member.info !== null && isServing(member, layout.pool) ? [{ node: member.node, weight: member.info.weight }] : [],
@@ -84,12 +84,12 @@ function readInfo(text: string): MemberInfo | null {
   try {
     return MemberInfo.safeParse(JSON.parse(text)).data ?? null;
   } catch {
-    // Not JSON: a version that this one does not know.
+    // Not JSON: written by an unknown version.
     return null;
   }
 }
 
-/** Whether a member may serve a pool (P1). A draining one serves nothing. */
+/** Whether a member may serve a pool (P1). A draining member serves nothing. */
 function isEligible(pool: string, info: MemberInfo): boolean {
   if (info.draining) return false;
   if (pool === 'system') return info.role !== 'worker';

@@ -10,27 +10,27 @@ interface MembershipPollerParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly warn: (message: string, error: unknown) => void;
-  /** A look saw something else than the one before. */
+  /** Called when a poll saw a change. */
   readonly onSeen: (fleet: Fleet) => void;
-  /** The kernel did not ask for that look: it should ask. */
+  /** Called when a poll that the kernel did not request saw a change: the kernel should assign again. */
   readonly onSurprise: () => void;
 }
 
-/** After a lease ran out: the store's clock counts whole milliseconds. */
+/** Delay after a lease expires, since the store's clock counts whole milliseconds. */
 const SETTLED_MS = 10;
 
-/** Up to so many members all may look at once; in a larger fleet each adds a millisecond over which they spread. */
-const AT_ONCE = 32;
+/** Fleets up to this size poll without delay; in larger ones polls spread over one millisecond for each member. */
+const WITHOUT_SPREAD = 32;
 
-/** Looks at who is there and which pools there are. */
+/** Polls the members and pools of the store. */
 export class MembershipPoller {
   readonly #parts: MembershipPollerParts;
   #fleet: Fleet | null = null;
   #known: { readonly version: string; readonly members: readonly LiveMember[] } = { version: '', members: [] };
-  /** Looks are numbered, so that a slow one does not hide what a later one saw. */
-  #looks = 0;
+  /** Polls are numbered, so that a slow one does not overwrite a later result. */
+  #polls = 0;
   #seen = 0;
-  /** A look that has not begun yet, for all who ask before it does; and the end of the one before. */
+  /** The next poll, shared by all calls before it begins; and the end of the previous one. */
   #next: Promise<Fleet> | null = null;
   #ended: Promise<void> = Promise.resolve();
   #cancel = (): void => {};
@@ -40,38 +40,38 @@ export class MembershipPoller {
     this.#parts = parts;
   }
 
-  /** As last seen; null before the first look. */
+  /** Result of the last poll; null before the first one. */
   get fleet(): Fleet | null {
     return this.#fleet;
   }
 
-  /** What everybody hears, everybody would look at in the same moment, and each look reads every member. */
+  /** Spreads the polls after a hint, since all nodes get it at the same time and each poll reads all members. */
   get spreadMs(): number {
     const size = this.#fleet?.members.length ?? 0;
-    return size <= AT_ONCE ? 0 : this.#parts.random.fraction() * size;
+    return size <= WITHOUT_SPREAD ? 0 : this.#parts.random.fraction() * size;
   }
 
-  /** The next look reads all members: programs that keep no version of them may have told of a change. */
+  /** Makes the next poll read all members: older programs do not maintain the version of the member list. */
   readAll(): void {
     this.#known = { version: '', members: [] };
   }
 
-  /** No look by itself any more. */
+  /** Stops polling when leases expire. */
   stop(): void {
     this.#stopped = true;
     this.#cancel();
   }
 
-  async look(): Promise<Fleet> {
-    this.#looks += 1;
-    const look = this.#looks;
+  async poll(): Promise<Fleet> {
+    this.#polls += 1;
+    const poll = this.#polls;
     const { node, members: store } = this.#parts;
     const known = this.#known;
     const [found, pools] = await Promise.all([store.lookAtMembers(node, known.version), store.pools()]);
-    this.#lookWhenOneRunsOut(found.soonestMs);
+    this.#pollAtNextExpiry(found.soonestMs);
     const before = this.#fleet;
-    if (before !== null && look < this.#seen) return before;
-    this.#seen = look;
+    if (before !== null && poll < this.#seen) return before;
+    this.#seen = poll;
     const members = found.members ?? known.members;
     this.#known = { version: found.version, members };
     if (before?.key === keyOf(members, pools)) return before;
@@ -80,62 +80,62 @@ export class MembershipPoller {
     return this.#fleet;
   }
 
-  /** Many may ask at once: one look at a time, and never one that began before the question. */
+  /** Coalesces concurrent calls: one poll at a time, begun after the call. */
   fresh(): Promise<Fleet> {
     this.#next ??= this.#ended.then(() => this.#begin());
     return this.#next;
   }
 
-  /** A look that the kernel did not ask for: it should ask when something is different. */
+  /** A poll that the kernel did not request; calls `onSurprise` after a change. */
   async unasked(): Promise<Fleet> {
     const before = this.#fleet;
-    const fleet = await this.look();
+    const fleet = await this.poll();
     if (fleet !== before) this.#parts.onSurprise();
     return fleet;
   }
 
   #begin(): Promise<Fleet> {
     this.#next = null;
-    const look = this.unasked();
-    this.#ended = look.then(
+    const poll = this.unasked();
+    this.#ended = poll.then(
       () => {},
       () => {},
     );
-    return look;
+    return poll;
   }
 
-  /** A lease that runs out is nobody's word: without this it would be seen at the next renewal only. */
-  #lookWhenOneRunsOut(soonestMs: number): void {
+  /** Expiry of a lease is not announced, so this polls when the earliest lease expires. */
+  #pollAtNextExpiry(soonestMs: number): void {
     const { clock, warn } = this.#parts;
     this.#cancel();
     if (soonestMs === Number.POSITIVE_INFINITY || this.#stopped) return;
     this.#cancel = clock.after(soonestMs + SETTLED_MS + this.spreadMs, () => {
-      this.fresh().catch((error: unknown) => warn('who is there is not known', error));
+      this.fresh().catch((error: unknown) => warn('the members could not be polled', error));
     });
   }
 }
 
 /**
- * What members tell each other through the store's signals. A word may be lost and proves nothing: it only makes the
- * others look earlier than they would.
+ * A hint between members, sent as a signal through the store. It may be lost and proves nothing; it only triggers an earlier
+ * poll.
  */
 export const FleetHint = z.object({
-  /** `joined`, `changed` (tags, draining), `left` and `retired` speak of a member, `freed` of partitions given back, `pooled` of a new pool. */
+  /** `joined`, `changed` (tags, draining), `left` and `retired` concern a member, `freed` returned partitions, `pooled` a new pool. */
   fleet: z.enum(['joined', 'changed', 'left', 'retired', 'freed', 'pooled']),
-  /** The life that tells it. */
+  /** Incarnation of the sender. */
   by: z.string().max(128),
 });
 
 export type FleetHint = z.output<typeof FleetHint>;
 
-/** Null for words of others, and of later versions. */
+/** Null for other signals, and hints of later versions. */
 export function parseFleetHint(text: string): FleetHint | null {
-  let word: unknown;
+  let hint: unknown;
   try {
-    word = JSON.parse(text);
+    hint = JSON.parse(text);
   } catch {
-    // Signals are shared; what is not JSON is somebody else's.
+    // Other signals need not be JSON.
     return null;
   }
-  return FleetHint.safeParse(word).data ?? null;
+  return FleetHint.safeParse(hint).data ?? null;
 }

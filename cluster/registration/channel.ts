@@ -14,7 +14,7 @@ import { type Certificate, type Pem, PROOF_KEY } from '../../security/api.ts';
 import { CertificateFiles, type CertificateParts } from '../../security/certificate-files.ts';
 import { sealNodeEnvelope } from '../../security/node-envelope.ts';
 import { makeProof } from '../../security/node-proofs/proof.ts';
-import type { Prove } from './registration-options.ts';
+import type { Prove } from './known-receiver.ts';
 
 const ADDRESS = /^(\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9._-]{1,253}):\d{1,5}$/;
 

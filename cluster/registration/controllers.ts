@@ -9,7 +9,7 @@ import type { NodeClusterServiceClient } from '../../proto/gen/svc/cluster/v1/cl
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { callFailure, clusterClient, isWorthAskingElsewhere } from './channel.ts';
-import { KnownReceiver, type Prove } from './registration-options.ts';
+import { KnownReceiver, type Prove } from './known-receiver.ts';
 
 /** One unary RPC of a client, with what every call carries. */
 export type UnaryCall<Answer> = (

@@ -3,7 +3,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { clusterClient } from './channel.ts';
 import type { Called } from './controllers.ts';
-import { KnownReceiver } from './registration-options.ts';
+import { KnownReceiver } from './known-receiver.ts';
 
 const MAX_PEERS = 256;
 const IDLE_MS = 300_000;

@@ -120,7 +120,7 @@ describe('faults on purpose', () => {
     await at.stores.store.announce({ node: 'deaf', incarnation: 'deaf-1', card: '{}' }, 60_000, true);
     await assert.rejects(
       chaos.inject({ kind: 'kill-node', node: 'deaf' }, ADMIN),
-      code('unavailable', /deaf did not answer within 5 s\. The fault was taken back/),
+      code('unavailable', /deaf did not answer within 5 s\. The fault was withdrawn/),
     );
     assert.ok(clock.monotonic() >= 5_000);
     const [fault] = (await chaos.list(1)).faults;
@@ -141,7 +141,7 @@ describe('faults on purpose', () => {
     faults.owner = null;
     await assert.rejects(
       chaos.inject({ kind: 'kill-actor', address: ACTOR }, ADMIN),
-      code('unavailable', /Nobody serves/),
+      code('unavailable', /No node owns/),
     );
   });
 

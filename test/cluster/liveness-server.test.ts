@@ -2,13 +2,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, test } from 'node:test';
+import { advertisedHost, hostPort, parseHostPort } from '../../cluster/advertised-host.ts';
 import {
-  advertisedHost,
   handshakeOf,
-  hostPort,
   type LivenessServer,
   parseHandshake,
-  parseHostPort,
   startLivenessServer,
 } from '../../cluster/failure-detector/liveness-server.ts';
 import { waitUntil } from '../support/wait-until.ts';
