@@ -196,7 +196,7 @@ for (const store of DOCUMENT_STORES)
       const name = fresh();
       const { agent_id } = await deploy(ada, yaml(name, '1.0.0'));
       running = 3;
-      await assert.rejects(catalog.delete(ada, agent_id), refused('failed_precondition', /3 executions of it run/));
+      await assert.rejects(catalog.delete(ada, agent_id), refused('failed_precondition', /3 executions are running/));
       assert.equal((await catalog.get(ada, name)).agent_id, agent_id);
       await catalog.delete(ada, agent_id, { force: true });
       running = 0;

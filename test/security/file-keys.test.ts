@@ -125,7 +125,7 @@ describe('signing keys in files', () => {
     await disk.fill(process.pid);
     clock.advance(91 * DAY_MS);
     assert.equal((await keys.sign(DATA)).kid, kid);
-    assert.match(warnings.join(), /could not be made/);
+    assert.match(warnings.join(), /could not be created/);
     assert.equal((await readdir(directory)).length, 1);
     await disk.free(process.pid);
     clock.advance(MINUTE_MS);
