@@ -201,7 +201,7 @@ export class VersionedCatalog<Manifest extends ManifestHead, Summary> {
       const shipped = isNotFound(thrown) ? this.#findShipped(idOrName) : undefined;
       if (shipped === undefined) throw thrown;
       const { noun } = this.store.kind;
-      throw new SvcError('failed_precondition', `${noun} ${shipped.name} is built in and cannot be changed`);
+      throw new SvcError('failed_precondition', `${noun} ${shipped.name} ships with the product and cannot be changed`);
     }
   }
 

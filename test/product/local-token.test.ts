@@ -61,7 +61,7 @@ describe('a node with spec.iam.local: token', () => {
     }
     const missing = await list({ SVC_DATA: join(node.directory, 'elsewhere') });
     assert.equal(missing.code, 3);
-    assert.match(missing.stderr, /token in the file local-token of the data directory is needed/);
+    assert.match(missing.stderr, /token from the file local-token in the data directory/);
     assert.equal((await list({ SVC_DATA: join(node.directory, 'data'), SVC_TOKEN: 'x' })).code, 3);
   });
 
