@@ -58,7 +58,7 @@ export interface Turn<Events extends Schemas, Messages extends Schemas, Answer =
   emit<N extends keyof Events & string>(name: N, payload: z.input<Events[N]>): void;
   /**
    * Sends a message to another actor; `replyAs` names the message type its answer arrives as. One that nobody waits for
-   * is `unhurried`: it may arrive some tens of milliseconds later, together with others.
+   * is `lazy`: it may arrive some tens of milliseconds later, together with others.
    */
   tell(to: Address, type: string, payload: Json, options?: TellOptions): void;
   /** Answers the asker, after the commit. */
@@ -81,7 +81,7 @@ export interface Turn<Events extends Schemas, Messages extends Schemas, Answer =
 
 export interface TellOptions {
   readonly replyAs?: string;
-  readonly unhurried?: boolean;
+  readonly delivery?: 'lazy';
 }
 
 /** A request for work in the world (E1–E3). */

@@ -34,7 +34,7 @@ export function plainObject(value: object): JsonObject {
  * turn, or read from the store), and not walked again at every turn that keeps the very same object. States are never
  * changed in place.
  */
-export function parsedOnce<Schema extends z.ZodObject>(schema: Schema) {
+export function cachedSchema<Schema extends z.ZodObject>(schema: Schema) {
   const parsed = new WeakMap<object, z.output<Schema>>();
   return z.unknown().transform((value, context): z.output<Schema> => {
     const known = typeof value === 'object' && value !== null ? parsed.get(value) : undefined;

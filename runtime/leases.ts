@@ -61,7 +61,7 @@ export interface Leases {
   vouch(lease: Lease): Promise<boolean>;
   release(lease: Lease<Partition>): Promise<void>;
   /** Calls back when a log that `node` holds got an entry. May miss one: it only shortens a poll. */
-  onBell(node: string, ring: (log: Log) => void): Unsubscribe;
+  onWake(node: string, wake: (log: Log) => void): Unsubscribe;
 }
 
 export type AdoptOutcome =

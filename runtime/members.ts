@@ -17,7 +17,7 @@ export interface LiveMember extends Member {
 }
 
 /** What a look at the members found. */
-export interface MembersLook {
+export interface MembersRead {
   /** Another one whenever somebody comes, goes or changes. Empty: the store cannot tell, so the next look reads them. */
   readonly version: string;
   /** As `members` answers them; null: as at the version that was known. */
@@ -45,7 +45,7 @@ export interface Members {
    * The same for `node`, which knows them at a version: nothing is read of them while that is theirs, so a large fleet costs
    * each of its nodes no more than a small one.
    */
-  lookAtMembers(node: string, known: string): Promise<MembersLook>;
+  readMembers(node: string, known: string): Promise<MembersRead>;
   /** Ends a node lease early; false when that life does not hold it. */
   retire(node: string, incarnation: string): Promise<boolean>;
   /**

@@ -14,8 +14,8 @@ export interface Delivery {
    * again by other means than its id.
    */
   readonly fresh?: boolean;
-  /** Of a commit's send: its partition's bell need not ring, since the sender's kernel sees to it. */
-  readonly unhurried?: boolean;
+  /** Of a commit's send: its partition's wakeUp need not wake, since the sender's kernel sees to it. */
+  readonly lazy?: boolean;
 }
 
 export interface MailboxEntry {

@@ -1,4 +1,4 @@
-import type { RetrySettings } from './turns/work.ts';
+import type { RetrySettings } from './turns/actor-draft.ts';
 
 export interface RuntimeSettings {
   /** Partitions of pool `default`; fixed at the store's first start (K2). */

@@ -6,8 +6,8 @@ import type { ServedHere } from './calls/place-actor.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { type ActorDefinition, Registry } from './define-actor.ts';
 import { Dispatcher } from './dispatch/dispatcher.ts';
-import { ReplacedStates } from './dispatch/replaced-states.ts';
-import { StartsHere } from './dispatch/starts-here.ts';
+import { LocalStarts } from './dispatch/local-starts.ts';
+import { StateBlobGc } from './dispatch/state-blob-gc.ts';
 import type { Documents } from './documents.ts';
 import type { EffectHandler } from './effect.ts';
 import type { EffectQueue } from './effect-queue.ts';
@@ -81,7 +81,7 @@ export interface Runtime {
   /** Messages of logs served here that wait for the state of their actor. */
   postponed(): number;
   /** Actors in memory now. */
-  residents(): number;
+  activations(): number;
   counts(): RuntimeCounts;
   /** Ends serving one partition without a word to the others, as if its lease had been lost. False: not held. */
   dropPartition(partition: Partition): boolean;
@@ -131,7 +131,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const { cacheLimit, cacheBytes, passivateAfterMs } = settings;
   const cache = new ActorCache(clock, { actors: cacheLimit, bytes: cacheBytes, idleMs: passivateAfterMs });
   const counts = { fenced: 0, resultsFailed: 0 };
-  const replaced = new ReplacedStates({ ...kernel, store, warn, keptMs: settings.replacedStatesKeptMs });
+  const replaced = new StateBlobGc({ ...kernel, store, warn, keptMs: settings.replacedStatesKeptMs });
   const views = await openViews(documents, kernel.registry);
   const lostActors = new LostActors({ ...kernel, store, views, warn });
   const guardedMs = settings.removalsGuardedMs;
@@ -139,13 +139,13 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const removals = await Removals.open({ ...kernel, store, documents, views, guardedMs, forget });
   const projector = await Projector.open({
     ...{ ...kernel, store, documents, views, removals, replaced, node, warn, ledger: settings.ledger },
-    serverOf: (partition) => holdings.get(partition),
+    serverOf: (partition) => ownership.get(partition),
   });
   const retention = await Retention.open({
     ...{ ...kernel, store, documents, removals, warn },
     policy: parts.retention?.policy ?? retentionPolicy({}),
     intervalMs: parts.retention?.intervalMs ?? 0,
-    isMine: () => holdings.get(SWEEPING) !== undefined,
+    isMine: () => ownership.get(SWEEPING) !== undefined,
     neededOf: async (tenant, addresses) => (await parts.retention?.neededOf?.(tenant, addresses)) ?? new Set(),
     upkeep: parts.upkeep ?? [],
     onSwept: (swept) => parts.retention?.onSwept?.(swept),
@@ -160,7 +160,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     isGone: (holder) => placement.isGone(holder),
     hasEnded: (holder) => placement.hasEnded(holder),
     lastingClaimTtlMs: settings.commandClaimTtlMs,
-    settleHere: async (partition, result) => (await holdings.get(partition)?.settle(result, partition)) ?? false,
+    settleHere: async (partition, result) => (await ownership.get(partition)?.settle(result, partition)) ?? false,
     clock,
     random,
     concurrency: settings.effectConcurrency,
@@ -171,7 +171,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
       warn(change === 'away' ? `effects wait for ${name}, which do not answer` : `${name} answer again`, undefined),
   });
   const { name: runnerName, claimTtlMs } = runner;
-  const starts = new StartsHere({ queue: effects, runner: runnerName, claimTtlMs, store, clock, random, warn });
+  const starts = new LocalStarts({ queue: effects, runner: runnerName, claimTtlMs, store, clock, random, warn });
   const dispatcher = new Dispatcher({
     ...settings,
     ...kernel,
@@ -193,8 +193,8 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
       runner.serve(names).catch((thrown: unknown) => warn('taking effects failed', toSvcError(thrown)));
     },
   });
-  const { holdings } = dispatcher;
-  const client = clientOf(parts, kernel, placement, holdings);
+  const { ownership } = dispatcher;
+  const client = clientOf(parts, kernel, placement, ownership);
   return {
     client,
     archive,
@@ -206,15 +206,15 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
       projector.start();
       if (parts.retention !== undefined) retention.start();
     },
-    ready: () => holdings.leaseAgeMs <= settings.leaseTtlMs && dispatcher.unread.length === 0,
+    ready: () => ownership.leaseAgeMs <= settings.leaseTtlMs && dispatcher.unread.length === 0,
     unread: () => dispatcher.unread,
-    postponed: () => holdings.logs.reduce((sum, { postponed }) => sum + postponed, 0),
-    held: () => [...holdings.partitions],
-    residents: () => cache.size,
-    counts: () => ({ ...counts, leaseAgeMs: holdings.leaseAgeMs, effects: runner.counts }),
+    postponed: () => ownership.logs.reduce((sum, { postponed }) => sum + postponed, 0),
+    held: () => [...ownership.partitions],
+    activations: () => cache.size,
+    counts: () => ({ ...counts, leaseAgeMs: ownership.leaseAgeMs, effects: runner.counts }),
     dropPartition(partition) {
-      const server = holdings.get(partition);
-      if (server !== undefined) holdings.lose(server);
+      const server = ownership.get(partition);
+      if (server !== undefined) ownership.lose(server);
       return server !== undefined;
     },
     freeze(ms) {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ToolSubject } from '../../manifests/tool/call.ts';
 import { ToolGrant } from '../../manifests/tool/scope.ts';
 import { Identity } from '../../runtime/identity.ts';
-import { type JsonObject, jsonField, parsedOnce } from '../../runtime/json.ts';
+import { cachedSchema, type JsonObject, jsonField } from '../../runtime/json.ts';
 import { Notify } from '../../runtime/message.ts';
 import { CallInDoubt, Loop, ToolHistory } from './inner-loop/state.ts';
 import { Hint, MemoryWait } from './memory/state.ts';
@@ -109,14 +109,14 @@ const Pending = z.object({ status: z.literal('pending') });
 const Running = z.object({
   status: z.literal('running'),
   ...core,
-  plan: parsedOnce(ExecutionPlan),
+  plan: cachedSchema(ExecutionPlan),
   input: z.string(),
   /** Template variables of the caller. */
   variables: z.record(z.string(), jsonField),
   /** Who started it: judges run in its name, and its limits count. */
   identity: Identity.optional(),
   /** The grant of its tools, pinned at the first use. */
-  grant: parsedOnce(ToolGrant).optional(),
+  grant: cachedSchema(ToolGrant).optional(),
   /** Attested sessions; they end with the execution. */
   sessions: z.array(z.string()),
   tool_history: z.array(ToolHistory),

@@ -65,7 +65,7 @@ async function onRedis(actors: number): Promise<Idle> {
   };
   await create(0, 1_000);
   const settle = async (): Promise<{ heap: number; stored: number }> => {
-    await waitUntil('idle actors to leave memory', () => runtime.residents() === 0, 60_000);
+    await waitUntil('idle actors to leave memory', () => runtime.activations() === 0, 60_000);
     await waitUntil('the journal to be trimmed', async () => (await journalRows(admin)) === 0, 120_000);
     collect();
     const info = await admin.info('memory');

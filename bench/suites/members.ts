@@ -28,7 +28,7 @@ export async function members(plan: Plan): Promise<Section> {
   const life = (n: number) => ({ node: `node-${n}`, incarnation: `life-${n}`, card: CARD });
   for (const size of SIZES) {
     for (; there < size; there += 1) await store.announce(life(there), TTL_MS, true);
-    const { version } = await store.lookAtMembers('node-0', '');
+    const { version } = await store.readMembers('node-0', '');
     if (version === '') throw new Error(`${size} members have no version`);
     const cost = async (call: (n: number) => Promise<unknown>, times = calls): Promise<number> => {
       const before = await cpuUs(admin);
@@ -38,8 +38,8 @@ export async function members(plan: Plan): Promise<Section> {
       return ((await cpuUs(admin)) - before) / times;
     };
     const renewal = await cost((n) => store.announce(life(n % size), TTL_MS, false));
-    const look = await cost((n) => store.lookAtMembers(`node-${n % size}`, version));
-    const whole = await cost(() => store.lookAtMembers('node-0', ''), Math.min(calls, 200));
+    const look = await cost((n) => store.readMembers(`node-${n % size}`, version));
+    const whole = await cost(() => store.readMembers('node-0', ''), Math.min(calls, 200));
     const fleet = (size * (renewal + look)) / RENEW_MS / 10;
     const change = (size * whole) / 1_000;
     rows.push([`${size}`, ...[renewal, look, whole].map((us) => us.toFixed(0)), fleet.toFixed(2), change.toFixed(0)]);

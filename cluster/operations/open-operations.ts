@@ -84,7 +84,7 @@ function localNode(parts: {
     ready: runtime.ready() && !controls.draining,
     draining: controls.draining,
     partitions,
-    residents: runtime.residents(),
+    residents: runtime.activations(),
     unread_partitions: runtime.unread().length,
     postponed_messages: runtime.postponed(),
     fenced_commits: fenced,

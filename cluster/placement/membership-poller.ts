@@ -5,7 +5,7 @@ import type { Random } from '../../runtime/random.ts';
 import { Fleet, keyOf } from './fleet.ts';
 
 interface MembershipPollerParts {
-  readonly members: Pick<Members, 'lookAtMembers' | 'pools'>;
+  readonly members: Pick<Members, 'readMembers' | 'pools'>;
   readonly node: string;
   readonly clock: Clock;
   readonly random: Random;
@@ -67,7 +67,7 @@ export class MembershipPoller {
     const poll = this.#polls;
     const { node, members: store } = this.#parts;
     const known = this.#known;
-    const [found, pools] = await Promise.all([store.lookAtMembers(node, known.version), store.pools()]);
+    const [found, pools] = await Promise.all([store.readMembers(node, known.version), store.pools()]);
     this.#pollAtNextExpiry(found.soonestMs);
     const before = this.#fleet;
     if (before !== null && poll < this.#seen) return before;

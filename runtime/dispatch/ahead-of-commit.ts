@@ -30,13 +30,13 @@ export class AheadOfCommit {
   }
 
   /** Starts what the turns asked for since the last call, as far as there are places. True: something was started. */
-  start({ effects, effectsCancelled, works }: BatchWrites): boolean {
+  start({ effects, effectsCancelled, drafts }: BatchWrites): boolean {
     const { queue, clock } = this.#parts;
     const before = this.#requests.size;
     for (const asked of effects.slice(this.#looked)) {
       const { id, request, cause, fairnessKey } = asked;
       if (request.mode !== 'repeatable' || request.ahead !== true || effectsCancelled.includes(id)) continue;
-      const partition = works.get(cause.to)?.resident.partition;
+      const partition = drafts.get(cause.to)?.activation.partition;
       if (partition === undefined) continue;
       const name = poolOf(partition);
       const key = fairnessPart(fairnessKey);

@@ -4,7 +4,7 @@ import { isArchived } from '../define-actor.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import { sleep } from '../kit/waits.ts';
 import { type Kept, type KeptActors, keptIn, setListsBack } from '../projection/older-lists.ts';
-import { RETRY_TIMER, timerId } from '../turns/work.ts';
+import { RETRY_TIMER, timerId } from '../turns/actor-draft.ts';
 import type { KernelParts } from './kernel-parts.ts';
 
 /** A log that was just taken. */

@@ -9,12 +9,12 @@ import type { MailboxEntry } from '../message.ts';
 import type { ProjectedCommit } from '../projection/views.ts';
 import type { Batch } from '../turns/batch.ts';
 import { type PackedBatch, packCommit } from '../turns/pack-commit.ts';
-import { isAside } from '../turns/payload.ts';
+import { isSpilled } from '../turns/payload.ts';
 import type { AheadOfCommit } from './ahead-of-commit.ts';
 import type { KernelParts } from './kernel-parts.ts';
+import type { Starting } from './local-starts.ts';
 import type { Progress } from './progress.ts';
 import type { BatchRun } from './run-batch.ts';
-import type { Starting } from './starts-here.ts';
 
 /** What a committed batch sets going. */
 export interface Committed {
@@ -88,7 +88,7 @@ export async function commitTurns(
   progress.moved(
     commit.upTo,
     outcome.beside,
-    [...batch.writes.works.values()].map(({ resident }) => resident),
+    [...batch.writes.drafts.values()].map(({ activation }) => activation),
   );
   remember(parts, server, batch, packed);
   const jobs: EffectJob[] = [];
@@ -103,19 +103,19 @@ export async function commitTurns(
 
 /** Keeps the committed actors in memory. */
 function remember({ cache, replaced }: KernelParts, { lost }: Committing, batch: Batch, packed: PackedBatch): void {
-  for (const work of batch.writes.works.values()) {
-    const { resident } = work;
-    const { address, partition, text, owned } = resident;
-    resident.record = work.record;
+  for (const draft of batch.writes.drafts.values()) {
+    const { activation } = draft;
+    const { address, partition, text, owned } = activation;
+    activation.record = draft.record;
     const written = packed.texts.get(address);
     if (written !== undefined) {
       if (owned && text !== null) replaced.add({ partition, address, text });
-      resident.text = written;
-      resident.owned = isAside(written);
-      resident.size = packed.sizes.get(address) ?? written.length;
+      activation.text = written;
+      activation.owned = isSpilled(written);
+      activation.size = packed.sizes.get(address) ?? written.length;
     }
     // A later holder may have changed it when the lease was lost meanwhile.
-    if (resident.text !== null && !lost) cache.put(resident);
+    if (activation.text !== null && !lost) cache.put(activation);
   }
 }
 

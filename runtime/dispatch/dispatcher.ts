@@ -6,14 +6,14 @@ import type { MailboxEntry } from '../message.ts';
 import type { Projector } from '../projection/projector.ts';
 import { Background } from './background.ts';
 import type { Committed } from './commit-turns.ts';
-import { Holdings, type HoldingsOptions } from './holdings.ts';
 import type { LogServer } from './log-server.ts';
-import { OutboxRelay, Unhurried } from './outbox-relay.ts';
+import { LazyDelivery, OutboxRelay } from './outbox-relay.ts';
+import { OwnedPartitions, type OwnershipOptions } from './ownership.ts';
 import { DirectorySweep, PartitionSweeps } from './partition-sweeps.ts';
 import { TimerFiring } from './timer-firing.ts';
 import { UnreadWatch } from './unread-watch.ts';
 
-export interface DispatcherOptions extends Omit<HoldingsOptions, 'isProjected'> {
+export interface DispatcherOptions extends Omit<OwnershipOptions, 'isProjected'> {
   readonly projector: Projector;
   readonly effects: EffectQueue;
   /** Longest a lost wake-up can delay a message. */
@@ -33,12 +33,12 @@ const DIRECTORY_SWEEP_MS = 600_000;
  */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
-  readonly #holdings: Holdings;
-  readonly #ringing = new Set<Log>();
+  readonly #ownership: OwnedPartitions;
+  readonly #wanted = new Set<Log>();
   readonly #background: Background;
   readonly #timers: TimerFiring;
   readonly #outbox: OutboxRelay;
-  readonly #unhurried: Unhurried;
+  readonly #lazy: LazyDelivery;
   readonly #sweeps: PartitionSweeps;
   readonly #unread: UnreadWatch;
   readonly #busy = new Set<LogServer>();
@@ -52,7 +52,7 @@ export class Dispatcher {
     this.#options = options;
     this.#background = new Background(options.clock, options.warn);
     const isProjected = (server: LogServer) => options.projector.isDone(server);
-    this.#holdings = new Holdings(
+    this.#ownership = new OwnedPartitions(
       { ...options, isProjected },
       {
         committed: (server, done) => this.#committed(server, done),
@@ -62,29 +62,29 @@ export class Dispatcher {
         queues: options.onQueues,
       },
     );
-    const leaseOf = (partition: Partition) => this.#holdings.get(partition)?.lease;
+    const leaseOf = (partition: Partition) => this.#ownership.get(partition)?.lease;
     const isLive = (runner: string) => options.placement.isLive(runner);
     this.#outbox = new OutboxRelay(options.store, leaseOf);
-    this.#unhurried = new Unhurried({
+    this.#lazy = new LazyDelivery({
       clock: options.clock,
       flush: (source) => this.#owe(source),
-      ring: (target) => this.ring(target),
-      areTogether: (one, other) => this.#holdings.logOf(one) === this.#holdings.logOf(other),
+      wake: (target) => this.wake(target),
+      areTogether: (one, other) => this.#ownership.logOf(one) === this.#ownership.logOf(other),
     });
     this.#sweeps = new PartitionSweeps(options.store, options.effects, leaseOf, isLive);
     this.#unread = new UnreadWatch({
       ...options,
-      servers: () => this.#holdings.logs,
+      servers: () => this.#ownership.logs,
       isBusy: (server) => this.#busy.has(server),
       heal: (server) => this.#takeAnew(server),
     });
     this.#timers = new TimerFiring({
       store: options.store,
       clock: options.clock,
-      logs: () => this.#holdings.logs,
-      serverOf: (partition) => this.#holdings.get(partition),
-      clockOf: (partition) => this.#holdings.serverOf(this.#holdings.logOf(partition))?.clock,
-      fired: (partition) => this.ring(partition),
+      logs: () => this.#ownership.logs,
+      serverOf: (partition) => this.#ownership.get(partition),
+      clockOf: (partition) => this.#ownership.serverOf(this.#ownership.logOf(partition))?.clock,
+      fired: (partition) => this.wake(partition),
       watch: (firing) => this.#background.watch('firing timers', firing),
     });
   }
@@ -92,22 +92,22 @@ export class Dispatcher {
   /** Joins the fleet, takes what is this node's and begins to serve. */
   async start(): Promise<void> {
     const { store, node, placement, leaseRenewMs, pollMs, unreadMs } = this.#options;
-    this.#unsubscribe = store.onBell(node, (log) => this.ring(log));
-    await this.#holdings.start();
+    this.#unsubscribe = store.onWake(node, (log) => this.wake(log));
+    await this.#ownership.start();
     this.#lives = new Set(placement.incarnations());
     this.#unplace = placement.onChange(() => {
       // The look at who is there comes with the first; who is gone is known behind it.
-      const adjusted = this.#holdings
+      const adjusted = this.#ownership
         .adjust()
         .finally(() => this.#background.watch('sweeping effects', this.#sweepForGone()));
       this.#background.watch('taking and handing over', adjusted);
     });
     this.#background.every(leaseRenewMs, 'renewing leases', async () => {
       this.#background.watch("reading the store's clocks", this.#timers.readClocks());
-      await this.#holdings.renew().finally(() => this.#background.watch('sweeping effects', this.#sweepForGone()));
+      await this.#ownership.renew().finally(() => this.#background.watch('sweeping effects', this.#sweepForGone()));
     });
     this.#background.every(pollMs, 'polling', async () => {
-      for (const { lease } of this.#holdings.logs) this.ring(lease.log);
+      for (const { lease } of this.#ownership.logs) this.wake(lease.log);
       for (const partition of this.#outbox.owing)
         this.#background.watch('flushing the outbox', this.#outbox.flush(partition));
       this.#options.cache.passivate();
@@ -116,7 +116,7 @@ export class Dispatcher {
     this.#background.every(SWEEP_MS, 'sweeping effects', () => this.#sweeps.sweep());
     const directory = new DirectorySweep(store, this.#options.locator);
     this.#background.every(DIRECTORY_SWEEP_MS, 'sweeping the directory', async () => {
-      await directory.sweep(this.#holdings.partitions);
+      await directory.sweep(this.#ownership.partitions);
     });
   }
 
@@ -126,7 +126,7 @@ export class Dispatcher {
    */
   async stop(effectsEnded: Promise<void>): Promise<void> {
     this.#unplace();
-    await this.#holdings.stop({
+    await this.#ownership.stop({
       keepServing: () => effectsEnded,
       beforeRelease: async () => {
         this.#halt();
@@ -148,7 +148,7 @@ export class Dispatcher {
     this.#stopped = true;
     this.#unsubscribe();
     this.#timers.stop();
-    this.#unhurried.stop();
+    this.#lazy.stop();
     this.#background.stop();
   }
 
@@ -157,15 +157,15 @@ export class Dispatcher {
     return this.#unread.alarms;
   }
 
-  get holdings(): Holdings {
-    return this.#holdings;
+  get ownership(): OwnedPartitions {
+    return this.#ownership;
   }
 
   /** Looks into a log, that of a partition into the one that has its messages. */
-  ring(of: Log): void {
-    const log = isSharedLog(of) ? of : this.#holdings.logOf(of);
-    if (this.#stopped || this.#holdings.serverOf(log) === undefined) return;
-    this.#ringing.add(log);
+  wake(of: Log): void {
+    const log = isSharedLog(of) ? of : this.#ownership.logOf(of);
+    if (this.#stopped || this.#ownership.serverOf(log) === undefined) return;
+    this.#wanted.add(log);
     if (this.#pumping) return;
     this.#pumping = true;
     // One turn of the event loop gathers the rings of all partitions into one poll.
@@ -174,13 +174,13 @@ export class Dispatcher {
 
   #pump(): void {
     this.#pumping = false;
-    this.#holdings.loseIfLate();
+    this.#ownership.loseIfLate();
     const polls: Promise<void>[] = [];
-    for (const log of this.#ringing) {
-      const server = this.#holdings.serverOf(log);
+    for (const log of this.#wanted) {
+      const server = this.#ownership.serverOf(log);
       // A busy one reads ahead with its commit and is looked at again when it is done.
       if (server !== undefined && this.#busy.has(server)) continue;
-      this.#ringing.delete(log);
+      this.#wanted.delete(log);
       if (server === undefined) continue;
       this.#busy.add(server);
       polls.push(this.#poll(server));
@@ -211,22 +211,22 @@ export class Dispatcher {
       `serving ${server.lease.log}`,
       server.serve(entries).finally(() => {
         this.#idle(server);
-        if (server.lost) this.#holdings.lose(server);
+        if (server.lost) this.#ownership.lose(server);
       }),
     );
   }
 
   /** What is known of it may be ahead of the store, or its lease is another's. */
   #takeAnew(server: LogServer): void {
-    this.#holdings.doubt(server);
+    this.#ownership.doubt(server);
     this.#idle(server);
-    this.#background.watch('taking partitions anew', this.#holdings.adjust());
+    this.#background.watch('taking partitions anew', this.#ownership.adjust());
   }
 
   #idle(server: LogServer): void {
     const { log } = server.lease;
     this.#busy.delete(server);
-    if (this.#ringing.has(log)) this.ring(log);
+    if (this.#wanted.has(log)) this.wake(log);
   }
 
   #committed(server: LogServer, done: Committed): void {
@@ -235,7 +235,7 @@ export class Dispatcher {
     for (const { partition, timersSet } of changesOf(done.commit)) {
       for (const timer of timersSet) this.#timers.note(partition, done.at + timer.afterMs);
     }
-    for (const partition of this.#unhurried.note(done)) this.#owe(partition);
+    for (const partition of this.#lazy.note(done)) this.#owe(partition);
     for (const job of done.jobs) {
       this.#sweeps.note(job.partition);
       if (done.starting.begin(job)) continue;
@@ -250,7 +250,7 @@ export class Dispatcher {
 
   #opened(server: LogServer): void {
     this.#options.projector.attach(server);
-    this.ring(server.lease.log);
+    this.wake(server.lease.log);
   }
 
   #taken(server: LogServer<Partition>, nextTimerAt: number | null): void {
@@ -270,7 +270,7 @@ export class Dispatcher {
     this.#options.projector.detach(server);
     if (isSharedLog(partition)) return;
     // Held again under a later lease: what is noted for that one stays.
-    if (this.#holdings.get(partition) !== undefined) return;
+    if (this.#ownership.get(partition) !== undefined) return;
     this.#outbox.drop(partition);
     this.#timers.drop(partition);
     this.#sweeps.drop(partition);

@@ -6,10 +6,10 @@ import type { Archive } from '../projection/archive.ts';
 import type { LostActors } from '../projection/lost-actors.ts';
 import type { Views } from '../projection/views.ts';
 import type { ActorCache } from '../turns/actor-cache.ts';
+import type { RetrySettings } from '../turns/actor-draft.ts';
 import type { Payloads } from '../turns/payload.ts';
-import type { RetrySettings } from '../turns/work.ts';
-import type { ReplacedStates } from './replaced-states.ts';
-import type { StartsHere } from './starts-here.ts';
+import type { LocalStarts } from './local-starts.ts';
+import type { StateBlobGc } from './state-blob-gc.ts';
 
 /** What serving a partition needs of the process. */
 export interface KernelParts {
@@ -23,9 +23,9 @@ export interface KernelParts {
   readonly lostActors: Pick<LostActors, 'lookIn'>;
   readonly cache: ActorCache;
   /** Takes the states stored aside that a commit has replaced. */
-  readonly replaced: Pick<ReplacedStates, 'add'>;
+  readonly replaced: Pick<StateBlobGc, 'add'>;
   readonly clock: Clock;
-  readonly starts: Pick<StartsHere, 'of' | 'ahead'>;
+  readonly starts: Pick<LocalStarts, 'of' | 'ahead'>;
   readonly retry: RetrySettings;
   /** Most entries a batch takes. */
   readonly batchLimit: number;

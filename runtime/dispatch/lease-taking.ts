@@ -72,13 +72,13 @@ export async function servedByOthers(
 
 /** When the node lease and each partition lease were last known to be ours. All times are monotonic milliseconds. */
 export class LeaseAges {
-  #seatedAt = Number.NEGATIVE_INFINITY;
+  #joinedAt = Number.NEGATIVE_INFINITY;
   readonly #keptAt = new Map<LogServer, number>();
   /** Not later than any of `#keptAt`: looking at all of them at each turn would cost more than the turn. */
   #oldestAt = Number.POSITIVE_INFINITY;
 
-  seated(at: number): void {
-    this.#seatedAt = at;
+  joined(at: number): void {
+    this.#joinedAt = at;
   }
 
   kept(server: LogServer, at: number): void {
@@ -109,7 +109,7 @@ export class LeaseAges {
 
   /** The oldest of all, the node's own with them. */
   get oldestAt(): number {
-    return Math.min(this.#seatedAt, this.#oldestAt);
+    return Math.min(this.#joinedAt, this.#oldestAt);
   }
 }
 

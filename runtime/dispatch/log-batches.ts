@@ -2,15 +2,15 @@ import type { Address, Partition } from '../address.ts';
 import { type SvcError, toSvcError } from '../errors.ts';
 import { sleep } from '../kit/waits.ts';
 import type { MailboxEntry } from '../message.ts';
+import type { ActorDraft } from '../turns/actor-draft.ts';
 import type { Batch } from '../turns/batch.ts';
 import { decodeMessageText } from '../turns/codec.ts';
 import type { PackedBatch } from '../turns/pack-commit.ts';
-import { isAside, StoringAside } from '../turns/payload.ts';
-import type { Work } from '../turns/work.ts';
+import { isSpilled, Spilling } from '../turns/payload.ts';
 import { type Committing, commitTurns, packTurns, type TurnsToCommit } from './commit-turns.ts';
 import type { KernelParts } from './kernel-parts.ts';
-import { type OwnResult, OwnResults } from './own-results.ts';
-import { type BatchHolder, BatchRun, goOnAhead, type Handling } from './run-batch.ts';
+import { type LocalResult, LocalResults } from './local-results.ts';
+import { type BatchOwner, BatchRun, goOnAhead, type Handling } from './run-batch.ts';
 import { SlowActors } from './slow-actors.ts';
 
 type Entries = readonly MailboxEntry[];
@@ -22,15 +22,15 @@ const NONE: ReadonlyMap<string, string> = new Map();
 
 /** Batches of one log: turns, then one commit. Who serves the log calls for them one after another. */
 export class LogBatches {
-  readonly results = new OwnResults();
+  readonly results = new LocalResults();
   /** Actors that the batches do not wait for; null with a store that postpones no messages. */
   readonly slow: SlowActors | null;
   readonly #parts: KernelParts;
-  readonly #holder: BatchHolder;
+  readonly #holder: BatchOwner;
   readonly #committing: Committing;
 
   /** `between`: for commits of what was postponed. */
-  constructor(parts: KernelParts, holder: BatchHolder, committing: Committing, between: Between) {
+  constructor(parts: KernelParts, holder: BatchOwner, committing: Committing, between: Between) {
     this.#parts = parts;
     this.#holder = holder;
     this.#committing = committing;
@@ -42,7 +42,7 @@ export class LogBatches {
   /** Handles entries of the mailbox and results that wait; answers the entries that wait behind them. */
   async handle(entries: Entries): Promise<Entries> {
     if (entries.length === 0) return (await this.#handleWithResults([])) ?? [];
-    return handleInParts(entries, {
+    return bisectBatch(entries, {
       handle: async (part, handling) =>
         (await (handling === USUAL ? this.#handleWithResults(part) : this.#handle(part, handling, false))) ?? [],
       isLost: () => this.#holder.lost,
@@ -56,7 +56,7 @@ export class LogBatches {
    */
   async #resumeAll(entries: Entries, between: Between): Promise<Entries> {
     const handled: MailboxEntry[] = [];
-    await handleInParts(entries, {
+    await bisectBatch(entries, {
       handle: async (part, handling) => {
         if (await this.#resume(part, handling, between)) handled.push(...part);
         return [];
@@ -106,7 +106,7 @@ export class LogBatches {
   async #attempt(
     entries: Entries,
     handling: Handling,
-    results: readonly OwnResult[] | null,
+    results: readonly LocalResult[] | null,
   ): Promise<Entries | null | 'slow'> {
     const run = new BatchRun(this.#parts, this.#holder, handling, { entries, slow: this.#postponing() });
     const ahead = results !== null && this.#parts.takesResults() ? this.#parts.starts.ahead() : null;
@@ -133,7 +133,7 @@ export class LogBatches {
   async #pack(turns: TurnsToCommit): Promise<PackedBatch | null> {
     const slow = this.#postponing();
     if (slow === null || slow.isFull) return packTurns(this.#parts, this.#committing, turns);
-    const storing = new StoringAside(this.#parts.payloads, this.#parts.clock);
+    const storing = new Spilling(this.#parts.payloads, this.#parts.clock);
     const packing = packTurns({ ...this.#parts, payloads: storing.payloads }, this.#committing, turns);
     const packed = await storing.within(packing, (address, text) => {
       const partition = turns.run.places.get(address);
@@ -166,14 +166,14 @@ export class LogBatches {
 }
 
 /** Actors of a batch whose states or messages are stored aside. A message is stored for its receiver. */
-function heavyOf({ works, sends }: Batch['writes'], stored: ReadonlySet<Address>): Address[] {
+function heavyOf({ drafts, sends }: Batch['writes'], stored: ReadonlySet<Address>): Address[] {
   const senders = new Set(sends.flatMap(({ from, to }) => (from !== null && stored.has(to) ? [from] : [])));
-  const isHeavy = ({ resident: { address, owned } }: Work): boolean =>
+  const isHeavy = ({ activation: { address, owned } }: ActorDraft): boolean =>
     owned || stored.has(address) || senders.has(address);
-  return [...works.values()].filter(isHeavy).map(({ resident }) => resident.address);
+  return [...drafts.values()].filter(isHeavy).map(({ activation }) => activation.address);
 }
 
-interface HandledInParts {
+interface Bisected {
   /** Runs and commits entries; answers those read ahead. */
   readonly handle: (entries: Entries, handling: Handling) => Promise<Entries>;
   readonly isLost: () => boolean;
@@ -187,18 +187,18 @@ const USUAL: Handling = { drainLimit: 100 };
  * A batch that cannot be written is halved until the entry that makes it so stands alone. That one is a failing
  * message like any other (K6); it never stops those behind it.
  */
-async function handleInParts(entries: Entries, how: HandledInParts): Promise<Entries> {
+async function bisectBatch(entries: Entries, how: Bisected): Promise<Entries> {
   try {
     return await how.handle(entries, USUAL);
   } catch (thrown) {
     if (toSvcError(thrown).code === 'unavailable' || how.isLost()) throw thrown;
     const [first, ...others] = entries;
-    if (others.length > 0) return handleInParts(entries.slice(0, Math.ceil(entries.length / 2)), how);
+    if (others.length > 0) return bisectBatch(entries.slice(0, Math.ceil(entries.length / 2)), how);
     return first === undefined ? [] : handleAlone(first, thrown, how);
   }
 }
 
-async function handleAlone(entry: MailboxEntry, thrown: unknown, { handle, unfit }: HandledInParts): Promise<Entries> {
+async function handleAlone(entry: MailboxEntry, thrown: unknown, { handle, unfit }: Bisected): Promise<Entries> {
   const error = toSvcError(thrown);
   unfit(entry, error);
   const failAll = thrown instanceof Error ? thrown.message : error.message;
@@ -206,7 +206,7 @@ async function handleAlone(entry: MailboxEntry, thrown: unknown, { handle, unfit
     // A retry that drains many messages: find the one.
     { drainLimit: 1 },
     { drainLimit: 1, failAll },
-    { drainLimit: 1, bury: error },
+    { drainLimit: 1, deadLetter: error },
   ];
   for (const [step, handling] of careful.entries()) {
     try {
@@ -255,7 +255,7 @@ export async function takePostponed(
 
 /** Null when its body is stored aside, or cannot be read. */
 function receiverOf({ body }: MailboxEntry): Address | null {
-  if (isAside(body)) return null;
+  if (isSpilled(body)) return null;
   try {
     return decodeMessageText(body).to;
   } catch {

@@ -59,12 +59,12 @@ export class OutboxRelay {
   }
 }
 
-interface UnhurriedParts {
+interface LazyDeliveryParts {
   readonly clock: Clock;
   /** Hands over what a partition owes. */
   readonly flush: (source: Partition) => void;
   /** Looks into a mailbox. */
-  readonly ring: (target: Partition) => void;
+  readonly wake: (target: Partition) => void;
   /** Whether two partitions have one mailbox here. */
   readonly areTogether: (one: Partition, other: Partition) => boolean;
 }
@@ -73,35 +73,35 @@ interface UnhurriedParts {
 const WITHIN_MS = 50;
 
 /**
- * Messages that nobody waits for (`tell` with `unhurried`): those of some tens of milliseconds reach their actors
+ * Messages that nobody waits for (`tell` with `lazy`): those of some tens of milliseconds reach their actors
  * together, in one hand-over and one commit, instead of taking the processor beside what is waited for.
  */
-export class Unhurried {
-  readonly #parts: UnhurriedParts;
+export class LazyDelivery {
+  readonly #parts: LazyDeliveryParts;
   readonly #pending = new Map<string, () => void>();
 
-  constructor(parts: UnhurriedParts) {
+  constructor(parts: LazyDeliveryParts) {
     this.#parts = parts;
   }
 
   /** Sees to what a commit sent; answers the partitions that owe something in a hurry, or since longer ago. */
   note({ commit, owing }: Pick<Committed, 'commit' | 'owing'>): readonly Partition[] {
-    const { flush, ring, areTogether } = this.#parts;
-    const hurried: Partition[] = [];
+    const { flush, wake, areTogether } = this.#parts;
+    const eager: Partition[] = [];
     for (const { partition: source, sends } of changesOf(commit)) {
       const others = sends.filter(({ partition }) => !areTogether(source, partition));
       if (owing.includes(source)) {
         const name = `flush ${source}`;
-        if (others.some(({ delivery }) => delivery.unhurried !== true)) hurried.push(source);
+        if (others.some(({ delivery }) => delivery.lazy !== true)) eager.push(source);
         else if (others.length > 0) this.#soon(name, () => flush(source));
-        else if (!this.#pending.has(name)) hurried.push(source);
+        else if (!this.#pending.has(name)) eager.push(source);
         continue;
       }
       for (const { partition, delivery } of others) {
-        if (delivery.unhurried === true) this.#soon(`ring ${partition}`, () => ring(partition));
+        if (delivery.lazy === true) this.#soon(`wake ${partition}`, () => wake(partition));
       }
     }
-    return hurried;
+    return eager;
   }
 
   stop(): void {

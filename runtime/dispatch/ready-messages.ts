@@ -2,16 +2,16 @@ import type { Address, Partition } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import { WaitBudget } from '../kit/waits.ts';
 import type { MailboxEntry, Message } from '../message.ts';
-import { decodeEntry, isReadable, loadResidents, setAside } from '../turns/loading.ts';
-import { isAside } from '../turns/payload.ts';
-import type { Resident, Work } from '../turns/work.ts';
+import type { Activation, ActorDraft } from '../turns/actor-draft.ts';
+import { decodeDeferred, decodeEntry, isReadable, loadActivations } from '../turns/loading.ts';
+import { isSpilled } from '../turns/payload.ts';
 import type { KernelParts } from './kernel-parts.ts';
 import type { SlowActors } from './slow-actors.ts';
 
 export interface MessagesToReady {
   readonly entries: readonly MailboxEntry[];
-  /** Actors that the batch works at already. */
-  readonly works: ReadonlyMap<Address, Work>;
+  /** Actors that the batch drafts at already. */
+  readonly drafts: ReadonlyMap<Address, ActorDraft>;
   readonly placeOf: (to: Address, entry: MailboxEntry) => Partition;
   /** Number of the last entry when the log was taken. */
   readonly takenAt: number;
@@ -28,7 +28,7 @@ export interface ReadyMessages {
   /** Entries whose actors are slow, by index: each with the key of its actor (`SlowActors.keyOf`). */
   readonly slow: ReadonlyMap<number, string>;
   /** An error stands for an actor that cannot be read; absent: there is no such kind. */
-  readonly residents: ReadonlyMap<Address, Resident | SvcError>;
+  readonly activations: ReadonlyMap<Address, Activation | SvcError>;
   /** Decoded forms of what a retry will drain. */
   readonly bodies: ReadonlyMap<string, Message>;
 }
@@ -38,31 +38,31 @@ const PATIENCE_MS = 5;
 
 /** Decodes messages and loads their actors. */
 export async function readyMessages(parts: KernelParts, asked: MessagesToReady): Promise<ReadyMessages> {
-  const { entries, works, slow } = asked;
+  const { entries, drafts, slow } = asked;
   const patience = slow === null ? null : new WaitBudget(parts.clock, PATIENCE_MS);
   try {
     const messages = await decodeAll(parts, asked, patience);
     const waiting = slow === null ? new Map<number, string>() : findWaiting(asked, slow, messages);
     const isNow = (index: number): boolean => !waiting.has(index);
-    const { residents, late } = await loadResidents(
+    const { activations, late } = await loadActivations(
       parts,
       unknownAmong(asked, messages, isNow),
       begunAmong(asked, messages),
       patience,
     );
-    for (const [address, { resident, record }] of works) residents.set(address, { ...resident, record });
+    for (const [address, { activation, record }] of drafts) activations.set(address, { ...activation, record });
     for (const [index, entry] of entries.entries()) {
       const message = messages[index];
       if (slow === null || !isNow(index) || message == null || !isReadable(message)) continue;
-      if (!late.has(message.to) && !drainsLarge(residents.get(message.to))) continue;
+      if (!late.has(message.to) && !drainsLarge(activations.get(message.to))) continue;
       waiting.set(index, slow.keyOf(entry.body, message.to));
     }
     const [now, readable] =
       waiting.size === 0
         ? [entries, messages]
         : [entries.filter((_, index) => isNow(index)), messages.filter((_, index) => isNow(index))];
-    const bodies = await setAside(parts, now, readable, residents, asked.drainLimit);
-    return { messages, slow: waiting, residents, bodies };
+    const bodies = await decodeDeferred(parts, now, readable, activations, asked.drainLimit);
+    return { messages, slow: waiting, activations, bodies };
   } finally {
     patience?.end();
   }
@@ -95,7 +95,7 @@ async function decodeAll(
 
 /** Messages that must not be handled now: earlier ones of their actors are not. */
 function findWaiting(
-  { entries, works }: MessagesToReady,
+  { entries, drafts }: MessagesToReady,
   slow: SlowActors,
   messages: readonly (Message | SvcError | null)[],
 ): Map<number, string> {
@@ -106,7 +106,7 @@ function findWaiting(
     const message = messages[index] ?? null;
     if (message instanceof SvcError) continue;
     const key = slow.keyOf(body, message?.to ?? null);
-    const mustWait = message === null || keys.has(key) || (!works.has(message.to) && slow.mustWait(key, message.to));
+    const mustWait = message === null || keys.has(key) || (!drafts.has(message.to) && slow.mustWait(key, message.to));
     if (!mustWait) continue;
     waiting.set(index, key);
     keys.add(key);
@@ -115,7 +115,7 @@ function findWaiting(
 }
 
 function unknownAmong(
-  { entries, works, placeOf }: MessagesToReady,
+  { entries, drafts, placeOf }: MessagesToReady,
   messages: readonly (Message | SvcError | null)[],
   isNow: (index: number) => boolean,
 ): Map<Address, Partition> {
@@ -124,7 +124,7 @@ function unknownAmong(
     const message = messages[index];
     if (message == null || !isReadable(message)) continue;
     const partition = placeOf(message.to, entry);
-    if (isNow(index) && !works.has(message.to)) unknown.set(message.to, partition);
+    if (isNow(index) && !drafts.has(message.to)) unknown.set(message.to, partition);
   }
   return unknown;
 }
@@ -147,8 +147,8 @@ function begunAmong(
 }
 
 /** Whether messages wait behind a failing one whose bodies are stored aside: a retry has to read them. */
-function drainsLarge(resident: Resident | SvcError | undefined): boolean {
-  if (resident === undefined || resident instanceof SvcError || resident.record.stuck === null) return false;
-  const { body, behind } = resident.record.stuck;
-  return [body, ...behind].some(isAside);
+function drainsLarge(activation: Activation | SvcError | undefined): boolean {
+  if (activation === undefined || activation instanceof SvcError || activation.record.stuck === null) return false;
+  const { body, behind } = activation.record.stuck;
+  return [body, ...behind].some(isSpilled);
 }

@@ -6,10 +6,10 @@ import type { MailboxEntry, Message } from '../message.ts';
 import type { ProjectedCommit } from '../projection/views.ts';
 import { Batch } from '../turns/batch.ts';
 import { isReadable, UNREADABLE } from '../turns/loading.ts';
-import { isAside } from '../turns/payload.ts';
+import { isSpilled } from '../turns/payload.ts';
 import type { AheadOfCommit } from './ahead-of-commit.ts';
 import type { KernelParts } from './kernel-parts.ts';
-import type { OwnResult, OwnResults } from './own-results.ts';
+import type { LocalResult, LocalResults } from './local-results.ts';
 import type { Progress } from './progress.ts';
 import { type ReadyMessages, readyMessages } from './ready-messages.ts';
 import type { Postponed, SlowActors } from './slow-actors.ts';
@@ -22,13 +22,13 @@ export interface Handling {
   /** Every message counts as failed with this error: what its turn decided cannot be written. */
   readonly failAll?: string;
   /** Nothing is run, every entry is dead-lettered. */
-  readonly bury?: SvcError;
+  readonly deadLetter?: SvcError;
 }
 
 const NONE: ReadonlyMap<string, unknown> = new Map();
 
 /** Whose batch it is: the server of a log. */
-export interface BatchHolder {
+export interface BatchOwner {
   readonly lease: Lease;
   readonly lost: boolean;
   readonly clock: Pick<StoreClock, 'turn' | 'now'>;
@@ -66,16 +66,16 @@ export class BatchRun {
   /** Entries of the mailbox that are left for later. */
   readonly postponed: Postponed[] = [];
   /** Results of slow actors: they are sent like any other, and wait in the mailbox. */
-  readonly refused: OwnResult[] = [];
+  readonly refused: LocalResult[] = [];
   /** Where the actors of its messages live. */
   readonly places = new Map<Address, Partition>();
   readonly #taken: Taken[] = [];
   readonly #parts: KernelParts;
-  readonly #holder: BatchHolder;
+  readonly #holder: BatchOwner;
   readonly #handling: Handling;
   readonly #slow: SlowActors | null;
 
-  constructor(parts: KernelParts, holder: BatchHolder, handling: Handling, input: BatchInput) {
+  constructor(parts: KernelParts, holder: BatchOwner, handling: Handling, input: BatchInput) {
     this.#parts = parts;
     this.#holder = holder;
     this.#handling = handling;
@@ -85,7 +85,7 @@ export class BatchRun {
   }
 
   /** Runs the first turns. Null when the lease was lost meanwhile: what is cached may be a later holder's in this very process. */
-  async begin(results: readonly OwnResult[]): Promise<Batch | null> {
+  async begin(results: readonly LocalResult[]): Promise<Batch | null> {
     const { clock, retry } = this.#parts;
     const first = [...this.entries, ...this.resumed, ...this.#entriesOf(results)];
     const now = this.#holder.clock.turn(Math.max(0, ...first.map((entry) => entry.at)));
@@ -99,7 +99,7 @@ export class BatchRun {
    * Runs the turns of results that came since. `ahead`: effects of this very batch, of which the store need not hear any
    * more. False when the lease was lost meanwhile.
    */
-  goOn(batch: Batch, results: readonly OwnResult[], ahead: ReadonlyMap<string, unknown>): Promise<boolean> {
+  goOn(batch: Batch, results: readonly LocalResult[], ahead: ReadonlyMap<string, unknown>): Promise<boolean> {
     const { effectsCancelled } = batch.writes;
     const wanted = results.filter(({ id }) => !ahead.has(id) || !effectsCancelled.includes(id));
     return this.#run(batch, [], wanted, ahead);
@@ -112,7 +112,7 @@ export class BatchRun {
   get messages(): readonly Message[] {
     const postponed = new Set(this.postponed.map(({ entry }) => entry.seq));
     const isCounted = ({ seq, body }: MailboxEntry): boolean =>
-      isAside(body) ? !postponed.has(seq) : !this.resumed.some((one) => one.seq === seq);
+      isSpilled(body) ? !postponed.has(seq) : !this.resumed.some((one) => one.seq === seq);
     return this.#taken.flatMap(({ entry, message }) => (isReadable(message) && isCounted(entry) ? [message] : []));
   }
 
@@ -138,7 +138,7 @@ export class BatchRun {
     return { upTo: position, entries, targets, partitions: entries.map(this.#holder.partitionOf) };
   }
 
-  #entriesOf(results: readonly OwnResult[]): MailboxEntry[] {
+  #entriesOf(results: readonly LocalResult[]): MailboxEntry[] {
     const at = this.#holder.clock.now();
     return results.map(({ delivery, partition }) => ({ seq: 0, at, body: delivery.body, partition }));
   }
@@ -147,13 +147,13 @@ export class BatchRun {
   async #run(
     batch: Batch,
     entries: readonly MailboxEntry[],
-    results: readonly OwnResult[],
+    results: readonly LocalResult[],
     ahead: ReadonlyMap<string, unknown>,
   ): Promise<boolean> {
     const all = [...entries, ...this.#entriesOf(results)];
     const ready = await readyMessages(this.#parts, {
       entries: all,
-      works: batch.writes.works,
+      drafts: batch.writes.drafts,
       placeOf: (to, entry) => this.#placeOf(to, entry),
       takenAt: this.#holder.takenAt,
       drainLimit: this.#handling.drainLimit,
@@ -182,7 +182,7 @@ export class BatchRun {
     return partition;
   }
 
-  #take(batch: Batch, entry: MailboxEntry, result: OwnResult, ahead: ReadonlyMap<string, unknown>): void {
+  #take(batch: Batch, entry: MailboxEntry, result: LocalResult, ahead: ReadonlyMap<string, unknown>): void {
     const { id, attempt, partition } = result;
     this.results.push(entry);
     if (ahead.has(id)) batch.writes.effectsEnded.add(id);
@@ -194,12 +194,17 @@ export class BatchRun {
     batch.postpone(entry);
   }
 
-  #deliver(batch: Batch, entry: MailboxEntry, message: Message | SvcError, { residents, bodies }: ReadyMessages): void {
-    const resident = isReadable(message) ? (residents.get(message.to) ?? null) : message;
-    if (message instanceof SvcError) batch.bury(entry, null, message);
-    else if (this.#handling.bury !== undefined) batch.bury(entry, message, this.#handling.bury);
-    else if (resident instanceof SvcError) batch.bury(entry, message, resident);
-    else batch.deliver(entry, message, resident, bodies);
+  #deliver(
+    batch: Batch,
+    entry: MailboxEntry,
+    message: Message | SvcError,
+    { activations, bodies }: ReadyMessages,
+  ): void {
+    const activation = isReadable(message) ? (activations.get(message.to) ?? null) : message;
+    if (message instanceof SvcError) batch.deadLetter(entry, null, message);
+    else if (this.#handling.deadLetter !== undefined) batch.deadLetter(entry, message, this.#handling.deadLetter);
+    else if (activation instanceof SvcError) batch.deadLetter(entry, message, activation);
+    else batch.deliver(entry, message, activation, bodies);
   }
 
   /** Handlers may have touched what they were given, and nothing of it was written. */
@@ -219,7 +224,7 @@ export async function goOnAhead(
   run: BatchRun,
   batch: Batch,
   ahead: AheadOfCommit,
-  waiting: Pick<OwnResults, 'take' | 'tookAhead'>,
+  waiting: Pick<LocalResults, 'take' | 'tookAhead'>,
 ): Promise<boolean> {
   while (ahead.start(batch.writes) && run.results.length < MOST_RESULTS) {
     await new Promise<void>((resume) => void setImmediate(resume));

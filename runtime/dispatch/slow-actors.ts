@@ -4,7 +4,7 @@ import { ownerPart } from '../documents/blob-reference.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import { backoffMs, sleep } from '../kit/waits.ts';
 import type { MailboxEntry } from '../message.ts';
-import { isAside } from '../turns/payload.ts';
+import { isSpilled } from '../turns/payload.ts';
 
 export interface SlowActorsParts {
   readonly clock: Clock;
@@ -61,7 +61,7 @@ export class SlowActors {
   /** Whose body that is, which is stored aside: null when it does not say so. */
   ownerOf(body: string): string | null {
     const dot = body.lastIndexOf('.');
-    return isAside(body) && dot > 0 ? body.slice(dot + 1) : null;
+    return isSpilled(body) && dot > 0 ? body.slice(dot + 1) : null;
   }
 
   /** Names the actor of a message, also of one whose body is stored aside and not read yet: its address is null. */

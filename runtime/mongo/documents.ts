@@ -3,7 +3,7 @@ import { checkSpec } from '../documents/document-query.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../documents.ts';
 import { MongoCollection, uniqueField } from './collection.ts';
 import { MongoConnection, type MongoOptions } from './connection.ts';
-import { SerialisedWrites, SharedTurns, type Turn } from './serialised-writes.ts';
+import { type RowLock, RowLocks, SerialisedWrites } from './serialised-writes.ts';
 import type { Rows } from './session.ts';
 import { AtomicWrites } from './versioned-writes.ts';
 
@@ -53,14 +53,14 @@ async function createMissing(rows: Rows, indexes: readonly IndexDescription[]): 
 /** Documents in MongoDB: single-document idempotent writes only, no transactions, no TTL indexes, no change streams. */
 export class MongoDocuments implements Documents {
   readonly #connection: MongoConnection;
-  readonly #turns: SharedTurns;
+  readonly #rowLocks: RowLocks;
   readonly #asked: boolean | undefined;
   #atomicUpdates = true;
 
   constructor(options: MongoDocumentsOptions) {
     this.#connection = new MongoConnection(options);
-    this.#turns = new SharedTurns((call) =>
-      this.#connection.session.ask((database) => call(database.collection<Turn>(TURNS))),
+    this.#rowLocks = new RowLocks((call) =>
+      this.#connection.session.ask((database) => call(database.collection<RowLock>(TURNS))),
     );
     this.#asked = options.atomicUpdates;
   }
@@ -83,7 +83,7 @@ export class MongoDocuments implements Documents {
 
   /** Deletes marks of turns that were ended long ago (shared-turns.ts). */
   async upkeep(): Promise<boolean> {
-    return this.#atomicUpdates ? false : this.#turns.sweep();
+    return this.#atomicUpdates ? false : this.#rowLocks.sweep();
   }
 
   async collection<T extends StoredDocument>(spec: CollectionSpec): Promise<Collection<T>> {
@@ -91,7 +91,7 @@ export class MongoDocuments implements Documents {
     const { session } = this.#connection;
     await session.run(() => createMissing(session.rows(spec.name), indexesOf(spec)));
     return new MongoCollection<T>(session, spec, (rows) =>
-      this.#atomicUpdates ? new AtomicWrites(rows) : new SerialisedWrites(rows, this.#turns),
+      this.#atomicUpdates ? new AtomicWrites(rows) : new SerialisedWrites(rows, this.#rowLocks),
     );
   }
 }

@@ -22,9 +22,9 @@ const queues = new OneAtATimePerKey();
  */
 export class SerialisedWrites implements VersionedWrites {
   readonly #rows: Rows;
-  readonly #shared: SharedTurns;
+  readonly #shared: RowLocks;
 
-  constructor(rows: Rows, shared: SharedTurns) {
+  constructor(rows: Rows, shared: RowLocks) {
     this.#rows = rows;
     this.#shared = shared;
   }
@@ -95,10 +95,10 @@ export class SerialisedWrites implements VersionedWrites {
 }
 
 /** Whose turn it is with a row. `_id` names the row, or the turn that was ended for its holder. */
-export type Turn = { _id: string; holder: string };
+export type RowLock = { _id: string; holder: string };
 
-/** One call of the driver on the collection of turns. */
-type AskTurns = <T>(call: (turns: Collection<Turn>) => Promise<T>) => Promise<T>;
+/** One call of the driver on the collection of locks. */
+type AskLocks = <T>(call: (locks: Collection<RowLock>) => Promise<T>) => Promise<T>;
 
 /** A turn is a read and a write. Whoever holds one for longer is taken for dead; who notices it of itself writes nothing. */
 const DEAD_AFTER_MS = 5_000;
@@ -117,12 +117,12 @@ const MARK_KEPT_MS = 600_000;
  * Turns of several processes at one row, for a server whose only atomic step is the insert of an id (FerretDB 1). The
  * turn of a dead process is ended by whoever inserts the mark of its end, so by one. Waiters measure with their own clock.
  */
-export class SharedTurns {
-  readonly #ask: AskTurns;
+export class RowLocks {
+  readonly #ask: AskLocks;
   /** Marks of ended turns, since when this process knows them. */
   #marks: ReadonlyMap<string, number> = new Map();
 
-  constructor(ask: AskTurns) {
+  constructor(ask: AskLocks) {
     this.#ask = ask;
   }
 
@@ -140,7 +140,7 @@ export class SharedTurns {
       });
     } finally {
       // Later others may have ended it and begun their own.
-      if (held() < DEAD_AFTER_MS / 2) await this.#ask((turns) => turns.deleteOne({ _id: row }));
+      if (held() < DEAD_AFTER_MS / 2) await this.#ask((locks) => locks.deleteOne({ _id: row }));
     }
   }
 
@@ -150,7 +150,7 @@ export class SharedTurns {
     let seenSince = askedAt;
     for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
       if (await this.#insert({ _id: row, holder })) return;
-      const other = (await this.#ask((turns) => turns.findOne({ _id: row })))?.holder ?? '';
+      const other = (await this.#ask((locks) => locks.findOne({ _id: row })))?.holder ?? '';
       if (other !== seen) [seen, seenSince] = [other, performance.now()];
       else if (other !== '' && performance.now() - seenSince > DEAD_AFTER_MS) await this.#end(row, other);
       if (performance.now() - askedAt > WAIT_AT_MOST_MS) throw tooMany();
@@ -161,7 +161,7 @@ export class SharedTurns {
   /** One process may: the mark stays, so that no later one takes another's turn for this one. */
   async #end(row: string, holder: string): Promise<void> {
     if (await this.#insert({ _id: `${row} ended ${holder}`, holder }))
-      await this.#ask((turns) => turns.deleteOne({ _id: row }));
+      await this.#ask((locks) => locks.deleteOne({ _id: row }));
   }
 
   /**
@@ -169,18 +169,18 @@ export class SharedTurns {
    * the name of that turn. Answers whether there may be more.
    */
   async sweep(): Promise<boolean> {
-    const marks = await this.#ask((turns) => turns.find({ _id: / ended / }, { limit: MARKS }).toArray());
+    const marks = await this.#ask((locks) => locks.find({ _id: / ended / }, { limit: MARKS }).toArray());
     const now = performance.now();
     const known = this.#marks;
     this.#marks = new Map(marks.map(({ _id }) => [_id, known.get(_id) ?? now]));
     const old = [...this.#marks].filter(([, since]) => now - since > MARK_KEPT_MS).map(([id]) => id);
-    for (const id of old) await this.#ask((turns) => turns.deleteOne({ _id: id }));
+    for (const id of old) await this.#ask((locks) => locks.deleteOne({ _id: id }));
     return old.length === MARKS;
   }
 
-  async #insert(turn: Turn): Promise<boolean> {
+  async #insert(lock: RowLock): Promise<boolean> {
     try {
-      await this.#ask((turns) => turns.insertOne(turn));
+      await this.#ask((locks) => locks.insertOne(lock));
       return true;
     } catch (error) {
       if (isDuplicate(error)) return false;

@@ -3,7 +3,7 @@ import type { Address, Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import { type ActorDefinition, isArchived, type Registry } from '../define-actor.ts';
 import type { LogServer } from '../dispatch/log-server.ts';
-import type { ReplacedStates } from '../dispatch/replaced-states.ts';
+import type { StateBlobGc } from '../dispatch/state-blob-gc.ts';
 import type { Collection, Documents, StoredDocument } from '../documents.ts';
 import { toSvcError } from '../errors.ts';
 import { allDone } from '../kit/queues.ts';
@@ -29,7 +29,7 @@ export interface ActorProjectionParts {
   /** Asked behind each archive that is written: of an actor that somebody deleted nothing stays. */
   readonly removals: Pick<Removals, 'asked' | 'finish'>;
   /** Takes the states of actors that end without an archive. */
-  readonly replaced: Pick<ReplacedStates, 'add'>;
+  readonly replaced: Pick<StateBlobGc, 'add'>;
   readonly warn: (message: string, error: unknown) => void;
 }
 

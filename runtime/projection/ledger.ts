@@ -4,8 +4,8 @@ import { type Address, type Partition, tenantOf } from '../address.ts';
 import type { StoredDocument } from '../documents.ts';
 import { countOf } from '../leases.ts';
 import type { MailboxEntry } from '../message.ts';
+import type { TurnRow } from '../turns/actor-draft.ts';
 import { UNREADABLE } from '../turns/loading.ts';
-import type { TurnRow } from '../turns/work.ts';
 import type { ProjectedCommit } from './views.ts';
 
 /**

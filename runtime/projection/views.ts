@@ -4,7 +4,7 @@ import type { Registry } from '../define-actor.ts';
 import type { Collection, Documents, StoredDocument } from '../documents.ts';
 import { jsonField } from '../json.ts';
 import type { MailboxEntry } from '../message.ts';
-import type { TurnRow } from '../turns/work.ts';
+import type { TurnRow } from '../turns/actor-draft.ts';
 
 /** Collections of list documents by name. */
 export type Views = ReadonlyMap<string, Collection<StoredDocument>>;

@@ -4,7 +4,7 @@ import type { EffectJob, EffectPlace, EffectQueue, JobOutcome, RunJob } from '..
 import { fairnessPart, flowOf } from '../effects/effect-envelope.ts';
 import { SvcError } from '../errors.ts';
 import { type Connection, connect } from './connection.ts';
-import { EffectsAtHand, FairOrder } from './effects-at-hand.ts';
+import { FairOrder, LocalSlots } from './local-slots.ts';
 
 export interface BullmqEffectQueueOptions {
   /** Redis URL or the URLs of a Cluster's nodes; see redis-url.ts. */
@@ -41,7 +41,7 @@ const EVENTS_KEPT = 100;
 /**
  * Hands effects to the nodes of a cluster through BullMQ (E1). A job's id is its effect's id, so queueing it
  * again changes nothing while it waits, is delayed or runs; a job that ended leaves no trace, so the id can be queued
- * again. Tenants are served in turn, and within a tenant its flows (`FairOrder`). What this very process may run and has a free place for takes no way through Redis (`EffectsAtHand`). A job
+ * again. Tenants are served in turn, and within a tenant its flows (`FairOrder`). What this very process may run and has a free place for takes no way through Redis (`LocalSlots`). A job
  * that is lost or fails is never the truth: the effect's record is, and the sweep of the partition's holder brings it
  * back.
  */
@@ -52,7 +52,7 @@ export class BullmqEffectQueue implements EffectQueue {
   readonly #workers = new Map<EffectWorker, Set<Promise<JobOutcome>>>();
   readonly #orders = new Map<string, FairOrder>();
   /** Places of this process, by queue it works for. */
-  readonly #atHand = new Map<string, EffectsAtHand>();
+  readonly #atHand = new Map<string, LocalSlots>();
   #client: Connection | null = null;
 
   constructor(options: BullmqEffectQueueOptions) {
@@ -154,12 +154,7 @@ export class BullmqEffectQueue implements EffectQueue {
       running.add(outcome);
       return outcome;
     };
-    const atHand = new EffectsAtHand(
-      Math.floor(concurrency / 2),
-      run,
-      (job, delayMs) => this.#add(job, delayMs),
-      onFault,
-    );
+    const atHand = new LocalSlots(Math.floor(concurrency / 2), run, (job, delayMs) => this.#add(job, delayMs), onFault);
     const worker = new EffectWorker(queueName(name), (job, token) => this.#process(name, job, token, tracked), {
       connection: this.#connected(),
       prefix: this.#prefix(name),

@@ -17,12 +17,12 @@ import {
 } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import type { MailboxEntry } from '../message.ts';
-import type { Bells, ServerLives } from './bells.ts';
 import { type Connection, redisFailure } from './connection.ts';
-import { bellOf, depthField, fenceOf, type Keys, seenField } from './keys.ts';
+import type { CallOrder, FcallBatcher } from './fcall-batcher.ts';
+import { depthField, fenceOf, type Keys, seenField, wakeUpOf } from './keys.ts';
 import type { Outbox } from './outbox.ts';
 import { integer, integerOrNull, list, packReplies, readEntries, text } from './replies.ts';
-import type { CallOrder, SectionCalls } from './sections.ts';
+import type { ServerLives, WakeUps } from './wake-ups.ts';
 
 /** A function must not put more than some thousand values on its stack at once. */
 const MOST_READ_AHEAD = 1_000;
@@ -31,8 +31,8 @@ const MOST_HANDLED = 3_000;
 
 export class RedisCommits implements Commits {
   readonly #connection: Connection;
-  readonly #calls: SectionCalls;
-  readonly #bells: Bells;
+  readonly #calls: FcallBatcher;
+  readonly #wakeUps: WakeUps;
   readonly #keys: Keys;
   readonly #outbox: Outbox;
   readonly #lives: ServerLives;
@@ -44,8 +44,8 @@ export class RedisCommits implements Commits {
 
   constructor(
     connection: Connection,
-    calls: SectionCalls,
-    bells: Bells,
+    calls: FcallBatcher,
+    wakeUps: WakeUps,
     keys: Keys,
     outbox: Outbox,
     lives: ServerLives,
@@ -55,7 +55,7 @@ export class RedisCommits implements Commits {
   ) {
     this.#connection = connection;
     this.#calls = calls;
-    this.#bells = bells;
+    this.#wakeUps = wakeUps;
     this.#keys = keys;
     this.#outbox = outbox;
     this.#lives = lives;
@@ -69,7 +69,7 @@ export class RedisCommits implements Commits {
     limit: number,
   ): Promise<(MailboxEntry[] | null)[]> {
     return Promise.all(
-      asks.map(({ lease, after }) => this.#bells.take(lease, after, limit) ?? this.#poll(lease, after, limit)),
+      asks.map(({ lease, after }) => this.#wakeUps.take(lease, after, limit) ?? this.#poll(lease, after, limit)),
     );
   }
 
@@ -77,7 +77,7 @@ export class RedisCommits implements Commits {
     const { meta, mail } = this.#keys.of(lease.log);
     const reply = await this.#calls.call('poll', lease.log, (keys, args) => {
       keys.push(meta, mail);
-      args.push(after, limit, fenceOf(lease), bellOf(lease), this.#lives.at(lease));
+      args.push(after, limit, fenceOf(lease), wakeUpOf(lease), this.#lives.at(lease));
     });
     return reply === 0 ? null : readEntries(list(reply), 0, after);
   }
@@ -195,7 +195,7 @@ function writeCommit(commit: Commit, call: Call, names: Keys, keys: string[], ar
   for (const part of parts) writeKeys(part, names, keys);
   for (const { partition } of plain) keys.push(names.of(partition).states);
   const settled = changes.reduce((sum, { settles = [] }) => sum + settles.length, 0);
-  args.push(keys.length - before, fenceOf(lease), commit.after, commit.upTo, call.id, call.readAhead, bellOf(lease));
+  args.push(keys.length - before, fenceOf(lease), commit.after, commit.upTo, call.id, call.readAhead, wakeUpOf(lease));
   args.push(call.serverLife, commit.upToAt ?? '', commit.beside ?? '', commit.results ?? settled);
   if (commit.journal !== null) args.push('j', 1, commit.journal);
   if (call.packs) writeReplies(commit, args);

@@ -3,12 +3,12 @@ import { addressOf, type Partition, parseAddress } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import type { Unsubscribe } from '../leases.ts';
 import type { Delivery } from '../message.ts';
-import type { ServerTimes } from './bells.ts';
-import type { Bulletins } from './bulletins.ts';
 import { type Connection, redisFailure } from './connection.ts';
+import type { FcallBatcher } from './fcall-batcher.ts';
 import { type Keys, seenField } from './keys.ts';
+import type { PubSub } from './pubsub.ts';
 import { integer, list, text } from './replies.ts';
-import type { SectionCalls } from './sections.ts';
+import type { ServerTimes } from './wake-ups.ts';
 
 type Words = (string | number)[];
 
@@ -16,15 +16,15 @@ const LATE = -1;
 
 export class RedisEffectLedger implements EffectLedger {
   readonly #connection: Connection;
-  readonly #calls: SectionCalls;
-  readonly #bulletins: Bulletins;
+  readonly #calls: FcallBatcher;
+  readonly #pubsub: PubSub;
   readonly #keys: Keys;
   readonly #times: ServerTimes;
 
-  constructor(connection: Connection, calls: SectionCalls, bulletins: Bulletins, keys: Keys, times: ServerTimes) {
+  constructor(connection: Connection, calls: FcallBatcher, pubsub: PubSub, keys: Keys, times: ServerTimes) {
     this.#connection = connection;
     this.#calls = calls;
-    this.#bulletins = bulletins;
+    this.#pubsub = pubsub;
     this.#keys = keys;
     this.#times = times;
   }
@@ -95,7 +95,7 @@ export class RedisEffectLedger implements EffectLedger {
   }
 
   onEffectCancelled(stop: (id: string) => void): Unsubscribe {
-    return this.#bulletins.listen(this.#keys.cancels(), (message) => {
+    return this.#pubsub.listen(this.#keys.cancels(), (message) => {
       for (const id of message.toString('utf8').split('\n')) stop(id);
     });
   }

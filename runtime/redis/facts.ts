@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 import { FORMAT, type StoreFacts } from '../store-formats.ts';
 import { type Connection, redisFailure } from './connection.ts';
+import { type CallOrder, type FcallBatcher, inOrder } from './fcall-batcher.ts';
 import { type Keys, taggedCount } from './keys.ts';
 import { integer } from './replies.ts';
-import { type CallOrder, inOrder, type SectionCalls } from './sections.ts';
 
 /** Behind a pool's count: programs of format 1 read the count alone at their start, and refuse what is no number. */
 const MARK = ` format=${FORMAT}`;
@@ -15,11 +15,11 @@ export const countOf = (value: unknown): number =>
 /** Facts about the store in one hash. */
 export class RedisFacts implements StoreFacts {
   readonly #connection: Connection;
-  readonly #calls: SectionCalls;
+  readonly #calls: FcallBatcher;
   readonly #keys: Keys;
   readonly #order: CallOrder;
 
-  constructor(connection: Connection, calls: SectionCalls, keys: Keys, order: CallOrder) {
+  constructor(connection: Connection, calls: FcallBatcher, keys: Keys, order: CallOrder) {
     this.#connection = connection;
     this.#calls = calls;
     this.#keys = keys;

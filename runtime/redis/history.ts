@@ -2,23 +2,23 @@ import type { Directory, EventLog, Journal, JournalRow, Lease } from '../actor-s
 import { type Address, addressOf, isPartition, type Log, type Partition, parseAddress } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import { partsOf, positionOf, type Unsubscribe } from '../leases.ts';
-import type { Bulletins } from './bulletins.ts';
 import { type Connection, redisFailure } from './connection.ts';
+import { type CallOrder, type FcallBatcher, inOrder } from './fcall-batcher.ts';
 import { fenceOf, type Keys } from './keys.ts';
+import type { PubSub } from './pubsub.ts';
 import { integer, list, readEntries, text } from './replies.ts';
-import { type CallOrder, inOrder, type SectionCalls } from './sections.ts';
 
 /** Event streams and the journal. */
 export class RedisHistory implements EventLog, Journal {
   readonly #connection: Connection;
-  readonly #calls: SectionCalls;
-  readonly #bulletins: Bulletins;
+  readonly #calls: FcallBatcher;
+  readonly #pubsub: PubSub;
   readonly #keys: Keys;
 
-  constructor(connection: Connection, calls: SectionCalls, bulletins: Bulletins, keys: Keys) {
+  constructor(connection: Connection, calls: FcallBatcher, pubsub: PubSub, keys: Keys) {
     this.#connection = connection;
     this.#calls = calls;
-    this.#bulletins = bulletins;
+    this.#pubsub = pubsub;
     this.#keys = keys;
   }
 
@@ -38,7 +38,7 @@ export class RedisHistory implements EventLog, Journal {
   }
 
   onEvents(address: Address, wake: () => void): Unsubscribe {
-    return this.#bulletins.listen(this.#keys.eventBell(address), () => wake(), { awaited: false, missed: wake });
+    return this.#pubsub.listen(this.#keys.eventChannels(address), () => wake(), { awaited: false, missed: wake });
   }
 
   async readJournal(log: Log, after: number, limit: number): Promise<JournalRow[]> {
@@ -73,11 +73,11 @@ const CURSOR = /^\d{1,20}$/;
 
 export class RedisDirectory implements Directory {
   readonly #connection: Connection;
-  readonly #calls: SectionCalls;
+  readonly #calls: FcallBatcher;
   readonly #keys: Keys;
   readonly #order: CallOrder;
 
-  constructor(connection: Connection, calls: SectionCalls, keys: Keys, order: CallOrder) {
+  constructor(connection: Connection, calls: FcallBatcher, keys: Keys, order: CallOrder) {
     this.#connection = connection;
     this.#calls = calls;
     this.#keys = keys;

@@ -164,7 +164,7 @@ export class Keys {
   }
 
   /** Rings when a log held by `node` got an entry. */
-  bell(node: string): readonly string[] {
+  wakeUp(node: string): readonly string[] {
     return this.#heard(`bell:${node}`);
   }
 
@@ -183,7 +183,7 @@ export class Keys {
   }
 
   /** In every slot, since who listens does not know the actor's partition. */
-  eventBell(address: Address): readonly string[] {
+  eventChannels(address: Address): readonly string[] {
     return this.#heard(`events:${address}`);
   }
 
@@ -211,7 +211,7 @@ export const seenField = (messageId: string): string => `#${messageId}`;
 export const fenceOf = (lease: Lease): string => `${lease.epoch} ${lease.grant}`;
 
 /** Whom an append wakes: node and log (functions/_append_parts.lua). */
-export const bellOf = (lease: Lease): string => `${lease.node}\n${lease.log}`;
+export const wakeUpOf = (lease: Lease): string => `${lease.node}\n${lease.log}`;
 
 /** Fact of a store whose partitions have slots together. */
 const FACT = 'slot_tags';

@@ -22,7 +22,7 @@ export type LeaseNote =
   | { readonly kind: 'alive' }
   | { readonly kind: 'renewed'; readonly granted: GrantedLease; readonly ttlMs: number }
   | { readonly kind: 'released'; readonly grant: string }
-  | { readonly kind: 'seated'; readonly node: string; readonly incarnation: string; readonly ttlMs: number }
+  | { readonly kind: 'joined'; readonly node: string; readonly incarnation: string; readonly ttlMs: number }
   | { readonly kind: 'frozen'; readonly ms: number }
   | { readonly kind: 'left'; readonly node: string; readonly incarnation: string };
 
@@ -70,9 +70,9 @@ export class LeaseThread {
     this.#say({ kind: 'released', grant });
   }
 
-  seated(node: string, incarnation: string, ttlMs: number): void {
+  joined(node: string, incarnation: string, ttlMs: number): void {
     this.#start(ttlMs);
-    this.#say({ kind: 'seated', node, incarnation, ttlMs });
+    this.#say({ kind: 'joined', node, incarnation, ttlMs });
   }
 
   left(node: string, incarnation: string): void {

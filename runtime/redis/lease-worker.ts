@@ -1,10 +1,10 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { connect, masters } from './connection.ts';
+import { FcallBatcher } from './fcall-batcher.ts';
 import { Keys } from './keys.ts';
 import type { GrantedLease, LeaseNote, LeaseWorkerData, RenewedAside } from './lease-thread.ts';
 import { renewLease } from './leases.ts';
 import { loadLibrary, readLibrary } from './library.ts';
-import { SectionCalls } from './sections.ts';
 
 /** Terms of a silence: a loop that never comes back must not keep its partitions from others. */
 const MOST_TERMS = 5;
@@ -15,10 +15,10 @@ type Held = GrantedLease & { readonly heardAt: number };
 /** Renews what the thread of turns renewed last, while that is silent. */
 class LeaseWorker {
   readonly #data: LeaseWorkerData;
-  readonly #calls: SectionCalls;
+  readonly #calls: FcallBatcher;
   readonly #keys: Keys;
   readonly #held = new Map<string, Held>();
-  #seat: { readonly node: string; readonly incarnation: string } | null = null;
+  #membership: { readonly node: string; readonly incarnation: string } | null = null;
   #ttlMs = 0;
   #heardAt = performance.now();
   #frozenUntil = 0;
@@ -35,7 +35,7 @@ class LeaseWorker {
     const library = readLibrary();
     const opened = connection.connect().then(() => loadLibrary(masters(connection), library));
     opened.catch(() => {});
-    this.#calls = new SectionCalls(connection, library, this.#keys, () => null);
+    this.#calls = new FcallBatcher(connection, library, this.#keys, () => null);
   }
 
   hear(note: LeaseNote): void {
@@ -46,15 +46,15 @@ class LeaseWorker {
     } else if (note.kind === 'released') this.#held.delete(note.grant);
     else if (note.kind === 'left') this.#leave(note);
     else if (note.kind === 'frozen') this.#frozenUntil = this.#heardAt + note.ms;
-    else if (note.kind === 'seated') {
-      this.#seat = note;
+    else if (note.kind === 'joined') {
+      this.#membership = note;
       this.#lookEvery(note.ttlMs);
     }
   }
 
   /** A node also ends the leases of others that died. */
   #leave({ node, incarnation }: { readonly node: string; readonly incarnation: string }): void {
-    if (this.#seat?.node === node && this.#seat.incarnation === incarnation) this.#seat = null;
+    if (this.#membership?.node === node && this.#membership.incarnation === incarnation) this.#membership = null;
   }
 
   #lookEvery(ttlMs: number): void {
@@ -94,7 +94,7 @@ class LeaseWorker {
   }
 
   async #extendSeat(): Promise<void> {
-    const seat = this.#seat;
+    const seat = this.#membership;
     if (seat === null) return;
     const { members, membersDue, membersVersion } = this.#keys;
     await this.#calls.call('extend', members, (keys, args) => {

@@ -1,30 +1,30 @@
 import type { AcquireOutcome, Lease, Leases } from '../actor-store.ts';
 import { isLog, isSharedLog, type Log, type Partition } from '../address.ts';
 import type { Unsubscribe } from '../leases.ts';
-import type { Bells, ServerLives } from './bells.ts';
+import type { CallOrder, FcallBatcher } from './fcall-batcher.ts';
 import { fenceOf, type Keys } from './keys.ts';
 import type { LeaseThread } from './lease-thread.ts';
 import { integer, integerOrNull, list, text } from './replies.ts';
-import type { CallOrder, SectionCalls } from './sections.ts';
+import type { ServerLives, WakeUps } from './wake-ups.ts';
 
 export class RedisLeases implements Leases {
-  readonly #calls: SectionCalls;
-  readonly #bells: Bells;
+  readonly #calls: FcallBatcher;
+  readonly #wakeUps: WakeUps;
   readonly #keys: Keys;
   readonly #lives: ServerLives;
   readonly #order: CallOrder;
   readonly #thread: LeaseThread | null;
 
   constructor(
-    calls: SectionCalls,
-    bells: Bells,
+    calls: FcallBatcher,
+    wakeUps: WakeUps,
     keys: Keys,
     lives: ServerLives,
     order: CallOrder,
     thread: LeaseThread | null,
   ) {
     this.#calls = calls;
-    this.#bells = bells;
+    this.#wakeUps = wakeUps;
     this.#keys = keys;
     this.#lives = lives;
     this.#order = order;
@@ -94,14 +94,14 @@ export class RedisLeases implements Leases {
     });
   }
 
-  onBell(node: string, ring: (log: Log) => void): Unsubscribe {
-    return this.#bells.onBell(node, ring);
+  onWake(node: string, wake: (log: Log) => void): Unsubscribe {
+    return this.#wakeUps.onWake(node, wake);
   }
 }
 
 /** False: the lease is lost. `life`: of the server that granted it. */
 export async function renewLease(
-  calls: SectionCalls,
+  calls: FcallBatcher,
   keys: Keys,
   lease: Lease,
   ttlMs: number,

@@ -3,13 +3,13 @@ import { type Address, isLog, isSharedLog, type Log, type Partition } from '../a
 import { SvcError } from '../errors.ts';
 import type { Unsubscribe } from '../leases.ts';
 import type { Delivery } from '../message.ts';
-import type { ServerTimes } from './bells.ts';
-import type { Bulletins } from './bulletins.ts';
 import { type Connection, redisFailure } from './connection.ts';
+import type { FcallBatcher } from './fcall-batcher.ts';
 import { type Keys, Routes, seenField } from './keys.ts';
 import { PackWriter } from './pack-writer.ts';
+import type { PubSub } from './pubsub.ts';
 import { integer, integerOrNull, list, readReplies, replyIn, text } from './replies.ts';
-import type { SectionCalls } from './sections.ts';
+import type { ServerTimes } from './wake-ups.ts';
 
 /** Written where a seen message has no recorded reply. */
 const NO_REPLY = '\0';
@@ -22,8 +22,8 @@ const NEWEST_ROWS = 512;
 
 export class RedisMailboxes implements Mailboxes {
   readonly #connection: Connection;
-  readonly #calls: SectionCalls;
-  readonly #bulletins: Bulletins;
+  readonly #calls: FcallBatcher;
+  readonly #pubsub: PubSub;
   readonly #keys: Keys;
   readonly #times: ServerTimes;
   readonly #packs: () => boolean;
@@ -33,15 +33,15 @@ export class RedisMailboxes implements Mailboxes {
   /** `packs`: no program of format 2 is in the fleet. */
   constructor(
     connection: Connection,
-    calls: SectionCalls,
-    bulletins: Bulletins,
+    calls: FcallBatcher,
+    pubsub: PubSub,
     keys: Keys,
     times: ServerTimes,
     packs: () => boolean,
   ) {
     this.#connection = connection;
     this.#calls = calls;
-    this.#bulletins = bulletins;
+    this.#pubsub = pubsub;
     this.#keys = keys;
     this.#times = times;
     this.#packs = packs;
@@ -175,7 +175,7 @@ export class RedisMailboxes implements Mailboxes {
   }
 
   onReply(session: string, receive: (messageId: string, body: string) => void): Unsubscribe {
-    return this.#bulletins.listen(this.#keys.replies(session), (message) => readReplies(message, receive));
+    return this.#pubsub.listen(this.#keys.replies(session), (message) => readReplies(message, receive));
   }
 }
 

@@ -1,21 +1,21 @@
 import type { PoolLayout } from '../address.ts';
 import type { Unsubscribe } from '../leases.ts';
-import { checkMember, checkSignal, type LiveMember, type Member, type Members, type MembersLook } from '../members.ts';
-import type { Bulletins } from './bulletins.ts';
+import { checkMember, checkSignal, type LiveMember, type Member, type Members, type MembersRead } from '../members.ts';
 import { type Connection, redisFailure } from './connection.ts';
 import { countOf } from './facts.ts';
+import { type CallOrder, type FcallBatcher, inOrder } from './fcall-batcher.ts';
 import type { Keys } from './keys.ts';
 import type { LeaseThread } from './lease-thread.ts';
+import type { PubSub } from './pubsub.ts';
 import { list, text } from './replies.ts';
-import { type CallOrder, inOrder, type SectionCalls } from './sections.ts';
 
 const USUAL_TTL_MS = 6_000;
 
 /** Node leases in one hash, judged on the server's clock; signals are pub/sub, which a Cluster carries to all its nodes. */
 export class RedisMembers implements Members {
   readonly #connection: Connection;
-  readonly #calls: SectionCalls;
-  readonly #bulletins: Bulletins;
+  readonly #calls: FcallBatcher;
+  readonly #pubsub: PubSub;
   readonly #keys: Keys;
   readonly #order: CallOrder;
   readonly #thread: LeaseThread | null;
@@ -24,15 +24,15 @@ export class RedisMembers implements Members {
 
   constructor(
     connection: Connection,
-    calls: SectionCalls,
-    bulletins: Bulletins,
+    calls: FcallBatcher,
+    pubsub: PubSub,
     keys: Keys,
     order: CallOrder,
     thread: LeaseThread | null,
   ) {
     this.#connection = connection;
     this.#calls = calls;
-    this.#bulletins = bulletins;
+    this.#pubsub = pubsub;
     this.#keys = keys;
     this.#order = order;
     this.#thread = thread;
@@ -43,7 +43,7 @@ export class RedisMembers implements Members {
     const { node, incarnation, card } = member;
     this.#ttlMs = Math.ceil(ttlMs);
     const isOurs = await this.#callInOrder('announce', [node, incarnation, card, this.#ttlMs, first ? 1 : 0]);
-    if (isOurs) this.#thread?.seated(node, incarnation, this.#ttlMs);
+    if (isOurs) this.#thread?.joined(node, incarnation, this.#ttlMs);
     return isOurs;
   }
 
@@ -56,7 +56,7 @@ export class RedisMembers implements Members {
     return membersOf(list(reply).map(text));
   }
 
-  async lookAtMembers(node: string, known: string): Promise<MembersLook> {
+  async readMembers(node: string, known: string): Promise<MembersRead> {
     const { members, membersDue, membersVersion } = this.#keys;
     const reply = await this.#calls.call('look', members, (keys, args) => {
       keys.push(members, membersDue, membersVersion);
@@ -93,7 +93,7 @@ export class RedisMembers implements Members {
 
   async signal(node: string | null, word: string): Promise<void> {
     checkSignal(node, word);
-    const settled = this.#bulletins.settled();
+    const settled = this.#pubsub.settled();
     if (settled !== null) await settled;
     try {
       await this.#connection.publish(node === null ? this.#keys.signals : this.#keys.signal(node), word);
@@ -104,9 +104,7 @@ export class RedisMembers implements Members {
 
   onSignal(node: string, receive: (word: string) => void): Unsubscribe {
     const hear = (message: Buffer) => receive(message.toString('utf8'));
-    const stops = [this.#keys.signal(node), this.#keys.signals].map((channel) =>
-      this.#bulletins.listen([channel], hear),
-    );
+    const stops = [this.#keys.signal(node), this.#keys.signals].map((channel) => this.#pubsub.listen([channel], hear));
     return () => {
       for (const stop of stops) stop();
     };

@@ -1,9 +1,9 @@
 import type { Partition } from '../address.ts';
 import { isPartition } from '../address.ts';
 import { type Connection, redisFailure } from './connection.ts';
+import type { FcallBatcher } from './fcall-batcher.ts';
 import { heardField, type Keys } from './keys.ts';
 import { integer } from './replies.ts';
-import type { SectionCalls } from './sections.ts';
 
 /** Entries read from an outbox at a time. */
 const PAGE = 256;
@@ -20,10 +20,10 @@ interface Owed {
  */
 export class Outbox {
   readonly #connection: Connection;
-  readonly #calls: SectionCalls;
+  readonly #calls: FcallBatcher;
   readonly #keys: Keys;
 
-  constructor(connection: Connection, calls: SectionCalls, keys: Keys) {
+  constructor(connection: Connection, calls: FcallBatcher, keys: Keys) {
     this.#connection = connection;
     this.#calls = calls;
     this.#keys = keys;

@@ -3,10 +3,10 @@ import type { AppendOutcome } from '../actor-store.ts';
 import { isLog, isSharedLog, type Log, type Partition } from '../address.ts';
 import { type SvcError, toSvcError } from '../errors.ts';
 import type { Delivery } from '../message.ts';
-import type { ServerTimes } from './bells.ts';
+import type { FcallBatcher } from './fcall-batcher.ts';
 import type { Keys, Routes } from './keys.ts';
 import { integer, list } from './replies.ts';
-import type { SectionCalls } from './sections.ts';
+import type { ServerTimes } from './wake-ups.ts';
 
 /** A pack goes through Redis as one text: bounds on how long that takes. */
 const MOST_MESSAGES = 256;
@@ -53,7 +53,7 @@ interface Line {
 }
 
 export interface PackWriterParts {
-  readonly calls: Pick<SectionCalls, 'callLate'>;
+  readonly calls: Pick<FcallBatcher, 'callLate'>;
   readonly keys: Keys;
   readonly times: ServerTimes;
   readonly routes: Routes;

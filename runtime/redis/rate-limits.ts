@@ -1,9 +1,9 @@
 import { checkTake, type RateCount, type RateLimit, type RateLimits } from '../rate-limits.ts';
 import { type Connection, connect, masters, redisFailure } from './connection.ts';
+import { FcallBatcher } from './fcall-batcher.ts';
 import { Keys } from './keys.ts';
 import { loadLibrary, readLibrary } from './library.ts';
 import { integer, list } from './replies.ts';
-import { SectionCalls } from './sections.ts';
 
 export interface RedisRateLimitsOptions {
   /** As of `RedisActorStore`. */
@@ -20,7 +20,7 @@ export interface RedisRateLimitsOptions {
  */
 export class RedisRateLimits implements RateLimits {
   readonly #connection: Connection;
-  readonly #calls: SectionCalls;
+  readonly #calls: FcallBatcher;
   readonly #keys: Keys;
   readonly #library = readLibrary();
 
@@ -28,7 +28,7 @@ export class RedisRateLimits implements RateLimits {
     this.#keys = new Keys(prefix);
     this.#connection = connect(urls, 'svc-rates', 'commands');
     this.#connection.on('error', (error: Error) => warn(`Redis connection: ${error.message}`));
-    this.#calls = new SectionCalls(this.#connection, this.#library, this.#keys, () => null);
+    this.#calls = new FcallBatcher(this.#connection, this.#library, this.#keys, () => null);
   }
 
   async open(): Promise<void> {

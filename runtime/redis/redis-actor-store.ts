@@ -5,12 +5,11 @@ import { SvcError } from '../errors.ts';
 import type { SharedLogs, Unsubscribe } from '../leases.ts';
 import type { Member } from '../members.ts';
 import type { Delivery } from '../message.ts';
-import { Bells, ServerLives, ServerTimes } from './bells.ts';
-import { Bulletins } from './bulletins.ts';
 import { RedisCommits } from './commits.ts';
 import { type Connection, connect, masters, redisFailure } from './connection.ts';
 import { RedisEffectLedger } from './effect-ledger.ts';
 import { countOf, durabilityWarnings, RedisFacts } from './facts.ts';
+import { CallOrder, FcallBatcher } from './fcall-batcher.ts';
 import { RedisDirectory, RedisHistory } from './history.ts';
 import { hasSlotTags, Keys, taggedCount } from './keys.ts';
 import { LeaseThread } from './lease-thread.ts';
@@ -19,9 +18,10 @@ import { loadLibrary, readLibrary } from './library.ts';
 import { RedisMailboxes } from './mailboxes.ts';
 import { RedisMembers } from './members.ts';
 import { Outbox } from './outbox.ts';
+import { PubSub } from './pubsub.ts';
 import { integer } from './replies.ts';
-import { CallOrder, SectionCalls } from './sections.ts';
 import { RedisSharedLogs } from './shared-logs.ts';
+import { ServerLives, ServerTimes, WakeUps } from './wake-ups.ts';
 
 export interface RedisActorStoreOptions {
   /** One URL or several Cluster nodes: redis://, rediss://, redis+cluster://h1:p,h2:p, redis+sentinel://h1,h2/master. */
@@ -46,7 +46,7 @@ export class RedisActorStore implements ActorStore {
   readonly #connection: Connection;
   readonly #subscriptions: Connection;
   readonly #keys: Keys;
-  readonly #bulletins: Bulletins;
+  readonly #pubsub: PubSub;
   readonly #mailboxes: RedisMailboxes;
   readonly #leases: RedisLeases;
   readonly #members: RedisMembers;
@@ -68,33 +68,33 @@ export class RedisActorStore implements ActorStore {
     for (const connection of [this.#connection, this.#subscriptions]) {
       connection.on('error', (error: Error) => warn(`Redis connection: ${error.message}`));
     }
-    const bulletins = new Bulletins(this.#subscriptions, this.#keys, this.#connection, warn);
-    this.#bulletins = bulletins;
+    const pubsub = new PubSub(this.#subscriptions, this.#keys, this.#connection, warn);
+    this.#pubsub = pubsub;
     const { waitReplicas = 0, packs = () => true } = options;
     if (waitReplicas > 0 && this.#connection instanceof Cluster) {
       throw new SvcError('invalid_config', 'wait_replicas is not for Redis Cluster: set min-replicas-to-write there');
     }
-    const { settled } = bulletins;
-    const calls = new SectionCalls(this.#connection, this.#library, this.#keys, settled, waitReplicas);
-    const bells = new Bells(bulletins, this.#keys);
-    this.#connection.on('close', () => bells.forget());
-    this.#subscriptions.on('close', () => bells.forget());
+    const { settled } = pubsub;
+    const calls = new FcallBatcher(this.#connection, this.#library, this.#keys, settled, waitReplicas);
+    const wakeUps = new WakeUps(pubsub, this.#keys);
+    this.#connection.on('close', () => wakeUps.forget());
+    this.#subscriptions.on('close', () => wakeUps.forget());
     const outbox = new Outbox(this.#connection, calls, this.#keys);
     const hasTags = (): boolean => this.#keys.hasTags;
     const { leaseThread = false, urls, prefix = 'svc' } = options;
     this.#thread = leaseThread ? new LeaseThread({ urls, prefix, hasTags, warn }) : null;
     const [lives, order] = [new ServerLives(this.#thread), new CallOrder()];
-    this.#leases = new RedisLeases(calls, bells, this.#keys, lives, order, this.#thread);
+    this.#leases = new RedisLeases(calls, wakeUps, this.#keys, lives, order, this.#thread);
     const times = new ServerTimes((log) => this.#leases.now(log), !(this.#connection instanceof Cluster));
-    this.#mailboxes = new RedisMailboxes(this.#connection, calls, bulletins, this.#keys, times, packs);
-    this.#members = new RedisMembers(this.#connection, calls, bulletins, this.#keys, order, this.#thread);
+    this.#mailboxes = new RedisMailboxes(this.#connection, calls, pubsub, this.#keys, times, packs);
+    this.#members = new RedisMembers(this.#connection, calls, pubsub, this.#keys, order, this.#thread);
     const logs = new RedisSharedLogs(this.#connection, calls, this.#keys, lives, order, packs);
     this.#logs = logs;
     if (!(this.#connection instanceof Cluster)) this.sharedLogs = logs;
     const shares = (log: Log, partition: Partition) => logs.shares(log, partition);
-    this.#commits = new RedisCommits(this.#connection, calls, bells, this.#keys, outbox, lives, order, packs, shares);
-    this.#effects = new RedisEffectLedger(this.#connection, calls, bulletins, this.#keys, times);
-    this.#history = new RedisHistory(this.#connection, calls, bulletins, this.#keys);
+    this.#commits = new RedisCommits(this.#connection, calls, wakeUps, this.#keys, outbox, lives, order, packs, shares);
+    this.#effects = new RedisEffectLedger(this.#connection, calls, pubsub, this.#keys, times);
+    this.#history = new RedisHistory(this.#connection, calls, pubsub, this.#keys);
     this.#directory = new RedisDirectory(this.#connection, calls, this.#keys, order);
     this.#facts = new RedisFacts(this.#connection, calls, this.#keys, order);
   }
@@ -114,7 +114,7 @@ export class RedisActorStore implements ActorStore {
   }
 
   async close(): Promise<void> {
-    this.#bulletins.close();
+    this.#pubsub.close();
     await this.#thread?.close();
     this.#connection.disconnect();
     this.#subscriptions.disconnect();
@@ -166,11 +166,11 @@ export class RedisActorStore implements ActorStore {
   freeze = (ms: number): void => this.#leases.freeze(ms);
   release = (lease: Lease<Partition>) => this.#leases.release(lease);
   vouch = (lease: Lease) => this.#leases.vouch(lease);
-  onBell = (node: string, ring: (log: Log) => void): Unsubscribe => this.#leases.onBell(node, ring);
+  onWake = (node: string, wake: (log: Log) => void): Unsubscribe => this.#leases.onWake(node, wake);
 
   announce = (member: Member, ttlMs: number, first: boolean) => this.#members.announce(member, ttlMs, first);
   members = () => this.#members.members();
-  lookAtMembers = (node: string, known: string) => this.#members.lookAtMembers(node, known);
+  readMembers = (node: string, known: string) => this.#members.readMembers(node, known);
   retire = (node: string, incarnation: string) => this.#members.retire(node, incarnation);
   isKnown = (node: string, incarnation: string) => this.#members.isKnown(node, incarnation);
   pools = () => this.#members.pools();

@@ -4,18 +4,18 @@ import { type Address, isLog, isPartition, isSharedLog, type Log, type Partition
 import { SvcError } from '../errors.ts';
 import type { AdoptOutcome, SharedLogs } from '../leases.ts';
 import type { MailboxEntry } from '../message.ts';
-import type { ServerLives } from './bells.ts';
 import { type Connection, redisFailure } from './connection.ts';
+import type { CallOrder, FcallBatcher } from './fcall-batcher.ts';
 import { fenceOf, type Keys, SLOT_TAGS } from './keys.ts';
 import { integer, list, text } from './replies.ts';
-import type { CallOrder, SectionCalls } from './sections.ts';
+import type { ServerLives } from './wake-ups.ts';
 
 const JOINED = ['joined', 'busy', 'ahead', 'lost'] as const;
 
 /** On a single Redis, and on a Cluster whose partitions have slots together: functions reach the keys of all that share a log. */
 export class RedisSharedLogs implements SharedLogs {
   readonly #connection: Connection;
-  readonly #calls: SectionCalls;
+  readonly #calls: FcallBatcher;
   readonly #keys: Keys;
   readonly #lives: ServerLives;
   readonly #order: CallOrder;
@@ -26,7 +26,7 @@ export class RedisSharedLogs implements SharedLogs {
   /** `packs`: no program of format 2 is in the fleet. */
   constructor(
     connection: Connection,
-    calls: SectionCalls,
+    calls: FcallBatcher,
     keys: Keys,
     lives: ServerLives,
     order: CallOrder,

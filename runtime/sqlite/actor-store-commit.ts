@@ -77,7 +77,7 @@ function write(tables: Tables, state: PartitionState, commit: Commit, now: numbe
   }
   // Every partition is in this file, so a message to another one arrives in the same transaction.
   for (const { partition, delivery } of commit.sends)
-    mailbox.deliver(book.get(partition), delivery.body, now, delivery.unhurried);
+    mailbox.deliver(book.get(partition), delivery.body, now, delivery.lazy);
   for (const id of commit.timersCleared) timers.clear(state, id);
   for (const timer of commit.timersSet) timers.set(state, timer, now);
   for (const effect of commit.effectsOpened) effects.open(state, effect, now);

@@ -30,11 +30,11 @@ const EVERYBODY = '';
 
 /** Gathers what a group has to tell inside the process, and tells it after the commit, never before. */
 export class Notices implements GroupMember {
-  readonly bells = new Topic<(partition: Partition) => void>();
+  readonly wakeUps = new Topic<(partition: Partition) => void>();
   readonly replies = new Topic<(messageId: string, body: string) => void>();
   readonly events = new Topic<() => void>();
   readonly #cancels = new Topic<(id: string) => void>();
-  readonly #rung = new Set<PartitionState>();
+  readonly #toWake = new Set<PartitionState>();
   readonly #woken = new Set<Address>();
   #answered: { readonly session: string; readonly messageId: string; readonly body: string }[] = [];
   #cancelled: string[] = [];
@@ -44,7 +44,7 @@ export class Notices implements GroupMember {
   }
 
   entry(partition: PartitionState): void {
-    this.#rung.add(partition);
+    this.#toWake.add(partition);
   }
 
   event(address: Address): void {
@@ -62,10 +62,10 @@ export class Notices implements GroupMember {
   beforeCommit(): void {}
 
   committed(): void {
-    const [rung, woken] = [[...this.#rung], [...this.#woken]];
+    const [toWake, woken] = [[...this.#toWake], [...this.#woken]];
     const [answered, cancelled] = [this.#answered, this.#cancelled];
     this.rolledBack();
-    for (const { node, name } of rung) if (node !== null) for (const ring of this.bells.of(node)) ring(name);
+    for (const { node, name } of toWake) if (node !== null) for (const wake of this.wakeUps.of(node)) wake(name);
     for (const { session, messageId, body } of answered) {
       for (const receive of this.replies.of(session)) receive(messageId, body);
     }
@@ -74,7 +74,7 @@ export class Notices implements GroupMember {
   }
 
   rolledBack(): void {
-    this.#rung.clear();
+    this.#toWake.clear();
     this.#woken.clear();
     this.#answered = [];
     this.#cancelled = [];

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { AcquireOutcome, Lease } from '../actor-store.ts';
 import { type Address, addressOf, type Partition, type PoolLayout, parseAddress } from '../address.ts';
 import type { Unsubscribe } from '../leases.ts';
-import { checkMember, checkSignal, type LiveMember, type Member, type MembersLook } from '../members.ts';
+import { checkMember, checkSignal, type LiveMember, type Member, type MembersRead } from '../members.ts';
 import { ActorTable, JournalTable } from './actor-store-actors.ts';
 import { AppliedCommits, besideAt, type Tables } from './actor-store-commit.ts';
 import { EffectTable } from './actor-store-effects.ts';
@@ -208,7 +208,7 @@ interface Row extends Member {
 }
 
 /** What a store answers that has read all of them. */
-export function lookOf(node: string, version: string, members: readonly LiveMember[]): MembersLook {
+export function lookOf(node: string, version: string, members: readonly LiveMember[]): MembersRead {
   const others = members.filter((member) => member.node !== node).map(({ remainingMs }) => remainingMs);
   return { version, members, soonestMs: Math.min(Number.POSITIVE_INFINITY, ...others) };
 }

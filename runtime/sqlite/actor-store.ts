@@ -98,13 +98,13 @@ export class SqliteActorStore implements ActorStore {
   freeze = (): void => {};
   vouch = (lease: Lease) => this.#read(({ book }) => book.held(lease) !== undefined);
 
-  onBell: ActorStore['onBell'] = (node, ring) => this.#notices.bells.subscribe(node, ring);
+  onWake: ActorStore['onWake'] = (node, wake) => this.#notices.wakeUps.subscribe(node, wake);
 
   announce: ActorStore['announce'] = (member, ttlMs, first) =>
     this.#read(() => this.#members.announce(member, ttlMs, first, this.#clock.monotonic()));
 
   members = () => this.#read(() => this.#members.members(this.#clock.monotonic()));
-  lookAtMembers: ActorStore['lookAtMembers'] = (node) =>
+  readMembers: ActorStore['readMembers'] = (node) =>
     this.#read(() => lookOf(node, '', this.#members.members(this.#clock.monotonic())));
 
   retire: ActorStore['retire'] = (node, incarnation) => this.#read(() => this.#members.retire(node, incarnation));

@@ -1,6 +1,6 @@
 import type { Address, Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
-import type { Resident } from './work.ts';
+import type { Activation } from './actor-draft.ts';
 
 export interface CacheBounds {
   readonly actors: number;
@@ -10,8 +10,8 @@ export interface CacheBounds {
 }
 
 interface Held {
-  readonly resident: Resident;
-  /** As it was counted: a resident's size changes with its commits. */
+  readonly activation: Activation;
+  /** As it was counted: a activation's size changes with its commits. */
   readonly size: number;
   usedAt: number;
 }
@@ -21,7 +21,7 @@ interface Held {
  * many large ones no more than a bound. Losing an entry never loses state, the store has it.
  */
 export class ActorCache {
-  readonly #residents = new Map<Address, Held>();
+  readonly #activations = new Map<Address, Held>();
   readonly #bounds: CacheBounds;
   readonly #clock: Clock;
   #bytes = 0;
@@ -32,7 +32,7 @@ export class ActorCache {
   }
 
   get size(): number {
-    return this.#residents.size;
+    return this.#activations.size;
   }
 
   /** Of encoded states. */
@@ -40,43 +40,44 @@ export class ActorCache {
     return this.#bytes;
   }
 
-  get(address: Address): Resident | undefined {
-    const found = this.#residents.get(address);
+  get(address: Address): Activation | undefined {
+    const found = this.#activations.get(address);
     if (found === undefined) return undefined;
     // Re-inserting keeps the map in order of use.
-    this.#residents.delete(address);
+    this.#activations.delete(address);
     found.usedAt = this.#clock.monotonic();
-    this.#residents.set(address, found);
-    return found.resident;
+    this.#activations.set(address, found);
+    return found.activation;
   }
 
-  put(resident: Resident): void {
-    const { address, size } = resident;
+  put(activation: Activation): void {
+    const { address, size } = activation;
     this.drop(address);
-    this.#residents.set(address, { resident, size, usedAt: this.#clock.monotonic() });
+    this.#activations.set(address, { activation, size, usedAt: this.#clock.monotonic() });
     this.#bytes += size;
     const { actors, bytes } = this.#bounds;
-    for (const oldest of this.#residents.keys()) {
-      if (oldest === address || (this.#residents.size <= actors && this.#bytes <= bytes)) return;
+    for (const oldest of this.#activations.keys()) {
+      if (oldest === address || (this.#activations.size <= actors && this.#bytes <= bytes)) return;
       this.drop(oldest);
     }
   }
 
   drop(address: Address): void {
-    const held = this.#residents.get(address);
+    const held = this.#activations.get(address);
     if (held === undefined) return;
-    this.#residents.delete(address);
+    this.#activations.delete(address);
     this.#bytes -= held.size;
   }
 
   dropPartitions(partitions: ReadonlySet<Partition>): void {
-    for (const [address, { resident }] of this.#residents) if (partitions.has(resident.partition)) this.drop(address);
+    for (const [address, { activation }] of this.#activations)
+      if (partitions.has(activation.partition)) this.drop(address);
   }
 
   /** Lets go of what was not used for `idleMs`. */
   passivate(): void {
     const before = this.#clock.monotonic() - this.#bounds.idleMs;
-    for (const [address, { usedAt }] of this.#residents) {
+    for (const [address, { usedAt }] of this.#activations) {
       if (usedAt > before) return;
       this.drop(address);
     }

@@ -1,9 +1,9 @@
 import type { Address } from '../address.ts';
 import type { EffectRequest } from '../define-actor.ts';
 import type { Message, Reply } from '../message.ts';
+import { type Activation, type ActorDraft, answerMessage, beginDraft, RETRY_TIMER, timerId } from './actor-draft.ts';
 import type { ActorRecord } from './record.ts';
 import type { Decision } from './turn.ts';
-import { answerMessage, beginWork, RETRY_TIMER, type Resident, timerId, type Work } from './work.ts';
 
 interface AskedEffect {
   readonly id: string;
@@ -15,10 +15,10 @@ interface AskedEffect {
 
 /** What the turns of one batch want written by its one commit, and how each changes the records of its actors. */
 export class BatchWrites {
-  readonly works = new Map<Address, Work>();
+  readonly drafts = new Map<Address, ActorDraft>();
   readonly sends: Message[] = [];
   /** Ids of those of `sends` that nobody waits for. */
-  readonly unhurried = new Set<string>();
+  readonly lazy = new Set<string>();
   readonly timersSet: { id: string; afterMs: number; message: Message }[] = [];
   readonly timersCleared: string[] = [];
   /** Whose timers and effects those are that are cleared and cancelled, by id. */
@@ -31,75 +31,75 @@ export class BatchWrites {
   readonly handled = new Map<Address, number>();
 
   /** A turn that was done: its state, events, sends, timers and effects. */
-  apply(work: Work, message: Message, state: unknown, decision: Decision, now: number): void {
+  apply(draft: ActorDraft, message: Message, state: unknown, decision: Decision, now: number): void {
     const unchanged =
-      state === work.record.state &&
+      state === draft.record.state &&
       decision.events.length + decision.timersSet.length + decision.timersCleared.length === 0 &&
       decision.effects.length + decision.effectsCancelled.length === 0;
     for (const send of decision.sends) this.sends.push(send);
-    for (const id of decision.unhurried) this.unhurried.add(id);
-    if (unchanged && work.record.revision > 0) return;
+    for (const id of decision.lazy) this.lazy.add(id);
+    if (unchanged && draft.record.revision > 0) return;
 
-    const timers = { ...work.record.timers };
-    for (const name of decision.timersCleared) this.#clearTimer(work, timers, name);
+    const timers = { ...draft.record.timers };
+    for (const name of decision.timersCleared) this.#clearTimer(draft, timers, name);
     for (const timer of decision.timersSet) {
       timers[timer.name] = timer.message.id;
       this.timersSet.push({
-        id: timerId(work.resident.address, timer.name),
+        id: timerId(draft.activation.address, timer.name),
         afterMs: timer.afterMs,
         message: timer.message,
       });
     }
-    let effects = work.record.effects;
+    let effects = draft.record.effects;
     for (const effect of decision.effects) {
       effects = [...effects, effect.id];
-      const fairnessKey = work.resident.definition.fairnessKey?.(state) ?? null;
+      const fairnessKey = draft.activation.definition.fairnessKey?.(state) ?? null;
       this.effects.push({ ...effect, cause: message, askedAtMs: now, fairnessKey });
     }
-    for (const id of decision.effectsCancelled) effects = this.#cancelEffect(work, effects, id);
-    if (work.resident.definition.done?.(state) === true) {
-      for (const name of Object.keys(timers)) this.#clearTimer(work, timers, name);
-      for (const id of effects) effects = this.#cancelEffect(work, effects, id);
+    for (const id of decision.effectsCancelled) effects = this.#cancelEffect(draft, effects, id);
+    if (draft.activation.definition.done?.(state) === true) {
+      for (const name of Object.keys(timers)) this.#clearTimer(draft, timers, name);
+      for (const id of effects) effects = this.#cancelEffect(draft, effects, id);
     }
-    for (const event of decision.events) work.events.push({ ...event, at: now });
-    const lastEvent = work.record.lastEvent + decision.events.length;
-    this.change(work, { ...work.record, revision: work.record.revision + 1, lastEvent, timers, effects, state });
+    for (const event of decision.events) draft.events.push({ ...event, at: now });
+    const lastEvent = draft.record.lastEvent + decision.events.length;
+    this.change(draft, { ...draft.record, revision: draft.record.revision + 1, lastEvent, timers, effects, state });
   }
 
   /** The failing message of the actor comes again. */
-  retryIn(work: Work, afterMs: number, message: Message): void {
-    this.timersSet.push({ id: timerId(work.resident.address, RETRY_TIMER), afterMs, message });
-    this.change(work, { ...work.record, timers: { ...work.record.timers, [RETRY_TIMER]: message.id } });
+  retryIn(draft: ActorDraft, afterMs: number, message: Message): void {
+    this.timersSet.push({ id: timerId(draft.activation.address, RETRY_TIMER), afterMs, message });
+    this.change(draft, { ...draft.record, timers: { ...draft.record.timers, [RETRY_TIMER]: message.id } });
   }
 
-  clearRetry(work: Work): void {
-    const timers = { ...work.record.timers };
-    this.#clearTimer(work, timers, RETRY_TIMER);
-    this.change(work, { ...work.record, timers });
+  clearRetry(draft: ActorDraft): void {
+    const timers = { ...draft.record.timers };
+    this.#clearTimer(draft, timers, RETRY_TIMER);
+    this.change(draft, { ...draft.record, timers });
   }
 
   /** A timer counts only while it is the pending one of its name: a cleared or replaced one is dropped. */
-  takeTimer(work: Work, message: Message): boolean {
+  takeTimer(draft: ActorDraft, message: Message): boolean {
     const name = message.timer ?? '';
     // A timer that waits behind a failing message stays pending until it is really handled.
-    if (work.record.timers[name] !== message.id) return false;
-    if (work.record.stuck !== null && name !== RETRY_TIMER) return true;
-    const { [name]: _fired, ...timers } = work.record.timers;
-    this.change(work, { ...work.record, timers });
+    if (draft.record.timers[name] !== message.id) return false;
+    if (draft.record.stuck !== null && name !== RETRY_TIMER) return true;
+    const { [name]: _fired, ...timers } = draft.record.timers;
+    this.change(draft, { ...draft.record, timers });
     return true;
   }
 
-  #clearTimer(work: Work, timers: Record<string, string>, name: string): void {
+  #clearTimer(draft: ActorDraft, timers: Record<string, string>, name: string): void {
     if (timers[name] === undefined) return;
     delete timers[name];
-    const { address } = work.resident;
+    const { address } = draft.activation;
     this.owners.set(timerId(address, name), address);
     this.timersCleared.push(timerId(address, name));
   }
 
-  #cancelEffect(work: Work, effects: readonly string[], id: string): readonly string[] {
+  #cancelEffect(draft: ActorDraft, effects: readonly string[], id: string): readonly string[] {
     if (!effects.includes(id)) return effects;
-    this.owners.set(id, work.resident.address);
+    this.owners.set(id, draft.activation.address);
     this.effectsCancelled.push(id);
     return effects.filter((other) => other !== id);
   }
@@ -116,17 +116,17 @@ export class BatchWrites {
     if (message.origin === 'client') this.handled.set(message.to, (this.handled.get(message.to) ?? 0) + 1);
   }
 
-  workOf(resident: Resident): Work {
-    let work = this.works.get(resident.address);
-    if (work === undefined) {
-      work = beginWork(resident);
-      this.works.set(resident.address, work);
+  draftOf(activation: Activation): ActorDraft {
+    let draft = this.drafts.get(activation.address);
+    if (draft === undefined) {
+      draft = beginDraft(activation);
+      this.drafts.set(activation.address, draft);
     }
-    return work;
+    return draft;
   }
 
-  change(work: Work, record: ActorRecord): void {
-    work.record = record;
-    work.dirty = true;
+  change(draft: ActorDraft, record: ActorRecord): void {
+    draft.record = record;
+    draft.dirty = true;
   }
 }

@@ -1,20 +1,20 @@
 import { SvcError } from '../errors.ts';
 import { backoffMs } from '../kit/waits.ts';
 import type { MailboxEntry, Message } from '../message.ts';
-import { BatchWrites } from './batch-writes.ts';
-import type { Stuck } from './record.ts';
-import { refusedAfterTheEnd, runTurn } from './turn.ts';
 import {
+  type Activation,
+  type ActorDraft,
   type FailureRules,
   failure,
   MOST_BEHIND,
   RETRY_TIMER,
-  type Resident,
   retryMessage,
   type TurnRow,
-  type Work,
   withoutSettled,
-} from './work.ts';
+} from './actor-draft.ts';
+import { BatchWrites } from './batch-writes.ts';
+import type { Stuck } from './record.ts';
+import { refusedAfterTheEnd, runTurn } from './turn.ts';
 
 type Outcome = 'done' | 'refused' | 'retried' | 'dead-lettered';
 
@@ -45,11 +45,11 @@ export class Batch {
   deliver(
     entry: MailboxEntry,
     message: Message,
-    resident: Resident | null,
+    activation: Activation | null,
     bodies: ReadonlyMap<string, Message>,
   ): void {
     const started = this.#micros();
-    const line = this.#outcomeOf(entry, message, resident, bodies);
+    const line = this.#outcomeOf(entry, message, activation, bodies);
     const waitMs = Math.max(0, this.#now - entry.at);
     this.rows.push({ ...line, now: this.#now, waitMs, turnUs: Math.round(this.#micros() - started) });
   }
@@ -60,7 +60,7 @@ export class Batch {
   }
 
   /** Dead-letters an entry that cannot be read, or whose actor cannot. */
-  bury(entry: MailboxEntry, message: Message | null, error: SvcError): void {
+  deadLetter(entry: MailboxEntry, message: Message | null, error: SvcError): void {
     if (message !== null) {
       this.writes.countHandled(message);
       this.writes.answer(message, failure(new SvcError('dead_lettered')));
@@ -72,19 +72,19 @@ export class Batch {
   #outcomeOf(
     entry: MailboxEntry,
     message: Message,
-    resident: Resident | null,
+    activation: Activation | null,
     bodies: ReadonlyMap<string, Message>,
   ): Pick<TurnRow, 'outcome' | 'error' | 'drained'> {
-    if (resident === null) {
+    if (activation === null) {
       this.writes.countHandled(message);
       this.writes.answer(message, failure(new SvcError('not_found', 'no such actor kind')));
       return { outcome: 'refused', error: 'unknown actor kind' };
     }
-    const work = this.writes.workOf(resident);
-    if (message.origin === 'timer' && !this.writes.takeTimer(work, message)) return { outcome: 'stale' };
-    if (message.timer === RETRY_TIMER) return this.#drain(work, bodies);
-    if (work.record.stuck !== null) return this.#defer(work, work.record.stuck, entry.body, bodies);
-    return this.#run(work, { body: entry.body, message, attempts: 1, behind: [] });
+    const draft = this.writes.draftOf(activation);
+    if (message.origin === 'timer' && !this.writes.takeTimer(draft, message)) return { outcome: 'stale' };
+    if (message.timer === RETRY_TIMER) return this.#replayDeferred(draft, bodies);
+    if (draft.record.stuck !== null) return this.#queueBehind(draft, draft.record.stuck, entry.body, bodies);
+    return this.#run(draft, { body: entry.body, message, attempts: 1, behind: [] });
   }
 
   #errorOf(message: Message): string | undefined {
@@ -92,45 +92,49 @@ export class Batch {
   }
 
   /** A message that waits behind a failing one. When too many do, the failing one gets its last attempt at once. */
-  #defer(
-    work: Work,
+  #queueBehind(
+    draft: ActorDraft,
     stuck: Stuck,
     body: string,
     bodies: ReadonlyMap<string, Message>,
   ): Pick<TurnRow, 'outcome' | 'drained'> {
     const behind = [...stuck.behind, body];
-    this.writes.change(work, { ...work.record, stuck: { ...stuck, behind } });
+    this.writes.change(draft, { ...draft.record, stuck: { ...stuck, behind } });
     if (behind.length < MOST_BEHIND) return { outcome: 'deferred' };
-    this.writes.clearRetry(work);
-    return { ...this.#drain(work, bodies), outcome: 'deferred' };
+    this.writes.clearRetry(draft);
+    return { ...this.#replayDeferred(draft, bodies), outcome: 'deferred' };
   }
 
   /**
    * Runs one turn. What a handler that threw decided is dropped, and what it was given is frozen, so the turns before
    * and behind it stand (K6).
    */
-  #run(work: Work, head: Head): Pick<TurnRow, 'error'> & { readonly outcome: Outcome } {
-    const { resident } = work;
+  #run(draft: ActorDraft, head: Head): Pick<TurnRow, 'error'> & { readonly outcome: Outcome } {
+    const { activation } = draft;
     const { message } = head;
     const known = this.#errorOf(message);
-    if (known !== undefined) return this.#stumble(work, head, known);
-    const turn = runTurn(resident.definition, work.record, message, resident.tenant, this.#now);
-    if (turn.kind === 'failed') return this.#stumble(work, head, turn.error.message);
-    const result = refusedAfterTheEnd(resident.definition, work.record, turn);
+    if (known !== undefined) return this.#scheduleRetry(draft, head, known);
+    const turn = runTurn(activation.definition, draft.record, message, activation.tenant, this.#now);
+    if (turn.kind === 'failed') return this.#scheduleRetry(draft, head, turn.error.message);
+    const result = refusedAfterTheEnd(activation.definition, draft.record, turn);
     this.writes.countHandled(message);
-    const settled = withoutSettled(work.record, message);
-    if (settled !== work.record) this.writes.change(work, settled);
+    const settled = withoutSettled(draft.record, message);
+    if (settled !== draft.record) this.writes.change(draft, settled);
     if (result.kind === 'refused') {
       this.writes.answer(message, failure(result.error));
       return { outcome: 'refused', error: `${result.error.code}: ${result.error.message}` };
     }
-    this.writes.apply(work, message, result.state, result.decision, this.#now);
+    this.writes.apply(draft, message, result.state, result.decision, this.#now);
     this.writes.answer(message, result.decision.reply);
     return { outcome: 'done' };
   }
 
   /** A message whose handler threw: kept aside with a retry timer, or dead-lettered after the last attempt. */
-  #stumble(work: Work, head: Head, error: string): { outcome: 'retried' | 'dead-lettered'; error: string } {
+  #scheduleRetry(
+    draft: ActorDraft,
+    head: Head,
+    error: string,
+  ): { outcome: 'retried' | 'dead-lettered'; error: string } {
     if (head.attempts >= this.#rules.maxAttempts || head.behind.length >= MOST_BEHIND) {
       this.writes.countHandled(head.message);
       this.writes.answer(head.message, failure(new SvcError('dead_lettered')));
@@ -143,35 +147,35 @@ export class Batch {
       error: error.slice(0, 1_000),
       behind: [...head.behind],
     };
-    this.writes.change(work, { ...work.record, stuck });
+    this.writes.change(draft, { ...draft.record, stuck });
     const delayMs = backoffMs(head.attempts - 1, this.#rules.initialDelayMs, this.#rules.maxDelayMs);
-    this.writes.retryIn(work, delayMs, retryMessage(head.message, head.attempts));
+    this.writes.retryIn(draft, delayMs, retryMessage(head.message, head.attempts));
     return { outcome: 'retried', error };
   }
 
   /** The retry timer fired: the failing message first, then those behind it, until one fails again. */
-  #drain(work: Work, bodies: ReadonlyMap<string, Message>): Pick<TurnRow, 'outcome' | 'drained'> {
-    const { stuck } = work.record;
+  #replayDeferred(draft: ActorDraft, bodies: ReadonlyMap<string, Message>): Pick<TurnRow, 'outcome' | 'drained'> {
+    const { stuck } = draft.record;
     if (stuck === null) return { outcome: 'stale' };
     const queue = [stuck.body, ...stuck.behind];
     const drained: { body: string; outcome: string; error?: string }[] = [];
-    this.writes.change(work, { ...work.record, stuck: null });
+    this.writes.change(draft, { ...draft.record, stuck: null });
     for (let index = 0; index < queue.length; index += 1) {
       const body = queue[index] ?? '';
       const message = bodies.get(body);
       if (message === undefined) throw new Error('a message set aside was not decoded');
       if (index === this.#rules.drainLimit) {
         const waiting = { body, type: message.type, attempts: 0, error: stuck.error, behind: queue.slice(index + 1) };
-        this.writes.change(work, { ...work.record, stuck: waiting });
-        this.writes.retryIn(work, 0, retryMessage(message, 0));
+        this.writes.change(draft, { ...draft.record, stuck: waiting });
+        this.writes.retryIn(draft, 0, retryMessage(message, 0));
         break;
       }
       const attempts = index === 0 ? stuck.attempts + 1 : 1;
       const isFirstTry = index > 0 || stuck.attempts === 0;
-      const timerGone = message.origin === 'timer' && isFirstTry && !this.writes.takeTimer(work, message);
+      const timerGone = message.origin === 'timer' && isFirstTry && !this.writes.takeTimer(draft, message);
       const line = timerGone
         ? { outcome: 'stale' }
-        : this.#run(work, { body, message, attempts, behind: queue.slice(index + 1) });
+        : this.#run(draft, { body, message, attempts, behind: queue.slice(index + 1) });
       drained.push({ body, ...line });
       if (line.outcome === 'retried') break;
     }

@@ -6,10 +6,10 @@ import type { WaitBudget } from '../kit/waits.ts';
 import type { MailboxEntry, Message } from '../message.ts';
 import type { Archive } from '../projection/archive.ts';
 import type { ActorCache } from './actor-cache.ts';
+import { type Activation, MOST_BEHIND, RETRY_TIMER } from './actor-draft.ts';
 import { decodeMessage, decodeMessageText } from './codec.ts';
 import { isOwned, type Payloads } from './payload.ts';
 import { type ActorRecord, decodeRecord, frozen } from './record.ts';
-import { MOST_BEHIND, RETRY_TIMER, type Resident } from './work.ts';
 
 /** Stands for the recipient of an entry that could not be decoded. */
 export const UNREADABLE: Address = 'unreadable/svc-system/unknown';
@@ -28,16 +28,16 @@ export interface LoadingParts {
  * only when the body was stored aside: waiting for each message of a large batch costs more than decoding it.
  */
 export function decodeEntry(payloads: Payloads, body: string): Message | SvcError | Promise<Message | SvcError> {
-  if (body.startsWith('@')) return decodeMessage(payloads, body).catch(buriable);
+  if (body.startsWith('@')) return decodeMessage(payloads, body).catch(unreadable);
   try {
     return decodeMessageText(body);
   } catch (thrown) {
-    return buriable(thrown);
+    return unreadable(thrown);
   }
 }
 
 export interface Loaded {
-  readonly residents: Map<Address, Resident | SvcError>;
+  readonly activations: Map<Address, Activation | SvcError>;
   /** Those that are not among them. */
   readonly late: ReadonlySet<Address>;
 }
@@ -48,21 +48,21 @@ export interface Loaded {
  *
  * With `patience` those are late that archive or blobs do not give in time, or cannot give now.
  */
-export async function loadResidents(
+export async function loadActivations(
   parts: LoadingParts,
   actors: ReadonlyMap<Address, Partition>,
   isNew: ReadonlySet<Address>,
   patience: WaitBudget | null,
 ): Promise<Loaded> {
   const { store, registry, cache } = parts;
-  const residents = new Map<Address, Resident | SvcError>();
+  const activations = new Map<Address, Activation | SvcError>();
   const missing: { address: Address; partition: Partition; definition: ActorDefinition }[] = [];
   for (const [address, partition] of actors) {
     const definition = registry.definitionOf(address);
     if (definition === undefined) continue;
     const cached = cache.get(address);
     // One that was cached in another partition was placed there, or is another one of the same address.
-    if (cached?.partition === partition) residents.set(address, cached);
+    if (cached?.partition === partition) activations.set(address, cached);
     else missing.push({ address, partition, definition });
   }
   // Side by side: what is not in the store is asked of the archive, and each of these asks may take its time.
@@ -75,21 +75,21 @@ export async function loadResidents(
       const loads = some.map(async ({ address, definition }, index) => {
         const self = { address, partition, definition };
         const mayHaveEnded = isArchived(definition) && !isNew.has(address);
-        residents.set(address, await activate(parts, self, texts[index] ?? null, mayHaveEnded).catch(buriable));
+        activations.set(address, await activate(parts, self, texts[index] ?? null, mayHaveEnded).catch(unreadable));
       });
       await (patience === null ? Promise.all(loads) : patience.for(loads));
     }),
   );
-  const late = new Set(missing.map(({ address }) => address).filter((address) => !residents.has(address)));
-  return { residents, late };
+  const late = new Set(missing.map(({ address }) => address).filter((address) => !activations.has(address)));
+  return { activations, late };
 }
 
 async function activate(
   parts: LoadingParts,
-  self: Pick<Resident, 'address' | 'partition' | 'definition'>,
+  self: Pick<Activation, 'address' | 'partition' | 'definition'>,
   stored: string | null,
   mayHaveEnded: boolean,
-): Promise<Resident> {
+): Promise<Activation> {
   const { payloads, archive } = parts;
   const { address, definition } = self;
   const [, tenant = '', id = ''] = address.split('/');
@@ -114,11 +114,11 @@ async function activate(
 }
 
 /** Decodes the messages that a retry in this batch will drain. */
-export async function setAside(
+export async function decodeDeferred(
   parts: LoadingParts,
   entries: readonly MailboxEntry[],
   messages: readonly (Message | SvcError | null)[],
-  residents: ReadonlyMap<Address, Resident | SvcError>,
+  activations: ReadonlyMap<Address, Activation | SvcError>,
   drainLimit: number,
 ): Promise<ReadonlyMap<string, Message>> {
   const bodies = new Map<string, Message>();
@@ -126,9 +126,9 @@ export async function setAside(
   const waiting: string[] = [];
   let drains = messages.length >= MOST_BEHIND;
   for (const message of readable) {
-    const resident = residents.get(message.to);
-    if (resident === undefined || resident instanceof SvcError || resident.record.stuck === null) continue;
-    const { body, behind } = resident.record.stuck;
+    const activation = activations.get(message.to);
+    if (activation === undefined || activation instanceof SvcError || activation.record.stuck === null) continue;
+    const { body, behind } = activation.record.stuck;
     if (message.timer !== RETRY_TIMER && behind.length + messages.length < MOST_BEHIND) continue;
     drains = true;
     // One more than is drained: the next retry begins with it.
@@ -148,7 +148,7 @@ export const isReadable = (message: Message | SvcError | null): message is Messa
   message !== null && !(message instanceof SvcError);
 
 /** What only makes one message or actor unreadable; a store or archive that is down stops the batch instead. */
-function buriable(thrown: unknown): SvcError {
+function unreadable(thrown: unknown): SvcError {
   const error = toSvcError(thrown);
   if (error.code === 'unavailable') throw error;
   return error;

@@ -13,12 +13,12 @@ import { encodeRequest, fairnessPart } from '../effects/effect-envelope.ts';
 import { SvcError } from '../errors.ts';
 import type { Locator } from '../locator.ts';
 import type { Delivery, MailboxEntry, Message } from '../message.ts';
+import { type TurnRow, timerId } from './actor-draft.ts';
 import type { Batch } from './batch.ts';
 import type { BatchWrites } from './batch-writes.ts';
 import { encodeEvent, encodeMessage, encodeReply } from './codec.ts';
 import type { Payloads } from './payload.ts';
 import { type ActorRecord, encodeRecord, type Stuck } from './record.ts';
-import { type TurnRow, timerId } from './work.ts';
 
 /** A batch as the store takes it, with the new text of each changed actor for the cache. */
 export interface PackedBatch {
@@ -115,8 +115,8 @@ export async function packCommit(
   const drafts = new Drafts(lease.log, run.places);
   const texts = new Map<string, string>();
   const sizes = new Map<string, number>();
-  for (const work of writes.works.values()) {
-    const { address, definition, partition } = work.resident;
+  for (const work of writes.drafts.values()) {
+    const { address, definition, partition } = work.activation;
     if (work.dirty) {
       if (work.record.stuck !== null) work.record = await slim(work.record, work.record.stuck, address, payloads);
       // Every commit's record has bytes of its own, so that they can be deleted when the next one replaced it.
@@ -140,7 +140,7 @@ export async function packCommit(
   for (const message of writes.sends) {
     const partition = locator.known(message.to) ?? (await locator.locate(message.to));
     const sent = await deliver(message);
-    const delivery = writes.unhurried.has(message.id) ? { ...sent, unhurried: true } : sent;
+    const delivery = writes.lazy.has(message.id) ? { ...sent, lazy: true } : sent;
     drafts.of(message.from).sends.push({ partition, delivery });
   }
   const replies: CommitReply[] = [];
@@ -206,7 +206,7 @@ function journalText(epoch: number, turns: readonly TurnRow[], results: readonly
 /** Messages that wait behind a failing one are many: only the short ones are kept in its actor's record. */
 async function slim(record: ActorRecord, stuck: Stuck, actor: Address, payloads: Payloads): Promise<ActorRecord> {
   const behind = await Promise.all(
-    stuck.behind.map((body) => (body.length > MOST_WAITING_CHARS ? payloads.setAside(actor, body) : body)),
+    stuck.behind.map((body) => (body.length > MOST_WAITING_CHARS ? payloads.spill(actor, body) : body)),
   );
   return { ...record, stuck: { ...stuck, behind } };
 }
@@ -214,9 +214,9 @@ async function slim(record: ActorRecord, stuck: Stuck, actor: Address, payloads:
 /** Timers pending after the batch: timer id -> id of the message that will come. */
 function pendingTimers(writes: BatchWrites): Map<string, string> {
   const pending = new Map<string, string>();
-  for (const { resident, record } of writes.works.values()) {
+  for (const { activation, record } of writes.drafts.values()) {
     for (const [name, messageId] of Object.entries(record.timers))
-      pending.set(timerId(resident.address, name), messageId);
+      pending.set(timerId(activation.address, name), messageId);
   }
   return pending;
 }
@@ -236,7 +236,7 @@ async function openEffects(
     const text = requests.get(id) ?? encodeRequest(asked);
     requests.set(id, text);
     const body = payloads.pack(cause.to, text);
-    const partition = writes.works.get(cause.to)?.resident.partition;
+    const partition = writes.drafts.get(cause.to)?.activation.partition;
     if (partition === undefined) throw new SvcError('internal', `${cause.to} is not of this batch`);
     drafts.in(partition).effectsOpened.push({
       id,

@@ -20,7 +20,7 @@ export interface Payloads {
   /** Deletes what a packed text refers to; an inline text refers to nothing. */
   discard(packed: string): Promise<void>;
   /** Packs text of any size that is no reference yet. */
-  setAside(actor: Address, text: string): Promise<string>;
+  spill(actor: Address, text: string): Promise<string>;
   /** Whether a text was stored aside for that actor. */
   isOf(packed: string, actor: Address): boolean;
   /** Deletes all that was stored aside for an actor. */
@@ -33,10 +33,10 @@ const MARK = '@';
 /** How owned text begins; no record begins so by itself. */
 const OWNER = '{"o":';
 
-export const isAside = (packed: string): boolean => packed.startsWith(MARK);
+export const isSpilled = (packed: string): boolean => packed.startsWith(MARK);
 
 /** Whether a text was packed by `packOwned` and stored aside. `plain` is what unpacking it gave. */
-export const isOwned = (packed: string, plain: string): boolean => isAside(packed) && plain.startsWith(OWNER);
+export const isOwned = (packed: string, plain: string): boolean => isSpilled(packed) && plain.startsWith(OWNER);
 
 /** Tenant and reference that a packed text names. */
 function namedBy(packed: string): [tenant: string, ref: string] {
@@ -61,20 +61,20 @@ export function createPayloads(blobs: Blobs): Payloads {
     throw new SvcError('payload_too_large', `the payload has ${length} bytes, the limit is ${PAYLOAD_LIMIT_BYTES}`);
   };
   return {
-    async setAside(actor, text) {
-      return isAside(text) ? text : put(actor, Buffer.from(text));
+    async spill(actor, text) {
+      return isSpilled(text) ? text : put(actor, Buffer.from(text));
     },
     pack: (actor, text) => (isLarge(text) ? putLarge(actor, text) : text),
     packOwned: (actor, text, owner) =>
       isLarge(text) ? putLarge(actor, `${OWNER}${JSON.stringify(owner)},${text.slice(1)}`) : text,
-    isOf: (packed, actor) => isAside(packed) && packed.endsWith(`.${ownerPart(actor)}`),
+    isOf: (packed, actor) => isSpilled(packed) && packed.endsWith(`.${ownerPart(actor)}`),
     discardAll: (actor) => blobs.deleteOwned(tenantOf(actor), actor),
     unpack(text) {
-      if (!isAside(text)) return text;
+      if (!isSpilled(text)) return text;
       return blobs.get(...namedBy(text)).then((bytes) => Buffer.from(bytes).toString('utf8'));
     },
     async discard(packed) {
-      if (isAside(packed)) await blobs.delete(...namedBy(packed));
+      if (isSpilled(packed)) await blobs.delete(...namedBy(packed));
     },
   };
 }
@@ -83,7 +83,7 @@ export function createPayloads(blobs: Blobs): Payloads {
 const PATIENCE_MS = 20;
 
 /** The large payloads that one batch stores aside: whose they are, and whether that takes too long. */
-export class StoringAside {
+export class Spilling {
   readonly payloads: Payloads;
   readonly #patience: WaitBudget;
   readonly #actors = new Set<Address>();
@@ -100,7 +100,7 @@ export class StoringAside {
         if (typeof stored !== 'string') this.#owned.push({ actor, stored });
         return stored;
       },
-      setAside: (actor, text) => Promise.resolve(this.#note(actor, payloads.setAside(actor, text))),
+      spill: (actor, text) => Promise.resolve(this.#note(actor, payloads.spill(actor, text))),
     };
   }
 

@@ -8,11 +8,11 @@ import { jsonField } from '../json.ts';
 import type { Message } from '../message.ts';
 import { LEDGER, type LedgerSegment, unpackLines } from '../projection/ledger.ts';
 import { turnRow } from '../projection/views.ts';
+import { RETRY_TIMER, type RetrySettings, type TurnRow } from './actor-draft.ts';
 import { Batch } from './batch.ts';
 import { decodeEntry, initialRecord } from './loading.ts';
 import type { Payloads } from './payload.ts';
 import type { ActorRecord } from './record.ts';
-import { RETRY_TIMER, type RetrySettings, type TurnRow } from './work.ts';
 
 /** What is replayed lives in no store. */
 const NOWHERE: Partition = 'replay:0';
@@ -47,7 +47,7 @@ export async function replayActor(
     const batch = batchOf(row, message, bodies, options.retry);
     const self = { address, partition: NOWHERE, tenant, definition };
     batch.deliver({ seq, at, body }, message, { ...self, record, text: null, owned: false, size: 0 }, bodies);
-    for (const work of batch.writes.works.values()) {
+    for (const work of batch.writes.drafts.values()) {
       for (const [index, event] of work.events.entries()) events.push({ ...event, seq: work.firstEvent + index });
       record = work.record;
     }

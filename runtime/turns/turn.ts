@@ -22,7 +22,7 @@ export interface Decision {
   readonly events: { name: string; payload: unknown }[];
   readonly sends: Message[];
   /** Ids of those of `sends` that nobody waits for. */
-  readonly unhurried: string[];
+  readonly lazy: string[];
   readonly timersSet: { name: string; afterMs: number; message: Message }[];
   readonly timersCleared: string[];
   readonly effects: { id: string; request: EffectRequest }[];
@@ -55,7 +55,7 @@ class SeededTurn implements Turn<Schemas, Schemas> {
   readonly decision: Decision = {
     events: [],
     sends: [],
-    unhurried: [],
+    lazy: [],
     timersSet: [],
     timersCleared: [],
     effects: [],
@@ -109,10 +109,10 @@ class SeededTurn implements Turn<Schemas, Schemas> {
     this.decision.events.push({ name, payload: schema.parse(payload) });
   }
 
-  tell(to: Address, type: string, payload: Json, { unhurried, ...options }: TellOptions = {}): void {
+  tell(to: Address, type: string, payload: Json, { delivery, ...options }: TellOptions = {}): void {
     const message = this.#compose(to, 'actor', type, payload, options);
     this.decision.sends.push(message);
-    if (unhurried === true) this.decision.unhurried.push(message.id);
+    if (delivery === 'lazy') this.decision.lazy.push(message.id);
   }
 
   reply(value: Json): void {

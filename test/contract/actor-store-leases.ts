@@ -172,7 +172,7 @@ export function leaseContract(make: MakeStore): void {
       await rig.lease(partition, 'node-b');
       const rung: string[] = [];
       const stops = ['node-a', 'node-b'].map((node) =>
-        rig.store.onBell(node, (which) => {
+        rig.store.onWake(node, (which) => {
           if (which === partition) rung.push(node);
         }),
       );

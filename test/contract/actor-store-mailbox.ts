@@ -228,8 +228,8 @@ export function mailboxContract(make: MakeStore): void {
       await rig.lease(partition, 'node-bell');
       const rung: string[] = [];
       const wrong: string[] = [];
-      const stop = rig.store.onBell('node-bell', (which) => rung.push(which));
-      const stopOther = rig.store.onBell('node-other', (which) => wrong.push(which));
+      const stop = rig.store.onWake('node-bell', (which) => rung.push(which));
+      const stopOther = rig.store.onWake('node-other', (which) => wrong.push(which));
       // A bell may be lost (a subscription may take a moment), so appends go on until one rings.
       await eventually('the bell rings', async () => {
         await rig.append(partition, rig.address(), 'ding');

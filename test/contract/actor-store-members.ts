@@ -56,7 +56,7 @@ function leaseTests(promise: Promises): void {
     const other = await rig.another();
     for (const each of [own, peer]) await rig.store.announce(each, LONG_MS, true);
     const look = async (known: string) => {
-      const { members, ...seen } = await rig.store.lookAtMembers(own.node, known);
+      const { members, ...seen } = await rig.store.readMembers(own.node, known);
       const present = members?.flatMap(({ remainingMs: _, ...one }) => (one.node === peer.node ? [one] : [])) ?? null;
       return { ...seen, peer: present };
     };
@@ -95,7 +95,7 @@ function leaseTests(promise: Promises): void {
     await rig.store.announce(peer, TTL_MS, true);
     let known = '';
     const sees = async (): Promise<boolean> => {
-      const { version, members } = await rig.store.lookAtMembers(own.node, known);
+      const { version, members } = await rig.store.readMembers(own.node, known);
       known = version;
       if (members !== null) seen = members.some(({ node }) => node === peer.node);
       return seen;

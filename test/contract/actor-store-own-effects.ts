@@ -247,7 +247,7 @@ export function ownEffectContract(make: MakeStore): void {
       const [source, target] = await rig.partitions(2);
       assert.ok(source !== undefined && target !== undefined);
       const [from, to] = [await rig.lease(source), await rig.lease(target)];
-      const delivery = { ...rig.delivery(rig.address(), 'unhurried'), unhurried: true };
+      const delivery = { ...rig.delivery(rig.address(), 'unhurried'), lazy: true };
       await rig.mustCommit(from, 0, 0, { sends: [{ partition: target, delivery }] });
       await rig.flush(from);
       await eventually('it is there', async () => (await rig.bodies(to)).includes('unhurried'));

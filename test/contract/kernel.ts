@@ -268,7 +268,7 @@ export function kernelContract(name: string, make: () => Promise<KernelWorld>): 
       await restart({ passivateAfterMs: 1, pollMs: 20 });
       const all = Array.from({ length: 50 }, () => fresh('counter'));
       for (const to of all) await ask(to, 'Add', { by: 3 });
-      await waitUntil('idle actors to leave memory', () => runtime.residents() === 0);
+      await waitUntil('idle actors to leave memory', () => runtime.activations() === 0);
       for (const to of all) assert.equal(await ask(to, 'Add', { by: 1 }), 4);
       await restart();
     });

@@ -11,7 +11,7 @@ import { waitUntil } from '../support/wait-until.ts';
 
 const skip = (redisMissing() ?? (await mongoMissing())) || false;
 /** All that Redis tells by publishing, which it may lose. */
-const TOLD: readonly PropertyKey[] = ['onBell', 'onReply', 'onEvents', 'onSignal', 'onEffectCancelled'];
+const TOLD: readonly PropertyKey[] = ['onWake', 'onReply', 'onEvents', 'onSignal', 'onEffectCancelled'];
 
 /** The store, with every word to this process lost. */
 function deaf<T extends ActorStore>(store: T): T {

@@ -15,7 +15,7 @@ async function delaysIn(size: number): Promise<number[]> {
   const members: Members = {
     announce: async () => true,
     members: async () => found,
-    lookAtMembers: async () => ({ version: '', members: found, soonestMs: 6_000 }),
+    readMembers: async () => ({ version: '', members: found, soonestMs: 6_000 }),
     retire: async () => true,
     isKnown: async () => true,
     pools: async () => [{ pool: 'default', partitions: 1 }],

@@ -3,11 +3,11 @@ import { test } from 'node:test';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { ActorCache } from '../../runtime/turns/actor-cache.ts';
-import type { Resident } from '../../runtime/turns/work.ts';
+import type { Activation } from '../../runtime/turns/actor-draft.ts';
 import { counter } from '../support/actors.ts';
 
 const named = (id: string): Address => addressOf('counter', 'acme', id);
-const resident = (id: string, size: number, partition: Resident['partition'] = 'default:0'): Resident => ({
+const activation = (id: string, size: number, partition: Activation['partition'] = 'default:0'): Activation => ({
   ...{ address: named(id), partition, tenant: 'acme', definition: counter, text: '{}', owned: false, size },
   record: { revision: 1, lastEvent: 0, timers: {}, effects: [], stuck: null, state: {} },
 });
@@ -15,27 +15,27 @@ const held = (cache: ActorCache, ...ids: string[]) => ids.filter((id) => cache.g
 
 test('the actors in memory are bounded by number and by size, the least recently used go first', () => {
   const cache = new ActorCache(systemClock, { actors: 4, bytes: 1_000, idleMs: 60_000 });
-  for (const id of ['a', 'b', 'c', 'd', 'e']) cache.put(resident(id, 100));
+  for (const id of ['a', 'b', 'c', 'd', 'e']) cache.put(activation(id, 100));
   assert.deepEqual(held(cache, 'a', 'b', 'c', 'd', 'e'), ['b', 'c', 'd', 'e']);
   assert.equal(cache.bytes, 400);
   cache.get(named('b'));
-  cache.put(resident('large', 800));
+  cache.put(activation('large', 800));
   assert.deepEqual(held(cache, 'c', 'd', 'e', 'b', 'large'), ['e', 'b', 'large'], 'as many go as make room');
   assert.equal(cache.bytes, 1_000);
 });
 
 test('an actor that grows counts as it is now, and one beyond the bound stays alone', () => {
   const cache = new ActorCache(systemClock, { actors: 10, bytes: 1_000, idleMs: 60_000 });
-  for (const id of ['a', 'b', 'c']) cache.put(resident(id, 100));
+  for (const id of ['a', 'b', 'c']) cache.put(activation(id, 100));
   const grown = cache.get(named('a')) ?? assert.fail('a is held');
   grown.size = 850;
   cache.put(grown);
   assert.deepEqual([held(cache, 'b', 'c', 'a'), cache.bytes], [['c', 'a'], 950]);
-  cache.put(resident('huge', 5_000));
+  cache.put(activation('huge', 5_000));
   assert.deepEqual([held(cache, 'a', 'c', 'huge'), cache.bytes], [['huge'], 5_000]);
-  cache.put(resident('b', 10, 'default:1'));
+  cache.put(activation('b', 10, 'default:1'));
   assert.deepEqual([held(cache, 'huge', 'b'), cache.bytes], [['b'], 10]);
-  cache.put(resident('c', 20));
+  cache.put(activation('c', 20));
   cache.dropPartitions(new Set(['default:1']));
   assert.deepEqual([held(cache, 'b', 'c'), cache.bytes], [['c'], 20]);
   cache.drop(named('c'));

@@ -90,7 +90,7 @@ export class FaultyStore implements ActorStore {
   close = () => this.#inner.close();
   onReply: ActorStore['onReply'] = (session, receive) => this.#inner.onReply(session, receive);
   onSignal: ActorStore['onSignal'] = (node, receive) => this.#inner.onSignal(node, receive);
-  onBell: ActorStore['onBell'] = (node, ring) => this.#inner.onBell(node, ring);
+  onWake: ActorStore['onWake'] = (node, ring) => this.#inner.onWake(node, ring);
   onEffectCancelled: ActorStore['onEffectCancelled'] = (stop) => this.#inner.onEffectCancelled(stop);
   onEvents: ActorStore['onEvents'] = (address, wake) => this.#inner.onEvents(address, wake);
 
@@ -113,8 +113,7 @@ export class FaultyStore implements ActorStore {
   isKnown: ActorStore['isKnown'] = (...a) => this.#through('isKnown', () => this.#inner.isKnown(...a));
   release: ActorStore['release'] = (...a) => this.#through('release', () => this.#inner.release(...a));
   announce: ActorStore['announce'] = (...a) => this.#through('announce', () => this.#inner.announce(...a));
-  lookAtMembers: ActorStore['lookAtMembers'] = (...a) =>
-    this.#through('lookAtMembers', () => this.#inner.lookAtMembers(...a));
+  readMembers: ActorStore['readMembers'] = (...a) => this.#through('readMembers', () => this.#inner.readMembers(...a));
   members: ActorStore['members'] = () => this.#through('members', () => this.#inner.members());
   retire: ActorStore['retire'] = (...a) => this.#through('retire', () => this.#inner.retire(...a));
   pools: ActorStore['pools'] = () => this.#through('pools', () => this.#inner.pools());

@@ -81,5 +81,5 @@ export function closeSessions(execution: IdleExecution, status: string, turn: Ex
 }
 
 function record({ execution_id: id }: RunningExecution, turn: ExecutionTurn, body: AuditBody): void {
-  turn.tell(sessionOf(id, turn), 'Record', { body }, { unhurried: true });
+  turn.tell(sessionOf(id, turn), 'Record', { body }, { delivery: 'lazy' });
 }

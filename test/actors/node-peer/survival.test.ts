@@ -100,7 +100,7 @@ test('4,000 strangers attest at once: each right answer counts, no wrong one, an
     await waitUntil('the store to be empty', () => leftIn(dataDir) === 0, 40_000);
     const archived = await stores.documents.collection({ name: 'archived_actors', unique: [], indexes: [] });
     assert.equal(await archived.count({ tenant: null }), 0);
-    assert.equal(runtime.residents(), 0);
+    assert.equal(runtime.activations(), 0);
     assert.deepEqual(await peers.list(), []);
   } finally {
     await stop();

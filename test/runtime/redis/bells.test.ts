@@ -26,7 +26,7 @@ it('a node that hears a bell polls what the server holds, whether or not the bel
     Array.from({ length: 300 }, (_, n) => `entry ${n}`),
   ];
   const rung = new Set<Log>();
-  node.onBell('node-a', (partition) => rung.add(partition));
+  node.onWake('node-a', (partition) => rung.add(partition));
   for (const [n, texts] of bodies.entries()) {
     const partition: Partition = `default:${n}`;
     const granted = await node.acquire(partition, 'node-a', randomUUID(), 60_000);

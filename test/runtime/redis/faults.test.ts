@@ -118,7 +118,7 @@ describe('the Redis store and a server in trouble', { skip: redisMissing() ?? fa
     const { proxy, store } = await throughProxy(test);
     const rung: string[] = [];
     await lease(store);
-    store.onBell('node-a', (which) => rung.push(which));
+    store.onWake('node-a', (which) => rung.push(which));
     proxy.refuse();
     await eventually('a call fails', async () => {
       const began = performance.now();

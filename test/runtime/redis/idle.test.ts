@@ -22,7 +22,7 @@ it('a poll that finds nothing new writes nothing, and the next append still ring
   });
   await store.open();
   const rung: Log[] = [];
-  store.onBell('node-a', (partition) => rung.push(partition));
+  store.onWake('node-a', (partition) => rung.push(partition));
   const granted = await store.acquire(PARTITION, 'node-a', randomUUID(), 60_000);
   assert.ok(granted.kind === 'granted');
   const { lease } = granted;

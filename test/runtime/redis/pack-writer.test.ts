@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addressOf, type Partition } from '../../../runtime/address.ts';
 import { SvcError } from '../../../runtime/errors.ts';
-import { ServerTimes } from '../../../runtime/redis/bells.ts';
 import { Keys, Routes } from '../../../runtime/redis/keys.ts';
 import { PackWriter } from '../../../runtime/redis/pack-writer.ts';
+import { ServerTimes } from '../../../runtime/redis/wake-ups.ts';
 
 const PARTITION: Partition = 'default:0';
 const to = addressOf('counter', 'acme', 'one');

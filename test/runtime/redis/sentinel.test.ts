@@ -21,7 +21,7 @@ it('a store found through Sentinel goes on with the new master after a failover'
   test.after(() => store.close());
   await store.open();
   const rung: string[] = [];
-  store.onBell('node-a', (which) => rung.push(which));
+  store.onWake('node-a', (which) => rung.push(which));
   const before = delivery();
   await store.append(partition, [before], 100);
   await servers.master.kill();

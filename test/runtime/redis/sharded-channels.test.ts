@@ -70,7 +70,7 @@ describe('channels of slots on a Redis Cluster', { skip: redisMissing() ?? false
   test('what commits and appends tell goes to the server of their slot alone', async () => {
     const { store, following, hear } = await followers('sharded');
     const heard = { bells: 0, replies: new Set<string>(), cancels: new Set<string>() };
-    store.onBell('node-a', () => {
+    store.onWake('node-a', () => {
       heard.bells += 1;
     });
     store.onReply('session', (id) => heard.replies.add(id));

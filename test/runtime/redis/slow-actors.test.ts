@@ -130,7 +130,7 @@ describe('actors that are slow to come', { skip: redisMissing() ?? false }, () =
     const first = message('Large', { n: 1, text: 'x'.repeat(LARGE) });
     const second = message('Hear', { n: 2 });
     at.reads.close();
-    const bodies = [await payloads.setAside(to, JSON.stringify(first)), JSON.stringify(second)];
+    const bodies = [await payloads.spill(to, JSON.stringify(first)), JSON.stringify(second)];
     await at.store.append(
       home,
       [first, second].map(({ id }, n) => ({ id, to, body: bodies[n] ?? '' })),

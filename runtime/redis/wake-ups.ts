@@ -2,35 +2,35 @@ import type { Lease } from '../actor-store.ts';
 import { isLog, type Log } from '../address.ts';
 import type { Unsubscribe } from '../leases.ts';
 import type { MailboxEntry } from '../message.ts';
-import type { Bulletins } from './bulletins.ts';
 import type { Keys } from './keys.ts';
 import type { LeaseThread } from './lease-thread.ts';
+import type { PubSub } from './pubsub.ts';
 import { placeOf, unpackEntries } from './replies.ts';
 
 /**
- * Bells and the entries they carry. A bell that says what came in saves its hearer the poll: `take` answers it from
- * here. An entry never changes once it has its number, so a late bell is at worst useless.
+ * WakeUps and the entries they carry. A wakeUp that says what came in saves its hearer the poll: `take` answers it from
+ * here. An entry never changes once it has its number, so a late wakeUp is at worst useless.
  */
-export class Bells {
-  readonly #bulletins: Bulletins;
+export class WakeUps {
+  readonly #pubsub: PubSub;
   readonly #keys: Keys;
   readonly #carried = new Map<Log, MailboxEntry[]>();
 
-  constructor(bulletins: Bulletins, keys: Keys) {
-    this.#bulletins = bulletins;
+  constructor(pubsub: PubSub, keys: Keys) {
+    this.#pubsub = pubsub;
     this.#keys = keys;
   }
 
-  onBell(node: string, ring: (log: Log) => void): Unsubscribe {
-    return this.#bulletins.listen(this.#keys.bell(node), (message) => {
-      for (const [log, entries] of readBells(message)) {
+  onWake(node: string, wake: (log: Log) => void): Unsubscribe {
+    return this.#pubsub.listen(this.#keys.wakeUp(node), (message) => {
+      for (const [log, entries] of readWakeUps(message)) {
         if (entries.length > 0) this.#carried.set(log, entries);
-        ring(log);
+        wake(log);
       }
     });
   }
 
-  /** Entries right behind `after`, when a bell brought them; null: ask the server. Answers them once. */
+  /** Entries right behind `after`, when a wakeUp brought them; null: ask the server. Answers them once. */
   take({ log }: Lease, after: number, limit: number): MailboxEntry[] | null {
     const entries = this.#carried.get(log);
     if (entries === undefined) return null;
@@ -49,9 +49,9 @@ export class Bells {
  * Lines `log\tfirst seq\tat\tbody length…`, of a pack `log\tfirst seq\tat\t=lengths\tbytes`, with `@partitions` in front of
  * the lengths where partitions share the log; an empty line, the bodies in a row (functions/_append_parts.lua).
  */
-function readBells(message: Buffer): [Log, MailboxEntry[]][] {
+function readWakeUps(message: Buffer): [Log, MailboxEntry[]][] {
   const headEnd = message.indexOf('\n\n');
-  const bells: [Log, MailboxEntry[]][] = [];
+  const wakeUps: [Log, MailboxEntry[]][] = [];
   let position = headEnd + 2;
   for (const line of message.toString('utf8', 0, headEnd).split('\n')) {
     const [name = '', first, at, ...rest] = line.split('\t');
@@ -62,7 +62,7 @@ function readBells(message: Buffer): [Log, MailboxEntry[]][] {
       const end = position + Number(lengths[1]);
       const bodies = message.toString('utf8', position, end);
       if (isLog(name))
-        bells.push([name, unpackEntries(Number(first), Number(at), packed.slice(1), bodies, partitions)]);
+        wakeUps.push([name, unpackEntries(Number(first), Number(at), packed.slice(1), bodies, partitions)]);
       position = end;
       continue;
     }
@@ -74,9 +74,9 @@ function readBells(message: Buffer): [Log, MailboxEntry[]][] {
       entries.push({ seq: Number(first) + entries.length, at: Number(at), body, ...placeOf(names[entries.length]) });
       position = end;
     }
-    if (isLog(name)) bells.push([name, entries]);
+    if (isLog(name)) wakeUps.push([name, entries]);
   }
-  return bells;
+  return wakeUps;
 }
 
 /**

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
-import { parsedOnce } from '../../runtime/json.ts';
+import { cachedSchema } from '../../runtime/json.ts';
 
-const State = z.object({ plan: parsedOnce(z.object({ name: z.string() })).optional(), count: z.number() });
+const State = z.object({ plan: cachedSchema(z.object({ name: z.string() })).optional(), count: z.number() });
 
 test('a part that was checked is carried along as the same object, one made anew is checked', () => {
   const first = State.parse({ plan: { name: 'a', unknown: true }, count: 1 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { MongoClient } from 'mongodb';
-import { SharedTurns, type Turn } from '../../../runtime/mongo/serialised-writes.ts';
+import { type RowLock, RowLocks } from '../../../runtime/mongo/serialised-writes.ts';
 import { mongoMissing } from '../../support/ferretdb.ts';
 import { type MongoRig, mongoRig } from './rig.ts';
 
@@ -21,9 +21,9 @@ describe('turns of several processes at one row', { skip: await mongoMissing() }
   const databaseOf = (client: MongoClient | undefined) => (client ?? assert.fail()).db(rig.database);
   const rowsOf = (client: MongoClient | undefined) =>
     databaseOf(client).collection<{ _id: string; count: number }>('rows');
-  const turnsOf = (client: MongoClient | undefined) => databaseOf(client).collection<Turn>('Turns');
+  const turnsOf = (client: MongoClient | undefined) => databaseOf(client).collection<RowLock>('Turns');
 
-  const sharedTurns = (client: MongoClient | undefined) => new SharedTurns((call) => call(turnsOf(client)));
+  const sharedTurns = (client: MongoClient | undefined) => new RowLocks((call) => call(turnsOf(client)));
 
   /** As a conditional update is made there: a read, then a write. */
   const add = async (client: MongoClient): Promise<void> => {

@@ -1,21 +1,21 @@
 import type { Partition } from '../address.ts';
 import type { EffectSettle } from '../effect-ledger.ts';
-import { isAside } from '../turns/payload.ts';
+import { isSpilled } from '../turns/payload.ts';
 
 /** A result, and where its actor lives. */
-export interface OwnResult extends EffectSettle {
+export interface LocalResult extends EffectSettle {
   readonly partition: Partition;
 }
 
 interface Waiting {
-  readonly result: OwnResult;
+  readonly result: LocalResult;
   readonly taken: (written: boolean) => void;
 }
 
 const MOST_AT_ONCE = 64;
 
 /** Results of effects that ran in this process and wait for their log's next batch: it handles them beside the mailbox. */
-export class OwnResults {
+export class LocalResults {
   #waiting: Waiting[] = [];
   /** By the batch that runs. */
   #taken: Waiting[] = [];
@@ -29,7 +29,7 @@ export class OwnResults {
    * False: it was not written and must be sent like any other. `serve` is called when there is something to take and
    * nothing was waiting already.
    */
-  add(result: OwnResult, serve: () => void): Promise<boolean> {
+  add(result: LocalResult, serve: () => void): Promise<boolean> {
     return new Promise((taken) => {
       this.#waiting.push({ result, taken });
       if (this.#waiting.length === 1) serve();
@@ -41,11 +41,11 @@ export class OwnResults {
   }
 
   /** For the batch that runs, which ends with `done`. `ahead`: effects of that very batch, of which `tookAhead` tells. */
-  take(ahead: ReadonlyMap<string, unknown>): readonly OwnResult[] {
+  take(ahead: ReadonlyMap<string, unknown>): readonly LocalResult[] {
     const now = this.#waiting.splice(0, MOST_AT_ONCE);
     this.#takenCount += now.length;
     // Only a result that has to be read, and what comes behind it, may be refused: all others are taken at once.
-    const isSure = !now.some(({ result }) => isAside(result.delivery.body));
+    const isSure = !now.some(({ result }) => isSpilled(result.delivery.body));
     for (const one of now) {
       if (!ahead.has(one.result.id)) this.#taken.push(one);
       else if (isSure) one.taken(true);
@@ -58,7 +58,7 @@ export class OwnResults {
    * The batch has had what it took. Effects of its own have ended with it, whatever becomes of it, so that their places are
    * free at once; those whose results it refused, since they could not be read soon enough, wait for the next one.
    */
-  tookAhead(refused: readonly OwnResult[]): void {
+  tookAhead(refused: readonly LocalResult[]): void {
     for (const one of this.#ahead.splice(0)) {
       if (refused.includes(one.result)) this.#behind.push(one);
       else one.taken(true);
@@ -86,12 +86,12 @@ export class OwnResults {
   }
 
   /** Those that the batch that runs has to handle. */
-  get taken(): readonly OwnResult[] {
+  get taken(): readonly LocalResult[] {
     return this.#taken.map(({ result }) => result);
   }
 
   /** The batch that runs does not handle these: they are sent. */
-  refuseSome(refused: readonly OwnResult[]): void {
+  refuseSome(refused: readonly LocalResult[]): void {
     for (const result of refused) {
       const at = this.#taken.findIndex((one) => one.result === result);
       if (at < 0) continue;

@@ -8,7 +8,7 @@ import { FairPlaces } from '../effects/fair-places.ts';
  * claim decides who runs it, and what is lost with the process is found by the sweep of the partition's next holder (E1). Half of a node's places are these, so the
  * other half is always there for what comes from other nodes.
  */
-export class EffectsAtHand {
+export class LocalSlots {
   readonly places: number;
   readonly #fair: FairPlaces;
   readonly #run: RunJob;

@@ -27,7 +27,7 @@ const isSharded = (channel: string): boolean => channel.startsWith('{');
  * Pub/sub: what is published here only shortens a wait, a lost message costs a poll. One subscription a channel,
  * shared by all listeners; they come back by themselves after a reconnect.
  */
-export class Bulletins {
+export class PubSub {
   readonly #connection: Connection;
   readonly #commands: Connection;
   readonly #keys: Pick<Keys, 'alive' | 'aliveInSlots'>;

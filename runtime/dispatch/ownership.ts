@@ -6,10 +6,10 @@ import type { Committed } from './commit-turns.ts';
 import { drained, handOver, LeaseAges, logged, servedByOthers, takeAll, takeLease } from './lease-taking.ts';
 import { LogServer } from './log-server.ts';
 import { LogSharing, type LogSharingParts } from './log-sharing.ts';
+import { HeldServers, Membership } from './membership.ts';
 import type { Progress } from './progress.ts';
-import { Seat, ServersHeld } from './seat.ts';
 
-export interface HoldingsOptions extends LogSharingParts {
+export interface OwnershipOptions extends LogSharingParts {
   readonly leaseRenewMs: number;
   /** How long no partition has come or gone before all share a log: each change costs all of them. */
   readonly shareAfterMs: number;
@@ -18,7 +18,7 @@ export interface HoldingsOptions extends LogSharingParts {
 const LOOK_FOR_LOGS_MS = 10_000;
 
 /** What becomes of partitions, for the dispatcher that serves them. */
-export interface HoldingsEvents {
+export interface OwnershipEvents {
   committed(server: LogServer, done: Committed): void;
   /** A partition is served from now on. */
   taken(home: LogServer<Partition>, nextTimerAt: number | null): void;
@@ -32,11 +32,11 @@ export interface HoldingsEvents {
  * The partitions this node holds: takes what its placement wants, hands over what it does not want any more after the
  * batch that runs, drops what it lost (K4, P2).
  */
-export class Holdings {
-  readonly #options: HoldingsOptions;
-  readonly #events: HoldingsEvents;
-  readonly #servers = new ServersHeld();
-  readonly #seat: Seat;
+export class OwnedPartitions {
+  readonly #options: OwnershipOptions;
+  readonly #events: OwnershipEvents;
+  readonly #servers = new HeldServers();
+  readonly #membership: Membership;
   readonly #ages = new LeaseAges();
   readonly #sharing: LogSharing;
   /** How far partitions had come that this node does not serve any more. */
@@ -49,10 +49,10 @@ export class Holdings {
   #lookedForLogsAt = 0;
   #stopped = false;
 
-  constructor(options: HoldingsOptions, events: HoldingsEvents) {
+  constructor(options: OwnershipOptions, events: OwnershipEvents) {
     this.#options = options;
     this.#events = events;
-    this.#seat = new Seat(options, { lost: () => this.#loseAll(), superseded: () => this.#supersede() });
+    this.#membership = new Membership(options, { lost: () => this.#loseAll(), superseded: () => this.#supersede() });
     this.#sharing = new LogSharing(options, {
       committed: (server, done) => events.committed(server, done),
       taken: (server) => {
@@ -106,27 +106,27 @@ export class Holdings {
 
   async start(): Promise<void> {
     const asked = this.#options.clock.monotonic();
-    await this.#seat.join();
-    this.#ages.seated(asked);
+    await this.#membership.join();
+    this.#ages.joined(asked);
     await this.adjust();
   }
 
   /**
-   * Extends every lease and brings holdings in line with who is there. It does not wait for that: a batch that is slow
+   * Extends every lease and brings ownership in line with who is there. It does not wait for that: a batch that is slow
    * to end, or a lease that is slow to come, must not keep the leases from their next renewal.
    */
   async renew(): Promise<void> {
     const { clock, warn } = this.#options;
     const asked = clock.monotonic();
-    const seat = this.#seat.ask().then(() => this.#ages.seated(asked));
+    const seat = this.#membership.ask().then(() => this.#ages.joined(asked));
     // Each may have a server of its own (Redis Cluster): one that is away must not cost what the others hold.
     const leases = this.logs.map((server) => this.#extend(server, asked));
-    const [seated, ...extended] = await Promise.allSettled([seat, ...leases]);
+    const [joined, ...extended] = await Promise.allSettled([seat, ...leases]);
     this.#ages.look();
     this.loseIfLate();
-    if (seated.status === 'fulfilled')
+    if (joined.status === 'fulfilled')
       this.#settleSoon().catch((thrown: unknown) => warn('taking and handing over failed', toSvcError(thrown)));
-    for (const outcome of [seated, ...extended]) if (outcome.status === 'rejected') throw outcome.reason;
+    for (const outcome of [joined, ...extended]) if (outcome.status === 'rejected') throw outcome.reason;
     await this.#lookForLogs();
   }
 
@@ -160,7 +160,7 @@ export class Holdings {
   /** Somebody came, left or gave something back. Calls that come meanwhile are answered by one more look. */
   async adjust(): Promise<void> {
     if (this.#stopped) return;
-    await this.#seat.ask();
+    await this.#membership.ask();
     await this.#settleSoon();
   }
 
@@ -177,7 +177,7 @@ export class Holdings {
     if (already !== undefined || this.#stopped) return already ?? null;
     await this.adjust();
     const assigned = this.#servers.nextOf(pool);
-    if (assigned !== undefined || !this.#seat.assignment.queues.includes(pool)) return assigned ?? null;
+    if (assigned !== undefined || !this.#membership.assignment.queues.includes(pool)) return assigned ?? null;
     const layout = (await this.#options.store.pools()).find((one) => one.pool === pool);
     for (const partition of layout === undefined ? [] : partitionsOf(layout)) {
       await this.#acquire(partition);
@@ -195,7 +195,7 @@ export class Holdings {
   async stop(last: { keepServing(): Promise<void>; beforeRelease(): Promise<void> }): Promise<void> {
     const { placement } = this.#options;
     this.#stopped = true;
-    this.#seat.leaving();
+    this.#membership.leaving();
     this.#cancelWake();
     this.#cancelGather();
     await this.#settling.idle;
@@ -214,7 +214,7 @@ export class Holdings {
   /** Another process runs under this node's id: this one serves nothing any more. */
   #supersede(): void {
     this.#stopped = true;
-    this.#ages.seated(Number.NEGATIVE_INFINITY);
+    this.#ages.joined(Number.NEGATIVE_INFINITY);
     this.#events.queues([]);
     this.#loseAll();
   }
@@ -235,7 +235,7 @@ export class Holdings {
 
   async #settle(): Promise<void> {
     this.#isSettleDue = false;
-    const { wanted, queues } = this.#seat.assignment;
+    const { wanted, queues } = this.#membership.assignment;
     this.#events.queues(queues);
     const unwanted = this.#servers.all.filter(
       ({ lease: { log: partition } }) =>

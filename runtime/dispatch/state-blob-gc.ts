@@ -14,7 +14,7 @@ export interface ReplacedState {
   readonly text: string;
 }
 
-export interface ReplacedStatesParts {
+export interface StateBlobGcParts {
   readonly store: Pick<ActorStore, 'load'>;
   readonly archive: Pick<Archive, 'loadRecord'>;
   readonly registry: Pick<Registry, 'definitionOf'>;
@@ -40,8 +40,8 @@ const STOPPED_WITHIN_MS = 5_000;
  * still fetch what it names. Before each it looks once more whether store or archive name it, since a store that failed
  * over may have gone back to an earlier commit. What waits when the process is killed stays stored.
  */
-export class ReplacedStates {
-  readonly #parts: ReplacedStatesParts;
+export class StateBlobGc {
+  readonly #parts: StateBlobGcParts;
   #waiting: Waiting[] = [];
   #sweeping: Promise<void> = Promise.resolve();
   #cancelTimer: (() => void) | null = null;
@@ -49,7 +49,7 @@ export class ReplacedStates {
   #isOver = false;
   #overflowed = 0;
 
-  constructor(parts: ReplacedStatesParts) {
+  constructor(parts: StateBlobGcParts) {
     this.#parts = parts;
   }
 

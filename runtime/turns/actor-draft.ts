@@ -5,19 +5,19 @@ import type { Message, Reply } from '../message.ts';
 import type { ActorRecord } from './record.ts';
 
 /** What a batch makes of one actor. */
-export interface Work {
-  readonly resident: Resident;
+export interface ActorDraft {
+  readonly activation: Activation;
   record: ActorRecord;
   dirty: boolean;
   readonly firstEvent: number;
   readonly events: { name: string; at: number; payload: unknown }[];
 }
 
-export const beginWork = (resident: Resident): Work => ({
-  resident,
-  record: resident.record,
+export const beginDraft = (activation: Activation): ActorDraft => ({
+  activation,
+  record: activation.record,
   dirty: false,
-  firstEvent: resident.record.lastEvent + 1,
+  firstEvent: activation.record.lastEvent + 1,
   events: [],
 });
 
@@ -31,7 +31,7 @@ export function withoutSettled(record: ActorRecord, message: Message): ActorReco
 }
 
 /** An actor in memory: its committed record, its committed text, and what this batch made of it. */
-export interface Resident {
+export interface Activation {
   readonly address: Address;
   /** Where it lives. */
   readonly partition: Partition;

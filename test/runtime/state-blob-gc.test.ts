@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { ReplacedStates } from '../../runtime/dispatch/replaced-states.ts';
+import { StateBlobGc } from '../../runtime/dispatch/state-blob-gc.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { job } from '../support/actors.ts';
 
@@ -50,7 +50,7 @@ function scene() {
   const stored = new Map<Address, string>();
   const archived = new Map<Address, string>();
   const faults: Error[] = [];
-  const states = new ReplacedStates({
+  const states = new StateBlobGc({
     store: {
       async load(_, addresses) {
         const fault = faults.shift();

@@ -4,12 +4,12 @@ import { SharedRuns } from '../kit/queues.ts';
 import type { Assignment, Placement } from '../locator.ts';
 import type { LogServer } from './log-server.ts';
 
-interface SeatParts {
+interface MembershipParts {
   readonly placement: Placement;
   readonly warn: (message: string, error: unknown) => void;
 }
 
-interface SeatEvents {
+interface MembershipEvents {
   /** The node lease was lost: what was held under it is given up. */
   lost(): void;
   /** Another process runs under this node's id. */
@@ -19,15 +19,15 @@ interface SeatEvents {
 const NOTHING: Assignment = { wanted: new Set(), queues: [] };
 
 /** This node's seat in the fleet: what it should serve, asked anew, one question at a time. */
-export class Seat {
-  readonly #parts: SeatParts;
-  readonly #events: SeatEvents;
+export class Membership {
+  readonly #parts: MembershipParts;
+  readonly #events: MembershipEvents;
   #assignment: Assignment = NOTHING;
   /** Many nodes may announce a change at once: they are answered by one more question. */
   readonly #questions = new SharedRuns(() => this.#ask());
   #leaving = false;
 
-  constructor(parts: SeatParts, events: SeatEvents) {
+  constructor(parts: MembershipParts, events: MembershipEvents) {
     this.#parts = parts;
     this.#events = events;
   }
@@ -73,7 +73,7 @@ export class Seat {
 }
 
 /** Who serves which partition here, which of them are going, and which stay beside the assignment. */
-export class ServersHeld {
+export class HeldServers {
   readonly #servers = new Map<Partition, LogServer<Partition>>();
   readonly #leaving = new Set<LogServer<Partition>>();
   /** Held beside the assignment, since an actor was to start here (P4). */

@@ -67,7 +67,7 @@ interface Placing {
  * Calls functions. What is asked in one turn of the event loop goes out together: on a single Redis as one FCALL for
  * many partitions, on Cluster as one FCALL for the partitions of each slot, pipelined.
  */
-export class SectionCalls {
+export class FcallBatcher {
   readonly #connection: Connection;
   readonly #library: FunctionLibrary;
   readonly #placing: Placing;

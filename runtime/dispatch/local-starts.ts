@@ -7,7 +7,7 @@ import { toSvcError } from '../errors.ts';
 import type { Random } from '../random.ts';
 import { AheadOfCommit } from './ahead-of-commit.ts';
 
-export interface StartsHereOptions {
+export interface LocalStartsOptions {
   readonly queue: Pick<EffectQueue, 'reserve'>;
   /** `node/incarnation` of this process' effect runner. */
   readonly runner: string;
@@ -42,15 +42,15 @@ export interface Starting {
  * Starts effects with the commit that opens them: while this process has a place for one, the commit is its claim too, so
  * the mark is durable before it runs and no second write is needed (E1, E2).
  */
-export class StartsHere {
-  readonly #options: StartsHereOptions;
+export class LocalStarts {
+  readonly #options: LocalStartsOptions;
   /** Effects of commits under way, with what makes a commit let go of one. */
   readonly #underWay = new Map<string, (id: string) => void>();
   /** Effects that are being given back. */
   readonly #disowned = new Map<string, Promise<void>>();
   readonly #stopped = new AbortController();
 
-  constructor(options: StartsHereOptions) {
+  constructor(options: LocalStartsOptions) {
     this.#options = options;
   }
 
