@@ -44,7 +44,6 @@ const NONE: ReadonlyMap<string, string> = new Map();
 /** The turns of a batch, and what they need to be written. */
 export interface TurnsToCommit {
   readonly run: BatchRun;
-  readonly batch: Batch;
   readonly ahead: AheadOfCommit | null;
 }
 
@@ -52,9 +51,9 @@ export interface TurnsToCommit {
 export function packTurns(
   parts: Pick<KernelParts, 'payloads' | 'locator' | 'ledger'>,
   { lease, progress }: Committing,
-  { run, batch, ahead }: TurnsToCommit,
+  { run, ahead }: TurnsToCommit,
 ): Promise<PackedBatch> {
-  return packCommit(batch, lease, run.cursorFrom(progress), run, ahead?.requests ?? NONE, parts);
+  return packCommit(run.batch, lease, run.cursorFrom(progress), run, ahead?.requests ?? NONE, parts);
 }
 
 /**
@@ -64,7 +63,7 @@ export function packTurns(
 export async function commitTurns(
   parts: KernelParts,
   server: Committing,
-  { run, batch, ahead }: TurnsToCommit,
+  { run, ahead }: TurnsToCommit,
   packed: PackedBatch,
   readAhead: number,
 ): Promise<readonly MailboxEntry[] | null> {
@@ -88,15 +87,15 @@ export async function commitTurns(
   progress.moved(
     commit.upTo,
     outcome.beside,
-    [...batch.writes.drafts.values()].map(({ activation }) => activation),
+    [...run.batch.writes.drafts.values()].map(({ activation }) => activation),
   );
-  remember(parts, server, batch, packed);
+  remember(parts, server, run.batch, packed);
   const jobs: EffectJob[] = [];
   for (const { partition, effectsOpened } of changesOf(commit)) {
     for (const { id, queue, address, fairnessKey } of effectsOpened)
       jobs.push({ id, queue, address, partition, ...fairnessPart(fairnessKey) });
   }
-  const projected = { ...run.handledAt(progress.position), epoch: lease.epoch, rows: batch.rows };
+  const projected = { ...run.handledAt(progress.position), epoch: lease.epoch, rows: run.batch.rows };
   server.committed({ commit, at: outcome.at, owing: outcome.owing, jobs, starting, projected });
   return outcome.next;
 }

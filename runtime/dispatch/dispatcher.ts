@@ -189,34 +189,29 @@ export class Dispatcher {
     this.#background.watch('polling', Promise.all(polls));
   }
 
-  /** One by one, since each may have a server of its own; what is asked in one turn goes out together all the same. */
+  /** One call per log: on Redis Cluster each may be on another node. The store still batches the calls of one tick. */
   async #poll(server: LogServer): Promise<void> {
     const { store, batchLimit } = this.#options;
+    let entries: readonly MailboxEntry[] | null;
     try {
-      const [found = []] = await store.poll([{ lease: server.lease, after: server.cursor }], batchLimit);
-      if (found !== null) this.#serve(server, found);
-      else this.#takeAnew(server);
+      [entries = []] = await store.poll([{ lease: server.lease, after: server.cursor }], batchLimit);
     } catch (thrown) {
       this.#idle(server);
       throw thrown;
     }
+    if (entries === null) this.#takeAnew(server);
+    else if (entries.length === 0) this.#idle(server);
+    else
+      this.#background.watch(
+        `serving ${server.lease.log}`,
+        server.serve(entries).finally(() => {
+          this.#idle(server);
+          if (server.lost) this.#ownership.lose(server);
+        }),
+      );
   }
 
-  #serve(server: LogServer, entries: readonly MailboxEntry[]): void {
-    if (entries.length === 0) {
-      this.#idle(server);
-      return;
-    }
-    this.#background.watch(
-      `serving ${server.lease.log}`,
-      server.serve(entries).finally(() => {
-        this.#idle(server);
-        if (server.lost) this.#ownership.lose(server);
-      }),
-    );
-  }
-
-  /** What is known of it may be ahead of the store, or its lease is another's. */
+  /** The cursor known here may be ahead of the store's, or another node has the lease. */
   #takeAnew(server: LogServer): void {
     this.#ownership.doubt(server);
     this.#idle(server);

@@ -1,5 +1,5 @@
 import type { Address, Partition } from '../address.ts';
-import { type SvcError, toSvcError } from '../errors.ts';
+import { toSvcError } from '../errors.ts';
 import { sleep } from '../kit/waits.ts';
 import type { MailboxEntry } from '../message.ts';
 import type { ActorDraft } from '../turns/actor-draft.ts';
@@ -7,9 +7,10 @@ import type { Batch } from '../turns/batch.ts';
 import { decodeMessageText } from '../turns/codec.ts';
 import type { PackedBatch } from '../turns/pack-commit.ts';
 import { isSpilled, Spilling } from '../turns/payload.ts';
-import { type Committing, commitTurns, packTurns, type TurnsToCommit } from './commit-turns.ts';
+import type { AheadOfCommit } from './ahead-of-commit.ts';
+import { type Committing, commitTurns, packTurns } from './commit-turns.ts';
 import type { KernelParts } from './kernel-parts.ts';
-import { type LocalResult, LocalResults } from './local-results.ts';
+import { LocalResults } from './local-results.ts';
 import { type BatchOwner, BatchRun, goOnAhead, type Handling } from './run-batch.ts';
 import { SlowActors } from './slow-actors.ts';
 
@@ -26,74 +27,127 @@ export class LogBatches {
   /** Actors that the batches do not wait for; null with a store that postpones no messages. */
   readonly slow: SlowActors | null;
   readonly #parts: KernelParts;
-  readonly #holder: BatchOwner;
+  readonly #owner: BatchOwner;
   readonly #committing: Committing;
 
   /** `between`: for commits of what was postponed. */
-  constructor(parts: KernelParts, holder: BatchOwner, committing: Committing, between: Between) {
+  constructor(parts: KernelParts, owner: BatchOwner, committing: Committing, between: Between) {
     this.#parts = parts;
-    this.#holder = holder;
+    this.#owner = owner;
     this.#committing = committing;
     const { clock, warn } = parts;
     const handle = (entries: Entries) => this.#resumeAll(entries, between);
     this.slow = parts.store.sharedLogs === undefined ? null : new SlowActors({ clock, warn, handle });
   }
 
-  /** Handles entries of the mailbox and results that wait; answers the entries that wait behind them. */
+  /** Commits entries of the mailbox together with waiting results; answers the entries behind them. */
   async handle(entries: Entries): Promise<Entries> {
-    if (entries.length === 0) return (await this.#handleWithResults([])) ?? [];
-    return bisectBatch(entries, {
-      handle: async (part, handling) =>
-        (await (handling === USUAL ? this.#handleWithResults(part) : this.#handle(part, handling, false))) ?? [],
-      isLost: () => this.#holder.lost,
-      unfit: (entry, error) => this.#unfit(entry, error),
-    });
+    try {
+      return (await this.#commitWithResults(entries)) ?? [];
+    } catch (thrown) {
+      return this.#bisectBatch(entries, thrown, async (part, handling) => {
+        const next = handling === USUAL ? this.#commitWithResults(part) : this.#commit(part, handling, false);
+        return (await next) ?? [];
+      });
+    }
   }
 
   /**
-   * Handles postponed messages beside the mailbox, and waits for their actors; answers those that it handled. Only the commit
-   * has to be between batches, since no other batch has messages of these actors.
+   * Handles postponed messages beside the mailbox once their actors are loaded; answers the handled ones. Only the commit
+   * has to run between batches, because no batch has messages of these actors.
    */
   async #resumeAll(entries: Entries, between: Between): Promise<Entries> {
     const handled: MailboxEntry[] = [];
-    await bisectBatch(entries, {
-      handle: async (part, handling) => {
-        if (await this.#resume(part, handling, between)) handled.push(...part);
-        return [];
-      },
-      isLost: () => this.#holder.lost,
-      unfit: (entry, error) => this.#unfit(entry, error),
-    });
+    const commit: CommitPart = async (part, handling) => {
+      if (await this.#resume(part, handling, between)) handled.push(...part);
+      return [];
+    };
+    try {
+      await commit(entries, USUAL);
+    } catch (thrown) {
+      await this.#bisectBatch(entries, thrown, commit);
+    }
     return handled;
   }
 
-  #unfit({ seq }: MailboxEntry, error: unknown): void {
-    this.#parts.warn(`entry ${seq} of ${this.#holder.lease.log} cannot be committed`, error);
+  /**
+   * Halves a batch that cannot be written until the entry at fault is alone. That entry is then a failing message like any
+   * other (K6) and never stops the entries behind it.
+   */
+  async #bisectBatch(entries: Entries, thrown: unknown, commit: CommitPart): Promise<Entries> {
+    const [first, ...others] = entries;
+    if (toSvcError(thrown).code === 'unavailable' || this.#owner.lost || first === undefined) throw thrown;
+    if (others.length === 0) return this.#commitAlone(first, thrown, commit);
+    const half = entries.slice(0, Math.ceil(entries.length / 2));
+    try {
+      return await commit(half, USUAL);
+    } catch (again) {
+      return this.#bisectBatch(half, again, commit);
+    }
   }
 
-  /** Null: nothing was written. Results that cannot be handled beside the mailbox are sent like any other. */
-  async #handleWithResults(entries: Entries): Promise<Entries | null> {
+  async #commitAlone(entry: MailboxEntry, thrown: unknown, commit: CommitPart): Promise<Entries> {
+    const error = toSvcError(thrown);
+    this.#parts.warn(`entry ${entry.seq} of ${this.#owner.lease.log} cannot be committed`, error);
+    const failAll = thrown instanceof Error ? thrown.message : error.message;
+    const careful: readonly Handling[] = [
+      // A retry may replay many messages: find the one at fault.
+      { drainLimit: 1 },
+      { drainLimit: 1, failAll },
+      { drainLimit: 1, deadLetterAll: error },
+    ];
+    for (const [step, handling] of careful.entries()) {
+      try {
+        return await commit([entry], handling);
+      } catch (again) {
+        if (toSvcError(again).code === 'unavailable' || step === careful.length - 1) throw again;
+      }
+    }
+    return [];
+  }
+
+  /** Null: nothing was written. Results that cannot be committed beside the mailbox are sent as messages. */
+  async #commitWithResults(entries: Entries): Promise<Entries | null> {
     const { results } = this;
     try {
-      const next = await this.#handle(entries, USUAL, true);
+      const next = await this.#commit(entries, USUAL, true);
       const sent = results.done(next !== null);
-      if (next !== null || this.#holder.lost || sent === 0) return next;
+      if (next !== null || this.#owner.lost || sent === 0) return next;
     } catch (thrown) {
       const sent = results.done(false);
       if (sent === 0) throw thrown;
-      // Sent like any other it comes again, and what is wrong with it is dealt with there.
+      // As a message it comes again, and its failure is handled there.
       this.#parts.counts.resultsFailed += 1;
-      this.#parts.warn(`${sent} results of ${this.#holder.lease.log} are sent: their turns failed`, toSvcError(thrown));
+      this.#parts.warn(`${sent} results of ${this.#owner.lease.log} are sent: their turns failed`, toSvcError(thrown));
     }
-    return entries.length === 0 ? null : this.#handle(entries, USUAL, false);
+    return entries.length === 0 ? null : this.#commit(entries, USUAL, false);
   }
 
-  /** Null: nothing was written. `beside`: with results that are there, and effects that are run ahead. */
-  async #handle(entries: Entries, handling: Handling, beside: boolean): Promise<Entries | null> {
-    if (beside) this.results.take(NONE);
+  /** Runs the turns and writes them in one commit. Null: nothing was written. `withResults`: takes waiting results and runs effects ahead. */
+  async #commit(entries: Entries, handling: Handling, withResults: boolean): Promise<Entries | null> {
+    const { starts, takesResults, batchLimit } = this.#parts;
+    if (withResults) this.results.take(NONE);
     for (;;) {
-      const next = await this.#attempt(entries, handling, beside ? this.results.taken : null);
-      if (next !== 'slow') return next;
+      const run = new BatchRun(this.#parts, this.#owner, handling, { entries, slow: this.#postponing() });
+      const ahead = withResults && takesResults() ? starts.ahead() : null;
+      let next: Entries | null = null;
+      try {
+        if (!(await run.deliver(run.first, withResults ? this.results.taken : []))) return null;
+        if (ahead !== null && !(await goOnAhead(run, ahead, this.results))) return null;
+        this.results.refuseSome(run.refused);
+        const packed = await this.#pack(run, ahead);
+        // Storing large states takes too long: their actors are known as slow now, so the next attempt postpones them.
+        if (packed === null) continue;
+        next = await commitTurns(this.#parts, this.#committing, { run, ahead }, packed, batchLimit);
+        if (next !== null) this.slow?.add(run.postponed);
+        return next;
+      } finally {
+        ahead?.end(next !== null);
+        if (next === null) {
+          if (ahead !== null) this.results.drop(ahead.requests);
+          run.forget();
+        }
+      }
     }
   }
 
@@ -102,57 +156,30 @@ export class LogBatches {
     return this.#parts.store.sharedLogs?.mayBeMade() === true ? this.slow : null;
   }
 
-  /** `slow`: nothing was written, and whose states take too long to be stored is known now. */
-  async #attempt(
-    entries: Entries,
-    handling: Handling,
-    results: readonly LocalResult[] | null,
-  ): Promise<Entries | null | 'slow'> {
-    const run = new BatchRun(this.#parts, this.#holder, handling, { entries, slow: this.#postponing() });
-    const ahead = results !== null && this.#parts.takesResults() ? this.#parts.starts.ahead() : null;
-    let next: Entries | null = null;
-    try {
-      const batch = await run.begin(results ?? []);
-      if (batch === null || (ahead !== null && !(await goOnAhead(run, batch, ahead, this.results)))) return null;
-      this.results.refuseSome(run.refused);
-      const packed = await this.#pack({ run, batch, ahead });
-      if (packed === null) return 'slow';
-      next = await commitTurns(this.#parts, this.#committing, { run, batch, ahead }, packed, this.#parts.batchLimit);
-      if (next !== null) this.slow?.add(run.postponed);
-      return next;
-    } finally {
-      ahead?.end(next !== null);
-      if (next === null) {
-        if (ahead !== null) this.results.drop(ahead.requests);
-        run.forget();
-      }
-    }
-  }
-
   /** Null: storing what is large takes too long. */
-  async #pack(turns: TurnsToCommit): Promise<PackedBatch | null> {
+  async #pack(run: BatchRun, ahead: AheadOfCommit | null): Promise<PackedBatch | null> {
+    const turns = { run, ahead };
     const slow = this.#postponing();
     if (slow === null || slow.isFull) return packTurns(this.#parts, this.#committing, turns);
     const storing = new Spilling(this.#parts.payloads, this.#parts.clock);
     const packing = packTurns({ ...this.#parts, payloads: storing.payloads }, this.#committing, turns);
     const packed = await storing.within(packing, (address, text) => {
-      const partition = turns.run.places.get(address);
+      const partition = run.places.get(address);
       if (partition !== undefined) this.#parts.replaced.add({ partition, address, text });
     });
     if (packed !== null) return packed;
-    const heavy = heavyOf(turns.batch.writes, storing.actors);
+    const heavy = heavyOf(run.batch.writes, storing.actors);
     for (const address of heavy) slow.noteHeavy(address);
     return heavy.length > 0 ? null : packTurns(this.#parts, this.#committing, turns);
   }
 
   /** False: nothing was written. */
   async #resume(resumed: Entries, handling: Handling, between: Between): Promise<boolean> {
-    const run = new BatchRun(this.#parts, this.#holder, handling, { entries: [], resumed, slow: null });
+    const run = new BatchRun(this.#parts, this.#owner, handling, { entries: [], resumed, slow: null });
     let isWritten = false;
     try {
-      const batch: Batch | null = await run.begin([]);
-      if (batch === null) return false;
-      const turns = { run, batch, ahead: null };
+      if (!(await run.deliver(run.first, []))) return false;
+      const turns = { run, ahead: null };
       const packed = await packTurns(this.#parts, this.#committing, turns);
       await between(async () => {
         // What waits behind the cursor is for the batches.
@@ -173,50 +200,10 @@ function heavyOf({ drafts, sends }: Batch['writes'], stored: ReadonlySet<Address
   return [...drafts.values()].filter(isHeavy).map(({ activation }) => activation.address);
 }
 
-interface Bisected {
-  /** Runs and commits entries; answers those read ahead. */
-  readonly handle: (entries: Entries, handling: Handling) => Promise<Entries>;
-  readonly isLost: () => boolean;
-  /** Told about an entry that cannot be committed. */
-  readonly unfit: (entry: MailboxEntry, error: SvcError) => void;
-}
+/** Runs and commits entries; answers the entries read ahead. */
+type CommitPart = (entries: Entries, handling: Handling) => Promise<Entries>;
 
 const USUAL: Handling = { drainLimit: 100 };
-
-/**
- * A batch that cannot be written is halved until the entry that makes it so stands alone. That one is a failing
- * message like any other (K6); it never stops those behind it.
- */
-async function bisectBatch(entries: Entries, how: Bisected): Promise<Entries> {
-  try {
-    return await how.handle(entries, USUAL);
-  } catch (thrown) {
-    if (toSvcError(thrown).code === 'unavailable' || how.isLost()) throw thrown;
-    const [first, ...others] = entries;
-    if (others.length > 0) return bisectBatch(entries.slice(0, Math.ceil(entries.length / 2)), how);
-    return first === undefined ? [] : handleAlone(first, thrown, how);
-  }
-}
-
-async function handleAlone(entry: MailboxEntry, thrown: unknown, { handle, unfit }: Bisected): Promise<Entries> {
-  const error = toSvcError(thrown);
-  unfit(entry, error);
-  const failAll = thrown instanceof Error ? thrown.message : error.message;
-  const careful: readonly Handling[] = [
-    // A retry that drains many messages: find the one.
-    { drainLimit: 1 },
-    { drainLimit: 1, failAll },
-    { drainLimit: 1, deadLetter: error },
-  ];
-  for (const [step, handling] of careful.entries()) {
-    try {
-      return await handle([entry], handling);
-    } catch (again) {
-      if (toSvcError(again).code === 'unavailable' || step === careful.length - 1) throw again;
-    }
-  }
-  return [];
-}
 
 const PAGE = 256;
 

@@ -1,9 +1,10 @@
 import type { EffectAttemptRef, Lease } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
-import { SvcError } from '../errors.ts';
+import type { SvcError } from '../errors.ts';
 import { resultPosition } from '../leases.ts';
 import type { MailboxEntry, Message } from '../message.ts';
 import type { ProjectedCommit } from '../projection/views.ts';
+import type { Activation } from '../turns/actor-draft.ts';
 import { Batch } from '../turns/batch.ts';
 import { isReadable, UNREADABLE } from '../turns/loading.ts';
 import { isSpilled } from '../turns/payload.ts';
@@ -21,8 +22,8 @@ export interface Handling {
   readonly drainLimit: number;
   /** Every message counts as failed with this error: what its turn decided cannot be written. */
   readonly failAll?: string;
-  /** Nothing is run, every entry is dead-lettered. */
-  readonly deadLetter?: SvcError;
+  /** No turn runs: every message is dead-lettered with this error. */
+  readonly deadLetterAll?: SvcError;
 }
 
 const NONE: ReadonlyMap<string, unknown> = new Map();
@@ -58,8 +59,10 @@ interface Taken {
 export class BatchRun {
   /** Of the mailbox. */
   readonly entries: readonly MailboxEntry[];
-  /** Handled beside the mailbox: results, and messages postponed earlier. Their numbers are known with the commit. */
-  readonly results: MailboxEntry[] = [];
+  /** The turns so far. */
+  readonly batch: Batch;
+  /** Handled beside the mailbox: messages postponed earlier, and results. Their numbers are known with the commit. */
+  readonly results: MailboxEntry[];
   /** Effects of these results that the store has. */
   readonly settles: (EffectAttemptRef & { readonly partition: Partition })[] = [];
   readonly resumed: readonly MailboxEntry[];
@@ -71,38 +74,25 @@ export class BatchRun {
   readonly places = new Map<Address, Partition>();
   readonly #taken: Taken[] = [];
   readonly #parts: KernelParts;
-  readonly #holder: BatchOwner;
+  readonly #owner: BatchOwner;
   readonly #handling: Handling;
   readonly #slow: SlowActors | null;
 
-  constructor(parts: KernelParts, holder: BatchOwner, handling: Handling, input: BatchInput) {
+  constructor(parts: KernelParts, owner: BatchOwner, handling: Handling, input: BatchInput) {
     this.#parts = parts;
-    this.#holder = holder;
+    this.#owner = owner;
     this.#handling = handling;
     this.entries = input.entries;
     this.resumed = input.resumed ?? [];
+    this.results = [...this.resumed];
+    const now = owner.clock.turn(Math.max(0, ...this.first.map((entry) => entry.at)));
+    this.batch = new Batch(now, () => parts.clock.monotonic() * 1_000, { ...parts.retry, ...handling });
     this.#slow = input.slow;
   }
 
-  /** Runs the first turns. Null when the lease was lost meanwhile: what is cached may be a later holder's in this very process. */
-  async begin(results: readonly LocalResult[]): Promise<Batch | null> {
-    const { clock, retry } = this.#parts;
-    const first = [...this.entries, ...this.resumed, ...this.#entriesOf(results)];
-    const now = this.#holder.clock.turn(Math.max(0, ...first.map((entry) => entry.at)));
-    const { drainLimit, failAll } = this.#handling;
-    const batch = new Batch(now, () => clock.monotonic() * 1_000, { ...retry, drainLimit, failAll });
-    this.results.push(...this.resumed);
-    return (await this.#run(batch, [...this.entries, ...this.resumed], results, NONE)) ? batch : null;
-  }
-
-  /**
-   * Runs the turns of results that came since. `ahead`: effects of this very batch, of which the store need not hear any
-   * more. False when the lease was lost meanwhile.
-   */
-  goOn(batch: Batch, results: readonly LocalResult[], ahead: ReadonlyMap<string, unknown>): Promise<boolean> {
-    const { effectsCancelled } = batch.writes;
-    const wanted = results.filter(({ id }) => !ahead.has(id) || !effectsCancelled.includes(id));
-    return this.#run(batch, [], wanted, ahead);
+  /** The entries that the run begins with. */
+  get first(): readonly MailboxEntry[] {
+    return [...this.entries, ...this.resumed];
   }
 
   /**
@@ -135,31 +125,35 @@ export class BatchRun {
       isReadable(message) && !postponed.has(entry.seq) ? message.to : UNREADABLE,
     );
     const entries = [...this.entries, ...results];
-    return { upTo: position, entries, targets, partitions: entries.map(this.#holder.partitionOf) };
+    return { upTo: position, entries, targets, partitions: entries.map(this.#owner.partitionOf) };
   }
 
   #entriesOf(results: readonly LocalResult[]): MailboxEntry[] {
-    const at = this.#holder.clock.now();
+    const at = this.#owner.clock.now();
     return results.map(({ delivery, partition }) => ({ seq: 0, at, body: delivery.body, partition }));
   }
 
-  /** Runs the turns of entries, then those of results. */
-  async #run(
-    batch: Batch,
+  /**
+   * Runs the turns of entries, then those of results. `ahead`: effects of this very batch, which the store does not know.
+   * False when the lease was lost meanwhile: the cached actors may then belong to a later owner in this process.
+   */
+  async deliver(
     entries: readonly MailboxEntry[],
-    results: readonly LocalResult[],
-    ahead: ReadonlyMap<string, unknown>,
+    found: readonly LocalResult[],
+    ahead: ReadonlyMap<string, unknown> = NONE,
   ): Promise<boolean> {
+    const { drafts, effectsCancelled } = this.batch.writes;
+    const results = found.filter(({ id }) => !ahead.has(id) || !effectsCancelled.includes(id));
     const all = [...entries, ...this.#entriesOf(results)];
     const ready = await readyMessages(this.#parts, {
       entries: all,
-      drafts: batch.writes.drafts,
+      drafts,
       placeOf: (to, entry) => this.#placeOf(to, entry),
-      takenAt: this.#holder.takenAt,
+      takenAt: this.#owner.takenAt,
       drainLimit: this.#handling.drainLimit,
       slow: this.#slow,
     });
-    if (this.#holder.lost) return false;
+    if (this.#owner.lost) return false;
     for (const [index, entry] of all.entries()) {
       const message = ready.messages[index] ?? null;
       const result = results[index - entries.length];
@@ -169,42 +163,29 @@ export class BatchRun {
         continue;
       }
       this.#taken.push({ entry, message });
-      if (result !== undefined) this.#take(batch, entry, result, ahead);
-      if (slow !== undefined) this.#postpone(batch, entry, slow);
-      else if (message !== null) this.#deliver(batch, entry, message, ready);
+      if (result !== undefined) this.#take(entry, result, ahead);
+      if (slow !== undefined) this.#postpone(entry, slow);
+      else if (message !== null) this.batch.deliver(entry, message, activationOf(message, ready), ready.bodies);
     }
     return true;
   }
 
   #placeOf(to: Address, entry: MailboxEntry): Partition {
-    const partition = this.places.get(to) ?? this.#holder.partitionOf(entry);
+    const partition = this.places.get(to) ?? this.#owner.partitionOf(entry);
     this.places.set(to, partition);
     return partition;
   }
 
-  #take(batch: Batch, entry: MailboxEntry, result: LocalResult, ahead: ReadonlyMap<string, unknown>): void {
+  #take(entry: MailboxEntry, result: LocalResult, ahead: ReadonlyMap<string, unknown>): void {
     const { id, attempt, partition } = result;
     this.results.push(entry);
-    if (ahead.has(id)) batch.writes.effectsEnded.add(id);
+    if (ahead.has(id)) this.batch.writes.effectsEnded.add(id);
     else this.settles.push({ id, attempt, partition });
   }
 
-  #postpone(batch: Batch, entry: MailboxEntry, key: string): void {
-    this.postponed.push({ entry: { ...entry, partition: this.#holder.partitionOf(entry) }, key });
-    batch.postpone(entry);
-  }
-
-  #deliver(
-    batch: Batch,
-    entry: MailboxEntry,
-    message: Message | SvcError,
-    { activations, bodies }: ReadyMessages,
-  ): void {
-    const activation = isReadable(message) ? (activations.get(message.to) ?? null) : message;
-    if (message instanceof SvcError) batch.deadLetter(entry, null, message);
-    else if (this.#handling.deadLetter !== undefined) batch.deadLetter(entry, message, this.#handling.deadLetter);
-    else if (activation instanceof SvcError) batch.deadLetter(entry, message, activation);
-    else batch.deliver(entry, message, activation, bodies);
+  #postpone(entry: MailboxEntry, key: string): void {
+    this.postponed.push({ entry: { ...entry, partition: this.#owner.partitionOf(entry) }, key });
+    this.batch.postpone(entry);
   }
 
   /** Handlers may have touched what they were given, and nothing of it was written. */
@@ -212,6 +193,10 @@ export class BatchRun {
     for (const { message } of this.#taken) if (isReadable(message)) this.#parts.cache.drop(message.to);
   }
 }
+
+/** Null: there is no such kind of actor. An error stands for an actor that cannot be read. */
+const activationOf = (message: Message | SvcError, { activations }: ReadyMessages): Activation | SvcError | null =>
+  isReadable(message) ? (activations.get(message.to) ?? null) : null;
 
 /** Results that one batch handles: beyond, it is written first. */
 const MOST_RESULTS = 256;
@@ -222,15 +207,14 @@ const MOST_RESULTS = 256;
  */
 export async function goOnAhead(
   run: BatchRun,
-  batch: Batch,
   ahead: AheadOfCommit,
   waiting: Pick<LocalResults, 'take' | 'tookAhead'>,
 ): Promise<boolean> {
-  while (ahead.start(batch.writes) && run.results.length < MOST_RESULTS) {
+  while (ahead.start(run.batch.writes) && run.results.length < MOST_RESULTS) {
     await new Promise<void>((resume) => void setImmediate(resume));
     const results = waiting.take(ahead.requests);
     if (results.length === 0) break;
-    if (!(await run.goOn(batch, results, ahead.requests))) return false;
+    if (!(await run.deliver([], results, ahead.requests))) return false;
     waiting.tookAhead(run.refused);
   }
   return true;

@@ -68,7 +68,9 @@ export interface FailureRules extends RetrySettings {
   /** Messages that are not run since their handlers threw when they were recorded: id -> error (replay.ts). */
   readonly failing?: ReadonlyMap<string, string>;
   /** Set: every message counts as failing with this error. */
-  readonly failAll: string | undefined;
+  readonly failAll?: string;
+  /** Set: no turn runs and every message is dead-lettered with this error. */
+  readonly deadLetterAll?: SvcError;
 }
 
 /** With so many messages behind it a failing one is not waited for any longer. */

@@ -41,45 +41,57 @@ export class Batch {
     this.#rules = rules;
   }
 
-  /** Delivers one mailbox entry. `bodies` holds decoded forms of the messages a `$retry` will drain. */
+  /**
+   * Delivers one mailbox entry and notes its outcome. An error in place of the message or the actor dead-letters it; null:
+   * there is no such kind of actor. `bodies` holds the decoded messages that a `$retry` will replay.
+   */
   deliver(
     entry: MailboxEntry,
-    message: Message,
-    activation: Activation | null,
+    message: Message | SvcError,
+    activation: Activation | SvcError | null,
     bodies: ReadonlyMap<string, Message>,
   ): void {
-    const started = this.#micros();
-    const line = this.#outcomeOf(entry, message, activation, bodies);
-    const waitMs = Math.max(0, this.#now - entry.at);
-    this.rows.push({ ...line, now: this.#now, waitMs, turnUs: Math.round(this.#micros() - started) });
+    const { deadLetterAll } = this.#rules;
+    if (message instanceof SvcError) this.#deadLetter(entry, null, message);
+    else if (deadLetterAll !== undefined) this.#deadLetter(entry, message, deadLetterAll);
+    else if (activation instanceof SvcError) this.#deadLetter(entry, message, activation);
+    else {
+      const started = this.#micros();
+      const line =
+        activation === null ? this.#refuseUnknown(message) : this.#handle(entry, message, activation, bodies);
+      this.rows.push({ ...line, ...this.#times(entry), turnUs: Math.round(this.#micros() - started) });
+    }
   }
 
   /** Leaves an entry for later: its actor is not in memory. */
   postpone(entry: MailboxEntry): void {
-    this.rows.push({ outcome: 'postponed', now: this.#now, waitMs: Math.max(0, this.#now - entry.at), turnUs: 0 });
+    this.rows.push({ outcome: 'postponed', ...this.#times(entry), turnUs: 0 });
   }
 
-  /** Dead-letters an entry that cannot be read, or whose actor cannot. */
-  deadLetter(entry: MailboxEntry, message: Message | null, error: SvcError): void {
+  #deadLetter(entry: MailboxEntry, message: Message | null, error: SvcError): void {
     if (message !== null) {
       this.writes.countHandled(message);
       this.writes.answer(message, failure(new SvcError('dead_lettered')));
     }
-    const waitMs = Math.max(0, this.#now - entry.at);
-    this.rows.push({ outcome: 'dead-lettered', now: this.#now, waitMs, turnUs: 0, error: error.message });
+    this.rows.push({ outcome: 'dead-lettered', ...this.#times(entry), turnUs: 0, error: error.message });
   }
 
-  #outcomeOf(
+  #times({ at }: MailboxEntry): Pick<TurnRow, 'now' | 'waitMs'> {
+    return { now: this.#now, waitMs: Math.max(0, this.#now - at) };
+  }
+
+  #refuseUnknown(message: Message): Pick<TurnRow, 'outcome' | 'error'> {
+    this.writes.countHandled(message);
+    this.writes.answer(message, failure(new SvcError('not_found', 'no such actor kind')));
+    return { outcome: 'refused', error: 'unknown actor kind' };
+  }
+
+  #handle(
     entry: MailboxEntry,
     message: Message,
-    activation: Activation | null,
+    activation: Activation,
     bodies: ReadonlyMap<string, Message>,
   ): Pick<TurnRow, 'outcome' | 'error' | 'drained'> {
-    if (activation === null) {
-      this.writes.countHandled(message);
-      this.writes.answer(message, failure(new SvcError('not_found', 'no such actor kind')));
-      return { outcome: 'refused', error: 'unknown actor kind' };
-    }
     const draft = this.writes.draftOf(activation);
     if (message.origin === 'timer' && !this.writes.takeTimer(draft, message)) return { outcome: 'stale' };
     if (message.timer === RETRY_TIMER) return this.#replayDeferred(draft, bodies);

@@ -66,7 +66,7 @@ function batchOf(row: TurnRow, message: Message, bodies: ReadonlyMap<string, Mes
   if (message.timer !== RETRY_TIMER) note(message, row);
   for (const line of row.drained ?? []) note(bodies.get(line.body), line);
   const drainLimit = Math.max(1, row.drained?.length ?? 0);
-  return new Batch(row.now, () => 0, { ...retry, drainLimit, failing, failAll: undefined });
+  return new Batch(row.now, () => 0, { ...retry, drainLimit, failing });
 }
 
 /** One delivery as the ledger has it (R3). */
