@@ -26,6 +26,7 @@ export type { AcquireOutcome, Lease, Leases } from './leases.ts';
  * - `commit` writes all of it or nothing, and nothing unless lease epoch, grant and cursor are the expected ones;
  * - every time (lease, timer, claim) is judged on the store's clock.
  * A call that rejects with `unavailable` may have happened: callers repeat it, and repeating is harmless.
+ * Implemented by `SqliteActorStore` (sqlite/actor-store.ts) and `RedisActorStore` (redis/redis-actor-store.ts).
  */
 export interface ActorStore
   extends Mailboxes,

@@ -1,4 +1,7 @@
-/** Bytes too large for a message: over 64 KiB they are stored here and referenced (K7). */
+/**
+ * Bytes too large for a message: over 64 KiB they are stored here and referenced (K7).
+ * Implemented by `FileBlobs` (sqlite/blobs.ts) and `MongoBlobs` (mongo/blobs.ts).
+ */
 export interface Blobs {
   open(): Promise<void>;
   close(): Promise<void>;

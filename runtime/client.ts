@@ -67,6 +67,7 @@ export interface FollowOptions {
 
 /**
  * How transports, areas and tests reach actors. The only way in: every write is a message.
+ * Implemented by `MailboxClient` (calls/mailbox-client.ts).
  */
 export interface ActorClient {
   /** Sends a message; resolves when it is durable in the mailbox. Throws `mailbox_full`, `unavailable`. */

@@ -1,4 +1,7 @@
-/** Time as a port, so that a simulation can run on virtual time (K9). */
+/**
+ * Time as a port, so that a simulation can run on virtual time (K9).
+ * Implemented by `systemClock` below, and by the clocks of tests and the simulation.
+ */
 export interface Clock {
   /** Unix milliseconds. */
   now(): number;

@@ -1,6 +1,7 @@
 /**
  * Lists, searches, histories and the catalog (R2): collections of JSON documents, SQLite or MongoDB underneath.
  * Single-document writes only; no transaction is promised. Every read names the tenant.
+ * Implemented by `SqliteDocuments` (sqlite/documents.ts) and `MongoDocuments` (mongo/documents.ts).
  */
 export interface Documents {
   open(): Promise<void>;

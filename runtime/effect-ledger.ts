@@ -56,6 +56,7 @@ export type ClaimOutcome =
   /** Settled or cancelled. */
   | { readonly kind: 'gone' };
 
+/** Implemented by the actor stores: sqlite/actor-store-effects.ts and redis/effect-ledger.ts. */
 export interface EffectLedger {
   /** Unsettled effects of a partition, for the relay and the sweep. */
   openEffects(partition: Partition): Promise<EffectRow[]>;

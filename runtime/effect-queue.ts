@@ -43,6 +43,7 @@ export type JobOutcome = { readonly kind: 'done' } | { readonly kind: 'later'; r
  * A job that a dead worker took stays its own for some time. Whoever knows better, since it just got the partition's
  * lease or saw the worker's node lease end, says so with a `token` (the lease's grant, the dead life's id): a job that
  * some worker has taken is queued again beside that one, once for each token.
+ * Implemented by `EmbeddedEffectQueue` (effects/embedded-effect-queue.ts) and `BullmqEffectQueue` (redis/bullmq-effect-queue.ts).
  */
 export interface EffectQueue {
   open(): Promise<void>;

@@ -40,7 +40,10 @@ export type AcquireOutcome =
       readonly behind?: SharedLog;
     };
 
-/** A lease that held when the store went away for all nodes holds for one more term after it came back. */
+/**
+ * A lease that held when the store went away for all nodes holds for one more term after it came back.
+ * Implemented by the actor stores: sqlite/actor-store.ts and redis/leases.ts.
+ */
 export interface Leases {
   /**
    * Grants the lease when it is free, expired, or held by an earlier life of the same node (its data directory is
@@ -95,6 +98,7 @@ export type AdoptOutcome =
  *
  * One commit is for many actors, so none may keep it waiting. Messages of an actor whose state is slow to come are postponed:
  * they leave the log and wait in their partition, in order, for who serves it (`PartitionChanges.postponed`).
+ * Implemented by `RedisSharedLogs` (redis/shared-logs.ts); the embedded store has none.
  */
 export interface SharedLogs {
   /** Whether logs may be made and messages postponed: no program that does not know them uses the store. Once true it stays so. */

@@ -83,6 +83,7 @@ export interface Assignment {
 /**
  * Who serves what (P1, P2), as the kernel sees it: asked at each renewal and whenever `onChange` rings. Each
  * node computes the same answer from the same members; where two disagree for a moment, the lease decides.
+ * Implemented by `solePlacement` below for one process, and by `FleetPlacement` of the cluster.
  */
 export interface Placement {
   /** UUID of this life of the node. */

@@ -16,7 +16,10 @@ export interface LiveMember extends Member {
   readonly remainingMs: number;
 }
 
-/** What a look at the members found. */
+/**
+ * What a look at the members found.
+ * Implemented by the actor stores: sqlite/actor-store.ts and redis/members.ts.
+ */
 export interface MembersRead {
   /** Another one whenever somebody comes, goes or changes. Empty: the store cannot tell, so the next look reads them. */
   readonly version: string;

@@ -1,6 +1,9 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 
-/** Randomness as a port, so that a simulation can be seeded (K9). */
+/**
+ * Randomness as a port, so that a simulation can be seeded (K9).
+ * Implemented by `systemRandom` below, and by seeded sources of tests and the simulation.
+ */
 export interface Random {
   uuid(): string;
   /** Lower-case hex of `bytes` random bytes. */

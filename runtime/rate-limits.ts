@@ -18,6 +18,7 @@ export interface RateCount {
 /**
  * Counters that all nodes of an installation share (H27). Windows are fixed and counted by
  * the store's clock: window n of a bound covers [n·windowMs, (n+1)·windowMs).
+ * Implemented by `SqliteRateLimits` (sqlite/rate-limits.ts) and `RedisRateLimits` (redis/rate-limits.ts).
  */
 export interface RateLimits {
   /**
