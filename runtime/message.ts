@@ -14,7 +14,7 @@ export interface Delivery {
    * again by other means than its id.
    */
   readonly fresh?: boolean;
-  /** Of a commit's send: its partition's wakeUp need not wake, since the sender's kernel sees to it. */
+  /** Of a commit's send: the store sends no wake-up for it; the sender's kernel sends a later one for many. */
   readonly lazy?: boolean;
 }
 

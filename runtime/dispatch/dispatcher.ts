@@ -28,7 +28,7 @@ const SWEEP_MS = 2_000;
 const DIRECTORY_SWEEP_MS = 600_000;
 
 /**
- * Serves the partitions that this node holds: rings in, batches out. Owns the loops:
+ * Serves the partitions that this node owns: takes wake-ups, starts batches. Runs the loops:
  * leases, wake-ups, timers, outbox, effects left over.
  */
 export class Dispatcher {

@@ -203,7 +203,7 @@ export class LogServer<L extends Log = Log> {
     if (this.#joined !== null) return this.#joined.settle(result, partition);
     if (this.progress.beside >= MOST_RESULTS) return Promise.resolve(false);
     return this.#batches.results.add({ ...result, partition }, () => {
-      // What waits behind it is looked for again with the next wakeUp, or without one.
+      // Entries behind it are found by the next wake-up or poll.
       this.#order
         .run(() => this.#serveResults())
         .catch((thrown: unknown) =>

@@ -112,7 +112,7 @@ export class OwnedPartitions {
   }
 
   /**
-   * Extends every lease and brings ownership in line with who is there. It does not wait for that: a batch that is slow
+   * Extends every lease, then starts to adjust ownership to the members. It does not wait for the latter: a batch that is slow
    * to end, or a lease that is slow to come, must not keep the leases from their next renewal.
    */
   async renew(): Promise<void> {

@@ -10,7 +10,7 @@ import type { SlowActors } from './slow-actors.ts';
 
 export interface MessagesToReady {
   readonly entries: readonly MailboxEntry[];
-  /** Actors that the batch drafts at already. */
+  /** Actors that the batch has changed already. */
   readonly drafts: ReadonlyMap<Address, ActorDraft>;
   readonly placeOf: (to: Address, entry: MailboxEntry) => Partition;
   /** Number of the last entry when the log was taken. */

@@ -28,7 +28,7 @@ interface Waiting extends ReplacedState {
   readonly since: number;
 }
 
-/** Some 15 MB; at 60 s that is 800 large commits a second. What comes beyond stays stored. */
+/** Bounds memory to about 15 MB: 800 large commits a second for 60 s. Blobs beyond it are leaked, not deleted. */
 const MOST_WAITING = 50_000;
 const AT_ONCE = 8;
 /** What a stopping node still deletes was replaced at least so long ago: another node may have just read its name. */

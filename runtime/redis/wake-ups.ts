@@ -8,8 +8,8 @@ import type { PubSub } from './pubsub.ts';
 import { placeOf, unpackEntries } from './replies.ts';
 
 /**
- * WakeUps and the entries they carry. A wakeUp that says what came in saves its hearer the poll: `take` answers it from
- * here. An entry never changes once it has its number, so a late wakeUp is at worst useless.
+ * Wake-ups and the entries they carry. A wake-up that carries its entries saves its receiver the poll: `take` answers it from
+ * here. An entry never changes once it has its number, so a late wake-up does no harm.
  */
 export class WakeUps {
   readonly #pubsub: PubSub;

@@ -11,7 +11,7 @@ export interface CacheBounds {
 
 interface Held {
   readonly activation: Activation;
-  /** As it was counted: a activation's size changes with its commits. */
+  /** As it was counted: the size of an activation changes with its commits. */
   readonly size: number;
   usedAt: number;
 }
