@@ -71,7 +71,7 @@ function verdictText(verdict: Verdict): string {
 
 const diff = lateLibrary<typeof import('diff')>('diff');
 
-/** After so many edits two texts count as unrelated: a minimal diff would cost more than it is worth. */
+/** After this number of edits two texts count as unrelated: a minimal diff would cost more than it is worth. */
 const MAX_EDITS = 1_000;
 
 /**

@@ -82,7 +82,7 @@ export const nodeIdOf = (address: Address): string => parseAddress(address).id;
  * public key.
  */
 export function canonicalPublicKey(pem: string): string {
-  // A private key would be accepted, and its public half used: nobody should ever send one.
+  // A private key would be accepted, and its public half used: it must never be sent.
   if (pem.length > 1_000 || !pem.trimStart().startsWith('-----BEGIN PUBLIC KEY-----')) throw notAKey();
   try {
     const key = createPublicKey(pem);

@@ -62,7 +62,7 @@ export function RouterStarted(state: StimulusState, result: EffectResult, turn: 
 export function RouterSaid(state: StimulusState, update: ExecutionUpdate, turn: StimulusTurn): StimulusState {
   const wanted = isAbout(state, stimulusOf(update.context)) && state.router_execution_id === update.execution_id;
   if (!wanted) {
-    // Too late: nobody reads its answer.
+    // Too late: its answer is not read.
     if (update.status === 'running') cancelRouter(update.execution_id, turn);
     return state;
   }

@@ -32,7 +32,7 @@ const isObject = (value: Json): value is JsonObject =>
   value !== null && typeof value === 'object' && !Array.isArray(value);
 
 /**
- * Whether the value has so many levels at most. No part of it may pose as a prototype when it is copied later: members of that
+ * Whether the value has at most this number of levels. No part of it may pose as a prototype when it is copied later: members of that
  * name are removed. A walk behind the parser takes a twentieth of the time of a reviver, which is called for every value.
  */
 function isTame(value: Json, levels: number): boolean {

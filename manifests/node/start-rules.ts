@@ -101,7 +101,7 @@ function jwksRule({ iam }: Spec, report: Report): void {
   }
 }
 
-/** Whoever knows a secret can sign for every source that uses it. */
+/** A sender that knows a secret can sign for every source that uses it. */
 function webhookSecretsRule({ stimulus }: Spec, report: Report): void {
   const { webhooks, routes } = stimulus;
   const named = [

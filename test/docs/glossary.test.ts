@@ -10,18 +10,14 @@ import { page, pages } from './pages.ts';
 const MOST_TERMS = 60;
 /** Refused words that are left in comments, by area: these numbers only go down. */
 const LEFT: Readonly<Record<string, number>> = {
-  actors: 4,
   app: 1,
   catalog: 35,
   cli: 14,
   cluster: 37,
-  effects: 78,
-  manifests: 1,
   runtime: 82,
   security: 45,
-  tools: 19,
   transport: 41,
-  usecases: 33,
+  usecases: 31,
 };
 /** In help. */
 const LEFT_IN_HELP = 33;

@@ -1,7 +1,7 @@
 import { type ErrorCode, type ErrorDetail, SvcError } from '../../runtime/errors.ts';
 import { ToolFailure } from '../tool.ts';
 
-/** Details that fit into a text somebody reads. */
+/** Most details in the text of a failure. */
 const TOLD_DETAILS = 20;
 
 /** Codes after which trying again is no use. */

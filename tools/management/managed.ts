@@ -17,7 +17,7 @@ export interface ManagedCall {
   readonly call: ToolCall;
 }
 
-/** An object that goes out as JSON: members that are not there are left out, nothing else changes. */
+/** An object that goes out as JSON: absent members are dropped, nothing else changes. */
 type Answer = object;
 
 /**
@@ -55,9 +55,9 @@ export function refuseShipped(kind: 'agent' | 'workflow', found: { readonly id: 
 }
 
 /**
- * Where what somebody creates stands: in the tenant for those who may change what is deployed there. Others come here by
+ * The scope of a created entry: the tenant for those who may change what is deployed there. Others come here by
  * the authoring agents alone, which act as their caller under a wider context; what these make is the caller's own, so
- * that nobody's words replace an agent of the tenant.
+ * that a text of a user never replaces an agent of the tenant.
  */
 export function scopeOfNew(identity: Identity): CatalogScope {
   try {
@@ -69,5 +69,5 @@ export function scopeOfNew(identity: Identity): CatalogScope {
   }
 }
 
-/** Who asks: whoever started the execution that calls, or the caller of /mcp. */
+/** The caller: the identity that started the calling execution, or the caller of /mcp. */
 export const callerOf = ({ run, tenant }: ToolCall): Identity => ({ ...run.subject.principal, tenant });

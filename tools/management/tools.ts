@@ -58,7 +58,7 @@ function systemTools(late: LateManagement, listing: Listing): Tool[] {
   ];
 }
 
-/** svc.runtime.list (W41): the table that executions are checked against, without what only bootstraps are told. */
+/** svc.runtime.list (W41): the table that executions are checked against, without fields for bootstraps only. */
 function runtimeTools(late: LateManagement): Tool[] {
   return [
     managed(late)(runtimeList, async ({ language }, { ports: { node } }) => {

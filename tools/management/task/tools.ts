@@ -53,7 +53,7 @@ export function taskTools(late: LateManagement): Tool[] {
     }),
 
     define(taskRemove, async ({ execution_id }, { ports, identity }) => {
-      // What is not there is told first, whoever asks.
+      // An unknown id is reported first, to every caller.
       await ports.executions.hasEnded(identity, execution_id);
       requireRole(identity, 'write');
       await ports.executions.remove(identity, execution_id);
@@ -67,7 +67,7 @@ async function waitForTask(
   { execution_id, ...asked }: AskedWait & { readonly execution_id: string },
   { ports, identity, call }: ManagedCall,
 ): Promise<object> {
-  // What the caller does not see is told before anything is waited for.
+  // What the caller does not see is refused before the wait.
   await ports.executions.hasEnded(identity, execution_id);
   const ended = await call.parked(ports.waits.execution(identity.tenant, execution_id, endWait(asked, call)));
   const status = await ports.executions.status(identity, execution_id);

@@ -70,7 +70,7 @@ export function workflowRunTools(late: LateManagement): Tool[] {
 
     define(workflowRemove, ({ execution_id }, { ports, identity }) =>
       doneOrNot('removed', execution_id, async () => {
-        // What is not there is told first, whoever asks.
+        // An unknown id is reported first, to every caller.
         await ports.runs.status(identity, execution_id);
         requireRole(identity, 'write');
         await ports.runs.remove(identity, execution_id);
@@ -84,7 +84,7 @@ export async function waitForWorkflow(
   { execution_id, ...asked }: AskedWait & { readonly execution_id: string },
   { ports, identity, call }: ManagedCall,
 ): Promise<object> {
-  // What the caller does not see is told before anything is waited for.
+  // What the caller does not see is refused before the wait.
   await ports.runs.status(identity, execution_id);
   const ended = await call.parked(ports.waits.workflow(identity.tenant, execution_id, endWait(asked, call)));
   const { blackboard, ...execution } = await ports.runs.get(identity, execution_id);
