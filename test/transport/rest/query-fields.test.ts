@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PatternsQuery, StorePatternBody } from '../../../transport/rest/routes/cortex.ts';
-import { SearchQuery } from '../../../transport/rest/schemas/catalog.ts';
+import { SearchQuery } from '../../../usecases/operations/schemas/catalog.ts';
 
 const scoreOf = (min_score: string) => SearchQuery.safeParse({ q: 'x', min_score }).data?.min_score;
 const leastOf = (min_success_score: string) => PatternsQuery.safeParse({ min_success_score }).data?.min_success_score;

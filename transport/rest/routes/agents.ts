@@ -14,7 +14,7 @@ import {
   ExecuteAnswer,
   ExecuteBody,
   ScopeAnswer,
-} from '../schemas/agents.ts';
+} from '../../../usecases/operations/schemas/agents.ts';
 import {
   DeleteQuery,
   DeployBody,
@@ -28,8 +28,8 @@ import {
   SearchResults,
   StatusBody,
   searchOf,
-} from '../schemas/catalog.ts';
-import { AgentIdParams, CallerHeaders, limitField, skipField } from '../schemas/fields.ts';
+} from '../../../usecases/operations/schemas/catalog.ts';
+import { AgentIdParams, CallerHeaders, limitField, skipField } from '../../../usecases/operations/schemas/fields.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 import { agentRoute } from '../schemas/route-config.ts';
 import { acceptYamlBodies } from '../signed-body.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ApprovalApi } from '../../../usecases/approvals.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf } from '../request-context.ts';
-import { CallerHeaders, nextPageField, pageAsked, pageFields, RequestIdParams } from '../schemas/fields.ts';
+import { CallerHeaders, nextPageField, pageAsked, pageFields, RequestIdParams } from '../../../usecases/operations/schemas/fields.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 import { approvalRoute } from '../schemas/route-config.ts';
 

@@ -4,8 +4,8 @@ import { SvcError } from '../../../runtime/errors.ts';
 import { type ChaosApi, FAULT_KINDS, MAX_FREEZE_MS } from '../../../usecases/ports/faults.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf } from '../request-context.ts';
-import { NodeId } from '../schemas/cluster.ts';
-import { CallerHeaders, limitField } from '../schemas/fields.ts';
+import { NodeId } from '../../../usecases/operations/schemas/cluster.ts';
+import { CallerHeaders, limitField } from '../../../usecases/operations/schemas/fields.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 
 /** /v1/chaos, where the node has the part for it. */

@@ -15,8 +15,8 @@ import {
   NodeIdParams,
   PushAnswers,
   ShutdownBody,
-} from '../schemas/cluster.ts';
-import { CallerHeaders } from '../schemas/fields.ts';
+} from '../../../usecases/operations/schemas/cluster.ts';
+import { CallerHeaders } from '../../../usecases/operations/schemas/fields.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 import { acceptYamlBodies } from '../signed-body.ts';
 import { joinTokenRoutes } from './join-tokens.ts';

@@ -10,7 +10,7 @@ import {
   shareField,
   skipField,
   telling,
-} from '../schemas/fields.ts';
+} from '../../../usecases/operations/schemas/fields.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 
 /** /v1/cortex, where the node has learned patterns. */

@@ -12,7 +12,7 @@ import type { IntentApi, Starter } from '../../../usecases/management.ts';
 import { IdempotencyKey, type StartKey, type StartKeys, startIdFor } from '../../../usecases/starts/start-keys.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf } from '../request-context.ts';
-import { CallerHeaders, ExecutionId } from '../schemas/fields.ts';
+import { CallerHeaders, ExecutionId } from '../../../usecases/operations/schemas/fields.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 
 /** /v1/execute, where the node has the intent pipeline. */

@@ -22,7 +22,7 @@ import {
   RemoveAnswer,
   StartAnswer,
   StartBody,
-} from '../schemas/executions.ts';
+} from '../../../usecases/operations/schemas/executions.ts';
 import {
   AgentId,
   CallerHeaders,
@@ -31,7 +31,7 @@ import {
   pageAsked,
   pageFields,
   skipField,
-} from '../schemas/fields.ts';
+} from '../../../usecases/operations/schemas/fields.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 import { agentRoute, executionRoute } from '../schemas/route-config.ts';
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { JoinTokens } from '../../../security/api.ts';
 import type { RestApp } from '../parts.ts';
 import { callerOf } from '../request-context.ts';
-import { CallerHeaders, nextPageField, pageAsked, pageFields } from '../schemas/fields.ts';
+import { CallerHeaders, nextPageField, pageAsked, pageFields } from '../../../usecases/operations/schemas/fields.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 
 const MOST_JOIN_TOKENS_LISTED = 1_000;

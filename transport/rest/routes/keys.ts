@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type ApiKeys, SCOPES } from '../../../security/api.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf, keyedCallerOf } from '../request-context.ts';
-import { CallerHeaders, nextPageField, pageAsked, pageFields } from '../schemas/fields.ts';
+import { CallerHeaders, nextPageField, pageAsked, pageFields } from '../../../usecases/operations/schemas/fields.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 
 const flag = z.enum(['', 'true', 'false']).optional();

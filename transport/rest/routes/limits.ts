@@ -3,7 +3,7 @@ import { Rates } from '../../../manifests/node/rate-limits.ts';
 import type { RateOverrides, RateUsage } from '../../../security/api.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf } from '../request-context.ts';
-import { CallerHeaders, nextPageField, pageAsked, pageFields } from '../schemas/fields.ts';
+import { CallerHeaders, nextPageField, pageAsked, pageFields } from '../../../usecases/operations/schemas/fields.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 
 /** /v1/admin/rate-limits and /v1/user/rate-limits, on nodes that count. */

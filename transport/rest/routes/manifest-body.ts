@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { SvcError } from '../../../runtime/errors.ts';
-import { DeployBody, type DeployQuery, isSet } from '../schemas/catalog.ts';
+import { DeployBody, type DeployQuery, isSet } from '../../../usecases/operations/schemas/catalog.ts';
 
 export const YamlBody = z.string().min(1).describe('The manifest.');
 

@@ -18,7 +18,7 @@ import { REST_LIMITS, type RestLimits } from '../limits.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { answerError, fromFramework, retryAfterSeconds } from '../problem.ts';
 import { callerOf } from '../request-context.ts';
-import { CallerHeaders, pageAsked } from '../schemas/fields.ts';
+import { CallerHeaders, pageAsked } from '../../../usecases/operations/schemas/fields.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 import {
   AttestAnswer,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { SecretStore } from '../../../security/api.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf } from '../request-context.ts';
-import { CallerHeaders, limitField } from '../schemas/fields.ts';
+import { CallerHeaders, limitField } from '../../../usecases/operations/schemas/fields.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 
 /** /v1/secrets, on nodes that keep secrets. */

@@ -3,7 +3,7 @@ import type { StimulusRoutes } from '../../../catalog/api.ts';
 import type { StimulusApi } from '../../../usecases/stimuli.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf, hasBegun } from '../request-context.ts';
-import { CallerHeaders, pageAsked, pageFields } from '../schemas/fields.ts';
+import { CallerHeaders, pageAsked, pageFields } from '../../../usecases/operations/schemas/fields.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 import {
   RemovedRoute,
@@ -16,7 +16,7 @@ import {
   StimulusRoute,
   StimulusRouteBody,
   StimulusRouteList,
-} from '../schemas/stimuli.ts';
+} from '../../../usecases/operations/schemas/stimuli.ts';
 import { answerStimulusError, duplicateSchema, ingestWebhookRoute } from './webhooks.ts';
 
 /** /v1/stimuli and /v1/webhooks, as far as the node has the parts for them. */

@@ -4,7 +4,7 @@ import { SvcError } from '../../../runtime/errors.ts';
 import type { VolumeApi, VolumeFiles } from '../../../usecases/ports/volumes.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf } from '../request-context.ts';
-import { CallerHeaders } from '../schemas/fields.ts';
+import { CallerHeaders } from '../../../usecases/operations/schemas/fields.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 import {
   DeleteQuery,
@@ -13,7 +13,7 @@ import {
   FilePathQuery,
   FileWritten,
   VolumeIdParams,
-} from '../schemas/volumes.ts';
+} from '../../../usecases/operations/schemas/volumes.ts';
 
 export interface VolumeRouteParts extends RestParts {
   readonly volumes: VolumeApi & { readonly files: VolumeFiles };

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf } from '../request-context.ts';
-import { CallerHeaders, nextPageField, pageAsked, pageFields } from '../schemas/fields.ts';
+import { CallerHeaders, nextPageField, pageAsked, pageFields } from '../../../usecases/operations/schemas/fields.ts';
 import { problemSchemas } from '../schemas/problems.ts';
-import { VolumeAnswer, VolumeBody, VolumeIdParams } from '../schemas/volumes.ts';
+import { VolumeAnswer, VolumeBody, VolumeIdParams } from '../../../usecases/operations/schemas/volumes.ts';
 import {
   deleteFileRoute,
   downloadFileRoute,

@@ -8,7 +8,7 @@ import type { RestApp } from '../parts.ts';
 import { answerError } from '../problem.ts';
 import { hasBegun } from '../request-context.ts';
 import { problemSchemas } from '../schemas/problems.ts';
-import { DuplicateProblem, SourceParams, WebhookAnswer } from '../schemas/stimuli.ts';
+import { DuplicateProblem, SourceParams, WebhookAnswer } from '../../../usecases/operations/schemas/stimuli.ts';
 import { SignedBodies, type SignedBodyLimits } from '../signed-body.ts';
 
 const content = { 'application/json': { schema: DuplicateProblem } };

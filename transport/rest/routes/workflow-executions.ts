@@ -14,8 +14,8 @@ import {
 } from '../event-route.ts';
 import type { RestApp, RestParts, WorkflowParts } from '../parts.ts';
 import { type Access, callerOf } from '../request-context.ts';
-import { CancelAnswer, RemoveAnswer } from '../schemas/executions.ts';
-import { CallerHeaders, limitField, pageAsked, pageTokenField, skipField } from '../schemas/fields.ts';
+import { CancelAnswer, RemoveAnswer } from '../../../usecases/operations/schemas/executions.ts';
+import { CallerHeaders, limitField, pageAsked, pageTokenField, skipField } from '../../../usecases/operations/schemas/fields.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 import {
   RunAnswer,
@@ -28,7 +28,7 @@ import {
   WorkflowExecutionParams,
   WorkflowLog,
   WorkflowParams,
-} from '../schemas/workflows.ts';
+} from '../../../usecases/operations/schemas/workflows.ts';
 
 const runWorkflowSchema = {
   tags: ['workflows'],

@@ -14,8 +14,8 @@ import {
   SearchResults,
   StatusBody,
   searchOf,
-} from '../schemas/catalog.ts';
-import { CallerHeaders } from '../schemas/fields.ts';
+} from '../../../usecases/operations/schemas/catalog.ts';
+import { CallerHeaders } from '../../../usecases/operations/schemas/fields.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 import {
   DeployAnswer,
@@ -27,7 +27,7 @@ import {
   WorkflowParams,
   WorkflowSummary,
   WorkflowVersions,
-} from '../schemas/workflows.ts';
+} from '../../../usecases/operations/schemas/workflows.ts';
 import { acceptYamlBodies } from '../signed-body.ts';
 import { deployment, manifestBody, YamlBody } from './manifest-body.ts';
 import {
