@@ -4,12 +4,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { ActorEvent } from '../../runtime/client.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { StreamedEvent } from '../../usecases/operations/schemas/executions.ts';
+import { CallerHeaders } from '../../usecases/operations/schemas/fields.ts';
 import { type OpenStream, streamOwner } from '../open-streams.ts';
 import type { RestParts } from './parts.ts';
 import { type ProblemStyle, problemBody } from './problem.ts';
 import { callerOf } from './request-context.ts';
-import { StreamedEvent } from '../../usecases/operations/schemas/executions.ts';
-import { CallerHeaders } from '../../usecases/operations/schemas/fields.ts';
 
 /** At most 15 digits: every such number is exact in JavaScript. An empty value is none. */
 const EventNumber = z

@@ -1,32 +1,15 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import type { AgentCatalog, CatalogSearch, StimulusRoutes, WorkflowCatalog } from '../../catalog/api.ts';
-import type { Patterns } from '../../catalog/patterns-api.ts';
+import type { CatalogSearch, StimulusRoutes, WorkflowCatalog } from '../../catalog/api.ts';
 import type { RuntimeTable } from '../../manifests/runtime-table/table.ts';
-import type {
-  ApiKeys,
-  Authenticator,
-  JoinTokens,
-  NodeTokens,
-  RateOverrides,
-  RateUsage,
-  RunningLimits,
-  SecretStore,
-  TierLimits,
-  Webhooks,
-} from '../../security/api.ts';
-import type { ApprovalApi } from '../../usecases/approvals.ts';
+import type { Authenticator, NodeTokens, Webhooks } from '../../security/api.ts';
 import type { CallerToolParts } from '../../usecases/caller-tools.ts';
-import type { ExecutionApi } from '../../usecases/executions.ts';
 import type { AuthorApi, IntentApi } from '../../usecases/management.ts';
 import type { NodePeerApi } from '../../usecases/node-api.ts';
-import type { ClusterApi } from '../../usecases/ports/cluster.ts';
-import type { ChaosApi } from '../../usecases/ports/faults.ts';
-import type { VolumeApi, VolumeFiles } from '../../usecases/ports/volumes.ts';
+import type { OperationPorts } from '../../usecases/operations/operation.ts';
 import type { SealParts } from '../../usecases/seal/parts.ts';
 import type { Admission } from '../../usecases/starts/admission.ts';
-import type { StartKeys } from '../../usecases/starts/start-keys.ts';
 import type { StimulusApi } from '../../usecases/stimuli.ts';
 import type { WorkflowApi } from '../../usecases/workflow-runs.ts';
 import type { Health } from '../health.ts';
@@ -46,55 +29,28 @@ export interface ResourceParts {
 export type McpParts = CallerToolParts;
 
 /** What the REST server translates into calls of. */
-export interface RestServerParts {
-  readonly agents: AgentCatalog;
+export interface RestServerParts extends OperationPorts {
   /** Without it there is no search over the catalog. */
   readonly search?: CatalogSearch;
-  readonly executions: ExecutionApi;
   readonly authenticator: Authenticator;
   readonly logger: FastifyBaseLogger;
   /** Version of the product, shown in the API description. */
   readonly version: string;
   readonly health: Health;
-  /** Without it there is no /v1/cluster. */
-  readonly cluster?: ClusterApi;
   /** Registered peers, and the configuration controllers manage; without it /v1/cluster shows members alone. */
   readonly peers?: NodePeerApi;
-  /** Without it there is no /v1/cluster/join-tokens. */
-  readonly joinTokens?: JoinTokens;
   /** Without it there is no /.well-known/jwks.json. */
   readonly nodeTokens?: Pick<NodeTokens, 'keySet'>;
-  /** Without it there is no /v1/chaos. */
-  readonly chaos?: ChaosApi;
-  /** Without it there is no /v1/human-approvals. */
-  readonly approvals?: ApprovalApi;
   /** Without it there is no /v1/stimuli and no /v1/webhooks. */
   readonly stimuli?: StimulusApi;
   /** Direct routes of stimuli; without it they cannot be seen or changed over REST. */
   readonly stimulusRoutes?: StimulusRoutes;
   /** Who signs webhooks, and how; without it there is no /v1/webhooks. */
   readonly webhooks?: Webhooks;
-  /** Without it there is no /v1/volumes. */
-  readonly volumes?: VolumeApi & { readonly files: VolumeFiles };
   /** Without it there is no /v1/workflows. */
   readonly workflows?: WorkflowParts;
-  /** Learned patterns; without it there is no /v1/cortex. */
-  readonly patterns?: Patterns;
   /** Calls of tools by callers; without it there is no /mcp and no /v1/tools. */
   readonly mcp?: McpParts;
-  /** Without it there is no /v1/api-keys. */
-  readonly keys?: ApiKeys;
-  /** Without them there is no /v1/admin/rate-limits and no /v1/user/rate-limits. */
-  readonly rateOverrides?: RateOverrides;
-  readonly rateUsage?: RateUsage;
-  /** Without it there is no /v1/secrets. */
-  readonly secretStore?: SecretStore;
-  /** Rates of callers' tiers; without it nobody has any. */
-  readonly tierLimits?: TierLimits;
-  /** How much callers may have running at once; without it as much as they like. */
-  readonly runningLimits?: RunningLimits;
-  /** Without it a key belongs to its tenant and names one id for ever. */
-  readonly startKeys?: StartKeys;
   /** Without it no new work is refused for its amount. */
   readonly admission?: Admission;
   /** Without it there is no /v1/seal and no /v1/invoke. */

@@ -12,12 +12,12 @@ import {
   requireScope,
   type ScopeArea,
 } from '../../security/api.ts';
+import type { ScopeBody } from '../../usecases/operations/schemas/catalog.ts';
 import type { Admission } from '../../usecases/starts/admission.ts';
 import { traceOf, traceparentOf } from '../health.ts';
 import { isSafe, refuseForeignPages } from './local-guard.ts';
 import type { KnownPaths } from './openapi-document.ts';
 import type { ProblemStyle, ProblemTexts } from './problem.ts';
-import type { ScopeBody } from '../../usecases/operations/schemas/catalog.ts';
 
 /** `public` needs no identity; everything else names what the caller must be allowed to do. */
 export type Access = Action | 'public';

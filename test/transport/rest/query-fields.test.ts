@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PatternsQuery, StorePatternBody } from '../../../transport/rest/routes/cortex.ts';
+import { PatternsQuery, StorePatternBody } from '../../../usecases/operations/patterns.ts';
 import { SearchQuery } from '../../../usecases/operations/schemas/catalog.ts';
 
 const scoreOf = (min_score: string) => SearchQuery.safeParse({ q: 'x', min_score }).data?.min_score;

@@ -1,10 +1,6 @@
 import { z } from 'zod';
 import { commandWarnings } from '../../../manifests/agent/parse.ts';
 import { runtimeWarnings } from '../../../manifests/runtime-table/table.ts';
-import { startExecution, taskInput } from '../../../usecases/starts/start-execution.ts';
-import { IdempotencyKey } from '../../../usecases/starts/start-keys.ts';
-import type { RestApp, RestParts } from '../parts.ts';
-import { callerOf, changeScope } from '../request-context.ts';
 import {
   AgentList,
   AgentLogs,
@@ -30,6 +26,10 @@ import {
   searchOf,
 } from '../../../usecases/operations/schemas/catalog.ts';
 import { AgentIdParams, CallerHeaders, limitField, skipField } from '../../../usecases/operations/schemas/fields.ts';
+import { startExecution, taskInput } from '../../../usecases/starts/start-execution.ts';
+import { IdempotencyKey } from '../../../usecases/starts/start-keys.ts';
+import type { RestApp, RestParts } from '../parts.ts';
+import { callerOf, changeScope } from '../request-context.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 import { agentRoute } from '../schemas/route-config.ts';
 import { acceptYamlBodies } from '../signed-body.ts';

@@ -2,9 +2,6 @@ import { z } from 'zod';
 import { parseManagedConfig } from '../../../manifests/node/managed.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Capabilities, NodePeer, NodePeerApi, NodePeerStatus, NodeRole } from '../../../usecases/node-api.ts';
-import type { ClusterApi, MemberStatus } from '../../../usecases/ports/cluster.ts';
-import type { RestApp, RestParts } from '../parts.ts';
-import { callerOf } from '../request-context.ts';
 import {
   ClusterStatusAnswer,
   FleetNodeAnswer,
@@ -17,9 +14,11 @@ import {
   ShutdownBody,
 } from '../../../usecases/operations/schemas/cluster.ts';
 import { CallerHeaders } from '../../../usecases/operations/schemas/fields.ts';
+import type { ClusterApi, MemberStatus } from '../../../usecases/ports/cluster.ts';
+import type { RestApp, RestParts } from '../parts.ts';
+import { callerOf } from '../request-context.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 import { acceptYamlBodies } from '../signed-body.ts';
-import { joinTokenRoutes } from './join-tokens.ts';
 
 /** One node as operators see it: what its node lease says, joined with what it told as a registered peer. */
 interface FleetNode {
@@ -288,9 +287,8 @@ const CONFIG = [getConfigRoute, setConfigRoute, pushConfigRoute];
 
 /** /v1/cluster, as far as the node has the parts for it. */
 export function clusterRoutes(app: RestApp, parts: RestParts): void {
-  const { cluster, peers, joinTokens } = parts;
+  const { cluster, peers } = parts;
   if (cluster === undefined) return;
-  if (joinTokens !== undefined) joinTokenRoutes(app, joinTokens);
   for (const route of FLEET) route(app, { ...parts, cluster });
   if (peers === undefined) return;
   for (const route of CONFIG) route(app, { ...parts, cluster, peers });

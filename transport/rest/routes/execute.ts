@@ -9,10 +9,10 @@ import {
   promptRequest,
 } from '../../../usecases/intent-request.ts';
 import type { IntentApi, Starter } from '../../../usecases/management.ts';
+import { CallerHeaders, ExecutionId } from '../../../usecases/operations/schemas/fields.ts';
 import { IdempotencyKey, type StartKey, type StartKeys, startIdFor } from '../../../usecases/starts/start-keys.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf } from '../request-context.ts';
-import { CallerHeaders, ExecutionId } from '../../../usecases/operations/schemas/fields.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 
 /** /v1/execute, where the node has the intent pipeline. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { SvcError } from '../../../runtime/errors.ts';
+import { operationRoutes } from '../operations.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 import {
@@ -16,28 +17,14 @@ import {
   lookupAgentRoute,
   searchAgentsRoute,
 } from './agents.ts';
-import { approvalRoutes } from './approvals.ts';
-import { chaosRoutes } from './chaos.ts';
 import { clusterRoutes } from './cluster.ts';
-import { cortexRoutes } from './cortex.ts';
 import { executeRoutes, generateRoutes } from './execute.ts';
-import {
-  cancelExecutionRoute,
-  deleteExecutionRoute,
-  getExecutionRoute,
-  listExecutionEventsRoute,
-  listExecutionsRoute,
-  startExecutionRoute,
-  streamExecutionRoute,
-} from './executions.ts';
+import { streamExecutionRoute } from './executions.ts';
 import { jwksRoute, openapiRoute, protectedResourceRoute } from './jwks.ts';
-import { keyRoutes } from './keys.ts';
-import { limitRoutes } from './limits.ts';
 import { sealRoutes } from './seal.ts';
-import { secretRoutes } from './secrets.ts';
 import { stimulusRoutes } from './stimuli.ts';
 import { toolRoutes } from './tools.ts';
-import { volumeRoutes } from './volumes.ts';
+import { volumeFileRoutes } from './volume-files.ts';
 import { workflowRoutes } from './workflows.ts';
 
 const Alive = z.object({ status: z.literal('ok') });
@@ -75,10 +62,11 @@ function healthReadyRoute(app: RestApp, { health }: RestParts): void {
   });
 }
 
-/** Every route of the REST API, one file each. */
+/** Every route of the REST API: the table of operations, and what is no plain question with one answer. */
 const ROUTES: readonly ((app: RestApp, parts: RestParts) => void)[] = [
   healthRoutes,
   healthReadyRoute,
+  operationRoutes,
   lookupAgentRoute,
   searchAgentsRoute,
   listAgentsRoute,
@@ -91,27 +79,15 @@ const ROUTES: readonly ((app: RestApp, parts: RestParts) => void)[] = [
   changeAgentScopeRoute,
   executeAgentRoute,
   deleteAgentRoute,
-  startExecutionRoute,
-  listExecutionsRoute,
-  getExecutionRoute,
   streamExecutionRoute,
-  listExecutionEventsRoute,
-  cancelExecutionRoute,
-  deleteExecutionRoute,
   generateRoutes,
   executeRoutes,
   workflowRoutes,
-  approvalRoutes,
   stimulusRoutes,
   clusterRoutes,
-  chaosRoutes,
-  volumeRoutes,
+  volumeFileRoutes,
   sealRoutes,
   toolRoutes,
-  cortexRoutes,
-  keyRoutes,
-  limitRoutes,
-  secretRoutes,
   jwksRoute,
   protectedResourceRoute,
   openapiRoute,

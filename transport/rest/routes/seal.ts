@@ -3,6 +3,7 @@ import { Transform } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { SvcError } from '../../../runtime/errors.ts';
 import { bearerToken, type ExecutionTokens, parseAgentPublicKey, payloadBytes } from '../../../security/api.ts';
+import { CallerHeaders, pageAsked } from '../../../usecases/operations/schemas/fields.ts';
 import { attestAgent } from '../../../usecases/seal/attest-agent.ts';
 import {
   invokeTool,
@@ -18,7 +19,6 @@ import { REST_LIMITS, type RestLimits } from '../limits.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { answerError, fromFramework, retryAfterSeconds } from '../problem.ts';
 import { callerOf } from '../request-context.ts';
-import { CallerHeaders, pageAsked } from '../../../usecases/operations/schemas/fields.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 import {
   AttestAnswer,

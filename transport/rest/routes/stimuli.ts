@@ -1,10 +1,6 @@
 import { z } from 'zod';
 import type { StimulusRoutes } from '../../../catalog/api.ts';
-import type { StimulusApi } from '../../../usecases/stimuli.ts';
-import type { RestApp, RestParts } from '../parts.ts';
-import { callerOf, hasBegun } from '../request-context.ts';
 import { CallerHeaders, pageAsked, pageFields } from '../../../usecases/operations/schemas/fields.ts';
-import { problemSchemas } from '../schemas/problems.ts';
 import {
   RemovedRoute,
   SourceParams,
@@ -17,6 +13,10 @@ import {
   StimulusRouteBody,
   StimulusRouteList,
 } from '../../../usecases/operations/schemas/stimuli.ts';
+import type { StimulusApi } from '../../../usecases/stimuli.ts';
+import type { RestApp, RestParts } from '../parts.ts';
+import { callerOf, hasBegun } from '../request-context.ts';
+import { problemSchemas } from '../schemas/problems.ts';
 import { answerStimulusError, duplicateSchema, ingestWebhookRoute } from './webhooks.ts';
 
 /** /v1/stimuli and /v1/webhooks, as far as the node has the parts for them. */

@@ -6,12 +6,12 @@ import {
   callTool,
   resultOf,
 } from '../../../usecases/caller-tools.ts';
+import { isSet } from '../../../usecases/operations/schemas/catalog.ts';
+import { CallerHeaders } from '../../../usecases/operations/schemas/fields.ts';
 import { callOutcome } from '../../../usecases/seal/invoke-tool.ts';
 import type { InvokeAnswer } from '../../../usecases/tool-sessions.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf } from '../request-context.ts';
-import { isSet } from '../../../usecases/operations/schemas/catalog.ts';
-import { CallerHeaders } from '../../../usecases/operations/schemas/fields.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 import { callProblems, ToolArguments, ToolList, ToolParams, ToolResult, ToolsQuery } from '../schemas/seal.ts';
 import { whileClientWaits } from './seal.ts';

@@ -1,11 +1,7 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { SvcError } from '../../../runtime/errors.ts';
-import type { VolumeApi, VolumeFiles } from '../../../usecases/ports/volumes.ts';
-import type { RestApp, RestParts } from '../parts.ts';
-import { callerOf } from '../request-context.ts';
 import { CallerHeaders } from '../../../usecases/operations/schemas/fields.ts';
-import { problemSchemas } from '../schemas/problems.ts';
 import {
   DeleteQuery,
   DirectoryQuery,
@@ -14,8 +10,12 @@ import {
   FileWritten,
   VolumeIdParams,
 } from '../../../usecases/operations/schemas/volumes.ts';
+import type { VolumeApi, VolumeFiles } from '../../../usecases/ports/volumes.ts';
+import type { RestApp, RestParts } from '../parts.ts';
+import { callerOf } from '../request-context.ts';
+import { problemSchemas } from '../schemas/problems.ts';
 
-export interface VolumeRouteParts extends RestParts {
+interface VolumeRouteParts extends RestParts {
   readonly volumes: VolumeApi & { readonly files: VolumeFiles };
 }
 
@@ -34,7 +34,7 @@ const listFilesSchema = {
 };
 
 /** GET /v1/volumes/{id}/files?path=. */
-export function listFilesRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
+function listFilesRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
   app.get('/v1/volumes/:id/files', { config: { access: 'read' }, schema: listFilesSchema }, async (request) => {
     const { path } = request.query;
     const id = request.params.id.toLowerCase();
@@ -57,7 +57,7 @@ const downloadFileSchema = {
 };
 
 /** GET /v1/volumes/{id}/files/content?path=. */
-export function downloadFileRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
+function downloadFileRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
   const options = { config: { access: 'read' }, schema: downloadFileSchema, exposeHeadRoute: false } as const;
   app.get('/v1/volumes/:id/files/content', options, async (request, reply) => {
     const id = request.params.id.toLowerCase();
@@ -84,7 +84,7 @@ const uploadFileSchema = {
 };
 
 /** PUT /v1/volumes/{id}/files/content?path=. In a plugin of its own: only here a body is a stream of any type. */
-export function uploadFileRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
+function uploadFileRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
   app.register((scope: RestApp, _options, done) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', (_request, payload, parsed) => parsed(null, payload));
@@ -122,7 +122,7 @@ const makeDirectorySchema = {
 };
 
 /** POST /v1/volumes/{id}/files/mkdir. */
-export function makeDirectoryRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
+function makeDirectoryRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
   app.post(
     '/v1/volumes/:id/files/mkdir',
     { config: { access: 'write' }, schema: makeDirectorySchema },
@@ -148,7 +148,7 @@ const deleteFileSchema = {
 };
 
 /** DELETE /v1/volumes/{id}/files?path=. */
-export function deleteFileRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
+function deleteFileRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
   app.delete('/v1/volumes/:id/files', { config: { access: 'write' }, schema: deleteFileSchema }, async (request) => {
     const { path, recursive } = request.query;
     const all = recursive === '' || recursive === 'true';
@@ -157,4 +157,13 @@ export function deleteFileRoute(app: RestApp, { volumes }: VolumeRouteParts): vo
     await volumes.files.delete(callerOf(request).tenant, id, path, { recursive: all });
     return { path, deleted: true as const };
   });
+}
+
+const FILES = [listFilesRoute, downloadFileRoute, uploadFileRoute, makeDirectoryRoute, deleteFileRoute];
+
+/** Files of /v1/volumes, on nodes that have volumes. */
+export function volumeFileRoutes(app: RestApp, parts: RestParts): void {
+  const { volumes } = parts;
+  if (volumes === undefined) return;
+  for (const route of FILES) route(app, { ...parts, volumes });
 }

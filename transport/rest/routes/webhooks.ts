@@ -3,12 +3,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ERRORS, SvcError } from '../../../runtime/errors.ts';
 import { SCHEMES, type SignedDelivery, type Webhooks } from '../../../security/api.ts';
+import { DuplicateProblem, SourceParams, WebhookAnswer } from '../../../usecases/operations/schemas/stimuli.ts';
 import { duplicateOf, type StimulusApi, type StimulusContent } from '../../../usecases/stimuli.ts';
 import type { RestApp } from '../parts.ts';
 import { answerError } from '../problem.ts';
 import { hasBegun } from '../request-context.ts';
 import { problemSchemas } from '../schemas/problems.ts';
-import { DuplicateProblem, SourceParams, WebhookAnswer } from '../../../usecases/operations/schemas/stimuli.ts';
 import { SignedBodies, type SignedBodyLimits } from '../signed-body.ts';
 
 const content = { 'application/json': { schema: DuplicateProblem } };

@@ -1,6 +1,26 @@
 import { z } from 'zod';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
+import { CancelAnswer, RemoveAnswer } from '../../../usecases/operations/schemas/executions.ts';
+import {
+  CallerHeaders,
+  limitField,
+  pageAsked,
+  pageTokenField,
+  skipField,
+} from '../../../usecases/operations/schemas/fields.ts';
+import {
+  RunAnswer,
+  RunBody,
+  SignalAnswer,
+  SignalBody,
+  WORKFLOW_STATUSES,
+  WorkflowExecution,
+  WorkflowExecutionList,
+  WorkflowExecutionParams,
+  WorkflowLog,
+  WorkflowParams,
+} from '../../../usecases/operations/schemas/workflows.ts';
 import { IdempotencyKey } from '../../../usecases/starts/start-keys.ts';
 import { startWorkflow } from '../../../usecases/starts/start-workflow.ts';
 import type { WorkflowApi } from '../../../usecases/workflow-runs.ts';
@@ -14,21 +34,7 @@ import {
 } from '../event-route.ts';
 import type { RestApp, RestParts, WorkflowParts } from '../parts.ts';
 import { type Access, callerOf } from '../request-context.ts';
-import { CancelAnswer, RemoveAnswer } from '../../../usecases/operations/schemas/executions.ts';
-import { CallerHeaders, limitField, pageAsked, pageTokenField, skipField } from '../../../usecases/operations/schemas/fields.ts';
 import { problemSchemas } from '../schemas/problems.ts';
-import {
-  RunAnswer,
-  RunBody,
-  SignalAnswer,
-  SignalBody,
-  WORKFLOW_STATUSES,
-  WorkflowExecution,
-  WorkflowExecutionList,
-  WorkflowExecutionParams,
-  WorkflowLog,
-  WorkflowParams,
-} from '../../../usecases/operations/schemas/workflows.ts';
 
 const runWorkflowSchema = {
   tags: ['workflows'],

@@ -1,6 +1,4 @@
 import { z } from 'zod';
-import type { RestApp, RestParts } from '../parts.ts';
-import { callerOf, changeScope } from '../request-context.ts';
 import {
   DeleteQuery,
   DeployBody,
@@ -16,7 +14,6 @@ import {
   searchOf,
 } from '../../../usecases/operations/schemas/catalog.ts';
 import { CallerHeaders } from '../../../usecases/operations/schemas/fields.ts';
-import { problemSchemas } from '../schemas/problems.ts';
 import {
   DeployAnswer,
   DeployedWorkflow,
@@ -28,6 +25,9 @@ import {
   WorkflowSummary,
   WorkflowVersions,
 } from '../../../usecases/operations/schemas/workflows.ts';
+import type { RestApp, RestParts } from '../parts.ts';
+import { callerOf, changeScope } from '../request-context.ts';
+import { problemSchemas } from '../schemas/problems.ts';
 import { acceptYamlBodies } from '../signed-body.ts';
 import { deployment, manifestBody, YamlBody } from './manifest-body.ts';
 import {

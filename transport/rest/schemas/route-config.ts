@@ -4,10 +4,6 @@ import type { Access } from '../request-context.ts';
 export const agentRoute = (access: Access) =>
   ({ access, problems: 'plain', texts: { notFound: 'agent not found' } }) as const;
 
-/** Routes under /v1/human-approvals. */
-export const approvalRoute = (access: Access) =>
-  ({ access, problems: 'plain', texts: { notFound: 'request not found' } }) as const;
-
 /** Routes under /v1/executions/{id}. */
 export const executionRoute = (access: Access) =>
   ({ access, problems: 'plain', texts: { notFound: 'execution not found' } }) as const;

@@ -2,7 +2,12 @@ import { z } from 'zod';
 import { AuditExport } from '../../../manifests/audit/record.ts';
 import { TOOL_NAME_CHARS } from '../../../usecases/caller-tools.ts';
 import { flagField } from '../../../usecases/operations/schemas/catalog.ts';
-import { AGENT_ID_TEXT, EXECUTION_ID_TEXT, nextPageField, pageFields } from '../../../usecases/operations/schemas/fields.ts';
+import {
+  AGENT_ID_TEXT,
+  EXECUTION_ID_TEXT,
+  nextPageField,
+  pageFields,
+} from '../../../usecases/operations/schemas/fields.ts';
 import { type ProblemStatuses, problemSchemas } from './problems.ts';
 
 export const ToolParams = z.object({

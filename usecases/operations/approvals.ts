@@ -1,0 +1,114 @@
+import { z } from 'zod';
+import { operation } from './operation.ts';
+import { nextPageField, pageAsked, pageFields, RequestIdParams } from './schemas/fields.ts';
+
+/** A question to a human as callers see it (H19). */
+const ApprovalRequest = z.object({
+  id: z.string().describe('UUID of the request.'),
+  execution_id: z.string().describe('Execution that waits for the decision.'),
+  prompt: z.string(),
+  created_at: z.string().describe('ISO 8601.'),
+  timeout_seconds: z.number().int().describe('Seconds before it times out; 0: it waits without end.'),
+});
+
+const ApprovalList = z.object({
+  pending_requests: z.array(ApprovalRequest),
+  count: z.number().int().describe('Of all that are pending.'),
+  ...nextPageField,
+});
+
+/** The status is 200 for both (H19). */
+const ApprovalFound = z.union([
+  z.object({ request: ApprovalRequest }),
+  z.object({ error: z.string().describe('The request was not found or is completed.') }),
+]);
+
+const MOST_CHARS = 65_536;
+
+const by = z.string().max(500).optional();
+
+const ApproveBody = z.object({
+  feedback: z.string().max(MOST_CHARS).optional().describe('`{{human.feedback}}` of the workflow.'),
+  approved_by: by,
+});
+
+const RejectBody = z.object({
+  reason: z.string().min(1).max(MOST_CHARS).describe('`{{human.feedback}}` of the workflow.'),
+  rejected_by: by,
+});
+
+const ApproveAnswer = z.object({ status: z.literal('approved'), request_id: z.string() });
+
+const RejectAnswer = z.object({ status: z.literal('rejected'), request_id: z.string() });
+
+const MOST = 1_000;
+
+const GONE = { error: 'request not found or already completed' };
+
+const common = { tag: 'approvals', needs: ['approvals'] } as const;
+
+const texts = { notFound: 'request not found' };
+
+/** Questions to humans, and their answers (H19). One answer wins, others are 409. */
+export const APPROVAL_OPERATIONS = [
+  operation({
+    ...common,
+    name: 'approvals.list',
+    summary: 'List pending approval requests, oldest first',
+    access: 'read',
+    input: { query: z.object(pageFields(MOST, MOST)) },
+    answer: ApprovalList,
+    rest: { method: 'GET', path: '/v1/human-approvals', style: 'plain', texts },
+    command: 'approval list',
+    async handle({ approvals }, { identity, query }) {
+      const { items, total, ...next } = await approvals.list(identity, pageAsked(query, MOST));
+      return { pending_requests: items, count: total, ...next };
+    },
+  }),
+  operation({
+    ...common,
+    name: 'approvals.get',
+    summary: 'Show a pending approval request',
+    description: 'One that is unknown, expired or resolved is answered with 200 and `error`.',
+    access: 'read',
+    input: { params: RequestIdParams },
+    answer: ApprovalFound,
+    rest: { method: 'GET', path: '/v1/human-approvals/:id', style: 'plain', texts },
+    command: 'approval get',
+    async handle({ approvals }, { identity, params }) {
+      const found = await approvals.get(identity, params.id.toLowerCase());
+      return found === null ? GONE : { request: found };
+    },
+  }),
+  operation({
+    ...common,
+    name: 'approvals.approve',
+    summary: 'Approve what waits for a human',
+    access: 'run',
+    input: { params: RequestIdParams, body: ApproveBody.nullish() },
+    answer: ApproveAnswer,
+    rest: { method: 'POST', path: '/v1/human-approvals/:id/approve', style: 'plain', texts, also: [404, 409] },
+    command: 'approval approve',
+    async handle({ approvals }, { identity, params, body, trace }) {
+      const { feedback = null, approved_by: by = null } = body ?? {};
+      const id = params.id.toLowerCase();
+      await approvals.answer(identity, id, { payload: 'approved', feedback, by }, { trace });
+      return { status: 'approved' as const, request_id: id };
+    },
+  }),
+  operation({
+    ...common,
+    name: 'approvals.reject',
+    summary: 'Reject what waits for a human',
+    access: 'run',
+    input: { params: RequestIdParams, body: RejectBody },
+    answer: RejectAnswer,
+    rest: { method: 'POST', path: '/v1/human-approvals/:id/reject', style: 'plain', texts, also: [404, 409] },
+    command: 'approval reject',
+    async handle({ approvals }, { identity, params, body: { reason, rejected_by: by = null }, trace }) {
+      const id = params.id.toLowerCase();
+      await approvals.answer(identity, id, { payload: 'rejected', feedback: reason, by }, { trace });
+      return { status: 'rejected' as const, request_id: id };
+    },
+  }),
+];

@@ -1,0 +1,153 @@
+import { z } from 'zod';
+import { startExecution } from '../starts/start-execution.ts';
+import { IdempotencyKey } from '../starts/start-keys.ts';
+import { operation } from './operation.ts';
+import {
+  CancelAnswer,
+  EXECUTION_STATUSES,
+  ExecutionList,
+  ExecutionLog,
+  ExecutionStatus,
+  RemoveAnswer,
+  StartAnswer,
+  StartBody,
+} from './schemas/executions.ts';
+import {
+  AgentId,
+  CallerHeaders,
+  ExecutionIdParams,
+  limitField,
+  pageAsked,
+  pageFields,
+  skipField,
+} from './schemas/fields.ts';
+
+const MOST_LISTED = 1_000;
+
+const MOST_EVENTS = 200;
+
+const common = { tag: 'executions', needs: ['executions'] } as const;
+
+const texts = { notFound: 'execution not found' };
+
+/** Runs of agents. Following one live is a stream, which REST and gRPC serve by themselves. */
+export const EXECUTION_OPERATIONS = [
+  operation({
+    tag: 'executions',
+    needs: ['agents', 'executions'],
+    name: 'executions.start',
+    summary: 'Start an execution',
+    description: 'Answers as soon as the start is durable; follow it at /v1/executions/{id}/stream.',
+    access: 'run',
+    input: { headers: CallerHeaders.extend({ 'idempotency-key': IdempotencyKey.optional() }), body: StartBody },
+    answer: StartAnswer,
+    rest: {
+      method: 'POST',
+      path: '/v1/executions',
+      style: 'plain',
+      texts: { notFound: 'agent not found', bug: 'execution failed to start' },
+      also: [404, 409, 422],
+    },
+    tool: 'svc.task.execute',
+    command: 'task run',
+    grpc: 'ExecuteAgent',
+    handle(ports, { identity, trace, headers, body: { agent_id, input, version, context } }) {
+      const key = headers['idempotency-key'];
+      const call = {
+        agent: agent_id.toLowerCase(),
+        input,
+        ...(version === undefined ? {} : { version }),
+        ...(context === undefined ? {} : { context }),
+      };
+      return startExecution(ports, call, { identity, trace, ...(key === undefined ? {} : { idempotencyKey: key }) });
+    },
+  }),
+  operation({
+    ...common,
+    name: 'executions.list',
+    summary: 'List executions, newest first',
+    access: 'read',
+    input: {
+      query: z.object({
+        agent_id: AgentId.optional(),
+        status: z.enum(EXECUTION_STATUSES).optional(),
+        ...pageFields(20, MOST_LISTED),
+      }),
+    },
+    answer: ExecutionList,
+    rest: { method: 'GET', path: '/v1/executions', style: 'plain', texts },
+    tool: 'svc.task.list',
+    command: 'task list',
+    async handle({ executions }, { identity, query: { agent_id, status, ...page } }) {
+      const filter = { ...pageAsked(page, MOST_LISTED), agentId: agent_id?.toLowerCase(), status };
+      const { items, ...next } = await executions.list(identity, filter);
+      return { executions: items, ...next };
+    },
+  }),
+  operation({
+    ...common,
+    name: 'executions.get',
+    summary: 'Show the state of an execution',
+    access: 'read',
+    input: { params: ExecutionIdParams },
+    answer: ExecutionStatus,
+    rest: { method: 'GET', path: '/v1/executions/:id', style: 'plain', texts, also: [404] },
+    tool: 'svc.task.status',
+    command: 'task status',
+    handle: ({ executions }, { identity, params }) => executions.status(identity, params.id.toLowerCase()),
+  }),
+  operation({
+    ...common,
+    name: 'executions.list_events',
+    summary: 'Page through the log of an execution, oldest first',
+    access: 'read',
+    input: {
+      params: ExecutionIdParams,
+      query: z.object({ limit: limitField(50, MOST_EVENTS), offset: skipField }),
+    },
+    answer: ExecutionLog,
+    rest: { method: 'GET', path: '/v1/executions/:id/events', style: 'plain', texts, also: [404] },
+    tool: 'svc.task.logs',
+    command: 'task logs',
+    async handle({ executions }, { identity, params, query }) {
+      const executionId = params.id.toLowerCase();
+      const page = { limit: Math.min(query.limit, MOST_EVENTS), offset: query.offset };
+      const { status, events, total } = await executions.logs(identity, executionId, page);
+      return { execution_id: executionId, status, events: events.map((event) => ({ ...event })), total, ...page };
+    },
+  }),
+  operation({
+    ...common,
+    name: 'executions.cancel',
+    summary: 'Cancel a running execution',
+    description: 'An execution that has ended is 409.',
+    access: 'run',
+    input: { params: ExecutionIdParams },
+    answer: CancelAnswer,
+    rest: { method: 'POST', path: '/v1/executions/:id/cancel', style: 'plain', texts, also: [404, 409] },
+    tool: 'svc.task.cancel',
+    command: 'task cancel',
+    async handle({ executions }, { identity, trace, params }) {
+      const executionId = params.id.toLowerCase();
+      await executions.cancel(identity, executionId, { identity, trace });
+      return { execution_id: executionId, cancelled: true as const };
+    },
+  }),
+  operation({
+    ...common,
+    name: 'executions.remove',
+    summary: 'Remove an execution that has ended',
+    description: 'While it runs it is 409.',
+    access: 'write',
+    input: { params: ExecutionIdParams },
+    answer: RemoveAnswer,
+    rest: { method: 'DELETE', path: '/v1/executions/:id', style: 'plain', texts, also: [404, 409] },
+    tool: 'svc.task.remove',
+    command: 'task remove',
+    async handle({ executions }, { identity, params }) {
+      const executionId = params.id.toLowerCase();
+      await executions.remove(identity, executionId);
+      return { execution_id: executionId, removed: true as const };
+    },
+  }),
+];

@@ -1,0 +1,116 @@
+import { z } from 'zod';
+import { operation } from './operation.ts';
+import { limitField } from './schemas/fields.ts';
+
+const MOST_SECRETS_LISTED = 1_000;
+
+const PART = '[A-Za-z0-9_][A-Za-z0-9._-]{0,62}';
+
+const PATH = new RegExp(`^${PART}(/${PART}){0,7}$`);
+
+const SecretPathParams = z.object({
+  path: z
+    .string()
+    .max(200)
+    .regex(PATH, 'path: expected at most 8 parts of letters, digits, dots, dashes and underscores')
+    .describe('`db/password`, with `%2F` for each slash.'),
+});
+
+const SecretBody = z.strictObject({
+  value: z.string().min(1).max(65_000).describe('Never answered by any route.'),
+  expect: z
+    .enum(['absent', 'present', 'any'])
+    .default('any')
+    .describe('What must be there before: `absent` only creates, `present` only rotates.'),
+});
+
+const SecretsQuery = z.object({
+  prefix: z.string().max(256).default('').describe('Only paths that begin like this.'),
+  limit: limitField(100, MOST_SECRETS_LISTED),
+});
+
+const SecretVersionQuery = z.object({
+  version: z
+    .string()
+    .regex(/^[1-9]\d{0,14}$/, 'expected the number of an earlier version')
+    .optional()
+    .describe('Only this earlier version; without it the secret with all its versions.'),
+});
+
+const SecretAnswer = z.object({
+  path: z.string(),
+  reference: z.string().describe('How settings and manifests name it.'),
+  version: z.number().int(),
+  earlier: z.array(z.object({ version: z.number().int(), reference: z.string() })).describe('The newest first.'),
+  created_at: z.string().nullable(),
+  updated_at: z.string(),
+  updated_by: z.string().nullable(),
+});
+
+const SecretListAnswer = z.object({ secrets: z.array(SecretAnswer) });
+
+const SecretRemovedAnswer = z.object({
+  path: z.string(),
+  version: z.number().int().nullable(),
+  deleted: z.literal(true),
+});
+
+const common = { tag: 'secrets', access: 'write', needs: ['secretStore'] } as const;
+
+/** Only who may write secrets may look at their paths; a key needs no more than `secrets:read` for it. */
+const look = { area: 'secrets', action: 'read' } as const;
+
+/** Secrets of a node: values go in and never come out. */
+export const SECRET_OPERATIONS = [
+  operation({
+    ...common,
+    name: 'secrets.list',
+    summary: 'List secrets of the tenant by path, never their values',
+    scope: look,
+    input: { query: SecretsQuery },
+    answer: SecretListAnswer,
+    rest: { method: 'GET', path: '/v1/secrets', style: 'coded' },
+    command: 'secret list',
+    async handle({ secretStore }, { identity, query: { prefix, limit } }) {
+      const found = await secretStore.list(identity, { prefix, limit: Math.min(limit, MOST_SECRETS_LISTED) });
+      return { secrets: [...found] };
+    },
+  }),
+  operation({
+    ...common,
+    name: 'secrets.get',
+    summary: 'Show a secret: versions and times, never its value',
+    scope: look,
+    input: { params: SecretPathParams },
+    answer: SecretAnswer,
+    rest: { method: 'GET', path: '/v1/secrets/:path', style: 'coded', also: [404] },
+    command: 'secret get',
+    handle: ({ secretStore }, { identity, params }) => secretStore.get(identity, params.path),
+  }),
+  operation({
+    ...common,
+    name: 'secrets.put',
+    summary: 'Create or rotate a secret of this node',
+    description: 'The value there was is kept as an earlier version.',
+    input: { params: SecretPathParams, body: SecretBody },
+    answer: SecretAnswer,
+    rest: { method: 'PUT', path: '/v1/secrets/:path', style: 'coded', also: [404, 409] },
+    command: 'secret set',
+    handle: ({ secretStore }, { identity, params, body: { value, expect } }) =>
+      secretStore.put(identity, params.path, value, expect),
+  }),
+  operation({
+    ...common,
+    name: 'secrets.remove',
+    summary: 'Delete a secret with all its versions, or one earlier version',
+    input: { params: SecretPathParams, query: SecretVersionQuery },
+    answer: SecretRemovedAnswer,
+    rest: { method: 'DELETE', path: '/v1/secrets/:path', style: 'coded', also: [404] },
+    command: 'secret rm',
+    async handle({ secretStore }, { identity, params: { path }, query }) {
+      const version = query.version === undefined ? undefined : Number(query.version);
+      await secretStore.remove(identity, path, version);
+      return { path, version: version ?? null, deleted: true as const };
+    },
+  }),
+];

@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import { operation } from './operation.ts';
+import { nextPageField, pageAsked, pageFields } from './schemas/fields.ts';
+import { VolumeAnswer, VolumeBody, VolumeIdParams } from './schemas/volumes.ts';
+
+const USUAL = 100;
+
+const MOST = 1_000;
+
+const common = { tag: 'volumes', needs: ['volumes'] } as const;
+
+/** Storage that outlives a run. Its files are streams of bytes, which REST serves by itself. */
+export const VOLUME_OPERATIONS = [
+  operation({
+    ...common,
+    name: 'volumes.create',
+    summary: 'Create a volume',
+    access: 'write',
+    input: { body: VolumeBody },
+    answer: VolumeAnswer,
+    rest: { method: 'POST', path: '/v1/volumes', style: 'coded', also: [409, 507] },
+    command: 'volume create',
+    handle: ({ volumes }, { identity, body }) => volumes.create(identity, body),
+  }),
+  operation({
+    ...common,
+    name: 'volumes.list',
+    summary: 'List volumes',
+    description: 'Newest first; those of workflow executions are named EXECUTION/workspace and EXECUTION/shared/NAME.',
+    access: 'read',
+    input: { query: z.object(pageFields(USUAL, MOST)) },
+    answer: z.object({ volumes: z.array(VolumeAnswer), ...nextPageField }),
+    rest: { method: 'GET', path: '/v1/volumes', style: 'coded' },
+    command: 'volume list',
+    async handle({ volumes }, { identity, query }) {
+      const { items, ...next } = await volumes.list(identity, pageAsked(query, MOST));
+      return { volumes: items, ...next };
+    },
+  }),
+  operation({
+    ...common,
+    name: 'volumes.get',
+    summary: 'Show a volume',
+    access: 'read',
+    input: { params: VolumeIdParams },
+    answer: VolumeAnswer,
+    rest: { method: 'GET', path: '/v1/volumes/:id', style: 'coded', also: [404] },
+    command: 'volume get',
+    handle: ({ volumes }, { identity, params }) => volumes.get(identity, params.id.toLowerCase()),
+  }),
+  operation({
+    ...common,
+    name: 'volumes.delete',
+    summary: 'Delete a volume with its files',
+    description: 'While a running execution uses it, it is 409.',
+    access: 'write',
+    input: { params: VolumeIdParams },
+    answer: z.object({ volume_id: z.string(), deleted: z.literal(true) }),
+    rest: { method: 'DELETE', path: '/v1/volumes/:id', style: 'coded', also: [404, 409] },
+    command: 'volume delete',
+    async handle({ volumes }, { identity, params }) {
+      const id = params.id.toLowerCase();
+      await volumes.delete(identity, id);
+      return { volume_id: id, deleted: true as const };
+    },
+  }),
+];
