@@ -12,10 +12,8 @@ const among =
 
 /** What transports use of the kernel and the domain beside `usecases`: errors, who calls, and types of values they carry. */
 const OF_TRANSPORT: ReadonlySet<string> = new Set([
-  'runtime/address.ts',
   'runtime/client.ts',
   'runtime/clock.ts',
-  'runtime/documents/pages.ts',
   'runtime/errors.ts',
   'runtime/identity.ts',
   'runtime/json.ts',
@@ -26,7 +24,6 @@ const OF_TRANSPORT: ReadonlySet<string> = new Set([
   'manifests/agent/schema.ts',
   'manifests/audit/record.ts',
   'manifests/node/managed.ts',
-  'manifests/node/rate-limits.ts',
   'manifests/runtime-table/table.ts',
   'manifests/template/rendering.ts',
   'manifests/template/tree.ts',

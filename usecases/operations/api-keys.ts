@@ -75,7 +75,7 @@ export const API_KEY_OPERATIONS = [
     input: { body: NewKeyBody },
     answer: MadeKeyAnswer,
     rest: { method: 'POST', path: '/v1/api-keys', style: 'coded', also: [409] },
-    command: 'key create',
+    commands: ['key create'],
     handle: ({ keys }, { caller, body: { name, scopes, expires_in } }) =>
       keys.create(caller, { name, scopes, expiresInSeconds: expires_in }),
   }),
@@ -86,7 +86,7 @@ export const API_KEY_OPERATIONS = [
     input: { query: KeysQuery },
     answer: KeyListAnswer,
     rest: { method: 'GET', path: '/v1/api-keys', style: 'coded' },
-    command: 'key list',
+    commands: ['key list'],
     async handle({ keys }, { identity, query: { all, ...page } }) {
       const asked = { everybody: all === '' || all === 'true', ...pageAsked(page, MOST_KEYS_LISTED) };
       const { items, ...next } = await keys.list(identity, asked);
@@ -111,7 +111,7 @@ export const API_KEY_OPERATIONS = [
     input: { params: KeyIdParams },
     answer: ApiKeyAnswer,
     rest: { method: 'DELETE', path: '/v1/api-keys/:id', style: 'coded', also: [404] },
-    command: 'key revoke',
+    commands: ['key revoke'],
     handle: ({ keys }, { identity, params }) => keys.revoke(identity, params.id),
   }),
   operation({
@@ -121,7 +121,7 @@ export const API_KEY_OPERATIONS = [
     input: { body: ValidateKeyBody },
     answer: ValidateKeyAnswer,
     rest: { method: 'POST', path: '/v1/api-keys/validate', style: 'coded' },
-    command: 'key validate',
+    commands: ['key validate'],
     async handle({ keys }, { identity, body }) {
       const key = await keys.validate(identity, body.key);
       return { valid: key !== null, key };

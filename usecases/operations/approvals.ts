@@ -59,7 +59,7 @@ export const APPROVAL_OPERATIONS = [
     input: { query: z.object(pageFields(MOST, MOST)) },
     answer: ApprovalList,
     rest: { method: 'GET', path: '/v1/human-approvals', style: 'plain', texts },
-    command: 'approval list',
+    commands: ['approval list'],
     async handle({ approvals }, { identity, query }) {
       const { items, total, ...next } = await approvals.list(identity, pageAsked(query, MOST));
       return { pending_requests: items, count: total, ...next };
@@ -74,7 +74,6 @@ export const APPROVAL_OPERATIONS = [
     input: { params: RequestIdParams },
     answer: ApprovalFound,
     rest: { method: 'GET', path: '/v1/human-approvals/:id', style: 'plain', texts },
-    command: 'approval get',
     async handle({ approvals }, { identity, params }) {
       const found = await approvals.get(identity, params.id.toLowerCase());
       return found === null ? GONE : { request: found };
@@ -88,7 +87,7 @@ export const APPROVAL_OPERATIONS = [
     input: { params: RequestIdParams, body: ApproveBody.nullish() },
     answer: ApproveAnswer,
     rest: { method: 'POST', path: '/v1/human-approvals/:id/approve', style: 'plain', texts, also: [404, 409] },
-    command: 'approval approve',
+    commands: ['approval approve'],
     async handle({ approvals }, { identity, params, body, trace }) {
       const { feedback = null, approved_by: by = null } = body ?? {};
       const id = params.id.toLowerCase();
@@ -104,7 +103,7 @@ export const APPROVAL_OPERATIONS = [
     input: { params: RequestIdParams, body: RejectBody },
     answer: RejectAnswer,
     rest: { method: 'POST', path: '/v1/human-approvals/:id/reject', style: 'plain', texts, also: [404, 409] },
-    command: 'approval reject',
+    commands: ['approval reject'],
     async handle({ approvals }, { identity, params, body: { reason, rejected_by: by = null }, trace }) {
       const id = params.id.toLowerCase();
       await approvals.answer(identity, id, { payload: 'rejected', feedback: reason, by }, { trace });

@@ -49,7 +49,7 @@ export const EXECUTION_OPERATIONS = [
       also: [404, 409, 422],
     },
     tool: 'svc.task.execute',
-    command: 'task run',
+    commands: ['task execute'],
     grpc: 'ExecuteAgent',
     handle(ports, { identity, trace, headers, body: { agent_id, input, version, context } }) {
       const key = headers['idempotency-key'];
@@ -77,7 +77,7 @@ export const EXECUTION_OPERATIONS = [
     answer: ExecutionList,
     rest: { method: 'GET', path: '/v1/executions', style: 'plain', texts },
     tool: 'svc.task.list',
-    command: 'task list',
+    commands: ['task list'],
     async handle({ executions }, { identity, query: { agent_id, status, ...page } }) {
       const filter = { ...pageAsked(page, MOST_LISTED), agentId: agent_id?.toLowerCase(), status };
       const { items, ...next } = await executions.list(identity, filter);
@@ -93,7 +93,7 @@ export const EXECUTION_OPERATIONS = [
     answer: ExecutionStatus,
     rest: { method: 'GET', path: '/v1/executions/:id', style: 'plain', texts, also: [404] },
     tool: 'svc.task.status',
-    command: 'task status',
+    commands: ['task status'],
     handle: ({ executions }, { identity, params }) => executions.status(identity, params.id.toLowerCase()),
   }),
   operation({
@@ -108,7 +108,7 @@ export const EXECUTION_OPERATIONS = [
     answer: ExecutionLog,
     rest: { method: 'GET', path: '/v1/executions/:id/events', style: 'plain', texts, also: [404] },
     tool: 'svc.task.logs',
-    command: 'task logs',
+    commands: ['task logs'],
     async handle({ executions }, { identity, params, query }) {
       const executionId = params.id.toLowerCase();
       const page = { limit: Math.min(query.limit, MOST_EVENTS), offset: query.offset };
@@ -126,7 +126,7 @@ export const EXECUTION_OPERATIONS = [
     answer: CancelAnswer,
     rest: { method: 'POST', path: '/v1/executions/:id/cancel', style: 'plain', texts, also: [404, 409] },
     tool: 'svc.task.cancel',
-    command: 'task cancel',
+    commands: ['task cancel'],
     async handle({ executions }, { identity, trace, params }) {
       const executionId = params.id.toLowerCase();
       await executions.cancel(identity, executionId, { identity, trace });
@@ -143,7 +143,7 @@ export const EXECUTION_OPERATIONS = [
     answer: RemoveAnswer,
     rest: { method: 'DELETE', path: '/v1/executions/:id', style: 'plain', texts, also: [404, 409] },
     tool: 'svc.task.remove',
-    command: 'task remove',
+    commands: ['task remove'],
     async handle({ executions }, { identity, params }) {
       const executionId = params.id.toLowerCase();
       await executions.remove(identity, executionId);

@@ -65,7 +65,7 @@ export const FAULT_OPERATIONS = [
     input: { body: FaultBody },
     answer: FaultAnswer,
     rest: { method: 'POST', path: '/v1/chaos/faults', style: 'coded', also: [404, 409] },
-    command: 'chaos',
+    commands: ['chaos kill-actor', 'chaos kill-owner', 'chaos kill-node', 'chaos freeze-node'],
     handle: ({ chaos }, { identity, body }) => chaos.inject(body, identity),
   }),
   operation({
@@ -75,7 +75,7 @@ export const FAULT_OPERATIONS = [
     input: { query: z.object({ limit: limitField(50, MOST) }) },
     answer: FaultList,
     rest: { method: 'GET', path: '/v1/chaos/faults', style: 'coded' },
-    command: 'chaos list',
+    commands: ['chaos list'],
     handle: ({ chaos }, { query }) => chaos.list(Math.min(query.limit, MOST)),
   }),
 ];

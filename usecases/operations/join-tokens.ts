@@ -69,7 +69,7 @@ export const JOIN_TOKEN_OPERATIONS = [
     input: { body: NewJoinTokenBody },
     answer: MadeJoinTokenAnswer,
     rest: { method: 'POST', path, style: 'coded' },
-    command: 'node token create',
+    commands: ['node token create'],
     handle: ({ joinTokens }, { identity, body: { expires_in, ...asked } }) =>
       joinTokens.create(identity, { ...asked, expiresInSeconds: expires_in }),
   }),
@@ -81,7 +81,7 @@ export const JOIN_TOKEN_OPERATIONS = [
     input: { query: JoinTokensQuery },
     answer: JoinTokenListAnswer,
     rest: { method: 'GET', path, style: 'coded' },
-    command: 'node token list',
+    commands: ['node token list'],
     async handle({ joinTokens }, { query }) {
       const { items, ...next } = await joinTokens.list(pageAsked(query, MOST_JOIN_TOKENS_LISTED));
       return { join_tokens: items, ...next };
@@ -96,7 +96,7 @@ export const JOIN_TOKEN_OPERATIONS = [
     input: { params: JoinTokenIdParams },
     answer: JoinTokenAnswer,
     rest: { method: 'DELETE', path: `${path}/:id`, style: 'coded', also: [404] },
-    command: 'node token revoke',
+    commands: ['node token revoke'],
     handle: ({ joinTokens }, { identity, params }) => joinTokens.revoke(identity, params.id),
   }),
 ];

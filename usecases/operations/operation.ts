@@ -85,9 +85,9 @@ export interface Operation {
   readonly input: Schemas;
   readonly answer: z.ZodType;
   readonly rest: RestView;
-  /** Tool of the same use case (tools/management), command of the CLI and method of gRPC, where there is one. */
+  /** Tool of the same use case (tools/management), commands of the CLI and method of gRPC, where there are any. */
   readonly tool?: string;
-  readonly command?: string;
+  readonly commands?: readonly string[];
   readonly grpc?: string;
   handle(ports: OperationPorts, call: OperationCall): Promise<unknown>;
 }

@@ -55,7 +55,7 @@ export const PATTERN_OPERATIONS = [
     input: { query: PatternsQuery },
     answer: MemoryPatternList,
     rest: { method: 'GET', path: '/v1/cortex/patterns', style: 'coded', also: [409] },
-    command: 'pattern list',
+    commands: ['pattern list', 'pattern query'],
     grpc: 'QueryMemoryPatterns',
     async handle({ patterns }, { identity: { tenant }, query }) {
       const { error_signature, error_type: errorType, min_success_score: minSuccessScore, ...asked } = query;
@@ -83,7 +83,7 @@ export const PATTERN_OPERATIONS = [
     input: { body: StorePatternBody },
     answer: StorePatternAnswer,
     rest: { method: 'POST', path: '/v1/cortex/patterns', style: 'coded', also: [409] },
-    command: 'pattern store',
+    commands: ['pattern store'],
     grpc: 'StoreMemoryPattern',
     handle: ({ patterns }, { identity, body }) =>
       patterns.store(identity.tenant, {

@@ -97,7 +97,7 @@ export const RATE_LIMIT_OPERATIONS = [
     input: { query: OverridesQuery },
     answer: OverrideListAnswer,
     rest: { method: 'GET', path, style: 'coded' },
-    command: 'limits list',
+    commands: ['limits override list'],
     async handle({ rateOverrides }, { query: { tenant, subject, ...page } }) {
       const { items, ...next } = await rateOverrides.list({ tenant, subject }, pageAsked(page, MOST_OVERRIDES_LISTED));
       return { overrides: items, ...next };
@@ -113,7 +113,7 @@ export const RATE_LIMIT_OPERATIONS = [
     input: { body: OverrideBody },
     answer: OverrideAnswer,
     rest: { method: 'PUT', path, style: 'coded', also: [409] },
-    command: 'limits set',
+    commands: ['limits override set'],
     handle: ({ rateOverrides }, { identity, body: { tenant, subject, rates } }) =>
       rateOverrides.put(identity, { tenant, subject }, rates),
   }),
@@ -125,7 +125,7 @@ export const RATE_LIMIT_OPERATIONS = [
     input: { query: OverrideTargetQuery },
     answer: OverrideRemovedAnswer,
     rest: { method: 'DELETE', path, style: 'coded', also: [404] },
-    command: 'limits clear',
+    commands: ['limits override remove'],
     async handle({ rateOverrides }, { identity, query: { tenant, subject } }) {
       await rateOverrides.remove(identity, { tenant, subject });
       return { tenant, subject: subject ?? null, deleted: true as const };
@@ -138,7 +138,7 @@ export const RATE_LIMIT_OPERATIONS = [
     access: 'read',
     input: {},
     rest: { method: 'GET', path: '/v1/user/rate-limits/usage', style: 'coded' },
-    command: 'limits usage',
+    commands: ['limits usage'],
     handle: ({ rateUsage }, { identity }) => rateUsage.of(identity),
   }),
   operation({
@@ -148,7 +148,7 @@ export const RATE_LIMIT_OPERATIONS = [
     access: 'inspect',
     input: { query: UsageQuery },
     rest: { method: 'GET', path: '/v1/admin/rate-limits/usage', style: 'coded' },
-    command: 'limits usage',
+    commands: ['limits usage'],
     handle: ({ rateUsage }, { query }) => rateUsage.of(query),
   }),
 ];

@@ -70,7 +70,7 @@ export const SECRET_OPERATIONS = [
     input: { query: SecretsQuery },
     answer: SecretListAnswer,
     rest: { method: 'GET', path: '/v1/secrets', style: 'coded' },
-    command: 'secret list',
+    commands: ['secret list'],
     async handle({ secretStore }, { identity, query: { prefix, limit } }) {
       const found = await secretStore.list(identity, { prefix, limit: Math.min(limit, MOST_SECRETS_LISTED) });
       return { secrets: [...found] };
@@ -84,7 +84,7 @@ export const SECRET_OPERATIONS = [
     input: { params: SecretPathParams },
     answer: SecretAnswer,
     rest: { method: 'GET', path: '/v1/secrets/:path', style: 'coded', also: [404] },
-    command: 'secret get',
+    commands: ['secret get'],
     handle: ({ secretStore }, { identity, params }) => secretStore.get(identity, params.path),
   }),
   operation({
@@ -95,7 +95,7 @@ export const SECRET_OPERATIONS = [
     input: { params: SecretPathParams, body: SecretBody },
     answer: SecretAnswer,
     rest: { method: 'PUT', path: '/v1/secrets/:path', style: 'coded', also: [404, 409] },
-    command: 'secret set',
+    commands: ['secret create', 'secret rotate'],
     handle: ({ secretStore }, { identity, params, body: { value, expect } }) =>
       secretStore.put(identity, params.path, value, expect),
   }),
@@ -106,7 +106,7 @@ export const SECRET_OPERATIONS = [
     input: { params: SecretPathParams, query: SecretVersionQuery },
     answer: SecretRemovedAnswer,
     rest: { method: 'DELETE', path: '/v1/secrets/:path', style: 'coded', also: [404] },
-    command: 'secret rm',
+    commands: ['secret delete'],
     async handle({ secretStore }, { identity, params: { path }, query }) {
       const version = query.version === undefined ? undefined : Number(query.version);
       await secretStore.remove(identity, path, version);

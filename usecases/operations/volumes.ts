@@ -19,7 +19,7 @@ export const VOLUME_OPERATIONS = [
     input: { body: VolumeBody },
     answer: VolumeAnswer,
     rest: { method: 'POST', path: '/v1/volumes', style: 'coded', also: [409, 507] },
-    command: 'volume create',
+    commands: ['volume create'],
     handle: ({ volumes }, { identity, body }) => volumes.create(identity, body),
   }),
   operation({
@@ -31,7 +31,7 @@ export const VOLUME_OPERATIONS = [
     input: { query: z.object(pageFields(USUAL, MOST)) },
     answer: z.object({ volumes: z.array(VolumeAnswer), ...nextPageField }),
     rest: { method: 'GET', path: '/v1/volumes', style: 'coded' },
-    command: 'volume list',
+    commands: ['volume list'],
     async handle({ volumes }, { identity, query }) {
       const { items, ...next } = await volumes.list(identity, pageAsked(query, MOST));
       return { volumes: items, ...next };
@@ -45,7 +45,7 @@ export const VOLUME_OPERATIONS = [
     input: { params: VolumeIdParams },
     answer: VolumeAnswer,
     rest: { method: 'GET', path: '/v1/volumes/:id', style: 'coded', also: [404] },
-    command: 'volume get',
+    commands: ['volume show'],
     handle: ({ volumes }, { identity, params }) => volumes.get(identity, params.id.toLowerCase()),
   }),
   operation({
@@ -57,7 +57,7 @@ export const VOLUME_OPERATIONS = [
     input: { params: VolumeIdParams },
     answer: z.object({ volume_id: z.string(), deleted: z.literal(true) }),
     rest: { method: 'DELETE', path: '/v1/volumes/:id', style: 'coded', also: [404, 409] },
-    command: 'volume delete',
+    commands: ['volume delete'],
     async handle({ volumes }, { identity, params }) {
       const id = params.id.toLowerCase();
       await volumes.delete(identity, id);

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Command } from 'commander';
+import { svcProgram } from '../../../cli/program.ts';
+import { MANAGEMENT_CONTRACTS } from '../../../tools/management/contracts.ts';
+import { OPERATIONS } from '../../../usecases/operations.ts';
+import { SURFACE } from '../../product/surface.ts';
+import { linesOf, projectFiles } from '../../support/tree.ts';
+
+/** Routes that are not in the table, and why: first match counts. */
+const ESCAPES: readonly (readonly [pattern: RegExp, reason: string])[] = [
+  [/ \/(?:health|\.well-known|v1\/openapi)/, 'public: asks for no caller'],
+  [/ \/v1\/cluster\/keys|jwks/, 'public: asks for no caller'],
+  [/\/(?:logs\/)?stream$/, 'a stream of events'],
+  [/ \/v1\/volumes\/\{id\}\/files/, 'files are streams of bytes'],
+  [/ \/v1\/webhooks\//, 'a signature says who calls, and any content type is a body'],
+  [/ \/v1\/(?:seal|invoke)/, 'answers are JSON-RPC, and an envelope says who calls'],
+  [/ \/v1\/tools/, 'each tool has a contract of its own'],
+  [/\/export$/, 'the answer is YAML, not JSON'],
+  [/^POST \/v1\/(?:agents|workflows|workflows\/validate)$|^PUT \/v1\/cluster\/config$/, 'YAML is a body too'],
+  [/ \/v1\/stimuli$/, 'the answer to a duplicate names the first delivery'],
+  [/ \/v1\/(?:agents|workflows|execute|stimuli|cluster)/, 'its route file holds what an entry of the table would'],
+];
+
+/** Tools whose results the specification fixes in another shape than REST answers (W34–W41). */
+const OWN_CONTRACT = /^svc\.(?:agent|workflow|execute|schema|system|runtime|task)(?:\.|$)/;
+
+/** Commands that are no view of the table, and why. */
+const OTHER_COMMANDS: readonly (readonly [pattern: RegExp, reason: string])[] = [
+  [
+    /^(?:start|completion|version|node (?:init|join|leave)|audit verify)$/,
+    'it needs no node, or is about this machine',
+  ],
+  [/^volume (?:ls|put|get)$/, 'files are streams of bytes'],
+  [/^(?:session|audit|tools|system|schema|runtime) /, 'a tool or a session, each with a contract of its own'],
+  [/^(?:agent|workflow|execute|stimulus|node) |^run$/, 'the route behind it is an escape above'],
+];
+
+/** Methods of gRPC that are no view of the table, and why. */
+const OTHER_METHODS: readonly (readonly [pattern: RegExp, reason: string])[] = [
+  [/^(?:ValidateWithJudges|ExecuteSystemCommand)$/, 'the caller waits for the end, and its cancel ends the work'],
+  [/^IngestStimulus$/, 'the route behind it is an escape above'],
+  [/^(?:AttestAgent|InvokeTool)$/, 'an envelope says who calls'],
+  [/^Generate$/, 'programs of agents, on the internal address'],
+  [/^(?:\w+Node|Heartbeat|RouteExecution|ForwardExecution|SyncConfig|PushConfig|ListPeers)$/, 'between nodes'],
+];
+
+const leaves = (command: Command, path: readonly string[] = []): string[] =>
+  command.commands.length === 0
+    ? [path.join(' ')]
+    : command.commands.flatMap((one) => leaves(one, [...path, one.name()]));
+
+const routeOf = ({ rest: { method, path } }: (typeof OPERATIONS)[number]): string =>
+  `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`;
+
+describe('the table of operations', () => {
+  it('names each operation once, as resource.verb, with a summary and a route of its own', () => {
+    const names = OPERATIONS.map(({ name }) => name);
+    assert.equal(new Set(names).size, names.length);
+    assert.deepEqual(
+      names.filter((name) => !/^[a-z_]+\.[a-z_]+$/.test(name)),
+      [],
+    );
+    const routes = OPERATIONS.map(routeOf);
+    assert.equal(new Set(routes).size, routes.length);
+  });
+
+  it('has every route of the product, or its escape says why not', () => {
+    const inTable = new Set(OPERATIONS.map(routeOf));
+    const missing = Object.keys(SURFACE)
+      .filter((route) => !inTable.has(route))
+      .filter((route) => !ESCAPES.some(([pattern]) => pattern.test(route)));
+    assert.deepEqual(missing, []);
+    assert.deepEqual(
+      [...inTable].filter((route) => SURFACE[route] === undefined),
+      [],
+    );
+  });
+
+  it('asks for the role that the product asks for', () => {
+    const other = OPERATIONS.filter((one) => SURFACE[routeOf(one)]?.access !== one.access);
+    assert.deepEqual(
+      other.map(({ name }) => name),
+      [],
+    );
+  });
+
+  it('names tools and commands that are there', () => {
+    const tools = new Set<string>(MANAGEMENT_CONTRACTS.map(({ name }) => name));
+    assert.deepEqual(
+      OPERATIONS.flatMap(({ tool = [] }) => tool).filter((tool) => !tools.has(tool)),
+      [],
+    );
+    const commands = new Set(leaves(svcProgram()));
+    assert.deepEqual(
+      OPERATIONS.flatMap(({ commands: named = [] }) => named).filter((one) => !commands.has(one)),
+      [],
+    );
+    const named = new Set(OPERATIONS.flatMap(({ tool = [] }) => tool));
+    assert.deepEqual(
+      [...tools].filter((tool) => !named.has(tool) && !OWN_CONTRACT.test(tool)),
+      [],
+    );
+    const shown = new Set(OPERATIONS.flatMap(({ commands: some = [] }) => some));
+    assert.deepEqual(
+      [...commands].filter((one) => !shown.has(one) && !OTHER_COMMANDS.some(([pattern]) => pattern.test(one))),
+      [],
+    );
+  });
+
+  it('names every method of gRPC, or its escape says why not', () => {
+    const methods = projectFiles('.proto').flatMap((file) =>
+      linesOf(file).flatMap((line) => /^\s*rpc (\w+)/.exec(line)?.[1] ?? []),
+    );
+    const shown = OPERATIONS.flatMap(({ grpc = [] }) => grpc);
+    assert.deepEqual(
+      shown.filter((one) => !methods.includes(one)),
+      [],
+    );
+    assert.deepEqual(
+      methods.filter((one) => !shown.includes(one) && !OTHER_METHODS.some(([pattern]) => pattern.test(one))),
+      [],
+    );
+  });
+});
