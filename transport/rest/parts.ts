@@ -1,7 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import type { CatalogSearch, StimulusRoutes, WorkflowCatalog } from '../../catalog/api.ts';
 import type { RuntimeTable } from '../../manifests/runtime-table/table.ts';
 import type { Authenticator, NodeTokens, Webhooks } from '../../security/api.ts';
 import type { CallerToolParts } from '../../usecases/caller-tools.ts';
@@ -10,8 +9,6 @@ import type { NodePeerApi } from '../../usecases/node-api.ts';
 import type { OperationPorts } from '../../usecases/operations/operation.ts';
 import type { SealParts } from '../../usecases/seal/parts.ts';
 import type { Admission } from '../../usecases/starts/admission.ts';
-import type { StimulusApi } from '../../usecases/stimuli.ts';
-import type { WorkflowApi } from '../../usecases/workflow-runs.ts';
 import type { Health } from '../health.ts';
 import type { OpenStreams } from '../open-streams.ts';
 import type { ServerTls } from '../tls.ts';
@@ -30,8 +27,6 @@ export type McpParts = CallerToolParts;
 
 /** What the REST server translates into calls of. */
 export interface RestServerParts extends OperationPorts {
-  /** Without it there is no search over the catalog. */
-  readonly search?: CatalogSearch;
   readonly authenticator: Authenticator;
   readonly logger: FastifyBaseLogger;
   /** Version of the product, shown in the API description. */
@@ -41,14 +36,8 @@ export interface RestServerParts extends OperationPorts {
   readonly peers?: NodePeerApi;
   /** Without it there is no /.well-known/jwks.json. */
   readonly nodeTokens?: Pick<NodeTokens, 'keySet'>;
-  /** Without it there is no /v1/stimuli and no /v1/webhooks. */
-  readonly stimuli?: StimulusApi;
-  /** Direct routes of stimuli; without it they cannot be seen or changed over REST. */
-  readonly stimulusRoutes?: StimulusRoutes;
   /** Who signs webhooks, and how; without it there is no /v1/webhooks. */
   readonly webhooks?: Webhooks;
-  /** Without it there is no /v1/workflows. */
-  readonly workflows?: WorkflowParts;
   /** Calls of tools by callers; without it there is no /mcp and no /v1/tools. */
   readonly mcp?: McpParts;
   /** Without it no new work is refused for its amount. */
@@ -81,9 +70,3 @@ export interface RestParts extends RestServerParts {
 }
 
 export type RestApp = FastifyInstance<Server, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>;
-
-/** What /v1/workflows translates into calls of. */
-export interface WorkflowParts {
-  readonly catalog: WorkflowCatalog;
-  readonly workflows: WorkflowApi;
-}

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { AgentCatalog } from '../../catalog/api.ts';
+import type { AgentCatalog, CatalogSearch, StimulusRoutes, WorkflowCatalog } from '../../catalog/api.ts';
 import type { Patterns } from '../../catalog/patterns-api.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type {
@@ -18,12 +18,26 @@ import type { ClusterApi } from '../ports/cluster.ts';
 import type { ChaosApi } from '../ports/faults.ts';
 import type { VolumeApi, VolumeFiles } from '../ports/volumes.ts';
 import type { StartLimits } from '../starts/start-execution.ts';
+import type { StimulusApi } from '../stimuli.ts';
+import type { WorkflowApi } from '../workflow-runs.ts';
+
+/** Workflows that are deployed, and their runs. */
+export interface WorkflowParts {
+  readonly catalog: WorkflowCatalog;
+  readonly workflows: WorkflowApi;
+}
 
 /** Use cases behind the operations. A node without one does not serve the operations that need it. */
 export interface OperationPorts extends StartLimits {
   readonly agents: AgentCatalog;
+  /** Search over the catalog. */
+  readonly search?: CatalogSearch;
   readonly executions: ExecutionApi;
+  readonly workflows?: WorkflowParts;
   readonly approvals?: ApprovalApi;
+  readonly stimuli?: StimulusApi;
+  /** Direct routes of stimuli. */
+  readonly stimulusRoutes?: StimulusRoutes;
   readonly volumes?: VolumeApi & { readonly files: VolumeFiles };
   /** Learned patterns. */
   readonly patterns?: Patterns;

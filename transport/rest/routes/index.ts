@@ -3,20 +3,7 @@ import { SvcError } from '../../../runtime/errors.ts';
 import { operationRoutes } from '../operations.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { problemSchemas } from '../schemas/problems.ts';
-import {
-  changeAgentRoute,
-  changeAgentScopeRoute,
-  deleteAgentRoute,
-  deployAgentRoute,
-  executeAgentRoute,
-  exportAgentRoute,
-  getAgentRoute,
-  listAgentLogsRoute,
-  listAgentsRoute,
-  listAgentVersionsRoute,
-  lookupAgentRoute,
-  searchAgentsRoute,
-} from './agents.ts';
+import { deployAgentRoute, exportAgentRoute } from './agents.ts';
 import { clusterRoutes } from './cluster.ts';
 import { executeRoutes, generateRoutes } from './execute.ts';
 import { streamExecutionRoute } from './executions.ts';
@@ -67,18 +54,8 @@ const ROUTES: readonly ((app: RestApp, parts: RestParts) => void)[] = [
   healthRoutes,
   healthReadyRoute,
   operationRoutes,
-  lookupAgentRoute,
-  searchAgentsRoute,
-  listAgentsRoute,
   deployAgentRoute,
-  getAgentRoute,
-  listAgentVersionsRoute,
   exportAgentRoute,
-  listAgentLogsRoute,
-  changeAgentRoute,
-  changeAgentScopeRoute,
-  executeAgentRoute,
-  deleteAgentRoute,
   streamExecutionRoute,
   generateRoutes,
   executeRoutes,

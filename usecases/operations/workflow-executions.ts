@@ -1,0 +1,153 @@
+import { z } from 'zod';
+import type { WorkflowCatalog } from '../../catalog/api.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Identity } from '../../runtime/identity.ts';
+import { operation } from './operation.ts';
+import { CancelAnswer, RemoveAnswer } from './schemas/executions.ts';
+import { limitField, pageAsked, pageTokenField, skipField } from './schemas/fields.ts';
+import {
+  SignalAnswer,
+  SignalBody,
+  WORKFLOW_STATUSES,
+  WorkflowExecution,
+  WorkflowExecutionList,
+  WorkflowExecutionParams,
+  WorkflowLog,
+} from './schemas/workflows.ts';
+
+const MOST_LISTED = 1_000;
+
+const MOST_LOGS = 200;
+
+const path = '/v1/workflows/executions';
+
+const texts = { notFound: 'workflow execution not found' };
+
+const common = { tag: 'workflows', needs: ['workflows'] } as const;
+
+/** Executions outlive their workflow, so an id that is not deployed any more still finds them. */
+async function idOf(catalog: WorkflowCatalog, { tenant, subject }: Identity, idOrName: string): Promise<string> {
+  try {
+    return (await catalog.get({ tenant, subject }, idOrName)).id;
+  } catch (thrown) {
+    if (thrown instanceof SvcError && thrown.code === 'not_found') return idOrName.toLowerCase();
+    throw thrown;
+  }
+}
+
+/** Runs of workflows (W35). Following one live is a stream, which REST serves by itself. */
+export const WORKFLOW_EXECUTION_OPERATIONS = [
+  operation({
+    ...common,
+    name: 'workflow_executions.list',
+    summary: 'List workflow executions, newest first',
+    access: 'read',
+    input: {
+      query: z.object({
+        workflow_id: z.string().min(1).max(256).optional().describe('UUID or name of the workflow.'),
+        status: z.enum(WORKFLOW_STATUSES).optional(),
+        limit: limitField(20, MOST_LISTED),
+        offset: skipField,
+        page_token: pageTokenField,
+      }),
+    },
+    answer: WorkflowExecutionList,
+    rest: { method: 'GET', path, style: 'coded', texts },
+    tool: 'svc.workflow.executions.list',
+    commands: ['workflow executions list'],
+    async handle({ workflows: { catalog, workflows } }, { identity, query }) {
+      const { workflow_id, status, limit, offset, page_token } = query;
+      const page = pageAsked({ limit, skip: offset, page_token }, MOST_LISTED);
+      const workflowId = workflow_id === undefined ? undefined : await idOf(catalog, identity, workflow_id);
+      const { items, total, ...next } = await workflows.list(identity, {
+        ...page,
+        ...(workflowId === undefined ? {} : { workflowId }),
+        ...(status === undefined ? {} : { status }),
+      });
+      return { executions: items, total, limit: page.limit, offset, ...next };
+    },
+  }),
+  operation({
+    ...common,
+    name: 'workflow_executions.get',
+    summary: 'Show a workflow execution, and what it waits for',
+    access: 'read',
+    input: { params: WorkflowExecutionParams },
+    answer: WorkflowExecution,
+    rest: { method: 'GET', path: `${path}/:id`, style: 'coded', texts, also: [404] },
+    tool: 'svc.workflow.executions.get',
+    commands: ['workflow executions get', 'workflow status'],
+    handle: ({ workflows: { workflows } }, { identity, params }) => workflows.get(identity, params.id.toLowerCase()),
+  }),
+  operation({
+    ...common,
+    name: 'workflow_executions.list_logs',
+    summary: 'Page through the log of a workflow execution, oldest first',
+    access: 'read',
+    input: {
+      params: WorkflowExecutionParams,
+      query: z.object({ limit: limitField(50, MOST_LOGS), offset: skipField }),
+    },
+    answer: WorkflowLog,
+    rest: { method: 'GET', path: `${path}/:id/logs`, style: 'coded', texts, also: [404] },
+    tool: 'svc.workflow.logs',
+    commands: ['workflow logs'],
+    async handle({ workflows: { workflows } }, { identity, params, query }) {
+      const executionId = params.id.toLowerCase();
+      const page = { limit: Math.min(query.limit, MOST_LOGS), offset: query.offset };
+      const { status, events, total } = await workflows.logs(identity, executionId, page);
+      return { execution_id: executionId, status, events, total, ...page };
+    },
+  }),
+  operation({
+    ...common,
+    name: 'workflow_executions.signal',
+    summary: 'Answer the approval a workflow execution waits for',
+    description: 'One that waits for no approval is 409 (H20).',
+    access: 'run',
+    input: { params: WorkflowExecutionParams, body: SignalBody },
+    answer: SignalAnswer,
+    rest: { method: 'POST', path: `${path}/:id/signal`, style: 'coded', texts, also: [404, 409] },
+    tool: 'svc.workflow.signal',
+    commands: ['workflow signal'],
+    async handle({ workflows: { workflows } }, { identity, params, body, trace }) {
+      const executionId = params.id.toLowerCase();
+      await workflows.signal(identity, executionId, body.response, { trace });
+      return { signalled: true as const, execution_id: executionId };
+    },
+  }),
+  operation({
+    ...common,
+    name: 'workflow_executions.cancel',
+    summary: 'Cancel a workflow execution with its children',
+    description: 'One that has ended is 409.',
+    access: 'run',
+    input: { params: WorkflowExecutionParams },
+    answer: CancelAnswer,
+    rest: { method: 'POST', path: `${path}/:id/cancel`, style: 'coded', texts, also: [404, 409] },
+    tool: 'svc.workflow.cancel',
+    commands: ['workflow cancel'],
+    async handle({ workflows: { workflows } }, { identity, params, trace }) {
+      const executionId = params.id.toLowerCase();
+      await workflows.cancel(identity, executionId, { trace });
+      return { execution_id: executionId, cancelled: true as const };
+    },
+  }),
+  operation({
+    ...common,
+    name: 'workflow_executions.remove',
+    summary: 'Remove a workflow execution that has ended',
+    description: 'While it runs it is 409.',
+    access: 'write',
+    input: { params: WorkflowExecutionParams },
+    answer: RemoveAnswer,
+    rest: { method: 'DELETE', path: `${path}/:id`, style: 'coded', texts, also: [404, 409] },
+    tool: 'svc.workflow.remove',
+    commands: ['workflow remove'],
+    async handle({ workflows: { workflows } }, { identity, params }) {
+      const executionId = params.id.toLowerCase();
+      await workflows.remove(identity, executionId);
+      return { execution_id: executionId, removed: true as const };
+    },
+  }),
+];
