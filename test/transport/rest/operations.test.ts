@@ -19,7 +19,7 @@ const ESCAPES: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/\/export$/, 'the answer is YAML, not JSON'],
   [/^POST \/v1\/(?:agents|workflows|workflows\/validate)$|^PUT \/v1\/cluster\/config$/, 'YAML is a body too'],
   [/ \/v1\/stimuli$/, 'the answer to a duplicate names the first delivery'],
-  [/ \/v1\/(?:agents|workflows|execute|stimuli|cluster)/, 'its route file holds what an entry of the table would'],
+  [/\/generate$| \/v1\/(?:execute|cluster)/, 'its route file holds what an entry of the table would'],
 ];
 
 /** Tools whose results the specification fixes in another shape than REST answers (W34–W41). */

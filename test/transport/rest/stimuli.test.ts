@@ -121,7 +121,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
     for (const [what, says, pattern] of [
       ['below the threshold', answer('triage', 0.69), /0\.69/],
       ['with an unknown workflow', answer('absent', 0.9), /absent/],
-      ['that is no JSON', 'triage, I guess', /no JSON/],
+      ['that is no JSON', 'triage, I guess', /not JSON/],
       ['with a member too many', JSON.stringify({ ...JSON.parse(answer('triage', 1)), extra: 1 }), /not usable/],
       ['with an impossible confidence', answer('triage', 1.1), /confidence/],
       ['without a reason', JSON.stringify({ workflow: 'triage', confidence: 1 }), /reasoning/],
