@@ -25,8 +25,20 @@ function jsonSchemaOf(schema: z.ZodType): object {
   return rest;
 }
 
+type Transform = NonNullable<FastifyDynamicSwaggerOptions['transform']>;
+
+/** Of a route that is not in the table of operations: `get_v1_agents_id_export`. */
+const operationIdOf = (method: string | string[], url: string): string =>
+  [[method].flat().join('_').toLowerCase(), ...url.split(/[^A-Za-z0-9]+/).filter((part) => part !== '')].join('_');
+
+/** Every route has an operationId: generators of clients name methods by it. */
+const transform: Transform = (route) => {
+  const { schema, url } = transformed(route);
+  return { schema: { operationId: operationIdOf(route.route.method, route.url), ...schema }, url };
+};
+
 /** The type provider's transform knows one body type a route; this adds those with several. */
-const transform: NonNullable<FastifyDynamicSwaggerOptions['transform']> = (route) => {
+const transformed: Transform = (route) => {
   const contents = bodyContents(route.schema?.body);
   if (contents === undefined) return jsonSchemaTransform(route);
   const { body: _body, ...others } = route.schema;

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { namedUsers, scene } from './scene.ts';
 
 interface Operation {
+  readonly operationId?: string;
   readonly summary?: string;
   readonly responses: Record<string, { description: string; content?: Record<string, { schema: object }> }>;
   readonly requestBody?: { content: Record<string, { schema: object }> };
@@ -27,6 +28,9 @@ describe('OpenAPI document', () => {
     assert.equal(operations.length, 21);
     assert.doesNotMatch(JSON.stringify(body), /\$ref/, 'every schema stands where it is used');
     for (const { name, operation } of operations) assert.ok(operation.summary, name);
+    const ids = operations.map(({ operation }) => operation.operationId);
+    assert.equal(new Set(ids).size, operations.length, 'an operationId names one operation');
+    assert.ok(ids.every((id) => id !== undefined));
   });
 
   it('describes every status a route can answer', async () => {
