@@ -46,6 +46,7 @@ const closing = fc.constantFrom('}}', '}}', '}}}', '~}}', '}~}}', '--}}', '{{/a}
 const mustache = fc.tuple(opening, fc.array(inner, { maxLength: 6 }), closing).map(([a, b, c]) => a + b.join('') + c);
 
 test('brackets that the parser sees are never hidden from the count before it', () => {
+  const runs = sample({ quick: 2_000, normal: 6_660, long: 20_000 });
   let parsed = 0;
   fc.assert(
     fc.property(fc.array(mustache, { maxLength: 5 }), (parts) => {
@@ -60,9 +61,9 @@ test('brackets that the parser sees are never hidden from the count before it', 
         if (!(thrown instanceof TemplateError)) throw thrown;
       }
     }),
-    { numRuns: sample({ quick: 2_000, normal: 6_660, long: 20_000 }) },
+    { numRuns: runs },
   );
-  assert.ok(parsed > 500, `only ${parsed} of the texts were templates`);
+  assert.ok(parsed > runs / 10, `only ${parsed} of ${runs} texts were templates`);
 });
 
 class BlockDepth extends Handlebars.Visitor {
