@@ -72,6 +72,8 @@ export function openapiOptions(version: string, bearer: boolean): FastifyDynamic
         description: DESCRIPTION,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
+      // Relative to where the document was read.
+      servers: [{ url: '/' }],
       tags: [
         { name: 'agents', description: 'What is deployed' },
         { name: 'executions', description: 'Runs of agents' },
@@ -83,6 +85,10 @@ export function openapiOptions(version: string, bearer: boolean): FastifyDynamic
         { name: 'seal', description: 'Signed tool calls of agents, and their audit chains' },
         { name: 'cluster', description: 'Nodes of the fleet, for operators' },
         { name: 'chaos', description: 'Faults on purpose, for operators' },
+        { name: 'api keys', description: 'Keys that act as their makers' },
+        { name: 'rate limits', description: 'Limits set at run time, and what callers used of theirs' },
+        { name: 'secrets', description: 'Values by path, never shown' },
+        { name: 'execute', description: 'Goals reached by a program that an agent writes' },
         { name: 'health', description: 'Liveness and readiness' },
       ],
       components: {
