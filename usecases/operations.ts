@@ -29,3 +29,64 @@ export const OPERATIONS: readonly Operation[] = [
   ...JOIN_TOKEN_OPERATIONS,
   ...FAULT_OPERATIONS,
 ];
+
+const EVENTS = 'a stream of events';
+const FILES = 'files are streams of bytes';
+const YAML_ANSWER = 'the answer is YAML, not JSON';
+const YAML_BODY = 'YAML is a body too';
+const PUBLIC = 'public: asks for no caller';
+const ENVELOPE = 'an envelope says who calls, and answers are JSON-RPC';
+const SESSIONS = 'its answer is made of a session of SEAL, whose parts the route file holds';
+const TOOLS = 'each tool has a contract of its own';
+const FLEET = 'its answer joins node leases with registered peers, which the route file does';
+const CONFIG = 'it goes with the PUT of the configuration, which takes YAML';
+const PIPELINE = 'a tool of the same name fixes its request and answer';
+
+/** Routes that are not in the table: the operationId of each, and why a surface serves it by itself. */
+export const ESCAPES: Readonly<Record<string, string>> = {
+  'health.get': PUBLIC,
+  'health.live': PUBLIC,
+  'health.ready': PUBLIC,
+  'jwks.get': PUBLIC,
+  'protected_resource.get': PUBLIC,
+  'protected_resource.get_mcp': PUBLIC,
+  'agents.deploy': YAML_BODY,
+  'agents.export': YAML_ANSWER,
+  'agents.generate': PIPELINE,
+  'executions.stream': EVENTS,
+  'workflows.deploy': YAML_BODY,
+  'workflows.validate': YAML_BODY,
+  'workflows.export': YAML_ANSWER,
+  'workflows.generate': PIPELINE,
+  'workflow_executions.stream': EVENTS,
+  'workflow_executions.stream_logs': EVENTS,
+  'execute.start': PIPELINE,
+  'execute.intent': PIPELINE,
+  'execute.get': PIPELINE,
+  'stimuli.ingest': 'the answer to a duplicate names the first delivery',
+  'webhooks.receive': 'a signature says who calls, and any content type is a body',
+  'volume_files.list': FILES,
+  'volume_files.read': FILES,
+  'volume_files.write': FILES,
+  'volume_files.delete': FILES,
+  'volume_files.mkdir': FILES,
+  'seal.attest': 'an agent asks, on the internal address too, where there is no bearer',
+  'seal.invoke': ENVELOPE,
+  'seal.invoke_alias': ENVELOPE,
+  'seal.list_tools': 'the bearer is the security token of a session',
+  'seal_sessions.list': SESSIONS,
+  'seal_sessions.get': SESSIONS,
+  'seal_sessions.revoke': SESSIONS,
+  'seal_sessions.audit': SESSIONS,
+  'tools.list': TOOLS,
+  'tools.call': TOOLS,
+  'cluster.status': FLEET,
+  'nodes.list': FLEET,
+  'nodes.get': FLEET,
+  'nodes.drain': FLEET,
+  'nodes.shutdown': FLEET,
+  'nodes.remove': FLEET,
+  'cluster.get_config': CONFIG,
+  'cluster.put_config': YAML_BODY,
+  'cluster.push_config': CONFIG,
+};

@@ -27,18 +27,8 @@ function jsonSchemaOf(schema: z.ZodType): object {
 
 type Transform = NonNullable<FastifyDynamicSwaggerOptions['transform']>;
 
-/** Of a route that is not in the table of operations: `get_v1_agents_id_export`. */
-const operationIdOf = (method: string | string[], url: string): string =>
-  [[method].flat().join('_').toLowerCase(), ...url.split(/[^A-Za-z0-9]+/).filter((part) => part !== '')].join('_');
-
-/** Every route has an operationId: generators of clients name methods by it. */
-const transform: Transform = (route) => {
-  const { schema, url } = transformed(route);
-  return { schema: { operationId: operationIdOf(route.route.method, route.url), ...schema }, url };
-};
-
 /** The type provider's transform knows one body type a route; this adds those with several. */
-const transformed: Transform = (route) => {
+const transform: Transform = (route) => {
   const contents = bodyContents(route.schema?.body);
   if (contents === undefined) return jsonSchemaTransform(route);
   const { body: _body, ...others } = route.schema;
@@ -82,6 +72,7 @@ export function openapiOptions(version: string, bearer: boolean): FastifyDynamic
         { name: 'stimuli', description: 'Events from outside, and where they are routed' },
         { name: 'volumes', description: 'Storage that outlives a run, and its files' },
         { name: 'cortex', description: 'What was learned from errors' },
+        { name: 'tools', description: 'Tools for callers without an agent' },
         { name: 'seal', description: 'Signed tool calls of agents, and their audit chains' },
         { name: 'cluster', description: 'Nodes of the fleet, for operators' },
         { name: 'chaos', description: 'Faults on purpose, for operators' },

@@ -3,24 +3,10 @@ import { describe, it } from 'node:test';
 import type { Command } from 'commander';
 import { svcProgram } from '../../../cli/program.ts';
 import { MANAGEMENT_CONTRACTS } from '../../../tools/management/contracts.ts';
-import { OPERATIONS } from '../../../usecases/operations.ts';
+import { ESCAPES, OPERATIONS } from '../../../usecases/operations.ts';
 import { SURFACE } from '../../product/surface.ts';
 import { linesOf, projectFiles } from '../../support/tree.ts';
-
-/** Routes that are not in the table, and why: first match counts. */
-const ESCAPES: readonly (readonly [pattern: RegExp, reason: string])[] = [
-  [/ \/(?:health|\.well-known|v1\/openapi)/, 'public: asks for no caller'],
-  [/ \/v1\/cluster\/keys|jwks/, 'public: asks for no caller'],
-  [/\/(?:logs\/)?stream$/, 'a stream of events'],
-  [/ \/v1\/volumes\/\{id\}\/files/, 'files are streams of bytes'],
-  [/ \/v1\/webhooks\//, 'a signature says who calls, and any content type is a body'],
-  [/ \/v1\/(?:seal|invoke)/, 'answers are JSON-RPC, and an envelope says who calls'],
-  [/ \/v1\/tools/, 'each tool has a contract of its own'],
-  [/\/export$/, 'the answer is YAML, not JSON'],
-  [/^POST \/v1\/(?:agents|workflows|workflows\/validate)$|^PUT \/v1\/cluster\/config$/, 'YAML is a body too'],
-  [/ \/v1\/stimuli$/, 'the answer to a duplicate names the first delivery'],
-  [/\/generate$| \/v1\/(?:execute|cluster)/, 'its route file holds what an entry of the table would'],
-];
+import { describedNode } from './whole-node.ts';
 
 /** Tools whose results the specification fixes in another shape than REST answers (W34–W41). */
 const OWN_CONTRACT = /^svc\.(?:agent|workflow|execute|schema|system|runtime|task)(?:\.|$)/;
@@ -33,13 +19,13 @@ const OTHER_COMMANDS: readonly (readonly [pattern: RegExp, reason: string])[] = 
   ],
   [/^volume (?:ls|put|get)$/, 'files are streams of bytes'],
   [/^(?:session|audit|tools|system|schema|runtime) /, 'a tool or a session, each with a contract of its own'],
-  [/^(?:agent|workflow|execute|stimulus|node) |^run$/, 'the route behind it is an escape above'],
+  [/^(?:agent|workflow|execute|stimulus|node) |^run$/, 'the route behind it is an escape of the table'],
 ];
 
 /** Methods of gRPC that are no view of the table, and why. */
 const OTHER_METHODS: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/^(?:ValidateWithJudges|ExecuteSystemCommand)$/, 'the caller waits for the end, and its cancel ends the work'],
-  [/^IngestStimulus$/, 'the route behind it is an escape above'],
+  [/^IngestStimulus$/, 'the route behind it is an escape of the table'],
   [/^(?:AttestAgent|InvokeTool)$/, 'an envelope says who calls'],
   [/^Generate$/, 'programs of agents, on the internal address'],
   [/^(?:\w+Node|Heartbeat|RouteExecution|ForwardExecution|SyncConfig|PushConfig|ListPeers)$/, 'between nodes'],
@@ -65,16 +51,23 @@ describe('the table of operations', () => {
     assert.equal(new Set(routes).size, routes.length);
   });
 
-  it('has every route of the product, or its escape says why not', () => {
-    const inTable = new Set(OPERATIONS.map(routeOf));
-    const missing = Object.keys(SURFACE)
-      .filter((route) => !inTable.has(route))
-      .filter((route) => !ESCAPES.some(([pattern]) => pattern.test(route)));
-    assert.deepEqual(missing, []);
+  it('has every route of the product, or its escape says why not', async () => {
+    const { operationIds } = await describedNode();
+    const named = Object.fromEntries(OPERATIONS.map((one) => [routeOf(one), one.name]));
+    const others = Object.entries(operationIds).filter(([route]) => named[route] === undefined);
+    assert.deepEqual(others.map(([, id]) => id).sort(), Object.keys(ESCAPES).sort());
+    assert.ok(Object.values(ESCAPES).every((why) => why !== ''));
+    assert.deepEqual(Object.keys(operationIds).sort(), Object.keys(SURFACE).sort());
+    for (const [route, name] of Object.entries(named)) assert.equal(operationIds[route], name);
+  });
+
+  it('gives every route of the API description an operationId of its own, as resource.verb', async () => {
+    const ids = Object.values((await describedNode()).operationIds);
     assert.deepEqual(
-      [...inTable].filter((route) => SURFACE[route] === undefined),
+      ids.filter((id) => !/^[a-z_]+\.[a-z_]+$/.test(id ?? '')),
       [],
     );
+    assert.equal(new Set(ids).size, ids.length);
   });
 
   it('asks for the role that the product asks for', () => {

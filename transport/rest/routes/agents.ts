@@ -12,6 +12,7 @@ import { acceptYamlBodies } from '../signed-body.ts';
 import { deployment, YamlBody } from './manifest-body.ts';
 
 const deployAgentSchema = {
+  operationId: 'agents.deploy',
   tags: ['agents'],
   summary: 'Deploy an agent',
   description:
@@ -38,6 +39,7 @@ export function deployAgentRoute(app: RestApp, { agents, runtimes }: RestParts):
 }
 
 const exportAgentSchema = {
+  operationId: 'agents.export',
   tags: ['agents'],
   summary: 'Get the manifest of an agent as it was deployed',
   headers: CallerHeaders,

@@ -82,6 +82,7 @@ function countByStatus(nodes: readonly FleetNode[]): Record<NodePeerStatus, numb
 }
 
 const getConfigSchema = {
+  operationId: 'cluster.get_config',
   tags: ['cluster'],
   summary: 'Show the configuration that controllers manage for all nodes',
   headers: CallerHeaders,
@@ -96,6 +97,7 @@ function getConfigRoute(app: RestApp, { peers }: ConfigRouteParts): void {
 const YamlBody = z.string().min(1).describe('A document of kind ManagedConfig.');
 
 const setConfigSchema = {
+  operationId: 'cluster.put_config',
   tags: ['cluster'],
   summary: 'Set the configuration that controllers manage for all nodes',
   description: 'Takes it as YAML, or as JSON that holds it. Every registered node is told with its next heartbeat.',
@@ -129,6 +131,7 @@ function setConfigRoute(app: RestApp, { peers }: ConfigRouteParts): void {
 }
 
 const pushConfigSchema = {
+  operationId: 'cluster.push_config',
   tags: ['cluster'],
   summary: 'Push the managed configuration to every node that can be reached',
   headers: CallerHeaders,
@@ -143,6 +146,7 @@ function pushConfigRoute(app: RestApp, { cluster }: ConfigRouteParts): void {
 }
 
 const getClusterStatusSchema = {
+  operationId: 'cluster.status',
   tags: ['cluster'],
   summary: 'Show this node, the fleet in numbers, and which pools nobody serves',
   headers: CallerHeaders,
@@ -163,6 +167,7 @@ function getClusterStatusRoute(app: RestApp, { cluster, peers, chaos }: ClusterR
 }
 
 const listNodesSchema = {
+  operationId: 'nodes.list',
   tags: ['cluster'],
   summary: 'List the nodes: members with a node lease, and registered peers',
   headers: CallerHeaders,
@@ -186,6 +191,7 @@ function listNodesRoute(app: RestApp, { cluster, peers }: ClusterRouteParts): vo
 }
 
 const getNodeSchema = {
+  operationId: 'nodes.get',
   tags: ['cluster'],
   summary: 'Show a node',
   headers: CallerHeaders,
@@ -201,6 +207,7 @@ function getNodeRoute(app: RestApp, parts: ClusterRouteParts): void {
 }
 
 const drainNodeSchema = {
+  operationId: 'nodes.drain',
   tags: ['cluster'],
   summary: 'Drain a node: it hands its partitions over and gets no new work',
   headers: CallerHeaders,
@@ -228,6 +235,7 @@ function drainNodeRoute(app: RestApp, parts: ClusterRouteParts): void {
 }
 
 const removeNodeSchema = {
+  operationId: 'nodes.remove',
   tags: ['cluster'],
   summary: 'Forget a node with its key and registration',
   headers: CallerHeaders,
@@ -254,6 +262,7 @@ function removeNodeRoute(app: RestApp, parts: ClusterRouteParts): void {
 }
 
 const shutDownNodeSchema = {
+  operationId: 'nodes.shutdown',
   tags: ['cluster'],
   summary: 'Drain a node and end its process in order',
   headers: CallerHeaders,

@@ -34,6 +34,7 @@ const startIntentConfig = { access: 'run', problems: 'coded', texts: { notFound:
 function startIntentRoutes(app: RestApp, intents: IntentApi, startKeys: StartKeys | undefined): void {
   const intent = {
     ...shared,
+    operationId: 'execute.intent',
     summary: 'Reach a goal by a program',
     description:
       'An agent writes the program, a container without a network runs it. Answers as soon as the start is durable; read the ' +
@@ -45,6 +46,7 @@ function startIntentRoutes(app: RestApp, intents: IntentApi, startKeys: StartKey
   );
   const prompt = {
     ...shared,
+    operationId: 'execute.start',
     summary: 'Reach a goal by a program, with defaults',
     description: 'POST /v1/execute/intent with nothing but the goal.',
     body: z.strictObject(promptRequest),
@@ -55,6 +57,7 @@ function startIntentRoutes(app: RestApp, intents: IntentApi, startKeys: StartKey
 }
 
 const schema = {
+  operationId: 'execute.get',
   tags: ['execute'],
   summary: 'Show how a pipeline execution stands',
   description: 'Running, completed with its result, or failed with the reason and the state that failed.',
@@ -77,6 +80,7 @@ function getPipelineRoute(app: RestApp, intents: IntentApi): void {
 }
 
 const schemaOf = (kind: 'agent' | 'workflow') => ({
+  operationId: `${kind}s.generate`,
   tags: [`${kind}s`],
   summary: `Have ${kind === 'agent' ? 'an agent' : 'a workflow'} written and deployed`,
   description:

@@ -16,6 +16,7 @@ import { executionRoute } from '../schemas/route-config.ts';
 
 const streamExecutionSchema = {
   ...streamSchema,
+  operationId: 'executions.stream',
   tags: ['executions'],
   summary: 'Follow an execution live',
   description: STREAM_DESCRIPTION,

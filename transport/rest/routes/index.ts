@@ -25,12 +25,15 @@ const healthSchema = {
 
 /** GET /health (H5) and its twin for orchestrators: the process runs. */
 function healthRoutes(app: RestApp): void {
-  for (const url of ['/health', '/health/live']) {
-    app.get(url, { config: { access: 'public' }, schema: healthSchema }, async () => ({ status: 'ok' as const }));
+  for (const [operationId, url] of Object.entries({ 'health.get': '/health', 'health.live': '/health/live' })) {
+    app.get(url, { config: { access: 'public' }, schema: { ...healthSchema, operationId } }, async () => ({
+      status: 'ok' as const,
+    }));
   }
 }
 
 const healthReadySchema = {
+  operationId: 'health.ready',
   tags: ['health'],
   summary: 'The node can serve calls',
   security: [],

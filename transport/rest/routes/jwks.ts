@@ -13,6 +13,7 @@ const Key = z.object({
 });
 
 const jwksSchema = {
+  operationId: 'jwks.get',
   tags: ['cluster'],
   summary: 'Public keys of node tokens, of all controllers',
   security: [],
@@ -35,7 +36,7 @@ export function jwksRoute(app: RestApp, { nodeTokens }: RestParts): void {
 const PATH = '/.well-known/oauth-protected-resource';
 
 /** Of a resource with a path the metadata is below the well-known part (RFC 9728, section 3.1). */
-const PATHS = [PATH, `${PATH}/mcp`];
+const PATHS = { 'protected_resource.get': PATH, 'protected_resource.get_mcp': `${PATH}/mcp` };
 
 /** A name or an address, with a port or without. */
 const HOST = /^(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/;
@@ -58,8 +59,9 @@ const protectedResourceSchema = {
 /** Protected resource metadata of /mcp: a client of MCP that was answered 401 finds its authorization server by it. */
 export function protectedResourceRoute(app: RestApp, { mcp, resource, tls }: RestParts): void {
   if (mcp === undefined || resource === undefined || resource.issuers.length === 0) return;
-  for (const path of PATHS) {
-    app.get(path, { config: { access: 'public' }, schema: protectedResourceSchema }, async (request) => ({
+  for (const [operationId, path] of Object.entries(PATHS)) {
+    const schema = { ...protectedResourceSchema, operationId };
+    app.get(path, { config: { access: 'public' }, schema }, async (request) => ({
       resource: `${baseUrl(request, resource, tls !== undefined)}/mcp`,
       authorization_servers: [...resource.issuers],
       bearer_methods_supported: ['header'],

@@ -38,6 +38,7 @@ import {
 import { jsonOf, refuseEncoded } from '../signed-body.ts';
 
 const attestSchema = {
+  operationId: 'seal.attest',
   tags: ['seal'],
   summary: 'Attest an agent: a session and its security token',
   headers: CallerHeaders,
@@ -73,8 +74,9 @@ function invokeRoute(app: RestApp, parts: SealParts, access: SealAccess): void {
     if (isMalformed(thrown)) await noteMalformed(parts, request.body);
     return answerRpcProblem(thrown, request, reply);
   };
-  for (const url of ['/v1/seal/invoke', '/v1/invoke']) {
-    app.post(url, { config, schema: invokeSchema, errorHandler }, async (request, reply) => {
+  const urls = { 'seal.invoke': '/v1/seal/invoke', 'seal.invoke_alias': '/v1/invoke' };
+  for (const [operationId, url] of Object.entries(urls)) {
+    app.post(url, { config, schema: { ...invokeSchema, operationId }, errorHandler }, async (request, reply) => {
       const { payload, ...envelope } = request.body;
       const caller = await sealCaller(request, access);
       const call = { caller, trace: request.trace, signal: whileClientWaits(reply.raw) };
@@ -87,6 +89,7 @@ function invokeRoute(app: RestApp, parts: SealParts, access: SealAccess): void {
 }
 
 const listToolsSchema = {
+  operationId: 'seal.list_tools',
   tags: ['seal'],
   summary: 'List the tools of an attested agent’s session',
   description: 'The bearer is the security token of the session, not one of an identity provider.',
@@ -111,6 +114,7 @@ const problems = problemSchemas({ style: 'coded', also: [404] });
 function listSessionsRoute(app: RestApp, { sessions }: SealParts): void {
   const schema = {
     ...shared,
+    operationId: 'seal_sessions.list',
     summary: 'List sessions in which tools were called, newest first',
     querystring: SessionQuery,
     response: { 200: SessionList, ...problemSchemas({ style: 'coded' }) },
@@ -127,7 +131,12 @@ function listSessionsRoute(app: RestApp, { sessions }: SealParts): void {
 
 /** GET /v1/seal/sessions/{id}. */
 function getSessionRoute(app: RestApp, { sessions }: SealParts): void {
-  const schema = { ...ofOne, summary: 'Show a session', response: { 200: SessionSummary, ...problems } };
+  const schema = {
+    ...ofOne,
+    operationId: 'seal_sessions.get',
+    summary: 'Show a session',
+    response: { 200: SessionSummary, ...problems },
+  };
   app.get('/v1/seal/sessions/:id', { config: { access: 'read' }, schema }, async (request) =>
     sessions.get(callerOf(request), request.params.id.toLowerCase()),
   );
@@ -137,6 +146,7 @@ function getSessionRoute(app: RestApp, { sessions }: SealParts): void {
 function revokeSessionRoute(app: RestApp, { sessions }: SealParts): void {
   const schema = {
     ...ofOne,
+    operationId: 'seal_sessions.revoke',
     summary: 'Revoke a session: nothing more is called in it',
     response: { 200: RevokeAnswer, ...problemSchemas({ style: 'coded', also: [404, 409] }) },
   };
@@ -153,6 +163,7 @@ function revokeSessionRoute(app: RestApp, { sessions }: SealParts): void {
 function auditSessionRoute(app: RestApp, { sessions, signer }: SealParts): void {
   const schema = {
     ...ofOne,
+    operationId: 'seal_sessions.audit',
     summary: 'Export the audit chain of a session',
     response: { 200: AuditAnswer, ...problems },
   };

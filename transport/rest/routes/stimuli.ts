@@ -14,6 +14,7 @@ export function stimulusRoutes(app: RestApp, { stimuli, webhooks, limits }: Rest
 }
 
 const ingestStimulusSchema = {
+  operationId: 'stimuli.ingest',
   tags: ['stimuli'],
   summary: 'Route a stimulus to a workflow and start it',
   description: 'Answers when the workflow execution is durably started.',

@@ -24,6 +24,7 @@ export function toolRoutes(app: RestApp, { mcp }: RestParts): void {
 }
 
 const listToolsSchema = {
+  operationId: 'tools.list',
   tags: ['tools'],
   summary: 'List the tools the caller may use',
   description: 'Without those of files and commands, which belong to an execution.',
@@ -52,6 +53,7 @@ const told = ({ name, description, source, skip_judge, input_schema }: ToolOffer
 });
 
 const callToolSchema = {
+  operationId: 'tools.call',
   tags: ['tools'],
   summary: 'Call a tool',
   description:

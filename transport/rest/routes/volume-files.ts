@@ -25,6 +25,7 @@ const FILE_STATUSES: readonly number[] = [404, 409, 507];
 const MOST = 1_000;
 
 const listFilesSchema = {
+  operationId: 'volume_files.list',
   tags: ['volumes'],
   summary: 'List a directory of a volume',
   headers: CallerHeaders,
@@ -45,6 +46,7 @@ function listFilesRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
 }
 
 const downloadFileSchema = {
+  operationId: 'volume_files.read',
   tags: ['volumes'],
   summary: 'Download a file of a volume',
   headers: CallerHeaders,
@@ -73,6 +75,7 @@ function downloadFileRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
 }
 
 const uploadFileSchema = {
+  operationId: 'volume_files.write',
   tags: ['volumes'],
   summary: 'Upload a file to a volume',
   description: 'The body is the content, of any type. The file changes in one step when all of it has arrived.',
@@ -109,6 +112,7 @@ function uploadFileRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
 }
 
 const makeDirectorySchema = {
+  operationId: 'volume_files.mkdir',
   tags: ['volumes'],
   summary: 'Make a directory in a volume',
   description: 'With its parents; one that is there is fine.',
@@ -136,6 +140,7 @@ function makeDirectoryRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
 }
 
 const deleteFileSchema = {
+  operationId: 'volume_files.delete',
   tags: ['volumes'],
   summary: 'Delete a file or directory of a volume',
   headers: CallerHeaders,

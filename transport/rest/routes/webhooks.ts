@@ -38,6 +38,7 @@ const headerFields = Object.fromEntries(
 );
 
 const schema = {
+  operationId: 'webhooks.receive',
   tags: ['stimuli'],
   summary: 'Take a webhook and start its workflow',
   description: `The raw body is signed with a secret of the source, in the scheme that \`spec.stimulus.webhooks\` of the

@@ -32,10 +32,13 @@ const sourceOf = (workflows: WorkflowApi, viewer: Identity, id: string): EventSo
   follow: (after, options) => workflows.follow(viewer, id, after, options),
 });
 
+const STREAMS = { 'workflow_executions.stream': 'stream', 'workflow_executions.stream_logs': 'logs/stream' };
+
 /** GET /v1/workflows/executions/{id}/stream, and the same under the original's name, …/logs/stream. */
 export function streamWorkflowRoutes(app: RestApp, parts: WorkflowRouteParts): void {
-  const options = { config: workflowExecutionRoute('read'), schema: streamWorkflowSchema, ...streamOptions('coded') };
-  for (const path of ['stream', 'logs/stream']) {
+  const config = workflowExecutionRoute('read');
+  for (const [operationId, path] of Object.entries(STREAMS)) {
+    const options = { config, schema: { ...streamWorkflowSchema, operationId }, ...streamOptions('coded') };
     app.get(`/v1/workflows/executions/:id/${path}`, options, async (request, reply) => {
       const source = sourceOf(parts.workflows, callerOf(request), request.params.id.toLowerCase());
       const after = afterOf(request.headers['last-event-id'], request.query.last_event_id);

@@ -16,6 +16,7 @@ import { deployment, manifestBody, YamlBody } from './manifest-body.ts';
 import { streamWorkflowRoutes, type WorkflowRouteParts, workflowRoute } from './workflow-executions.ts';
 
 const deployWorkflowSchema = {
+  operationId: 'workflows.deploy',
   tags: ['workflows'],
   summary: 'Deploy a workflow',
   description:
@@ -39,6 +40,7 @@ function deployWorkflowRoute(app: RestApp, { catalog }: WorkflowRouteParts): voi
 }
 
 const exportWorkflowSchema = {
+  operationId: 'workflows.export',
   tags: ['workflows'],
   summary: 'Get the manifest of a workflow as it was deployed',
   headers: CallerHeaders,
@@ -71,6 +73,7 @@ function exportWorkflowRoute(app: RestApp, { catalog }: WorkflowRouteParts): voi
 const Anything = z.unknown().describe('The workflow manifest.');
 
 const validateWorkflowSchema = {
+  operationId: 'workflows.validate',
   tags: ['workflows'],
   summary: 'Check a workflow manifest without deploying it',
   description: 'Always 200: `valid` is false when there are errors. Warnings never refuse a deploy.',
