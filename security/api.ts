@@ -37,32 +37,35 @@ export type { SignedDelivery, Webhooks } from './webhooks/deliveries.ts';
 export type { BodySignature } from './webhooks/schemes.ts';
 export { SCHEMES } from './webhooks/schemes.ts';
 
-/** What a tier bounds (H27): `tool:NAME` is one call of that tool. */
+/** What a tier limits (H27); `tool:NAME` is one call of that tool. */
 export type Limited = 'agent_executions' | 'workflow_executions' | 'model_calls' | 'model_tokens' | `tool:${string}`;
 
-/** Whose limits count. */
+/** The user whose limits apply. */
 export type Principal = Pick<Identity, 'kind' | 'subject' | 'tier'> & { readonly tenant: string };
 
 /**
- * Limits of a caller's tier, by setting, over all nodes (H27). Operators, service accounts, actors and the
- * local operator have none unless set.
+ * Rate limits of a caller's tier, from the settings, counted over all nodes (H27). Operators, service accounts, actors and the
+ * local operator have no limits unless the settings name them.
  */
 export interface TierLimits {
-  /** Throws `rate_limited` with `retryAfterMs`, naming what is limited. */
+  /** Counts `units` (default 1) against the limit. Throws `rate_limited` with `retryAfterMs`, naming the limit. */
   take(principal: Principal, what: Limited, units?: number): Promise<void>;
 }
 
 export type StartedKind = 'execution' | 'workflow';
 
-/** How many executions of agents and workflows, taken together, a caller may have running at once. */
+/** Maximum number of executions, of agents and workflows together, that a caller may have running at once. */
 export interface RunningLimits {
-  /** Takes a place for a start. Throws `rate_limited` when as many run as may, `unavailable` when nobody can say. */
+  /**
+   * Takes a slot for a start. Throws `rate_limited` when all slots are taken, `unavailable` when the running ones cannot be
+   * counted.
+   */
   admit(principal: Principal, kind: StartedKind, id: string): Promise<void>;
-  /** Gives it back: the start failed. One that ended gives it back by itself. */
+  /** Frees the slot of a start that failed. The slot of an execution that ended is freed without a call. */
   release(principal: Principal, id: string): Promise<void>;
 }
 
-/** Whose rates are overridden: a user's of a tenant, or those of each user of it. */
+/** Whose rates an override sets: those of one user of a tenant, or of each user of the tenant. */
 export interface OverrideTarget {
   readonly tenant: string;
   readonly subject?: string;
@@ -79,24 +82,24 @@ export interface RateOverride {
 }
 
 /**
- * Rates that operators set at run time, in effect on every node within 2 s: a user's before its tenant's before the tier's,
- * and at each of these steps before what the settings say.
+ * Rates that operators set at run time, in effect on all nodes within 2 s. The rates of the user win over those of the tenant,
+ * and those over the rates of the tier; at each of these levels an override wins over the settings.
  */
 export interface RateOverrides {
-  /** Instead of what was set for the target before. Throws `invalid_argument`, `limit_reached`. */
+  /** Replaces the override of the target. Throws `invalid_argument`, `limit_reached`. */
   put(by: Pick<Identity, 'subject'>, target: OverrideTarget, rates: Rates): Promise<RateOverride>;
   list(of: Partial<OverrideTarget>, page: PageAsked): Promise<Page<RateOverride>>;
   /** Throws `not_found`. */
   remove(by: Pick<Identity, 'subject'>, target: OverrideTarget): Promise<void>;
 }
 
-/** What somebody has used of its limits. `limit` null: no bound. */
+/** Usage of a principal's limits. `limit` null: no limit. */
 export interface UsedRates {
   readonly tenant: string;
   readonly subject: string;
   readonly kind: Identity['kind'];
   readonly tier: Identity['tier'];
-  /** One for each bound; `name` as in `Limited`, for tools their pattern. */
+  /** One for each limit; `name` as in `Limited`, for tools their pattern. */
   readonly buckets: {
     readonly name: string;
     readonly window: RateWindow;
@@ -114,82 +117,86 @@ export interface RateUsage {
   of(principal: Principal): Promise<UsedRates>;
 }
 
-/** Who a call is from, as the transport received it. */
+/** Credentials of a call, as the transport received them. */
 export interface Credentials {
   /** Value of the `authorization` header or metadata. */
   readonly authorization: string | undefined;
-  /** Value of `X-Tenant-Id` / `x-tenant-id`: honoured for service accounts, ignored for everyone else. */
+  /** Value of `X-Tenant-Id` / `x-tenant-id`; used for service accounts only, ignored for other callers. */
   readonly tenantHeader: string | undefined;
 }
 
-/** Turns credentials into who calls, the same for REST and gRPC (S1, S2). */
+/** Finds the caller of credentials, the same for REST and gRPC (S1, S2). */
 export interface Authenticator {
-  /** False on a loopback node without an identity provider: every call is the local operator's. */
+  /** False on a loopback node without an identity provider: each call then acts as the local operator. */
   readonly required: boolean;
   /**
-   * Throws `unauthenticated` for a missing or bad token or API key, `unavailable` when it cannot be checked,
-   * `invalid_argument` for a bad `tenantHeader` of a service account.
+   * Throws `unauthenticated` for a missing or invalid token or API key, `unavailable` when it cannot be checked,
+   * `invalid_argument` for an invalid `tenantHeader` of a service account.
    */
   authenticate(credentials: Credentials): Promise<Caller>;
 }
 
-/** Secrets by reference (S3): `env:NAME`, `secret:PATH`, `literal:VALUE`; a plain value is itself. */
+/**
+ * Resolves references to secrets (S3): `env:NAME`, `secret:PATH`, `literal:VALUE`. A value without a prefix is returned
+ * unchanged.
+ */
 export interface Secrets {
   /** Throws `failed_precondition` naming the reference, never the value. */
   resolve(tenant: string, reference: string): Promise<string>;
 }
 
-/** A secret as it is shown: never its value. Times are ISO 8601. */
+/** A secret as shown, without its value. Times are ISO 8601. */
 export interface SecretView {
   readonly path: string;
-  /** How settings and manifests name it: `secret:PATH`. */
+  /** The reference for settings and manifests: `secret:PATH`. */
   readonly reference: string;
   readonly version: number;
-  /** Earlier ones that are kept, each under `secret:PATH@VERSION`; the newest first. */
+  /** Earlier versions that are kept, newest first; each can be referenced as `secret:PATH@VERSION`. */
   readonly earlier: { readonly version: number; readonly reference: string }[];
-  /** Null for a file that somebody put there by hand. */
+  /** Null for a file that was created by hand. */
   readonly created_at: string | null;
   readonly updated_at: string;
   readonly updated_by: string | null;
 }
 
-/** Keeps what `Secrets` resolves. Values go in and never come out; tenants are in every path. */
+/** Stores the secrets that `Secrets` resolves. Values can be written but not read. Each path belongs to one tenant. */
 export interface SecretStore {
   /**
-   * Puts a value in; the one that was there is kept as an earlier version. `expect` says what must be there before: throws
-   * `conflict` for `absent`, `not_found` for `present`; `invalid_argument`, `limit_reached`.
+   * Stores a value and keeps the current one as an earlier version. Throws `conflict` when `expect` is `absent` and the secret
+   * exists, `not_found` when it is `present` and the secret does not exist, `invalid_argument`, `limit_reached`.
    */
   put(identity: Identity, path: string, value: string, expect: 'absent' | 'present' | 'any'): Promise<SecretView>;
   /** Throws `not_found`. */
   get(identity: Identity, path: string): Promise<SecretView>;
-  /** By path. */
+  /** Sorted by path. */
   list(identity: Identity, of: { readonly prefix: string; readonly limit: number }): Promise<readonly SecretView[]>;
-  /** The secret with all its versions, or one earlier version. Throws `not_found`. */
+  /** Deletes the secret with all its versions, or one earlier version. Throws `not_found`. */
   remove(identity: Identity, path: string, version?: number): Promise<void>;
 }
 
-/** Who a receiver says it is, in the trailers of its answers: what senders need to make a proof for it. */
+/** A receiver's own description in the trailers of its answers. Senders need it to make a proof for this receiver. */
 export interface Introduction {
   readonly nodeId: string;
   readonly life: string;
-  /** Unix ms, by its clock. */
+  /** Unix ms, by the receiver's clock. */
   readonly at: number;
 }
 
 /**
- * Proofs of calls between nodes (metadata `svc-proof`): what an envelope does not say, signed with the node's key. Implemented
- * by `createProofGuard`.
+ * Proofs of calls between nodes (metadata `svc-proof`). The sender's key signs what the envelope does not cover. Implemented by
+ * `createProofGuard`.
  */
 export interface NodeProofs {
   introduction(): Introduction;
   /**
-   * Throws `unauthenticated` with a reason for a proof that is not good for this call here and now, for one that was used
-   * before, and for none where one is needed; `unavailable`, `rate_limited`. A node that sends a good one must do so from then on.
+   * Throws `unauthenticated` with a reason when the proof does not match this call, receiver or time, when it was used before,
+   * or when it is missing but required; `unavailable`, `rate_limited`. Once a node has sent a valid proof, all its calls need
+   * one.
    */
   check(node: NodeIdentity, call: ProvenCall, proof: string | undefined): Promise<void>;
 }
 
-/** A certificate as files hold it, PEM, with its chain, leaf first. */
+/** A certificate in PEM, with its chain, leaf first. */
 export interface Pem {
   readonly cert: Buffer;
   readonly key: Buffer;
@@ -199,8 +206,8 @@ export interface Pem {
 
 /** A certificate that may be replaced while it is in use. Implemented by `CertificateFiles`. */
 export interface Certificate {
-  /** In force now. */
+  /** The certificate in use now. */
   readonly current: Pem;
-  /** Called with each that comes into force from now on; the answer ends that. */
+  /** Calls the listener with each new certificate from now on. The returned function stops the calls. */
   onChange(listener: (pem: Pem) => void): () => void;
 }

@@ -33,7 +33,7 @@ export async function openNodeEnvelope(
   return node;
 }
 
-/** The envelope a node sends: `payload` is the serialized request, `privateKey` the Ed25519 key its token names. */
+/** Seals a request of a node. `payload` is the serialized request, `privateKey` the Ed25519 key that the token names. */
 export function sealNodeEnvelope(token: string, privateKey: KeyObject, payload: Uint8Array): NodeEnvelope {
   return { node_security_token: token, signature: sign(null, payload, privateKey), payload };
 }

@@ -8,10 +8,10 @@ import { makePrivateFile, readPrivateFile, unusable } from './keys/file-keys.ts'
 const MAX_PEM_BYTES = 4 * 1024;
 const newPair = promisify(generateKeyPair);
 
-/** A node's own Ed25519 pair: with it the node signs its challenge and its envelopes. */
+/** The Ed25519 key pair of a node. The node signs its challenge and its envelopes with it. */
 export interface NodeKey {
   readonly privateKey: KeyObject;
-  /** SPKI, as AttestNodeRequest wants it. */
+  /** SPKI in PEM, the format of AttestNodeRequest. */
   readonly publicKeyPem: string;
 }
 
@@ -33,8 +33,8 @@ export async function loadOrMakeNodeKey(path: string): Promise<NodeKey> {
 }
 
 /**
- * `public_key_pem` of a request: an Ed25519 public key, SPKI in PEM, at most 4 KiB. Throws `invalid_argument` naming
- * the field, for a private key too.
+ * Parses `public_key_pem` of a request: an Ed25519 public key, SPKI in PEM, at most 4 KiB. Throws `invalid_argument` naming the
+ * field, also for a private key.
  */
 export function parsePublicKeyPem(pem: string): KeyObject {
   const key = Buffer.byteLength(pem) <= MAX_PEM_BYTES && isPublicPem(pem) ? readable(() => createPublicKey(pem)) : null;
@@ -43,7 +43,7 @@ export function parsePublicKeyPem(pem: string): KeyObject {
   throw new SvcError('invalid_argument', `public_key_pem: expected ${expected}`, { field: 'public_key_pem' });
 }
 
-/** Node.js would accept a private key too and derive the public one; the sender must get an error. */
+/** Node.js would accept a private key too and derive the public one; the sender must get an error instead. */
 const isPublicPem = (pem: string): boolean => pem.trimStart().startsWith('-----BEGIN PUBLIC KEY-----');
 
 function pairOf(path: string, pem: string): NodeKey {

@@ -15,7 +15,7 @@ import {
   signCompact,
 } from './signed-token.ts';
 
-/** Who a node token is for (G20). */
+/** The node that a node token was issued to (G20). */
 export interface NodeIdentity {
   readonly nodeId: string;
   readonly role: 'CONTROLLER' | 'WORKER' | 'HYBRID';
@@ -25,20 +25,20 @@ export interface NodeIdentity {
   readonly expiresAt: number;
 }
 
-/** NodeSecurityToken (G20): RS256 JWT of one hour, claims sub, role, iat, exp, `cnf.jwk`. */
+/** NodeSecurityToken (G20): an RS256 JWT, valid for one hour, with claims sub, role, iat, exp and `cnf.jwk`. */
 export interface NodeTokens {
   issue(node: {
     readonly nodeId: string;
     readonly role: NodeIdentity['role'];
     readonly publicKeyPem: string;
   }): Promise<{ readonly token: string; readonly expiresAt: number }>;
-  /** Throws `unauthenticated` for a bad or expired token, `unavailable` when the keys cannot be had. */
+  /** Throws `unauthenticated` for an invalid or expired token, `unavailable` when the keys cannot be read. */
   verify(token: string): Promise<NodeIdentity>;
   /** JWKS of all controllers (`/.well-known/jwks.json`). */
   keySet(): Promise<{ readonly keys: readonly JWK[] }>;
 }
 
-/** `iss` and `aud` of every node token: no token made for anything else passes for one. */
+/** `iss` and `aud` of node tokens, so that no other kind of token is accepted as one. */
 export const NODE_TOKEN_ISSUER = 'svc-controller';
 export const NODE_TOKEN_AUDIENCE = 'svc-cluster';
 
@@ -65,8 +65,8 @@ export interface NodeTokensParts extends SigningParts {
 }
 
 /**
- * Node tokens of a controller (G20). A key is published before the first token of it leaves,
- * so every other controller can verify it. Whoever only verifies makes no key.
+ * Node tokens of a controller (G20). A key is published before its first token is issued, so that all other controllers can
+ * verify it. A node that only verifies tokens creates no key.
  */
 export function createNodeTokens(parts: NodeTokensParts): NodeTokens {
   return {
@@ -76,7 +76,7 @@ export function createNodeTokens(parts: NodeTokensParts): NodeTokens {
   };
 }
 
-/** `NodeTokens.verify` for a node that has public keys alone, such as `createRemoteKeys`. */
+/** `NodeTokens.verify` for a node that has public keys only, such as those of `createRemoteKeys`. */
 export function createNodeTokenVerifier(keys: FindKey, clock: Clock): NodeTokens['verify'] {
   return createTokenVerifier(keys, clock, RULES, Claims, ({ sub, role, exp, cnf }) => ({
     nodeId: sub,

@@ -12,13 +12,13 @@ import type { RateLimit, RateLimits } from '../runtime/rate-limits.ts';
 import type { Limited, Principal, TierLimits } from './api.ts';
 
 export interface RunningCounts {
-  /** How many of what it started while it had a bound still run. */
+  /** Number of running executions that the principal started while it had a bound. */
   count(principal: Principal): Promise<number>;
 }
 
 /**
- * What the limits ask: overrides for somebody as they stand, at most a second old; while the store is away, as they stood
- * last. Throws `unavailable` when it is away and never said.
+ * Overrides of a principal, at most a second old. While the store is down the last known value applies. Throws `unavailable`
+ * when there is none.
  */
 export interface OverridesOf {
   of(principal: Pick<Principal, 'tenant' | 'subject'>): Promise<OverridingRates>;
@@ -33,7 +33,7 @@ const WINDOW_MS: Readonly<Record<RateWindow, number>> = {
   month: 2_592_000_000,
 };
 
-/** What is counted together, and how much of it fits a window. */
+/** What one counter counts together, with the limit of each window. */
 interface RateBucket {
   /** `model_calls`, or the pattern of tools: `tool:fs.*`. */
   readonly name: string;
@@ -48,7 +48,7 @@ export interface OverridingRates {
 
 const NOTHING: OverridingRates = { tenant: null, user: null };
 
-/** The bounds that count for a principal; null when it has none. */
+/** The limits of `what` for a principal; null when it has none. */
 export function rateBucket(
   settings: NodeRateLimits,
   principal: Principal,
@@ -58,7 +58,7 @@ export function rateBucket(
   return bucketOf(ratesOf(settings, principal, overrides), what);
 }
 
-/** Every bucket that a principal takes from. */
+/** All buckets of a principal. */
 export function rateBuckets(settings: NodeRateLimits, principal: Principal, overrides: OverridingRates): RateBucket[] {
   const layers = ratesOf(settings, principal, overrides);
   const tools = new Set(layers.flatMap((rates) => Object.keys(rates.tools ?? {})).sort());
@@ -83,7 +83,7 @@ interface Layered {
   readonly bounds: readonly (RateBounds | undefined)[];
 }
 
-/** Later layers win, window by window; null takes a bound away. */
+/** Later layers win, window by window; null removes a limit. */
 function merged({ name, bounds: layers }: Layered): RateBucket | null {
   const last: RateBounds = Object.assign({}, ...layers.map(spoken));
   const bounds = RATE_WINDOWS.flatMap((window) => {
@@ -93,7 +93,7 @@ function merged({ name, bounds: layers }: Layered): RateBucket | null {
   return bounds.length === 0 ? null : { name, bounds };
 }
 
-/** How many of something a principal may have at once; null: no bound. */
+/** Maximum number that a principal may have at once; null: no limit. */
 export function countBound(
   settings: NodeRateLimits,
   principal: Principal,
@@ -106,7 +106,7 @@ export function countBound(
   return last;
 }
 
-/** Rates that speak about the principal, the strongest last: what was set at run time comes before a file's word. */
+/** The rates for the principal, the strongest last: overrides of run time win over the settings. */
 function ratesOf(settings: NodeRateLimits, principal: Principal, overrides: OverridingRates): Rates[] {
   const { kind, tier, tenant, subject } = principal;
   const { tiers, kinds, tenants, users } = settings;
@@ -123,7 +123,7 @@ function plain(rates: Rates, what: Limited): RateBounds | undefined {
   return what === 'model_calls' || what === 'model_tokens' ? rates[what] : undefined;
 }
 
-/** The narrowest pattern that any layer has for the tool, as all layers say it. */
+/** The narrowest pattern of any layer that matches the tool, with its rates from all layers. */
 function ofTool(layers: readonly Rates[], tool: string) {
   const patterns = layers.flatMap((rates) => Object.keys(rates.tools ?? {})).filter((one) => covers(one, tool));
   const width = (pattern: string): number => (pattern === tool ? 0 : 1 / pattern.length);
@@ -143,26 +143,26 @@ const covers = (pattern: string, tool: string): boolean =>
 const spoken = (bounds: RateBounds | undefined): RateBounds =>
   Object.fromEntries(Object.entries(bounds ?? {}).filter(([, limit]) => limit !== undefined));
 
-/** One bound of a bucket, as the shared counters know it. */
+/** One limit of a bucket, as the shared counters store it. */
 interface Counter extends RateLimit {
   readonly bucket: string;
   readonly window: RateWindow;
 }
 
-/** The counters of a bucket: one a window. */
+/** The counters of a bucket, one for each window. */
 export function countersOf(principal: Pick<Principal, 'subject'>, { name, bounds }: RateBucket): Counter[] {
   const key = `${subjectKey(principal)} ${name}`;
   return bounds.map(({ window, limit }) => ({ key, limit, windowMs: WINDOW_MS[window], window, bucket: name }));
 }
 
-/** Subjects may be of any length and hold anything; a digest of one is a key of fixed length. */
+/** Digest of a subject. Subjects may have any length and any characters; a key has a fixed length. */
 export const subjectKey = ({ subject }: Pick<Principal, 'subject'>): string =>
   createHash('sha256').update(subject).digest('base64url').slice(0, 32);
 
 /**
- * Limits of users over all nodes (H27): per user of a tenant, by settings and by what
- * operators set over them at run time. Fails with `unavailable` when the counters cannot be reached, or the overrides
- * of somebody whose were never seen: what cannot be counted is not let through. Without `overrides` there are none.
+ * Rate limits of users over all nodes (H27): for each user of a tenant, from the settings and the overrides set at run time.
+ * Without `overrides` there are none. Calls fail with `unavailable` when the counters cannot be reached, or when the overrides
+ * of a user were never read: calls that cannot be counted are refused.
  */
 export function createTierLimits(parts: {
   readonly limits: RateLimits;

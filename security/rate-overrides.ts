@@ -32,7 +32,7 @@ interface RateOverrideDocument extends StoredDocument {
   readonly updated_by: string;
 }
 
-/** An override of another node is in effect after at most this long. */
+/** Maximum time until an override from another node is in effect. */
 const FRESH_MS = 1_000;
 
 const MOST_CACHED = 20_000;
@@ -43,7 +43,7 @@ const MAX_SUBJECT_CHARS = 256;
 
 const MAX_ATTEMPTS = 64;
 
-/** Rates that operators set at run time, over those of the settings, on all nodes of the installation. */
+/** Rates that operators set at run time. They override the settings on all nodes of the installation. */
 export async function openRateOverrides(parts: {
   readonly documents: Documents;
   readonly clock: Pick<Clock, 'now'>;
@@ -123,7 +123,7 @@ export async function openRateOverrides(parts: {
   };
 }
 
-/** A subject is any text; its digest is a name of fixed length. */
+/** Id of a target: the digest of the subject, since a subject may have any length. */
 const idOf = ({ tenant, subject }: OverrideTarget): string =>
   subject === undefined ? `tenant ${tenant}` : `user ${tenant} ${hash('sha256', subject, 'hex')}`;
 

@@ -13,7 +13,7 @@ export const RUNNING_STARTS: CollectionSpec = {
   indexes: [['whose', 'started_at']],
 };
 
-/** `id` is that of the execution. */
+/** `id` is the id of the execution. */
 export interface RunningStart extends StoredDocument {
   readonly whose: string;
   readonly kind: StartedKind;

@@ -3,7 +3,7 @@ import type { NodeSettings } from '../manifests/node/settings.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { isTenantSlug } from './tenant.ts';
 
-/** What a realm's users are (H7). */
+/** Which kind of users a realm has (H7). */
 export type RealmKind = 'system' | 'consumer' | 'tenant';
 
 /** One issuer of tokens. */
@@ -26,14 +26,14 @@ export interface ServiceAccounts {
     | { readonly role: string }
     | { readonly claim: { readonly name: string; readonly value: string } }
     | { readonly clients: readonly string[] };
-  /** Besides `svc-system`; `*` is every tenant. */
+  /** Tenants besides `svc-system`; `*` is every tenant. */
   readonly tenants: readonly string[];
 }
 
 const SERVICE_ROLE = 'svc:service';
 export const SERVICE_ACCOUNTS: ServiceAccounts = { mark: { role: SERVICE_ROLE }, tenants: [] };
 
-/** Names of the claims that are ours to choose. */
+/** Names of the claims that can be configured. */
 export interface ClaimNames {
   readonly role: string;
   readonly tenant: string;
@@ -60,7 +60,7 @@ export interface AuthenticatorSettings {
   readonly clockSkewMs?: number;
 }
 
-/** The settings of `spec.iam` as the authenticator takes them. */
+/** The settings of `spec.iam` in the form that the authenticator takes. */
 export function authenticatorSettings({ iam }: Pick<NodeSettings, 'iam'>): AuthenticatorSettings {
   return {
     realms: iam.realms.map((realm) => ({

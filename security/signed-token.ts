@@ -172,8 +172,8 @@ export function bearerToken(authorization: string | undefined): string | undefin
 }
 
 /**
- * Claims of a token whose signature, `iss`, `aud`, `exp` and `nbf` hold (H7). Throws an error of jose
- * for a bad token, `unavailable` when the realm's keys cannot be had.
+ * Claims of a token with valid signature, `iss`, `aud`, `exp` and `nbf` (H7). Throws an error of jose for an invalid token,
+ * `unavailable` when the realm's keys cannot be read.
  */
 export async function verifyToken(
   token: string,

@@ -7,8 +7,8 @@ const SLUG = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 export const isTenantSlug = (value: string): boolean => SLUG.test(value);
 
 /**
- * Tenant a service account acts in: the one of its `X-Tenant-Id`, else `svc-system` (H6).
- * Throws `invalid_argument` for a header that is no slug.
+ * The tenant in which a service account acts: that of its `X-Tenant-Id`, else `svc-system` (H6). Throws `invalid_argument` for
+ * a header that is not a slug.
  */
 export function delegatedTenant(tenantHeader: string | undefined): string {
   if (tenantHeader === undefined) return SYSTEM_TENANT;

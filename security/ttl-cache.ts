@@ -18,7 +18,7 @@ export class TtlCache<T> {
   readonly #most: number;
   readonly #entries = new Map<string, Entry<T>>();
 
-  /** `keep`: whether to cache a value; made-up ids of strangers must not displace real entries. */
+  /** `keep`: whether to cache a value. Made-up ids must not displace real entries. */
   constructor(parts: {
     readonly read: (id: string) => Promise<T>;
     readonly keep?: (found: T) => boolean;

@@ -7,9 +7,9 @@ import type { SigningKeys } from '../signed-token.ts';
 import { DAY_MS, KEY_RETENTION_MS, type PublicJwk, publicJwkOf } from './published-keys.ts';
 import { unavailable, type VaultAddress, VaultClient, type VaultLogin } from './vault-client.ts';
 
-/** Somebody else may have rotated the key: its versions are read again after this. */
+/** Maximum age of the known key versions. They are read again after it, since the key may be rotated elsewhere. */
 const FRESH_MS = 60_000;
-/** A rotation that was refused is tried again after this. */
+/** A refused rotation is retried after this time. */
 const ROTATE_AGAIN_MS = 3_600_000;
 const MAX_VERSIONS = 1_000;
 
@@ -26,13 +26,13 @@ const SignAnswer = z.object({
 
 export type VaultKeysOptions = VaultAddress &
   VaultLogin & {
-    /** Where the transit engine is mounted. */
+    /** Mount path of the transit engine. */
     readonly mount: string;
-    /** Name of the transit key; made (`rsa-2048`) when it is missing. */
+    /** Name of the transit key. A missing key is created (`rsa-2048`). */
     readonly key: string;
     readonly rotateAfterDays: number;
     readonly clock: Clock;
-    /** Told when the key service refuses a rotation by age while signing goes on. */
+    /** Called when the key service refuses a rotation by age; signing continues with the current key. */
     readonly warn?: (message: string, error: unknown) => void;
   };
 
@@ -43,9 +43,9 @@ interface KeyVersion {
 }
 
 /**
- * The transit engine of HashiCorp Vault or OpenBao over its HTTP API: private keys never leave it. The `kid` is the
- * key's RFC 7638 thumbprint and not `name-v1`: that would name another key after the first was deleted and made again.
- * Throws `unavailable`, or `invalid_config` when the token or the key cannot work.
+ * Signs with the transit engine of HashiCorp Vault or OpenBao over its HTTP API; private keys never leave it. The `kid` is the
+ * key's RFC 7638 thumbprint. `name-v1` would identify another key after the first was deleted and created again. Throws
+ * `unavailable`, or `invalid_config` when the token or the key cannot be used.
  */
 export function createVaultKeys(options: VaultKeysOptions): SigningKeys {
   return new VaultKeys(options);
@@ -110,14 +110,14 @@ class VaultKeys implements SigningKeys {
     const isIt = (known: KeyVersion): boolean => known.version === version;
     const known = this.#versions.find(isIt);
     if (known !== undefined) return known.jwk;
-    // The key was rotated since it was read.
+    // The key was rotated after it was read.
     await this.#read();
     const found = this.#versions.find(isIt);
     if (found === undefined) throw unavailable('signed with a version of the key that it does not show');
     return found.jwk;
   }
 
-  /** All versions, newest first; one read for all who ask at once. */
+  /** All versions, newest first; single flight. */
   #current(): Promise<readonly KeyVersion[]> {
     this.#working ??= this.#refresh().finally(() => {
       this.#working = null;
@@ -135,7 +135,7 @@ class VaultKeys implements SigningKeys {
     try {
       await this.#rotate();
     } catch (error) {
-      // Its policy may leave rotation to the service's own operators.
+      // The policy of the token may leave rotation to the operators of the key service.
       warn?.('the key service did not rotate the signing key, the last version goes on', error);
     }
     return this.#versions;

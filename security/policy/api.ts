@@ -2,35 +2,35 @@ import type { DenialReason } from '../../manifests/tool/decision.ts';
 import type { Capability, GrantRequest, ToolScope } from '../../manifests/tool/scope.ts';
 import type { Identity } from '../../runtime/identity.ts';
 
-/** A security context in force: who asks for it may do no more than this. */
+/** A security context in force. It limits what its callers may do. */
 export interface ContextRules {
   readonly name: string;
   readonly deny_list: readonly string[];
   readonly capabilities: readonly Capability[];
 }
 
-/** The security contexts of a node, and who may use which (W33). */
+/** The security contexts of a node, and which callers may use which (W33). */
 export interface SecurityContexts {
   /**
-   * For an execution of the tenant; absent: `svc-system-agent-runtime`. Throws `forbidden` for a context that its tenant may
-   * not use, `not_found` for one that there is not.
+   * The context of an execution of the tenant; default `svc-system-agent-runtime`. Throws `forbidden` for a context that the
+   * tenant may not use, `not_found` for an unknown one.
    */
   of(tenant: string, name: string | undefined): ContextRules;
-  /** For a caller without an execution: by kind, tier and roles. Throws `forbidden` for an actor. */
+  /** The context of a caller without an execution, by kind, tier and roles. Throws `forbidden` for an actor. */
   ofCaller(identity: Identity): ContextRules;
-  /** `of` the context that the execution names, with its manifest beside it. */
+  /** The scope of an execution: the context that it names (see `of`) and its manifest. */
   scopeFor(tenant: string, request: GrantRequest): ToolScope;
-  /** `ofCaller`, with nothing to narrow it. */
+  /** The scope of a caller: the context of `ofCaller`, without a manifest. */
   callerScope(identity: Identity): ToolScope;
 }
 
-/** A constraint that does not hold. */
+/** A violated constraint. */
 export interface Breach {
   readonly reason: DenialReason;
   /** What was expected, without the tool's name. */
   readonly message: string;
   readonly field?: string;
-  /** How far the check came: of several breaches the one that came furthest is told. */
+  /** The step of the check that failed (`STAGE`). Of several breaches the one with the highest stage is reported. */
   readonly stage: number;
 }
 

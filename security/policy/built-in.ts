@@ -1,10 +1,10 @@
 import type { Capability, ToolScope } from '../../manifests/tool/scope.ts';
 
-/** Tools of svc itself by who may call them (W33). */
+/** Built-in tools by the rights that they need (W33). */
 
 const named = (area: string, tools: readonly string[]): string[] => tools.map((tool) => `svc.${area}.${tool}`);
 
-/** Look, and change nothing. */
+/** Tools that read and change nothing. */
 export const READING: readonly string[] = [
   ...named('agent', ['list', 'search', 'export', 'logs', 'wait']),
   ...named('workflow', ['list', 'search', 'export', 'validate', 'executions.list', 'executions.get']),
@@ -16,7 +16,7 @@ export const READING: readonly string[] = [
   'svc.runtime.list',
 ];
 
-/** Generate, start, answer and cancel. */
+/** Tools that generate, start, answer and cancel. */
 export const RUNNING: readonly string[] = [
   'svc.agent.generate',
   ...named('workflow', ['run', 'generate', 'cancel', 'signal']),
@@ -25,13 +25,13 @@ export const RUNNING: readonly string[] = [
   'svc.execute.intent',
 ];
 
-/** Change what is deployed. */
+/** Tools that change what is deployed. */
 export const AUTHORING: readonly string[] = [
   ...named('agent', ['create', 'update']),
   ...named('workflow', ['create', 'update', 'promote', 'demote']),
 ];
 
-/** Remove, and look into the node. */
+/** Tools that remove records and inspect the node. */
 export const OPERATING: readonly string[] = [
   'svc.agent.delete',
   ...named('workflow', ['delete', 'remove']),
@@ -44,7 +44,7 @@ export interface SecurityContext {
   readonly name: string;
   readonly capabilities: readonly Capability[];
   readonly deny_list: readonly string[];
-  /** Only this tenant may use it. */
+  /** The only tenant that may use it. */
   readonly tenant?: string;
 }
 
@@ -56,7 +56,7 @@ export const SYSTEM_DEFAULT = 'svc-system-default';
 
 export const SYSTEM_OPERATOR = 'svc-system-operator';
 
-/** Of operators and tenant users that may only look. */
+/** Context of operators and tenant users with read access only. */
 export const SYSTEM_READONLY = 'svc-system-readonly';
 
 const TIERS = ['free', 'pro', 'business', 'enterprise'] as const;
@@ -65,7 +65,10 @@ const tools = (names: readonly string[]): Capability[] => names.map((tool_patter
 
 export const AUTHORING_CAPABILITIES: readonly Capability[] = tools(AUTHORING);
 
-/** `mcpServers`: names of the node's MCP servers, which an agent may use when its manifest names them. */
+/**
+ * The built-in contexts. `mcpServers` are the names of the node's MCP servers; an agent may use a server that its manifest
+ * names.
+ */
 export function builtInContexts(mcpServers: readonly string[]): readonly SecurityContext[] {
   return [
     {
@@ -83,11 +86,13 @@ export function builtInContexts(mcpServers: readonly string[]): readonly Securit
   ];
 }
 
-/** No files and no commands for people who call over the network; the free tier answers no waiting workflow. */
+/**
+ * Capabilities of users of a tier: no files and no commands over the network. The free tier cannot answer waiting workflows.
+ */
 function tierCapabilities(tier: (typeof TIERS)[number]): Capability[] {
   const running = tier === 'free' ? RUNNING.filter((tool) => tool !== 'svc.workflow.signal') : RUNNING;
   return tools(['web.*', ...READING, ...running]);
 }
 
-/** Contexts whose callers never set `force` and `version` (W33). */
+/** Whether it is the context of a tier. Callers under one cannot set `force` and `version` (W33). */
 export const isTier = (name: ToolScope['security_context']): boolean => TIERS.some((tier) => tier === name);

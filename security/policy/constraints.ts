@@ -24,19 +24,21 @@ interface Asked {
   /** Entries of the manifest that grant the tool; null without a manifest. */
   readonly entries: readonly ManifestTool[] | null;
   readonly touches: Touches;
-  /** Of a built-in tool; those of MCP servers are not bound by rules for files and network of the execution. */
+  /**
+   * Of a built-in tool; null for a tool of an MCP server, to which the execution's rules for files and network do not apply.
+   */
   readonly contract: ToolContract | null;
 }
 
 /**
- * The first capability, in order, under which everything holds, and the manifest's entry that does (S4). Else the
- * breach of whichever came furthest.
+ * Returns the first capability, in order, whose constraints all hold, with the manifest entry that allows the call (S4).
+ * Otherwise returns the breach with the highest stage.
  */
 export function permissionOf(asked: Asked): Permission {
   const { touches, contract } = asked;
   const paths: CheckedPath[] = [];
   for (const touched of touches.paths ?? []) {
-    // Of an MCP tool it is a guess that this is a path: only a capability that says so binds it.
+    // That an argument of an MCP tool is a path is a guess, so only a capability with a path allowlist restricts it.
     const fault = contract === null && !bindsPaths(asked) ? null : pathFault(touched);
     if (fault !== null) return { ok: false, breach: { ...fault, stage: STAGE.path } };
     paths.push({ ...touched, absolute: absolutePath(touched.path) });
@@ -67,7 +69,7 @@ function capabilityBreach(capability: Capability, { scope, touches, contract }: 
   );
 }
 
-/** What the manifest says, whichever capability it is. */
+/** Breach of the manifest's own constraints, which apply under every capability. */
 function narrowing(asked: Asked, entry: EntryPermission | null, paths: readonly CheckedPath[]): Breach | null {
   const filesystem = asked.contract === null ? null : filesystemBreach(paths, asked.scope);
   return earlier(filesystem, entry === null ? noCommand(asked.touches.command) : entry.breach);
@@ -78,7 +80,7 @@ interface EntryPermission {
   readonly breach: Breach | null;
 }
 
-/** Several entries may grant one tool: the first that allows this call, else the one that came furthest. */
+/** Several entries may grant one tool: returns the first that allows this call, else the breach with the highest stage. */
 function entryPermission(
   entries: readonly ManifestTool[],
   touches: Touches,
@@ -96,7 +98,7 @@ function entryPermission(
   return { entry: null, breach: furthest };
 }
 
-/** Constraints are told in their order: of two breaches the one that is checked first. */
+/** Of two breaches, the one whose constraint is checked first. */
 function earlier(one: Breach | null, other: Breach | null): Breach | null {
   if (one === null || other === null) return one ?? other;
   return other.stage < one.stage ? other : one;
@@ -106,7 +108,7 @@ type Command = NonNullable<Touches['command']>;
 
 type Subcommands = ReadonlyMap<string, readonly string[]>;
 
-/** Of a capability: `command_allowlist` names commands, `subcommand_allowlist` commands with their first arguments. */
+/** Breach of a capability: `command_allowlist` names commands, `subcommand_allowlist` commands with their first arguments. */
 function capabilityCommandBreach(
   command: Command | undefined,
   { command_allowlist, subcommand_allowlist }: Capability,
@@ -118,12 +120,12 @@ function capabilityCommandBreach(
   return subcommandBreach(command, subcommands);
 }
 
-/** Of the manifest: without a `subcommand_allowlist` no command may run (W44). */
+/** Breach of the manifest entry: without a `subcommand_allowlist` it allows no command (W44). */
 function entryCommandBreach(command: Command | undefined, entry: ManifestTool): Breach | null {
   return command === undefined ? null : subcommandBreach(command, allowlistOf(entry));
 }
 
-/** No manifest, no command. */
+/** Without a manifest no command may run. */
 const noCommand = (command: Command | undefined): Breach | null =>
   command === undefined ? null : commandBreach(command);
 
@@ -133,7 +135,7 @@ function allowlistOf({ config }: ManifestTool): Subcommands {
   const isText = (value: unknown): value is string => typeof value === 'string';
   return new Map(
     Object.entries(given).flatMap(([base, firsts]) =>
-      // A list with anything but texts in it is no list: as an empty one it would allow everything.
+      // A list with other values than strings is ignored: filtered down to an empty list it would allow all arguments.
       Array.isArray(firsts) && firsts.every(isText) ? [[base, firsts.filter(isText)] as const] : [],
     ),
   );
@@ -180,8 +182,8 @@ const refused = (message: string, field?: string): CheckedArguments => ({
 });
 
 /**
- * Arguments against the tool's schema: the contract's for a built-in one, the pinned JSON Schema for one of an MCP server
- * (W29). Defaults are filled in for built-in ones.
+ * Checks arguments against the tool's schema: the contract of a built-in tool (filling in its defaults), or the pinned JSON
+ * Schema of a tool of an MCP server (W29).
  */
 export function checkArguments(given: unknown, offer: ToolOffer, contract: ToolContract | null): CheckedArguments {
   if (!isObject(given)) return refused('arguments: expected an object', 'arguments');
@@ -192,7 +194,9 @@ export function checkArguments(given: unknown, offer: ToolOffer, contract: ToolC
   return contract === null ? checkBySchema(given, offer) : checkByContract(given, contract);
 }
 
-/** Half a surrogate pair is no text: nothing stores it, or sends it on, as it came. Names of members count. */
+/**
+ * Whether all strings, including member names, are well-formed Unicode. A lone surrogate cannot be stored or sent on unchanged.
+ */
 function isUnicode(value: unknown): boolean {
   if (typeof value === 'string') return value.isWellFormed();
   if (typeof value !== 'object' || value === null) return true;
@@ -227,7 +231,7 @@ function checkBySchema(given: Arguments, { input_schema }: ToolOffer): CheckedAr
     const field = named(misfit?.path.split('/')[1] ?? 'arguments');
     return refused(`${named(misfit?.path.slice(1) || 'arguments')}: ${misfit?.message ?? 'is wrong'}`, field);
   } catch (error) {
-    // The schema is the server's: one that does not compile lets nothing through.
+    // The schema comes from the server. A schema that does not compile allows no call.
     if (error instanceof Error) return refused('arguments: cannot be checked, the schema of the tool is broken');
     throw error;
   }
@@ -235,7 +239,7 @@ function checkBySchema(given: Arguments, { input_schema }: ToolOffer): CheckedAr
 
 const MAX_NAME_CHARS = 200;
 
-/** Names come from the caller: short, and one line. */
+/** A name for a message. Names come from the caller, so they are shortened to one line. */
 const named = (name: string): string =>
   name
     .slice(0, MAX_NAME_CHARS)

@@ -17,13 +17,13 @@ import {
 const SYSTEM_PREFIX = 'svc-system-';
 const TENANT_PREFIX = 'tenant-';
 
-/** How an operator writes one: with a description too. */
+/** A context as an operator configures it, with a description. */
 type Configured = Omit<SecurityContext, 'tenant'> & { readonly tenant?: string | undefined };
 
 /**
- * The built-in contexts and those of `spec.security_contexts`. `mcpServers` are the names of `spec.mcp_servers`: agents of
- * any tenant may use them, when their manifest names them, unless they run under another context. `isAuthor` knows the
- * authoring agents that ship with the product: in every tenant they run under `svc-system-default` (W34).
+ * Contains the built-in contexts and those of `spec.security_contexts`. `mcpServers` are the names of `spec.mcp_servers`:
+ * agents of any tenant may use a server that their manifest names, unless they run under another context. `isAuthor` recognises
+ * the product's authoring agents, which run under `svc-system-default` in each tenant (W34).
  */
 export function createSecurityContexts(
   configured: readonly Configured[],
@@ -32,7 +32,7 @@ export function createSecurityContexts(
     isAuthor = () => false,
   }: { readonly mcpServers?: readonly string[]; readonly isAuthor?: (agentId: string) => boolean } = {},
 ): SecurityContexts {
-  // The built-in ones last: no configuration replaces them.
+  // The built-in contexts come last, so that no configuration replaces them.
   const contexts = new Map([...configured, ...builtInContexts(mcpServers)].map((context) => [context.name, context]));
   const named = (name: string): ContextRules => {
     const context = contexts.get(name);
@@ -66,7 +66,7 @@ export function createSecurityContexts(
 function isOpenTo(name: string, tenant: string, context: Configured | undefined): boolean {
   if (name === AGENT_RUNTIME) return true;
   if (name.startsWith(SYSTEM_PREFIX)) return tenant === SYSTEM_TENANT;
-  // Those of tiers are for callers; executions never run under them (W33).
+  // Contexts of tiers are for callers; executions never run under them (W33).
   if (isTier(name)) return false;
   if (context?.tenant !== undefined) return context.tenant === tenant;
   return !name.startsWith(TENANT_PREFIX) || name.startsWith(`${TENANT_PREFIX}${tenant}-`);
@@ -97,6 +97,6 @@ function contextOf({ kind, roles, tier }: Identity): CallerContext {
   if (!writes && roles.includes(READONLY_ROLE)) return alone(SYSTEM_READONLY);
   if (kind === 'operator') return writes ? alone(SYSTEM_OPERATOR) : alone(SYSTEM_READONLY);
   if (kind === 'service_account') return alone(SYSTEM_DEFAULT);
-  // Who administers a tenant deploys in it, over REST too (W2).
+  // Administrators of a tenant may deploy in it, as over REST (W2).
   return { name: tier, more: kind === 'tenant_user' && writes ? AUTHORING_CAPABILITIES : [] };
 }

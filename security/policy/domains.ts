@@ -7,24 +7,27 @@ import { type Breach, STAGE } from './api.ts';
 type Touched = NonNullable<Touches['domains']>[number];
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** A host as the constraints see it: lower case, no trailing dot; an address in whatever form it was written. */
+/** A normalised host: lower case, without a trailing dot. `address` is set when the host is an IP address in any notation. */
 interface Host {
   readonly field: string;
   readonly name: string;
   readonly address: Address | null;
 }
 
-/** Null for what is no host: it fits no allowlist, so it is denied. */
+/** Null when it is not a host. It then matches no allowlist and is denied. */
 export function hostOf({ field, domain }: Touched): Host | null {
   const bare = domain.startsWith('[') && domain.endsWith(']') ? domain.slice(1, -1) : domain;
   if (ipaddr.IPv6.isValid(bare)) return { field, name: bare, address: ipaddr.process(bare) };
   const name = domainToASCII(bare.replace(/\.$/, '')).toLowerCase();
   if (name === '' || name.length > 253 || !/^[a-z0-9_.-]+$/.test(name)) return null;
-  // 0x7f.1 and 2130706433 are addresses too, as every resolver reads them.
+  // Resolvers read 0x7f.1 and 2130706433 as addresses too.
   return { field, name, address: ipaddr.IPv4.isValid(name) ? ipaddr.IPv4.parse(name) : null };
 }
 
-/** `example.com` is itself and what is below it, `*.example.com` only what is below; addresses and CIDR blocks fit addresses. */
+/**
+ * `example.com` matches itself and its subdomains, `*.example.com` its subdomains only; addresses and CIDR blocks match
+ * addresses.
+ */
 function fitsTarget(target: string, { name, address }: Pick<Host, 'name' | 'address'>): boolean {
   if (target === '*') return true;
   if (address !== null) return blockHolds(target, address);
@@ -39,12 +42,12 @@ function blockHolds(target: string, address: Address): boolean {
   const base = ipaddr.process(text);
   if (base.kind() !== address.kind()) return false;
   const bits = prefix === undefined ? (base.kind() === 'ipv4' ? 32 : 128) : Number(prefix);
-  // A block of IPv4 that was written as IPv6 counts its bits from there.
+  // In an IPv4 block that is written as IPv6 the prefix length counts from bit 96.
   const mapped = prefix !== undefined && text.includes(':') && base.kind() === 'ipv4' ? bits - 96 : bits;
   return mapped >= 0 && address.match(base, mapped);
 }
 
-/** Of a capability, of the manifest's network and of an entry for web tools: all must hold. */
+/** Checks the domains against the capability, the manifest's network rules and the entry for web tools; all must allow them. */
 export function domainBreach(
   domains: readonly Touched[],
   scope: Pick<ToolScope, 'network'>,
@@ -57,7 +60,7 @@ export function domainBreach(
   return null;
 }
 
-/** Of a tool that searches: no host is named, so it is refused where no host at all may be reached. */
+/** Checks a tool that searches. It names no host, so it is refused only where no host at all is allowed. */
 export function networkBreach(
   reaches: Touches['network'],
   { network }: Pick<ToolScope, 'network'>,
@@ -71,7 +74,7 @@ export function networkBreach(
   return { reason: 'DomainNotAllowed', message, stage: STAGE.domain };
 }
 
-/** `config.allowed_domains` of an entry that names `mcp:web-search`; empty allows all. */
+/** Checks `config.allowed_domains` of an entry for `mcp:web-search`; an empty list allows all domains. */
 export function entryDomainBreach(domains: readonly Touched[], { server, config }: ManifestTool): Breach | null {
   const allowed = config.allowed_domains;
   if (server !== 'mcp:web-search' || !Array.isArray(allowed) || allowed.length === 0) return null;

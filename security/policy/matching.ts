@@ -32,7 +32,10 @@ function grants(entry: ManifestTool, tool: NamedTool, hasServer: HasServer): boo
   return (STANDS_FOR[server] ?? []).some(isMeant) && !hasServer(server);
 }
 
-/** An entry named like its server grants all tools of it; otherwise the name is a tool or a pattern, with or without the server. */
+/**
+ * An entry named like its server grants all its tools. Otherwise the name is a tool or a pattern, with or without the server's
+ * name.
+ */
 function narrowsTo(name: string, server: string, tool: string): boolean {
   return name === server || matchesTool(name, tool) || matchesTool(`${server}.${name}`, tool);
 }
@@ -63,7 +66,9 @@ const DEFAULT_CEILINGS: CommandCeilings = {
   global_env_denylist: [],
 };
 
-/** The ceilings among `spec.builtin_dispatchers`: those of `cmd`, or of `cmd.run`; defaults when neither is there. */
+/**
+ * The command ceilings of `spec.builtin_dispatchers`: those of `cmd` or `cmd.run`, or the defaults when neither is configured.
+ */
 export function commandCeilings(
   dispatchers: readonly (CommandCeilings & { readonly name: string })[],
 ): CommandCeilings {

@@ -9,13 +9,16 @@ const MAX_PATH_BYTES = 4_096;
 
 type Touched = NonNullable<Touches['paths']>[number];
 
-/** A path as the constraints see it. */
+/** A normalised path. */
 export interface CheckedPath extends Touched {
-  /** Absolute, without `.` and empty names. */
+  /** Absolute, without `.` and empty segments. */
   readonly absolute: string;
 }
 
-/** What no path may be, under any capability: one that leads upwards, or that the system cannot hold. */
+/**
+ * Why a path is never allowed, under any capability: it contains `..`, or the system cannot represent it. Null for a valid
+ * path.
+ */
 export function pathFault({ field, path }: Touched): Omit<Breach, 'stage'> | null {
   if (path.split(/[/\\]/).includes('..'))
     return { reason: 'PathTraversalAttempt', field, message: `${field}: expected a path without ".." in it` };
@@ -39,13 +42,13 @@ export function absolutePath(path: string): string {
     .join('/')}`;
 }
 
-/** Of a capability: where the tool may work at all. */
+/** Checks the paths against the allowlist of a capability. */
 export function capabilityPathBreach(paths: readonly CheckedPath[], { path_allowlist }: Capability): Breach | null {
   if (path_allowlist === undefined) return null;
   return firstOutside(paths, ({ absolute }) => path_allowlist.some((pattern) => fitsGlob(pattern, absolute)));
 }
 
-/** `spec.security.filesystem` of the manifest. */
+/** Checks the paths against `spec.security.filesystem` of the manifest. */
 export function filesystemBreach(paths: readonly CheckedPath[], { filesystem }: ToolScope): Breach | null {
   if (filesystem === null) return null;
   const { read, write, read_only } = filesystem;
@@ -58,7 +61,7 @@ export function filesystemBreach(paths: readonly CheckedPath[], { filesystem }: 
 
 const DEFAULT_PATHS = [WORKSPACE];
 
-/** `config` of an entry that names `mcp:filesystem`; without one its defaults hold: read-only, under /workspace. */
+/** Checks the paths against `config` of an entry for `mcp:filesystem`. The defaults are read-only access and /workspace. */
 export function entryPathBreach(paths: readonly CheckedPath[], { server, config }: ManifestTool): Breach | null {
   if (server !== 'mcp:filesystem') return null;
   const { allowed_paths, access_mode } = config;
@@ -71,7 +74,7 @@ export function entryPathBreach(paths: readonly CheckedPath[], { server, config 
   );
 }
 
-/** `/data` is the directory and all in it; with wildcards it is a pattern. */
+/** `/data` matches the directory and everything in it; an entry with wildcards is a glob. */
 const isInside = (directory: string, path: string): boolean => isUnder(directory, path) || fitsGlob(directory, path);
 
 function firstOutside(paths: readonly CheckedPath[], isAllowed: (path: CheckedPath) => boolean): Breach | null {
@@ -91,9 +94,9 @@ const SPECIAL = /[*?[\]{}\\]/;
 const MAX_PATTERN_CHARS = 1_024;
 
 /**
- * Whether a path fits a pattern of `spec.security.filesystem` or `path_allowlist`: `*` and `?` stay in one name, `**` is any
- * number of names, `{a,b}` one of several; `/x/**` also fits `/x`. Linear in the path, whatever the pattern; one that is
- * not understood fits nothing.
+ * Whether a path matches a glob of `spec.security.filesystem` or `path_allowlist`. `*` and `?` match within one segment, `**`
+ * any number of segments, `{a,b}` one of the alternatives; `/x/**` also matches `/x`. Takes linear time in the path, whatever
+ * the pattern. An invalid pattern matches nothing.
  */
 export function fitsGlob(pattern: string, path: string): boolean {
   if (pattern === '/**') return true;
@@ -112,7 +115,7 @@ function isUnder(directory: string, path: string): boolean {
 
 const TOKEN = /\/\*\*\/|\/\*\*$|^\*\*\/|\*+|\?|\{[^{}]*\}|[^*?{}[\]\\/]+|\/|[\s\S]/g;
 
-/** RE2 source of a glob; null for what is not understood: classes, escapes, braces that do not close. */
+/** RE2 source of a glob; null for unsupported syntax: classes, escapes, unclosed braces. */
 function regexOf(pattern: string): string | null {
   const parts = (pattern.match(TOKEN) ?? []).map(partOf);
   return parts.includes(null) ? null : `^(?s:${parts.join('')})$`;

@@ -7,17 +7,17 @@ import { domainBreach, entryDomainBreach } from './domains.ts';
 import { CMD_RUN, capabilitiesFor, denied, entriesFor, limitsOf, type NamedTool } from './matching.ts';
 
 interface ToolPolicyParts {
-  /** Built-in tools by name; those found by an alias may be in it too. */
+  /** Built-in tools by name; may contain aliases too. */
   readonly contracts: ReadonlyMap<string, ToolContract>;
-  /** For grants that hold none. */
+  /** For grants without ceilings of their own. */
   readonly ceilings: CommandCeilings;
 }
 
 type Arguments = Extract<ToolDecision, { allowed: true }>['arguments'];
 
 /**
- * Decides about calls (S4, H14): deny list, then whether the tool is offered, then its
- * arguments, then the first capability whose constraints hold.
+ * Decides about calls (S4, H14): first the deny list, then whether the tool is offered, then its arguments, then the
+ * capabilities in order. The first capability whose constraints all hold allows the call.
  */
 export function createToolPolicy({ contracts, ceilings }: ToolPolicyParts): ToolPolicy {
   const names = new Map([...contracts.values()].flatMap((contract) => namesOf(contract)));
@@ -33,7 +33,7 @@ export function createToolPolicy({ contracts, ceilings }: ToolPolicyParts): Tool
         return deny('ToolNotAllowed', `it is not offered under ${grant.security_context} and this manifest`);
       }
       const contract = offer.source === 'builtin' ? (contracts.get(name) ?? null) : null;
-      // Offered by a node of another version: what it takes is not known here.
+      // A node of another version offered it, so its arguments are unknown here.
       if (offer.source === 'builtin' && contract === null) return deny('ToolChanged', 'it is not known here', offer);
       const offered = { grant, offer, capabilities, entries, contract, ceilings: grant.ceilings ?? ceilings };
       return decideOffered(offered, call.arguments);
@@ -44,7 +44,7 @@ export function createToolPolicy({ contracts, ceilings }: ToolPolicyParts): Tool
 const namesOf = ({ name, aliases = [] }: ToolContract): [string, string][] =>
   [name, ...aliases].map((one) => [one, name]);
 
-/** A server that was configured when the grant was made, up or down. */
+/** Finds a server that was configured when the grant was made, whether or not it is running. */
 const serverOf =
   ({ mcp_servers = [] }: ToolScope, tools: readonly ToolOffer[] = []) =>
   (name: string): boolean =>
@@ -81,14 +81,14 @@ function decideOffered(
   };
 }
 
-/** Callers of a tier never overwrite or pin a version: these arguments are dropped (W33). */
+/** Removes the arguments by which callers of a tier would overwrite or pin a version (W33). */
 function forTier(given: unknown, { security_context }: ToolScope, { name }: ToolOffer): unknown {
   const isDropped = isTier(security_context) && name.startsWith('svc.');
   if (!isDropped || typeof given !== 'object' || given === null || Array.isArray(given)) return given;
   return Object.fromEntries(Object.entries(given).filter(([key]) => key !== 'force' && key !== 'version'));
 }
 
-/** `max_results_per_query` of the manifest bounds what is asked for. */
+/** Lowers the number of requested results to `max_results_per_query` of the manifest. */
 function narrowed(args: Arguments, most: unknown): Arguments {
   const { max_results } = args;
   if (typeof most !== 'number' || typeof max_results !== 'number') return args;
@@ -106,8 +106,8 @@ const denial =
   });
 
 /**
- * Why a tool that is allowed may not reach a host, or null: asked again for every redirect. `domain` is the host of a URL,
- * an address in brackets or not.
+ * Why an allowed tool may not reach a host, or null. Called again for each redirect. `domain` is the host of a URL; an IPv6
+ * address may be in brackets.
  */
 export function domainProblem(scope: ToolScope, tool: NamedTool['name'], domain: string): string | null {
   const domains = [{ field: 'url', domain }];
@@ -127,8 +127,8 @@ const URLS = new Set(['url', 'urls', 'uri']);
 const DOMAINS = new Set(['domain', 'domains', 'host', 'hostname']);
 
 /**
- * What a call touches. A built-in tool says so itself; of a tool of an MCP server only the names of its arguments tell, so
- * constraints of paths and domains on such a tool bind the usual names and no others.
+ * The paths, domains and commands of a call. The contract of a built-in tool names them. For a tool of an MCP server they are
+ * guessed from common argument names, so constraints apply to these names only.
  */
 function touchesOf(
   input: unknown,

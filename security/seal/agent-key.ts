@@ -4,12 +4,12 @@ import { parsePublicKeyPem } from '../node-key.ts';
 
 const RAW_BYTES = 32;
 
-/** DER before the raw key in the SPKI of an Ed25519 key (RFC 8410). */
+/** DER prefix of the raw key in the SPKI of an Ed25519 key (RFC 8410). */
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 
 /**
- * The key of an attesting agent: PEM (SPKI) over gRPC, base64 of the 32 raw bytes or of the SPKI over REST
- * (H17). Throws `invalid_argument` naming the field, also for points of small order and for what is no point.
+ * Parses the public key of an attesting agent: PEM (SPKI) over gRPC, base64 of the 32 raw bytes or of the SPKI over REST (H17).
+ * Throws `invalid_argument` naming the field, also for points of small order and for bytes that are not a point.
  */
 export function parseAgentPublicKey(given: { readonly pem: string } | { readonly base64: string }): KeyObject {
   if ('pem' in given) return checked(parsePublicKeyPem(given.pem), 'public_key_pem');
@@ -20,7 +20,7 @@ export function parseAgentPublicKey(given: { readonly pem: string } | { readonly
   return checked(key, 'agent_public_key');
 }
 
-/** JWK `x` of a key: what a session and its audit chain remember. */
+/** JWK `x` of a key, as stored in a session and its audit chain. */
 export function publicKeyText(key: KeyObject): string {
   const { x } = key.export({ format: 'jwk' });
   if (x === undefined) throw new SvcError('internal', 'a key of an agent is no Ed25519 key');
@@ -51,17 +51,17 @@ const D = 3709570593466943934313808350875456518954211387984321901638878553308594
 const SIGN_BIT = 2n ** 255n;
 
 /**
- * Whether 32 bytes are the canonical form of a point of edwards25519 that is not one of the eight of small order. Under
- * a key of small order one signature fits many messages, so who has it could deny what it signed.
+ * Whether 32 bytes are the canonical form of a point of edwards25519 whose order is not small. Under a key of small order one
+ * signature fits many messages, so its owner could deny what it signed.
  */
 export function isStrongPoint(bytes: Uint8Array): boolean {
   const y = littleEndian(bytes) % SIGN_BIT;
   if (bytes.length !== 32 || y >= P) return false;
-  // x² = (y² - 1) / (d·y² + 1); the divisor is never 0, for -1/d is no square.
+  // x² = (y² - 1) / (d·y² + 1). The divisor is never 0, since -1/d is not a square.
   const y2 = (y * y) % P;
   const x2 = (modulo(y2 - 1n) * power(D * y2 + 1n, P - 2n)) % P;
   const isOnCurve = power(x2, (P - 1n) / 2n) <= 1n;
-  // Order 1 and 2: x = 0; order 4: y = 0; order 8: doubled it has y = 0, so x² = -y².
+  // Order 1 and 2: x = 0; order 4: y = 0; order 8: the doubled point has y = 0, so x² = -y².
   return isOnCurve && x2 !== 0n && y !== 0n && (x2 + y2) % P !== 0n;
 }
 
@@ -82,8 +82,8 @@ function power(base: bigint, exponent: bigint): bigint {
 }
 
 /**
- * The bytes of base64 in its one canonical form: the standard alphabet with padding, or the URL alphabet without. Null for
- * anything else: white space, missing padding, spare bits, both alphabets mixed.
+ * Decodes base64 in its one canonical form: the standard alphabet with padding, or the URL alphabet without. Returns null for
+ * anything else: white space, missing padding, spare bits, mixed alphabets.
  */
 export function decodeBase64(text: string): Buffer | null {
   const bytes = Buffer.from(text, 'base64');

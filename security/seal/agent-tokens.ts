@@ -12,7 +12,7 @@ import {
 } from '../signed-token.ts';
 import type { AgentTokens, ExecutionTokens } from './api.ts';
 
-/** One text for a bad token and a bad signature: a stranger learns nothing about which it was. */
+/** The same text for an invalid token and an invalid signature, so that it does not reveal which one failed. */
 export const INVALID_AGENT_TOKEN = 'The security token or the signature of the envelope is not valid.';
 
 export const EXPIRED_AGENT_TOKEN = 'The security token has expired.';
@@ -35,7 +35,7 @@ const Claims = z
   })
   .refine(({ security_context, scp }) => security_context === scp);
 
-/** `spec.seal` of the node configuration, as far as tokens go. */
+/** The settings of `spec.seal` for tokens. */
 interface SealTokenSettings {
   readonly issuer: string;
   readonly audiences: readonly string[];
@@ -48,8 +48,8 @@ interface SealTokensParts extends SigningParts {
 }
 
 /**
- * Tokens of attested agents (H18). One ends with the execution, at the latest after
- * `token_ttl_seconds` and after an hour: public keys are not kept longer than that.
+ * Tokens of attested agents (H18). A token expires with its execution, at the latest after `token_ttl_seconds` and after an
+ * hour, since public keys are not kept for longer.
  */
 export function createAgentTokens({ keys, published, clock, settings }: SealTokensParts): AgentTokens {
   const { issuer, audiences, token_ttl_seconds } = settings;
@@ -90,7 +90,7 @@ export function createAgentTokens({ keys, published, clock, settings }: SealToke
   };
 }
 
-/** `iat` and `exp`: to the second before `expiresAt`, and no longer than a token may live. */
+/** `iat` and `exp`: `expiresAt` rounded down to a second, limited by the maximum lifetime of a token. */
 function lifeUntil(
   expiresAt: number,
   clock: Clock,
@@ -101,7 +101,7 @@ function lifeUntil(
   return { iat, exp: Math.min(Math.floor(expiresAt / 1_000), longest) };
 }
 
-/** `aud` of the tokens that open the dispatch gateway. */
+/** `aud` of the tokens for the dispatch gateway. */
 const DISPATCH_AUDIENCE = 'svc-dispatch';
 
 const EXECUTION_TYP = 'dispatch+jwt';
@@ -109,8 +109,8 @@ const EXECUTION_TYP = 'dispatch+jwt';
 const ExecutionClaims = z.object({ sub: id, tenant_id: id, ...Lifetime });
 
 /**
- * Capability tokens of executions (S5): whoever holds one may do on the gateway what that execution may, and nothing
- * else. It ends when the execution must, at the latest after an hour.
+ * Capability tokens of executions (S5). The bearer may do on the gateway what the execution may do. A token expires with its
+ * execution, at the latest after an hour.
  */
 export function createExecutionTokens({ keys, published, clock, settings }: SealTokensParts): ExecutionTokens {
   const rules = {

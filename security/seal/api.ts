@@ -10,46 +10,46 @@ export interface AgentClaims {
   /** `wid`: container id, or the execution's id. */
   readonly workloadId: string;
   readonly securityContext: string;
-  /** `cnf.jwk`: the agent's Ed25519 key, so that an envelope is verified without a look-up. */
+  /** `cnf.jwk`: the agent's Ed25519 key, so that verifying an envelope needs no look-up. */
   readonly publicKey: KeyObject;
   /** Unix ms. */
   readonly expiresAt: number;
 }
 
-/** RS256 JWT, keys through the port `SigningKeys`, verified by the published keys of all nodes. */
+/** RS256 JWTs, signed through the port `SigningKeys` and verified with the published keys of all nodes. */
 export interface AgentTokens {
   issue(claims: Omit<AgentClaims, 'publicKey'> & { readonly publicKey: KeyObject }): Promise<string>;
-  /** Throws `unauthenticated` for a bad or expired token, `unavailable` when the keys cannot be had. */
+  /** Throws `unauthenticated` for an invalid or expired token, `unavailable` when the keys cannot be read. */
   verify(token: string): Promise<AgentClaims>;
 }
 
-/** Envelope as received, on either transport (G13, H13). */
+/** An envelope as received over either transport (G13, H13). */
 export interface SealEnvelope {
   readonly protocol: string;
   readonly security_token: string;
   /** Base64. */
   readonly signature: string;
-  /** The bytes that were signed: gRPC as they are; REST base64-decoded, or the RFC 8785 form of a JSON object. */
+  /** The signed bytes. gRPC: unchanged; REST: decoded from base64, or the RFC 8785 form of a JSON object. */
   readonly payload: Uint8Array;
   readonly timestamp: string;
 }
 
-/** A call whose sender is certain. */
+/** A call whose sender is verified. */
 export interface VerifiedCall {
   readonly claims: AgentClaims;
   readonly envelopeHash: string;
-  /** JSON-RPC request of `tools/call` or `call_tool`, checked as a JSON-RPC request only. */
+  /** JSON-RPC request of `tools/call` or `call_tool`, validated as JSON-RPC only. */
   readonly rpc: {
     readonly id: string | number;
-    /** Null: the payload names none. */
+    /** Null when the payload names no tool. */
     readonly tool: string | null;
     readonly arguments: unknown;
   };
-  /** SHA-256 of the payload bytes: another payload under the same id is refused. */
+  /** SHA-256 of the payload bytes. A repeated id with another payload is refused. */
   readonly payloadHash: string;
 }
 
-/** Why an envelope was refused; `code` picks the row of the table (H16). */
+/** Why an envelope was refused; `code` selects the row of the table (H16). */
 export const REFUSALS = [
   'envelope_malformed',
   'protocol_unknown',
@@ -62,8 +62,8 @@ export const REFUSALS = [
 export type Refusal = (typeof REFUSALS)[number];
 
 /**
- * Outcome of opening an envelope. A refused one names the session that its token claims, verified or not, so that the
- * attempt can be recorded there; nothing else of it may be believed.
+ * Result of opening an envelope. A refused one contains the session that its token claims, verified or not, so that the attempt
+ * can be recorded there. No other claim of it may be trusted.
  */
 export type OpenedEnvelope = { readonly ok: true; readonly call: VerifiedCall } | RefusedEnvelope;
 
@@ -77,18 +77,18 @@ export interface RefusedEnvelope {
 }
 
 export interface SealEnvelopes {
-  /** Checks the envelope, then the signature (H14). Throws only `unavailable`. */
+  /** Checks the form of the envelope, then the signature (H14). Throws only `unavailable`. */
   open(envelope: SealEnvelope): Promise<OpenedEnvelope>;
   /**
-   * Checks the token alone, before anybody reads the payload, which counts as empty in the hash of what is refused. Null
-   * when the token is valid. Throws only `unavailable`.
+   * Checks the token alone, before the payload is read; the hash of a refused envelope then covers an empty payload. Returns
+   * null for a valid token. Throws only `unavailable`.
    */
   checkToken(envelope: Omit<SealEnvelope, 'payload'>): Promise<RefusedEnvelope | null>;
 }
 
 /**
- * Token that the orchestrator gives an execution's program or container (S5): opens the dispatch gateway and
- * inner-loop RPC for that execution alone. RS256 JWT, audience `svc-dispatch`.
+ * Token that the orchestrator gives to an execution's program or container (S5). It opens the dispatch gateway and the
+ * inner-loop RPC for this execution only. RS256 JWT, audience `svc-dispatch`.
  */
 export interface ExecutionTokens {
   issue(execution: {
@@ -100,7 +100,7 @@ export interface ExecutionTokens {
   verify(token: string): Promise<{ readonly tenant: string; readonly executionId: string }>;
 }
 
-/** Signs the head of an audit chain: compact JWS, RS256 (manifests/audit). */
+/** Signs the head of an audit chain as a compact JWS, RS256 (manifests/audit). */
 export interface AuditSigner {
   sign(head: {
     readonly session_id: string;

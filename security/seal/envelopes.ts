@@ -30,7 +30,7 @@ const SIGNATURE_BYTES = 64;
 /** RFC 3339 in UTC, to the nanosecond at most. */
 const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|\+00:00)$/;
 
-/** One text for each refusal; those of token and signature are one, so nobody learns which it was. */
+/** Error text of each refusal. Token and signature have the same text, so that it does not reveal which one failed. */
 const MESSAGES: Readonly<Record<Refusal, string>> = {
   envelope_malformed:
     'The envelope is malformed: expected protocol, security_token, signature (base64 of 64 bytes), payload (1 byte to 16 MiB) and timestamp (RFC 3339, UTC).',
@@ -48,7 +48,7 @@ interface SealEnvelopesParts {
   readonly clock: Clock;
 }
 
-/** The one implementation of envelope verification, for REST and gRPC (H13). */
+/** Verifies envelopes, for REST and gRPC (H13). */
 export function createSealEnvelopes({ tokens, clock }: SealEnvelopesParts): SealEnvelopes {
   const verifyToken = rememberTokens(tokens, clock);
   return {
@@ -87,7 +87,7 @@ async function outcomeOf(envelope: SealEnvelope, verifyToken: AgentTokens['verif
 
 const hasTokenLength = ({ length }: string): boolean => length > 0 && length <= MAX_TOKEN_LENGTH;
 
-/** The signature's bytes, or null when anything of the envelope has not the form it must have. */
+/** The bytes of the signature; null when a field of the envelope is malformed. */
 function wellFormedSignature({ security_token, signature, payload, timestamp }: SealEnvelope): Buffer | null {
   const isSized =
     hasTokenLength(security_token) &&
@@ -126,7 +126,7 @@ function refusedOf(envelope: SealEnvelope, { refusal, rpcId = null }: Refused): 
 
 const Claimed = z.object({ tenant_id: z.string().min(1).max(63), jti: z.uuid() });
 
-/** Where the attempt may be recorded: what the token says, whether or not it is true. */
+/** Where the attempt is recorded: the session that the token claims, whether or not the claim is true. */
 function claimedSession(token: string): { readonly tenant: string; readonly sessionId: string } | null {
   if (token.length > MAX_TOKEN_LENGTH) return null;
   try {
@@ -138,27 +138,27 @@ function claimedSession(token: string): { readonly tenant: string; readonly sess
   }
 }
 
-/** How long a verified token needs no second look at its RS256 signature. */
+/** A verified token is cached for this long. */
 const REMEMBERED_MS = 30_000;
 
 const MAX_REMEMBERED = 1_000;
 
 interface Remembered {
   readonly claims: AgentClaims;
-  /** Of the monotonic clock. */
+  /** By the monotonic clock. */
   readonly untilMs: number;
 }
 
 /**
- * `verify` that knows a token again by its exact bytes, for 30 s and never past its end: agents send the same one with
- * every call. Whether the session still lives is not asked here but of its actor, so a revocation counts at once.
+ * Caches `verify` by the exact bytes of a token, for 30 s and never past its expiry, since agents send the same token with
+ * every call. The session's actor checks separately whether the session is still open, so a revocation takes effect at once.
  */
 function rememberTokens(tokens: Pick<AgentTokens, 'verify'>, clock: Clock): AgentTokens['verify'] {
   const known = new Map<string, Remembered>();
   return async (token) => {
     const key = hash('sha256', token, 'base64');
     const found = known.get(key);
-    // Taken out and put in again: the map's order is then that of use.
+    // Inserted again, so that the map is ordered by use.
     known.delete(key);
     if (found !== undefined && clock.monotonic() < found.untilMs && clock.now() < found.claims.expiresAt) {
       known.set(key, found);
@@ -179,8 +179,9 @@ function forgetOldest(known: Map<string, Remembered>): void {
 }
 
 /**
- * SHA-256, hex, of an envelope as received: payload bytes, then token, signature, timestamp and protocol as UTF-8, each
- * after its length in eight bytes (big endian), so that no two envelopes have the same text (docs/reference/seal.md).
+ * SHA-256, hex, of an envelope as received: the payload bytes, then token, signature, timestamp and protocol in UTF-8. Each
+ * part follows its length in eight bytes (big endian), so that two different envelopes never hash the same bytes
+ * (docs/reference/seal.md).
  */
 function envelopeHash(envelope: SealEnvelope): string {
   const hash = createHash('sha256');
@@ -194,8 +195,8 @@ function envelopeHash(envelope: SealEnvelope): string {
 }
 
 /**
- * Signs how far an audit chain goes (manifests/audit). The public key is in the node's JWKS for an hour or more after it
- * was last used: whoever keeps an export for longer keeps the JWKS beside it.
+ * Signs the head of an audit chain (manifests/audit). The node's JWKS contains the public key for at least an hour after its
+ * last use; exports that are kept for longer need a copy of the JWKS.
  */
 export function createAuditSigner({ keys, published, clock }: SigningParts & { readonly clock: Clock }): AuditSigner {
   return {

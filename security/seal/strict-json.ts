@@ -8,7 +8,7 @@ type Json = z.core.util.JSONType;
 
 const MAX_DEPTH = 100;
 
-/** Names in all objects together: checking more would hold up every other call of the node. */
+/** Maximum number of names in all objects together, since a longer check would block other calls of the node. */
 const MAX_NAMES = 10_000;
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -22,23 +22,24 @@ const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x
 const BACKSLASH = 0x5c;
 
 /**
- * JSON whose meaning is one and the same for every reader, or null: valid UTF-8 without a byte order mark, no name twice
- * in an object, none called `__proto__`, at most 100 levels and 10,000 names. What is signed must not be read in two ways.
+ * Parses JSON that all readers understand in the same way: valid UTF-8 without a byte order mark, no duplicate names in an
+ * object, no name `__proto__`, at most 100 levels and 10,000 names. Returns null for anything else, since signed content must
+ * not have two meanings.
  */
 export function parseStrictJson(bytes: Uint8Array): Json | null {
   try {
     const text = decoder.decode(bytes);
     return isUnambiguous(text) ? JSON.parse(text) : null;
   } catch (error) {
-    // TypeError of the decoder, SyntaxError of the parser: either way it is no JSON.
+    // TypeError of the decoder, SyntaxError of the parser: in both cases it is not JSON.
     if (error instanceof TypeError || error instanceof SyntaxError) return null;
     throw error;
   }
 }
 
-/** Walks the text once. On text that is no JSON the answer means nothing: the parser refuses it afterwards. */
+/** Scans the text once. The result is meaningless for text that is not JSON, which the parser refuses afterwards. */
 function isUnambiguous(text: string): boolean {
-  /** Names of the objects around, null for a list. */
+  /** Names of the enclosing objects; null for a list. */
   const open: (Set<string> | null)[] = [];
   let names: Set<string> | null = null;
   let isName = false;
@@ -65,7 +66,7 @@ function isUnambiguous(text: string): boolean {
   return true;
 }
 
-/** Whether a value that was parsed already has at most as many names as `parseStrictJson` takes. */
+/** Whether a parsed value has at most as many names as `parseStrictJson` allows. */
 function hasFewNames(value: unknown): boolean {
   const open: unknown[] = [value];
   let count = 0;
@@ -79,7 +80,7 @@ function hasFewNames(value: unknown): boolean {
   return true;
 }
 
-/** Index of the quote that ends a string; the end of the text when none does. */
+/** Index of the quote that ends a string; the end of the text when there is none. */
 function endOfString(text: string, from: number): number {
   for (let quote = text.indexOf('"', from); quote !== -1; quote = text.indexOf('"', quote + 1)) {
     let slashes = 0;
@@ -98,7 +99,7 @@ function addName(names: Set<string>, quoted: string): boolean {
 
 const METHODS = ['tools/call', 'call_tool'];
 
-/** The chain records it, so that any RFC 8785 library must be able to write it. */
+/** The audit chain records it, so every RFC 8785 library must be able to serialise it. */
 const recorded = (maxChars: number) =>
   z
     .string()
@@ -120,8 +121,8 @@ const Request = z.object({
 type CallRequest = VerifiedCall['rpc'];
 
 /**
- * The JSON-RPC request in a payload, checked as a JSON-RPC request and no further: whether its arguments fit the tool is
- * the policy's question. `id` of a refused one where it could be read.
+ * The JSON-RPC request in a payload, validated as JSON-RPC only; the policy checks whether its arguments fit the tool. A
+ * refused one has its `id` where it could be read.
  */
 export function parseCall(
   payload: Uint8Array,
@@ -134,8 +135,8 @@ export function parseCall(
 }
 
 /**
- * The signed bytes of a REST envelope's `payload`: base64 of them, or a JSON object, then its RFC 8785 form
- * (H13). Throws `invalid_argument` naming the field.
+ * The signed bytes of a REST envelope's `payload`: decoded from base64, or the RFC 8785 form of a JSON object (H13). Throws
+ * `invalid_argument` naming the field.
  */
 export function payloadBytes(payload: unknown): Uint8Array {
   const bytes = typeof payload === 'string' ? decodeBase64(payload) : canonicalBytes(payload);
@@ -149,10 +150,10 @@ function canonicalBytes(payload: unknown): Buffer | null {
   if (typeof payload !== 'object' || payload === null || Array.isArray(payload) || !hasFewNames(payload)) return null;
   try {
     const text = canonicalize(payload);
-    // A half of a surrogate pair has no UTF-8: RFC 8785 refuses it.
+    // A lone surrogate has no UTF-8 encoding; RFC 8785 refuses it.
     return text?.isWellFormed() ? Buffer.from(text) : null;
   } catch (error) {
-    // Numbers that JSON cannot hold, and nesting without end.
+    // Numbers that JSON cannot represent, and too deep nesting.
     if (error instanceof Error) return null;
     throw error;
   }

@@ -15,31 +15,33 @@ import {
   SCHEMES,
 } from './schemes.ts';
 
-/** A delivery whose body is still to come. */
+/** A delivery whose headers were read and whose body was not. */
 export interface SignedDelivery extends BodySignature {
   /**
-   * What a repeated delivery has in common with the first one; undefined: nothing. Takes the body that was verified; before
-   * `verify` it throws `internal`.
+   * The key that repeats of a delivery share; undefined: it has none. `body` is the verified body. Throws `internal` before
+   * `verify`.
    */
   key(body: Uint8Array): string | undefined;
-  /** Undefined: as for every stimulus. */
+  /** Undefined: the rules of all stimuli apply. */
   readonly repeats: RepeatRules | undefined;
 }
 
-/** Who signs webhooks, and how (`spec.stimulus.webhooks`). */
+/** Verifies signatures of webhooks (`spec.stimulus.webhooks`). */
 export interface Webhooks {
   /**
-   * What the headers of a delivery say. Throws `missing_signature`, `malformed_signature`, `invalid_signature` for a time
-   * too far away, `secret_not_found`.
+   * Reads the headers of a delivery. Throws `missing_signature`, `malformed_signature`, `secret_not_found`, and
+   * `invalid_signature` for a time outside the tolerance.
    */
   open(source: string, headers: DeliveryHeaders): Promise<SignedDelivery>;
-  /** Secrets that are set but cannot be used now, each as a line for the log, without a value. */
+  /** Secrets that are configured but unusable, each as a line for the log, without its value. */
   unusable(): Promise<readonly string[]>;
 }
 
 export interface WebhooksParts {
   readonly webhooks: readonly WebhookSettings[];
-  /** Looked up anew for each delivery, so that a changed secret counts at once. Throws `failed_precondition` for none. */
+  /**
+   * Called for each delivery, so that a changed secret takes effect at once. Throws `failed_precondition` for a missing secret.
+   */
   readonly resolve: (reference: string) => Promise<string>;
   readonly clock: Pick<Clock, 'now'>;
 }
@@ -47,7 +49,7 @@ export interface WebhooksParts {
 export function createWebhooks({ webhooks, resolve, clock }: WebhooksParts): Webhooks {
   const settingsOf = webhooksBySource(webhooks);
 
-  /** Null: not there, or none of the scheme. */
+  /** Null when the secret is missing or does not fit the scheme. */
   async function secretOf({ scheme }: WebhookSettings, reference: string): Promise<Uint8Array | null> {
     try {
       const text = await resolve(reference);

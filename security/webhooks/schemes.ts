@@ -7,36 +7,39 @@ import { parseStrictJson } from '../seal/strict-json.ts';
 export type DeliveryHeaders = Readonly<Record<string, readonly string[] | undefined>>;
 
 interface ClaimedDelivery extends SignedContent {
-  /** Deliveries with the same key are one; null: the headers have none (`eventIdOf`). */
+  /** Deliveries with the same key are repeats; null: the headers contain no key (see `eventIdOf`). */
   readonly key: string | undefined | null;
 }
 
-/** What becomes of a delivery whose key came before. */
+/** How a delivery with a known key is handled. */
 export interface RepeatRules {
-  /** How long it is a repeat, from the first delivery on. */
+  /** How long a delivery counts as a repeat, from the first delivery on. */
   readonly windowMs: number;
-  /** As the first one is, for senders that take everything but 2xx for a failure; otherwise it is refused. */
+  /**
+   * True: a repeat gets the answer of the first delivery, for senders that count every status but 2xx as a failure. False: it
+   * is refused.
+   */
   readonly answered: boolean;
 }
 
-/** How one kind of sender signs. */
+/** The signature scheme of one kind of sender. */
 interface SchemeRules {
-  /** Headers by name as documents write them, each with what is expected there. */
+  /** Headers by name as documented, each with its expected format. */
   readonly headers: Readonly<Record<string, string>>;
-  /** `now` is Unix ms of the node. Throws `missing_signature`, `malformed_signature`, `invalid_signature`. */
+  /** `now` is the node's time, Unix ms. Throws `missing_signature`, `malformed_signature`, `invalid_signature`. */
   read(headers: DeliveryHeaders, now: number): ClaimedDelivery;
-  /** The key of the HMAC; null: this is no secret of the scheme. */
+  /** The key of the HMAC; null when the text is not a secret of the scheme. */
   secret(text: string): Uint8Array | null;
-  /** What becomes of a repeat; by default it is refused for 24 hours (H22). */
+  /** How repeats are handled; by default they are refused for 24 hours (H22). */
   readonly repeats?: RepeatRules;
-  /** The member of the signed body that holds the id of the event, and how each id begins. */
+  /** The member of the signed body that contains the event id, and the prefix of such ids. */
   readonly eventId?: { readonly member: string; readonly prefix: string };
 }
 
-/** Deliveries that are older, or newer, by the node's clock are refused where the time is signed. */
+/** Maximum difference between a signed time and the node's clock. */
 const TOLERANCE_MS = 300_000;
 
-/** Senders that change their secret sign with two; each of more would be compared. */
+/** Maximum number of signatures compared. A sender that changes its secret signs with two. */
 const MOST_DIGESTS = 8;
 
 const MAX_KEY_CHARS = 255;
@@ -45,7 +48,7 @@ const DAY_MS = 86_400_000;
 
 const text = (secret: string): Uint8Array => Buffer.from(secret);
 
-/** Form `svc` (H25): `X-Svc-Signature` over the body, and any key or none. */
+/** Scheme `svc` (H25): `X-Svc-Signature` over the body, with an optional key. */
 const svc: SchemeRules = {
   headers: {
     'X-Svc-Signature': 'sha256= and the HMAC-SHA256 of the raw body in hexadecimal',
@@ -56,20 +59,20 @@ const svc: SchemeRules = {
     const signature = onlyValue(svc, headers, 'X-Svc-Signature');
     const hex = /^sha256=((?:[0-9a-f]{2})+)$/i.exec(signature)?.[1];
     if (hex === undefined) throw malformed(svc, 'X-Svc-Signature');
-    // Repeated ones are joined, as HTTP does.
+    // Repeated headers are joined, as HTTP does.
     const key = headers['x-idempotency-key']?.join(', ') ?? '';
     return { prefix: '', digests: [Buffer.from(hex, 'hex')], key: key === '' ? undefined : key };
   },
 };
 
-/** Standard Webhooks 1.0: id, time and body are signed, and the id stays the same when a delivery is tried again. */
+/** Standard Webhooks 1.0: id, time and body are signed. The id stays the same when a delivery is retried. */
 const standardWebhooks: SchemeRules = {
   headers: {
     'webhook-id': 'the id of the message, 1 to 255 visible ASCII characters without a full stop',
     'webhook-timestamp': 'the time of the delivery, in whole seconds since 1970',
     'webhook-signature': 'v1, and the HMAC-SHA256 of id.timestamp.body in base64; several with spaces between',
   },
-  /** Base64, `whsec_` before it or not. */
+  /** Base64, with or without the prefix `whsec_`. */
   secret(secret) {
     const base64 = secret.replace(/^whsec_/, '');
     const isBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(base64);
@@ -77,7 +80,7 @@ const standardWebhooks: SchemeRules = {
   },
   read(headers, now) {
     const id = keyOf(standardWebhooks, headers, 'webhook-id');
-    // Otherwise the end of an id could pass for a time, and the time for the begin of a body.
+    // Otherwise the end of an id could be read as the time, and the time as the start of the body.
     if (id.includes('.')) throw malformed(standardWebhooks, 'webhook-id');
     const time = timeOf(standardWebhooks, headers, 'webhook-timestamp', now);
     const signatures = onlyValue(standardWebhooks, headers, 'webhook-signature').split(' ');
@@ -89,9 +92,9 @@ const standardWebhooks: SchemeRules = {
 };
 
 /**
- * Stripe: one header holds the time and a signature for each secret; elements of other schemes mean nothing. Each try is
- * signed with its own time; the id of the event stays the same. It tries for three days, and turns off an address that it
- * finds failing.
+ * Stripe: one header contains the time and a signature for each secret; elements of other schemes are ignored. Each retry is
+ * signed with its own time; the event id stays the same. Stripe retries for three days and disables an endpoint that keeps
+ * failing.
  */
 const stripe: SchemeRules = {
   headers: {
@@ -115,8 +118,8 @@ const stripe: SchemeRules = {
 };
 
 /**
- * Slack: version, time and body are signed. Each try is signed with its own time; the id of the event stays the same.
- * Commands and interactions have no such id. It tries for minutes, and turns off an address that fails often.
+ * Slack: version, time and body are signed. Each retry is signed with its own time; the event id stays the same. Commands and
+ * interactions have no event id. Slack retries for minutes and disables an endpoint that fails often.
  */
 const slack: SchemeRules = {
   headers: {
@@ -135,7 +138,7 @@ const slack: SchemeRules = {
   },
 };
 
-/** GitHub: the body alone is signed; the id of the delivery stays the same when somebody has it sent again. */
+/** GitHub: only the body is signed. The delivery id stays the same when a user requests a redelivery. */
 const github: SchemeRules = {
   headers: {
     'X-Hub-Signature-256': 'sha256= and the HMAC-SHA256 of the raw body in hexadecimal',
@@ -159,9 +162,9 @@ export const SCHEMES: Readonly<Record<WebhookScheme, SchemeRules>> = {
 };
 
 /**
- * The id of the event in a body, whose signature must have been found right; null when there is none that can be a key: then
- * deliveries are told apart by their signatures. An id that begins in another way may name what an event is about, which
- * several events have in common. JSON that can be read in two ways has no id.
+ * The event id in a verified body, or null when it cannot serve as a key; deliveries are then distinguished by their
+ * signatures. An id with another prefix is not used, since it may name the subject of an event, which several events share.
+ * JSON that is ambiguous (`parseStrictJson`) has no id.
  */
 export function eventIdOf({ eventId }: SchemeRules, body: Uint8Array): string | null {
   if (eventId === undefined) return null;
@@ -172,7 +175,7 @@ export function eventIdOf({ eventId }: SchemeRules, body: Uint8Array): string | 
   return isKey(id) ? id : null;
 }
 
-/** The one value of a header: of two, one reader could take the first and another one the last. */
+/** The only value of a header. Two values are refused, since two readers could choose different ones. */
 function onlyValue(rules: SchemeRules, headers: DeliveryHeaders, name: string): string {
   const [value = '', ...others] = headers[name.toLowerCase()] ?? [];
   if (others.length > 0) throw malformed(rules, name, 'once, ');
@@ -188,7 +191,7 @@ function keyOf(rules: SchemeRules, headers: DeliveryHeaders, name: string): stri
 
 const isKey = (value: string): boolean => value.length <= MAX_KEY_CHARS && /^[\x21-\x7e]+$/.test(value);
 
-/** Digits only, so that the signed text can be read in one way. */
+/** Digits only, so that the signed text has one reading. */
 const isTime = (value: string): boolean => /^[1-9]\d{0,11}$/.test(value);
 
 function timeOf(rules: SchemeRules, headers: DeliveryHeaders, name: string, now: number): string {
@@ -217,24 +220,24 @@ function atMost(found: readonly string[], rules: SchemeRules, name: string): rea
 const malformed = (rules: SchemeRules, name: string, also = ''): SvcError =>
   new SvcError('malformed_signature', `${name}: expected ${also}${rules.headers[name]}`, { field: name });
 
-/** A signature over a body that is still coming in. */
+/** The signature of a body that is still being received. */
 export interface BodySignature {
   update(chunk: Uint8Array): void;
-  /** Compares in constant time, once all was given. Throws `invalid_signature`. */
+  /** Compares in constant time, after the whole body was given. Throws `invalid_signature`. */
   verify(): void;
 }
 
-/** What the headers of a delivery say, known before a byte of its body is read. */
+/** The content of a delivery's headers, known before its body is read. */
 interface SignedContent {
   /** Signed before the body, such as the time. */
   readonly prefix: string;
-  /** Any of them may be the right one. */
+  /** Signatures; one of them must be valid. */
   readonly digests: readonly Uint8Array[];
 }
 
 /**
- * HMAC-SHA256 over the prefix and the raw body as it streams, with each secret of its source. One digest of one secret has
- * to fit; which one took part is not visible from outside, since all are compared.
+ * HMAC-SHA256 over the prefix and the streamed raw body, with each secret of the source. One digest with one secret must match;
+ * all are compared, so the time taken does not reveal which one matched.
  */
 export class HmacSignature implements BodySignature {
   readonly #hmacs: readonly ReturnType<typeof createHmac>[];
@@ -246,7 +249,7 @@ export class HmacSignature implements BodySignature {
     this.#digests = digests;
   }
 
-  /** The digest that was right, in hexadecimal; null before `verify`. */
+  /** The matching digest, hex; null before `verify`. */
   get verified(): string | null {
     return this.#verified;
   }
@@ -266,6 +269,6 @@ export class HmacSignature implements BodySignature {
   }
 }
 
-/** The length of a right digest is no secret. */
+/** The length of a valid digest is public. */
 const isEqual = (one: Uint8Array, other: Uint8Array): boolean =>
   one.length === other.length && timingSafeEqual(one, other);
