@@ -118,7 +118,7 @@ class DocumentAgentCatalog extends VersionedCatalog<AgentManifest, AgentSummary>
   }
 }
 
-/** The manifest, or `invalid_manifest` with every problem's path, line and column. */
+/** Parses a manifest. Throws `invalid_manifest` with the path, line and column of each problem. */
 function readManifest(manifestYaml: string): AgentManifest {
   const parsed = parseAgentManifest(manifestYaml);
   if (parsed.ok) return parsed.manifest;

@@ -9,7 +9,7 @@ export const AGENTS: CollectionSpec = {
   name: 'deployed_agents',
   unique: [['scope', 'owner', 'name']],
   indexes: [['name'], ['created_by']],
-  // A list reads these alone, and whole records only when it does not know them (store/manifest-store.ts).
+  // A list reads only these fields; it reads whole records only when they are not cached (store/manifest-store.ts).
   beside: ['owner', 'scope', 'status', 'version'],
 };
 export const AGENT_MANIFESTS: CollectionSpec = { name: 'agent_manifests', unique: [], indexes: [] };

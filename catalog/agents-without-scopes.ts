@@ -5,7 +5,7 @@ import type { RecordedEvent } from './store/event-log.ts';
 import type { CatalogRecord, VersionEntry } from './store/record.ts';
 import type { ManifestRecord } from './store/stored-manifests.ts';
 
-/** An agent as it was stored before agents had scopes: one of a name in a tenant. */
+/** An agent as stored before agents had scopes: its name is unique in its tenant. */
 export interface AgentWithoutScope extends StoredDocument {
   readonly name: string;
   readonly versions: readonly VersionEntry[];
@@ -15,17 +15,18 @@ export interface AgentWithoutScope extends StoredDocument {
   readonly last_event: RecordedEvent;
 }
 
-/** Its unique index would keep a user's agent from having the name of the tenant's. */
+/** The former collection. Its unique index would prevent a user's agent from having the same name as an agent of the tenant. */
 export const AGENTS_WITHOUT_SCOPES: CollectionSpec = { name: 'agents', unique: [['name']], indexes: [] };
 
-/** Of the collection of agents as they are stored today. */
+/** The current collection of agents. */
 type AgentsOfToday = Pick<Collection<CatalogRecord>, 'get' | 'insert' | 'delete' | 'count'>;
 
 const PAGE = 100;
 
 /**
- * Agents of versions without scopes. They are copied to where those of today are, at scope tenant, and stay where they were
- * as long as a node of such a version may look there; then the originals go. Copying may be repeated, on any node at once.
+ * Migrates agents that were stored before agents had scopes. It copies them to the current collection with scope tenant and
+ * keeps the originals while a node of an older version may read them, then deletes the originals. Copying is idempotent and may
+ * run on several nodes at once.
  */
 export class AgentsWithoutScopes {
   readonly #old: Collection<AgentWithoutScope>;
@@ -50,7 +51,7 @@ export class AgentsWithoutScopes {
     this.#manifests = manifests;
   }
 
-  /** Takes over what is not taken over yet. */
+  /** Copies the agents that are not copied yet. */
   async copy(): Promise<void> {
     for (let last: AgentWithoutScope | undefined; ; ) {
       const page = await this.#behind(last);
@@ -60,7 +61,7 @@ export class AgentsWithoutScopes {
     }
   }
 
-  /** Copies, and removes the originals. One whose name was taken meanwhile stays where it is. */
+  /** Copies the agents and deletes the originals. The original of an agent whose name was taken meanwhile stays. */
   async take(): Promise<void> {
     for (let last: AgentWithoutScope | undefined; ; ) {
       const page = await this.#behind(last);
@@ -72,7 +73,7 @@ export class AgentsWithoutScopes {
     }
   }
 
-  /** An agent that was deleted where it is today must not be copied again. */
+  /** Deletes the original of a deleted agent, so that it is not copied again. */
   async forget(id: string): Promise<void> {
     await this.#old.deleteMany({ tenant: null, where: { id } });
   }
@@ -82,7 +83,7 @@ export class AgentsWithoutScopes {
     return this.#old.find(last === undefined ? of : { ...of, after: positionOf(of, last) });
   }
 
-  /** Whether it is among the agents of today, or was. It may have moved to another tenant since, or be on its way. */
+  /** Whether the agent is, or was, in the current collection. It may since have moved to another tenant, or be moving. */
   async #copied(agent: AgentWithoutScope): Promise<boolean> {
     const { deleted, ...rest } = agent;
     const { tenant, id } = agent;
@@ -93,12 +94,12 @@ export class AgentsWithoutScopes {
       status: deleted ? 'deleted' : 'deployed',
     });
     if (!inserted) return (await this.#agents.get(tenant, id)) !== null;
-    // Another node took it over before, and a user deleted it since.
+    // Another node copied it earlier, and a user has deleted it since.
     if (await this.#wasDeleted(agent)) await this.#agents.delete(tenant, id);
     return true;
   }
 
-  /** A deletion removes the manifests before the agent, so a missing one tells that it must not come back. */
+  /** A deletion removes the manifests before the agent, so a missing manifest shows that the agent was deleted. */
   async #wasDeleted({ tenant, versions: [newest] }: AgentWithoutScope): Promise<boolean> {
     return newest !== undefined && (await this.#manifests.get(tenant, newest.manifest_id)) === null;
   }

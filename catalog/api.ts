@@ -8,10 +8,12 @@ import type { Identity } from '../runtime/identity.ts';
 export type { LearnedPattern, NewPattern, PatternQuery, Patterns, StoredPattern } from './patterns-api.ts';
 export type { StimulusRoute, StimulusRoutes } from './stimulus-routes.ts';
 
-/** Where a name stands. Unique in each; a reader finds its own first, then its tenant's, then global ones. */
+/**
+ * Who sees an entry. A name is unique in each scope; a reader finds its own entry first, then its tenant's, then a global one.
+ */
 export type CatalogScope = WorkflowScope;
 
-/** `paused`: no new run starts, those that run go on. `archived`: not listed unless asked for, and no new run. */
+/** `paused`: no new run starts, running ones continue. `archived`: also hidden from lists without a status filter. */
 export type CatalogStatus = 'deployed' | 'paused' | 'archived';
 
 /** An agent summary (H10), plus version, scope and owner. */
@@ -23,7 +25,7 @@ export interface AgentSummary {
   readonly description: string;
   readonly status: CatalogStatus;
   readonly scope: CatalogScope;
-  /** Subject, for scope user. */
+  /** Subject, for scope user; else null. */
   readonly owner: string | null;
   readonly labels: Readonly<Record<string, string>>;
   readonly deployed_at: string;
@@ -36,7 +38,7 @@ export interface DeployedAgent extends AgentSummary {
 
 /** Filter and page of a list. */
 export interface CatalogFilter {
-  /** Absent: entries of the reader's tenant and its own (W35). */
+  /** Absent: entries of the reader's tenant and the reader's own (W35). */
   readonly scope?: 'global' | 'visible';
   /** Default: all but archived ones. */
   readonly status?: CatalogStatus;
@@ -50,11 +52,11 @@ export type AgentFilter = CatalogFilter;
 
 export type WorkflowFilter = CatalogFilter;
 
-/** The calls that both catalogs have. */
+/** The calls of both catalogs. */
 interface Catalog<Summary, Deployed extends Summary> {
-  /** The newest version by UUID or name as the reader sees it, or the given version. Throws `not_found`. */
+  /** The newest version by UUID or name that the reader sees, or the given version. Throws `not_found`. */
   get(reader: CatalogReader, idOrName: string, version?: string): Promise<Deployed>;
-  /** The newest version of each entry, by name. */
+  /** The newest version of each entry, sorted by name. */
   list(reader: CatalogReader, filter?: CatalogFilter): Promise<Page<Summary>>;
   versions(reader: CatalogReader, idOrName: string): Promise<Summary[]>;
   /** Pauses, archives or resumes. Records the event of its kind (such as AgentPaused) with user and time. */
@@ -65,7 +67,7 @@ interface Catalog<Summary, Deployed extends Summary> {
   demote(identity: Identity, idOrName: string, target: 'tenant' | 'user', userId?: string): Promise<Summary>;
 }
 
-/** Deployed agents. The truth is Documents (unique index), written before the answer (R2). */
+/** Deployed agents. The store holds them, with a unique index; each write is durable before the answer (R2). */
 export interface AgentCatalog extends Catalog<AgentSummary, DeployedAgent> {
   /**
    * Registers a manifest. All versions of a name in a scope share one agent_id. Throws `invalid_manifest` (details with path
@@ -77,13 +79,16 @@ export interface AgentCatalog extends Catalog<AgentSummary, DeployedAgent> {
     manifestYaml: string,
     options: { readonly force: boolean; readonly scope?: CatalogScope },
   ): Promise<{ agent_id: string; deployed: true }>;
-  /** Whether the tier's number of agents leaves room for one more of this caller's. */
+  /** Whether the caller may create one more agent within the limit of its tier. */
   hasRoom(identity: Identity): Promise<boolean>;
   lookup(reader: CatalogReader, name: string): Promise<AgentSummary>;
   export(reader: CatalogReader, idOrName: string): Promise<string>;
-  /** Throws `failed_precondition` while executions of it run, unless forced; those go on. Records AgentDeleted. */
+  /**
+   * Throws `failed_precondition` while executions of the agent run, unless forced; these executions continue. Records
+   * AgentDeleted.
+   */
   delete(identity: Identity, agentId: string, options?: { readonly force?: boolean }): Promise<void>;
-  /** Log events (AgentDeployed …), oldest first; a deleted agent keeps its log. */
+  /** Log events (AgentDeployed …), oldest first. A deleted agent keeps its log. */
   logs(
     reader: CatalogReader,
     agentId: string,
@@ -109,7 +114,7 @@ export interface SearchRequest {
   readonly labels?: Readonly<Record<string, string>>;
   /** Default: deployed and paused ones. */
   readonly status?: string;
-  /** What ships with the product, and agents and workflows at scope global; default true. */
+  /** Whether to include the built-ins and the agents and workflows at scope global; default true. */
   readonly includePlatformTemplates?: boolean;
 }
 
@@ -124,19 +129,21 @@ export interface SearchHit {
 }
 
 /**
- * Search by meaning over what a reader sees, kept in step with the catalog: what is deployed when the search begins is
- * found, what is deleted then is not. Throws `cortex_not_configured` where memory is switched off.
+ * Searches what a reader sees by meaning. The index follows the catalog: a search finds everything deployed before it began and
+ * nothing deleted before. Throws `cortex_not_configured` when memory is switched off.
  */
 export interface CatalogSearch {
   agents(reader: CatalogReader, request: SearchRequest): Promise<readonly SearchHit[]>;
   workflows(reader: CatalogReader, request: SearchRequest): Promise<readonly SearchHit[]>;
 }
 
-/** A model that turns texts into directions: texts that mean the same point the same way. */
+/** A model that turns texts into vectors: texts with similar meanings get similar vectors. */
 export interface Embeddings {
-  /** Names the model and what it was told to do: vectors of different ones are not compared. */
+  /** Identifies the model and its settings; vectors of different models are not compared. */
   readonly model: string;
-  /** One list of numbers for each text, in their order. Throws `model_unavailable` or `model_failed`, without secrets. */
+  /**
+   * One vector for each text, in the same order. Throws `model_unavailable` or `model_failed`; the messages contain no secrets.
+   */
   embed(texts: readonly string[]): Promise<readonly (readonly number[])[]>;
 }
 
@@ -144,21 +151,21 @@ export type { Finding };
 
 export type WorkflowScope = 'user' | 'tenant' | 'global';
 
-/** Who looks: a user's own workflows come before the tenant's, those before global ones. */
+/** The reader of a catalog. Its own workflows come before those of its tenant, and these before global ones. */
 export interface CatalogReader {
   readonly tenant: string;
   /** Subject whose user-scoped workflows are visible; absent: none. */
   readonly subject?: string;
 }
 
-/** Workflow summary (W37) with what lists show beside it. */
+/** Workflow summary (W37) with the further fields of lists. */
 export interface WorkflowEntry {
   readonly id: string;
   readonly name: string;
   readonly version: string;
   readonly initial_state: string;
   readonly scope: WorkflowScope;
-  /** Subject, for scope user. */
+  /** Subject, for scope user; else null. */
   readonly owner: string | null;
   readonly status: CatalogStatus;
   readonly description: string;
@@ -174,13 +181,16 @@ export interface DeployedWorkflow extends WorkflowEntry {
 export interface WorkflowValidation {
   readonly valid: boolean;
   readonly findings: readonly Finding[];
-  /** When parsing succeeded. */
+  /** Absent when the text could not be parsed. */
   readonly metadata?: { readonly name: string; readonly version: string; readonly initial_state: string };
 }
 
-/** Deployed workflows. The truth is Documents (unique index), written before the answer (R2). */
+/** Deployed workflows. The store holds them, with a unique index; each write is durable before the answer (R2). */
 export interface WorkflowCatalog extends Catalog<WorkflowEntry, DeployedWorkflow> {
-  /** Checks without deploying, with what is deployed in sight: unknown agents, child cycles and depth. Never throws for bad text. */
+  /**
+   * Checks a manifest without deploying it, against what is deployed: unknown agents, child cycles and depth. Never throws for
+   * an invalid text.
+   */
   validate(reader: CatalogReader, manifestYaml: string): Promise<WorkflowValidation>;
   /**
    * Registers a manifest. All versions of a name in a scope share one id. Throws `invalid_manifest`, `conflict` when
@@ -191,7 +201,7 @@ export interface WorkflowCatalog extends Catalog<WorkflowEntry, DeployedWorkflow
     manifestYaml: string,
     options: { readonly force: boolean; readonly scope?: WorkflowScope },
   ): Promise<{ readonly workflow_id: string; readonly deployed: true; readonly warnings: readonly Finding[] }>;
-  /** Throws `failed_precondition` while it runs, unless forced; what runs goes on. */
+  /** Throws `failed_precondition` while the workflow runs, unless forced; running ones continue. */
   delete(
     identity: Identity,
     idOrName: string,
@@ -200,15 +210,15 @@ export interface WorkflowCatalog extends Catalog<WorkflowEntry, DeployedWorkflow
 }
 
 /**
- * In whose name a run of this goes on: what is started of a user's own (scope user) is that user's own too, and all that is
- * started below it.
+ * The identity that a run acts for. A run of a user's own workflow or agent (scope user) belongs to that user, and so does
+ * everything that it starts.
  */
 export const actingFor = (identity: Identity, { scope }: { readonly scope: CatalogScope }): Identity =>
   scope === 'user' ? { ...identity, confidential: true } : identity;
 
 /**
- * The one check before a run starts, whoever starts it: throws `failed_precondition` naming the status of what is paused
- * or archived. What runs already goes on.
+ * Checks whether a run may start; every start calls it. Throws `failed_precondition` naming the status of a paused or archived
+ * one. Running ones continue.
  */
 export function requireStartable(found: { readonly name: string; readonly status: CatalogStatus }): void {
   if (found.status === 'deployed') return;
@@ -217,12 +227,14 @@ export function requireStartable(found: { readonly name: string; readonly status
   });
 }
 
-/** How many executions of an agent or workflow have not ended. Another area knows it (main.ts joins them). */
+/**
+ * Counts the executions of an agent or workflow that have not ended. Implemented outside the catalog (main.ts connects them).
+ */
 export interface InUse {
-  /** `tenant` null: of all tenants, for what is global. */
+  /** `tenant` null: in all tenants, for global ones. */
   agent(tenant: string | null, id: string): Promise<number>;
   workflow(tenant: string | null, id: string): Promise<number>;
 }
 
-/** Where nothing runs: tests, tools without a runtime. */
+/** For tests, and tools without a runtime. */
 export const NOT_IN_USE: InUse = { agent: () => Promise.resolve(0), workflow: () => Promise.resolve(0) };

@@ -3,30 +3,30 @@ import type { Collection, CollectionSpec, Documents, StoredDocument } from '../r
 import { SvcError } from '../runtime/errors.ts';
 import { OneAtATimePerKey } from '../runtime/kit/queues.ts';
 
-/** Changes of one kind in one tenant: `version` counts them. */
+/** Changes of one kind in one tenant; `version` counts them. */
 interface ChangeRecord extends StoredDocument {
-  /** Ids of what changed, the last of them last. */
+  /** Ids of changed entries, the latest last. */
   readonly recent: readonly string[];
 }
 
 const CATALOG_CHANGES: CollectionSpec = { name: 'catalog_changes', unique: [], indexes: [] };
 
-/** Who missed more compares everything. */
+/** Number of ids kept. A reader that missed more compares everything. */
 const RECENT = 256;
 
-/** Other nodes write too; each lost race was somebody's success. */
+/** Other nodes write the document too; each lost race means that another write succeeded. */
 const MAX_ATTEMPTS = 200;
 
 type ChangedKind = 'agent' | 'workflow';
 
 /**
- * What changed of late in a tenant's catalog, on whichever node: a count and the last ids, in one document. A change is
- * noted before it is answered, so whoever reads the count later knows of it, and no clock is asked.
+ * The latest changes of a tenant's catalog, on all nodes: a counter and the last ids, in one document. A change is noted before
+ * it is answered, so a later read of the counter includes it, independent of clocks.
  */
 export class CatalogChanges {
   readonly #records: Collection<ChangeRecord>;
   readonly #kind: ChangedKind;
-  /** Ids to be noted, by tenant, while a note is being written. */
+  /** Ids to note, by tenant, while a write is under way. */
   readonly #waiting = new Map<string, { ids: string[]; done: Promise<void> }>();
   readonly #writing = new OneAtATimePerKey();
 
@@ -35,7 +35,7 @@ export class CatalogChanges {
     this.#kind = kind;
   }
 
-  /** Returns when it is noted. Those that come while a note is being written go into the next one together. */
+  /** Resolves when the change is noted. Changes that arrive during a write go into the next one together. */
   note(tenant: string, id: string): Promise<void> {
     const waiting = this.#waiting.get(tenant);
     if (waiting !== undefined) {
@@ -51,7 +51,7 @@ export class CatalogChanges {
     return done;
   }
 
-  /** How many changes there were, and which since `known`; null when those are no longer told. */
+  /** The number of changes, and the ids changed since `known`; null ids when `known` is too old. */
   async since(
     tenant: string,
     known: number,
@@ -79,7 +79,7 @@ export async function openChanges(documents: Documents, kind: ChangedKind): Prom
   return new CatalogChanges(await documents.collection<ChangeRecord>(CATALOG_CHANGES), kind);
 }
 
-/** `invalid_manifest` with every problem's path, line and column. */
+/** `invalid_manifest` with the path, line and column of each problem. */
 export function invalidManifest(problems: readonly Problem[]): SvcError {
   const [first] = problems;
   const where =
@@ -88,7 +88,7 @@ export function invalidManifest(problems: readonly Problem[]): SvcError {
   return new SvcError('invalid_manifest', message, { field: 'manifest_yaml', details: problems });
 }
 
-/** A list holds at most so many entries. */
+/** Maximum number of entries in a page. */
 export const MAX_PAGE = 1_000;
 
 /** Throws `invalid_argument` naming the field. */

@@ -9,28 +9,28 @@ import type { Collection, CollectionSpec, StoredDocument } from '../runtime/docu
 import { SvcError } from '../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../runtime/identity.ts';
 
-/** One direct route: what comes from `source` starts `workflow` (H23). */
+/** A direct route: a stimulus from `source` starts `workflow` (H23). */
 export interface StimulusRoute {
   /** Lower-case. */
   readonly source: string;
   /** Name or UUID. */
   readonly workflow: string;
-  /** `settings`: of the node's file, to be changed there; `stored`: put by a call. */
+  /** `settings`: from the node's configuration file, which must be edited to change it; `stored`: created by a call. */
   readonly origin: 'settings' | 'stored';
 }
 
-/** The table of direct routes. A stored route comes before one of the node's settings. Sources know no case. */
+/** The table of direct routes. A stored route wins over one of the node's settings. Sources are case-insensitive. */
 export interface StimulusRoutes {
-  /** Workflow of a source in a tenant; null: none. */
+  /** The workflow of a source in a tenant; null when there is no route. */
   find(tenant: string, source: string): Promise<string | null>;
   /**
-   * Route of a webhook, which no caller's tenant belongs to: a stored one of `svc-system`, else the settings', whose
-   * tenant an operator named. Throws `conflict` when those of several other tenants fit, or when its secret is that of
-   * another source in the settings, which may be another tenant's.
+   * The route of a webhook, which has no caller and so no tenant: a stored route of `svc-system`, else one of the settings in
+   * the tenant that it names. Throws `conflict` when routes of several other tenants match, or when the settings give its
+   * secret to another source too, which may belong to another tenant.
    */
   findWebhook(source: string): Promise<{ readonly tenant: string; readonly workflow: string } | null>;
   list(tenant: string): Promise<StimulusRoute[]>;
-  /** Throws `invalid_argument`, `conflict` when a thousand are there or another webhook would have the same secret. */
+  /** Throws `invalid_argument`, and `conflict` beyond 1,000 routes or when another webhook would have the same secret. */
   put(identity: Identity, source: string, workflow: string): Promise<StimulusRoute>;
   /** Throws `not_found`, and `failed_precondition` for a route of the settings. */
   remove(tenant: string, source: string): Promise<void>;
@@ -57,11 +57,11 @@ const MAX_CHARS = 200;
 const CONTROL = /\p{Cc}/u;
 const MAX_ATTEMPTS = 16;
 
-/** The table over the collection `STIMULUS_ROUTES` and the node's settings. */
+/** The table of the collection `STIMULUS_ROUTES` and the node's settings. */
 export function createStimulusRoutes(parts: {
   readonly documents: Collection<StimulusRouteDocument>;
   readonly configured: readonly ConfiguredRoute[];
-  /** `spec.stimulus.webhooks`: which secrets sources have. Default: each that of its variable. */
+  /** `spec.stimulus.webhooks`: the secrets of the sources. Default: the secret of each source's environment variable. */
   readonly webhooks?: readonly WebhookSettings[];
   readonly clock: Pick<Clock, 'now'>;
 }): StimulusRoutes {
@@ -75,7 +75,7 @@ export function createStimulusRoutes(parts: {
   const inSettings = (tenant: string, source: string) =>
     configured.find((route) => route.tenant === tenant && route.source === source);
 
-  /** Refuses a source that webhooks of another one could be signed for. */
+  /** Refuses a source that shares a secret with another source. */
   function refuseSharedSecret(id: string, others: readonly string[]): void {
     const secrets = new Set(webhookSecretReferences(settingsOf(id)));
     for (const source of others) {
@@ -120,7 +120,7 @@ export function createStimulusRoutes(parts: {
     async put(identity, source, workflow) {
       const id = checked('source', source).toLowerCase();
       const { tenant, subject } = identity;
-      // Webhooks go to routes of this tenant alone.
+      // Only routes of this tenant receive webhooks.
       if (tenant === SYSTEM_TENANT) {
         const stored = await documents.find({ tenant, sort: [['id', 'asc']], limit: MOST_ROUTES });
         refuseSharedSecret(id, [...sources, ...stored.map((route) => route.id)]);

@@ -27,13 +27,13 @@ import { openManifestStore } from './store/manifest-store.ts';
 import type { CatalogKind, CatalogRecord } from './store/record.ts';
 import { VersionedCatalog, type VersionedCatalogParts } from './store/versioned-catalog.ts';
 
-/** Looking further down than children may go finds nothing more; wider than this the checker says nothing of the rest. */
+/** Maximum number of children that the checker looks up; it reports nothing about further ones. */
 const MAX_CHILDREN = 200;
 
-/** Looks a workflow up as the reader would; null when there is none. */
+/** Finds a workflow that the reader sees; null when there is none. */
 type FindManifest = (reader: CatalogReader, idOrName: string) => Promise<WorkflowManifest | null>;
 
-/** Checks manifests with what is deployed in sight. */
+/** Checks manifests against what is deployed. */
 class WorkflowChecks {
   readonly #find: FindManifest;
   readonly #agents: Pick<AgentCatalog, 'get'>;
@@ -68,7 +68,7 @@ class WorkflowChecks {
     }
   }
 
-  /** Children, their children and so on, by the name they are started with. */
+  /** The children of a workflow and their children, transitively, by the name with which they are started. */
   async #children(
     reader: CatalogReader,
     manifest: WorkflowManifest,
@@ -93,14 +93,14 @@ class WorkflowChecks {
 const errorsOf = (findings: readonly Finding[]): readonly Finding[] =>
   findings.filter(({ severity }) => severity === 'error');
 
-/** Throws `invalid_manifest` with every error; warnings never refuse (W20). */
+/** Throws `invalid_manifest` with all errors; warnings are not errors (W20). */
 function checkedManifest({ manifest, findings }: CheckedWorkflow): WorkflowManifest {
   const errors = errorsOf(findings);
   if (manifest === null || errors.length > 0) throw invalidManifest(errors);
   return manifest;
 }
 
-/** Of a text that was deployed. */
+/** Parses a text that was deployed. */
 function readWorkflowManifest(manifestYaml: string): WorkflowManifest {
   const parsed = parseWorkflowManifest(manifestYaml);
   if (parsed.ok) return parsed.manifest;
@@ -208,7 +208,7 @@ export const WORKFLOWS: CollectionSpec = {
   name: 'workflows',
   unique: [['scope', 'owner', 'name']],
   indexes: [['name']],
-  // A list reads these alone, and whole records only when it does not know them (store/manifest-store.ts).
+  // A list reads only these fields; it reads whole records only when they are not cached (store/manifest-store.ts).
   beside: ['owner', 'scope', 'status', 'version'],
 };
 
@@ -226,7 +226,7 @@ interface CheckedWorkflow {
   readonly findings: readonly CheckFinding[];
 }
 
-/** What to do about each kind of error. */
+/** How to fix each kind of error. */
 export const ERROR_CURES: Readonly<Record<ProblemRule, string>> = {
   invalid_yaml: 'Correct the YAML at this place.',
   invalid_field: 'Write what is expected; docs/reference/workflow-manifest.md has every field with its rule.',
@@ -235,8 +235,8 @@ export const ERROR_CURES: Readonly<Record<ProblemRule, string>> = {
 };
 
 /**
- * Everything there is to say about the text of a workflow manifest, in one list in the order of its lines: errors where
- * it breaks a rule of the format (W1–W16), warnings when it breaks none (a broken one is not looked into further). Never throws.
+ * All findings about a workflow manifest, in the order of its lines: errors where it violates the format (W1–W16), and
+ * warnings, which are given only when there are no errors. Never throws.
  */
 export function validateWorkflow(text: string, known: Known = {}): CheckedWorkflow {
   const read = readWorkflow(text);

@@ -6,7 +6,7 @@ import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import type { DeployedAgent, DeployedWorkflow } from '../api.ts';
 import { BUILT_IN_AGENTS, BUILT_IN_WORKFLOWS, type BuiltIns, builtInId } from './api.ts';
 
-/** They have no moment of their own: they are there from the start. */
+/** Built-ins have no time of deployment, so they get a fixed one. */
 const SHIPPED_AT = '1970-01-01T00:00:00.000Z';
 
 const shipped = {
@@ -16,7 +16,7 @@ const shipped = {
   deployed_at: SHIPPED_AT,
 } as const;
 
-/** What ships with the product, from the manifests beside this file; read and parsed when somebody first looks. */
+/** The built-ins, from the manifests beside this file; read and parsed at the first use. */
 export function createBuiltIns(): BuiltIns {
   let agents: readonly DeployedAgent[] | undefined;
   let workflows: readonly DeployedWorkflow[] | undefined;

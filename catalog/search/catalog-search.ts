@@ -27,12 +27,12 @@ export interface CatalogSearchParts {
   readonly clock: Clock;
   readonly settings: NodeCortex;
   readonly builtIns: BuiltIns;
-  /** Without it words alone decide. */
+  /** Absent: scores depend on words only. */
   readonly embeddings?: Embeddings;
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/** Search over what is deployed (see search-api.ts for its promises, docs/explanation/search.md for the scores). */
+/** Search over deployed agents and workflows (see ../api.ts for its promises, docs/explanation/search.md for the scores). */
 export async function createCatalogSearch(parts: CatalogSearchParts): Promise<CatalogSearch> {
   const { documents, settings } = parts;
   if (!settings.enabled) {
@@ -89,7 +89,7 @@ class DocumentCatalogSearch {
     }
   }
 
-  /** What the reader may see something of, in step with the catalog. */
+  /** The indexes with entries that the reader may see, brought up to date with the catalog. */
   async #searched(kind: SearchedKind, reader: CatalogReader, wanted: CheckedRequest): Promise<SearchedIndex[]> {
     const ofTenant = this.#indexes.get(`${kind}/${reader.tenant}`, () =>
       this.#openIndex(kind, reader.tenant, () => true),
@@ -122,7 +122,7 @@ class DocumentCatalogSearch {
     return new EntryVectors({ tenant, warn, stored: this.#stored.vectors, embeddings: this.#embeddings });
   }
 
-  /** Found entries as their records are now, in the same order, each id once: an index is never the last word. */
+  /** The found entries with their current records, in the same order, each id once, since an index may be out of date. */
   async #asTheyAre(kind: SearchedKind, ranked: readonly Ranked[]): Promise<Ranked[]> {
     const { records } = this.#stored[kind];
     const stored = ranked.filter(({ entry }) => !this.#builtIns.has(kind, entry.id));
@@ -152,7 +152,7 @@ const MAX_KNOWN = 256;
 
 const DEFAULTS = { weight: 0.7, cosine_floor: 0.2, cosine_ceiling: 0.8 };
 
-/** The meaning of queries; those asked lately are known. */
+/** Vectors of queries, with a cache of recent ones. */
 class QueryVectors {
   readonly #embeddings: EmbeddingsBreaker;
   readonly #settings: typeof DEFAULTS;
@@ -176,7 +176,7 @@ class QueryVectors {
   }
 }
 
-/** What ships with the product, read at the first search. It never changes. */
+/** Index of the built-ins, built at the first search. It never changes. */
 class BuiltInIndex {
   readonly #builtIns: BuiltIns;
   readonly #openVectors: () => EntryVectors | null;
@@ -240,7 +240,7 @@ export interface CheckedRequest extends Filter {
   readonly minScore: number;
 }
 
-/** Defaults filled in (W38). Throws `invalid_argument` naming the argument of the tool. */
+/** Fills in defaults (W38). Throws `invalid_argument` naming the argument of the tool. */
 export function checked(request: SearchRequest): CheckedRequest {
   const { query, limit = DEFAULT_LIMIT, minScore = DEFAULT_MIN_SCORE, labels = {}, status } = request;
   if (query.trim() === '' || query.length > MAX_QUERY_CHARS)

@@ -4,7 +4,7 @@ import type { Collection, CollectionSpec, StoredDocument } from '../../runtime/d
 import type { Embeddings } from '../api.ts';
 import type { SearchEntry } from './entry.ts';
 
-/** One vector, by the hash of its text and model: a restart, or another node, asks no model again. */
+/** A stored vector, by the hash of its text and model, so that restarts and other nodes need not call the model again. */
 export interface VectorRecord extends StoredDocument {
   readonly vector: string;
 }
@@ -13,12 +13,12 @@ export const SEARCH_VECTORS: CollectionSpec = { name: 'search_vectors', unique: 
 
 const MAX_TEXT_CHARS = 8_192;
 
-/** Texts in one call of a model. */
+/** Maximum number of texts in one call of the model. */
 const BATCH = 64;
 
 const PAGE = 1_000;
 
-/** The vectors of one tenant's agents or workflows. */
+/** The vectors of the agents or workflows of one tenant. */
 export class EntryVectors {
   readonly #tenant: string;
   readonly #stored: Collection<VectorRecord>;
@@ -27,7 +27,7 @@ export class EntryVectors {
   readonly #hashes = new Map<string, string>();
   readonly #uses = new Map<string, number>();
   readonly #vectors = new Map<string, Vector>();
-  /** Texts whose vectors may be stored, and those that have none yet. */
+  /** Texts whose vectors may be stored, and texts that have none yet. */
   readonly #unread = new Map<string, string>();
   readonly #unmade = new Map<string, string>();
   readonly #obsolete = new Set<string>();
@@ -50,7 +50,7 @@ export class EntryVectors {
     return hash === undefined ? undefined : this.#vectors.get(hash);
   }
 
-  /** The entry's vector is needed; `load` and `fill` get it. */
+  /** Marks the entry's vector as needed; `load` and `fill` get it. */
   want(entry: SearchEntry, instruction: string): void {
     const labels = Object.values(entry.labels).join(', ');
     const text = [entry.name, entry.description, labels, instruction].join('\n').slice(0, MAX_TEXT_CHARS);
@@ -79,7 +79,7 @@ export class EntryVectors {
     this.#obsolete.add(hash);
   }
 
-  /** Reads what is stored, and removes what nobody needs any more. */
+  /** Reads stored vectors, and deletes those that no entry needs. */
   async load(): Promise<void> {
     const wanted = [...this.#unread];
     for (let from = 0; from < wanted.length; from += PAGE) {
@@ -99,7 +99,10 @@ export class EntryVectors {
     this.#obsolete.clear();
   }
 
-  /** Asks the model for what is missing. Waits for a few; many are made beside the searches, which go by words till then. */
+  /**
+   * Calls the model for missing vectors. Waits only when few are missing; many are made in the background, and searches use
+   * words only meanwhile.
+   */
   async fill(): Promise<void> {
     if (this.#unmade.size === 0) return;
     this.#filling ??= this.#fillAll().finally(() => {
@@ -129,15 +132,15 @@ export class EntryVectors {
 }
 
 /**
- * A direction as whole numbers from -127 to 127: a quarter of the memory of floats, and cosines differ in the third
- * decimal place.
+ * A direction as whole numbers from -127 to 127. It takes a quarter of the memory of floats and changes cosines in the third
+ * decimal place only.
  */
 export interface Vector {
   readonly parts: Int8Array;
   readonly length: number;
 }
 
-/** Null for what has no direction. */
+/** Null when the numbers have no direction, such as all zeros. */
 function vectorOf(numbers: readonly number[]): Vector | null {
   const most = numbers.reduce((max, number) => Math.max(max, Math.abs(number)), 0);
   if (!Number.isFinite(most) || most === 0) return null;
@@ -147,7 +150,7 @@ function vectorOf(numbers: readonly number[]): Vector | null {
 const textOfVector = ({ parts }: Vector): string =>
   Buffer.from(parts.buffer, parts.byteOffset, parts.byteLength).toString('base64');
 
-/** Null for a text that holds none. */
+/** Null when the text contains no vector. */
 function vectorOfText(text: string): Vector | null {
   const parts = new Int8Array(Buffer.from(text, 'base64'));
   return parts.length === 0 ? null : withLength(parts);
@@ -158,7 +161,7 @@ function withLength(parts: Int8Array): Vector | null {
   return square === 0 ? null : { parts, length: Math.sqrt(square) };
 }
 
-/** -1 to 1; 0 for vectors that do not go together. */
+/** -1 to 1; 0 for vectors of different lengths. */
 export function cosine(one: Vector, other: Vector): number {
   const { parts } = one;
   if (parts.length !== other.parts.length) return 0;
@@ -167,13 +170,13 @@ export function cosine(one: Vector, other: Vector): number {
   return sum / (one.length * other.length);
 }
 
-/** After a failure the model is left in peace for so long. */
+/** Pause after a failure before the model is called again. */
 const PAUSE_MS = 10_000;
 
-/** One failure is said in the log, then no other for so long. */
+/** Minimum time between two failures in the log. */
 const QUIET_MS = 60_000;
 
-/** Embeddings that nobody waits for twice when they fail: searches then go by words alone, and the log says so. */
+/** Circuit breaker for embeddings. After a failure, searches use words only, without waiting again, and the log says so. */
 export class EmbeddingsBreaker {
   readonly model: string;
   readonly #embeddings: Embeddings;
@@ -189,7 +192,7 @@ export class EmbeddingsBreaker {
     this.#warn = warn;
   }
 
-  /** A vector for each text, null for one without direction; null when the model does not answer now. */
+  /** A vector for each text, null for a text without direction; null as a whole while the model does not answer. */
   async embed(texts: readonly string[]): Promise<(Vector | null)[] | null> {
     if (this.#clock.monotonic() < this.#pausedUntil) return null;
     try {

@@ -8,20 +8,20 @@ import { type CatalogRecord, isVisible } from '../store/record.ts';
 import type { ManifestRecord } from '../store/stored-manifests.ts';
 import { WORKFLOW_MANIFESTS, WORKFLOWS } from '../workflow-catalog.ts';
 
-/** An agent or workflow as a search sees it. */
+/** An agent or workflow in a search index. */
 export interface SearchEntry extends Omit<SearchHit, 'score'> {
   readonly tenant: string;
   readonly scope: CatalogScope;
   /** Subject, for scope user; else empty. */
   readonly owner: string;
   readonly status: CatalogStatus;
-  /** The tenant it is moving to. */
+  /** The tenant that it is moving to; else null. */
   readonly leavingTo: string | null;
-  /** Counts the writes of its record. */
+  /** Version of its record. */
   readonly recordVersion: number;
 }
 
-/** Null for what nobody sees: on its way in, or out. */
+/** Null for a record that no reader sees: arriving or deleted. */
 export function entryOf(record: CatalogRecord): SearchEntry | null {
   const [newest] = record.versions;
   if (!isVisible(record) || newest === undefined) return null;
@@ -30,7 +30,7 @@ export function entryOf(record: CatalogRecord): SearchEntry | null {
   return { ...placed, ...{ id, name, version: newest.version, description, labels, status } };
 }
 
-/** Whether a reader sees it: its own, its tenant's, global ones. */
+/** Whether a reader sees the entry: its own, its tenant's and global ones. */
 export function isSeenBy(reader: CatalogReader, entry: SearchEntry): boolean {
   if (entry.leavingTo !== null && entry.leavingTo !== SYSTEM_TENANT && entry.leavingTo !== reader.tenant) return false;
   if (entry.scope === 'global') return true;
@@ -44,19 +44,19 @@ export interface Filter {
   readonly includePlatformTemplates: boolean;
 }
 
-/** Whether the request asks for such a one. */
+/** Whether the entry passes the filter. */
 export function isWanted(filter: Filter, { labels, status, scope }: SearchEntry): boolean {
   if (!filter.statuses.includes(status)) return false;
   if (scope === 'global' && !filter.includePlatformTemplates) return false;
   return Object.entries(filter.labels).every(([key, value]) => Object.hasOwn(labels, key) && labels[key] === value);
 }
 
-/** Keys of a manifest whose texts say what an agent or a workflow does, beside its metadata. */
+/** Keys of a manifest, besides its metadata, whose texts describe what an agent or workflow does. */
 const TELLING = new Set(['instruction', 'prompt_template', 'prompt', 'input', 'intent', 'agent', 'content']);
 
 const KEY = /^ *(?:- )*"?([a-z_]+)"?:(?: +(.*))?$/;
 
-/** A value in flow style, an anchor or an alias. */
+/** Matches a value in flow style, an anchor or an alias. */
 const FLOW = /[:-] +[{[&*]/;
 
 const TELLING_INSIDE = new RegExp(`\\b(?:${[...TELLING].join('|')})"?:`);
@@ -70,19 +70,19 @@ const MAX_DEPTH = 20;
 const MAX_CHARS = 16_384;
 
 /**
- * What a manifest tells an agent to do: the words of its instructions and prompts. Reads the usual block style line by
- * line, ten times as fast as a YAML parser, for only words are wanted; anything else goes through the parser.
+ * The texts of a manifest's instructions and prompts. It reads the usual block style line by line, which is ten times as fast
+ * as a YAML parser; other styles go through the parser.
  */
 export function tellingText(manifestYaml: string): string {
   const quick = quickly(manifestYaml);
   return (quick ?? thoroughly(manifestYaml)).slice(0, MAX_CHARS);
 }
 
-/** Null when it is written in another style. */
+/** Null when the manifest is written in another style. */
 function quickly(manifestYaml: string): string | null {
   if (/^\s*[{"]/.test(manifestYaml)) return null;
   const texts: string[] = [];
-  /** Indentation of the key whose text goes on, or -1. */
+  /** Indentation of the key whose text continues, or -1. */
   let within = -1;
   for (const line of manifestYaml.split('\n')) {
     const indent = line.search(/\S/);
@@ -93,7 +93,7 @@ function quickly(manifestYaml: string): string | null {
     }
     within = -1;
     if (FLOW.test(line)) {
-      // `task: {instruction: do it}`; labels and the like hold nothing of interest.
+      // `task: {instruction: do it}` needs the parser; flow style of labels and the like contains no texts of interest.
       if (TELLING_INSIDE.test(line) || !CLOSED.test(line)) return null;
       continue;
     }
@@ -118,7 +118,7 @@ function thoroughly(manifestYaml: string): string {
   return texts.join('\n');
 }
 
-/** It was read when it was deployed; of one that a later parser refuses, all words count. */
+/** The manifest was valid when it was deployed. When a later parser refuses it, all its words are used. */
 function parsed(manifestYaml: string): unknown {
   try {
     return parse(manifestYaml);
@@ -129,7 +129,7 @@ function parsed(manifestYaml: string): unknown {
 
 export type SearchedKind = 'agents' | 'workflows';
 
-/** Where the catalog keeps one kind: read here, written by the catalog alone. */
+/** The catalog's collections of one kind. The search only reads them. */
 export interface Sources {
   readonly records: Pick<Collection<CatalogRecord>, 'get' | 'find'>;
   readonly manifests: Pick<Collection<ManifestRecord>, 'get'>;
@@ -153,8 +153,8 @@ export async function openSources(documents: Documents, kind: SearchedKind): Pro
 const AT_A_TIME = 32;
 
 /**
- * Documents by id, those that are there. One by one: several in one question no index of FerretDB 1 can
- * answer (decision 0020).
+ * The existing documents of these ids. Reads them one by one, since FerretDB 1 cannot answer a query for several ids from an
+ * index (decision 0020).
  */
 export async function byIds<T extends StoredDocument>(
   collection: Pick<Collection<T>, 'get'>,

@@ -7,29 +7,29 @@ export interface Wording {
   readonly similarity: number;
 }
 
-/** The part of an index that knows words. */
+/** The word statistics of an index. */
 export interface Wordbook {
-  /** In how many entries the stem is. */
+  /** Number of entries with the stem. */
   frequency(stem: string): number;
-  /** Stems written nearly like it. */
+  /** Stems with a similar spelling. */
   like(stem: string): readonly { readonly word: string; readonly similarity: number }[];
 }
 
-/** How much a word says about an entry where it stands. */
+/** Weight of a word by the field that contains it. */
 const STRENGTH: Readonly<Record<Field, number>> = { name: 1, labels: 0.9, description: 0.85, instruction: 0.5 };
 
-/** Where a stem stands in an entry, as bits. */
+/** Fields that contain a stem, as bits. */
 const FIELDS = { name: 1, description: 2, labels: 4, instruction: 8 } as const;
 
-/** By the bits of the fields it stands in: the best of them. */
+/** Weight by the bits of the fields: the highest of them. */
 const STRENGTHS = Float32Array.from({ length: 16 }, (_, mask) =>
   Math.max(0, ...keysOf(FIELDS).map((field) => ((mask & FIELDS[field]) === 0 ? 0 : STRENGTH[field]))),
 );
 
-/** Part of the score that only an entry gets whose whole name was asked for. */
+/** Share of the score for entries whose whole name is in the query. */
 const NAME_SHARE = 0.06;
 
-/** An entry that answers a third of a question answers another one: above 1, so that parts count less than they are. */
+/** Exponent above 1. It lowers the scores of partial matches: an entry that matches a third of a query is seldom meant. */
 const CURVE = 1.25;
 
 function keysOf(fields: typeof FIELDS): Field[] {
@@ -41,20 +41,20 @@ interface Asked {
   readonly weight: number;
 }
 
-/** Entries and their words. What is put twice replaces itself. */
+/** Entries and their words. Adding an entry again replaces it. */
 export class LexicalIndex implements Wordbook {
   readonly #postings = new Postings();
   readonly #vocabulary = new Vocabulary();
   readonly #slots = new Map<string, number>();
   readonly #entries: (SearchEntry | undefined)[] = [];
-  /** Words of the name, by slot. */
+  /** Number of words in the name, by slot. */
   #nameWords = new Uint8Array(16);
 
   get size(): number {
     return this.#slots.size;
   }
 
-  /** One more than the highest slot. */
+  /** The highest slot plus one. */
   get slots(): number {
     return this.#postings.slots;
   }
@@ -88,7 +88,7 @@ export class LexicalIndex implements Wordbook {
     return this.#slots.get(id);
   }
 
-  /** Undefined for a slot that nothing is in. */
+  /** Undefined for an empty slot. */
   at(slot: number): SearchEntry | undefined {
     return this.#entries[slot];
   }
@@ -106,8 +106,8 @@ export class LexicalIndex implements Wordbook {
   }
 
   /**
-   * Scores by slot, 0 to 1: the part of what is asked that the entry answers. 1 is an entry that bears exactly the words
-   * of the query as its name.
+   * Scores by slot, 0 to 1: the share of the query that an entry matches. An entry whose name consists of exactly the query's
+   * words scores 1.
    */
   scores(asked: readonly Asked[]): Float32Array {
     const sums = new Float32Array(this.slots);
@@ -126,7 +126,7 @@ export class LexicalIndex implements Wordbook {
     return sums;
   }
 
-  /** Adds for each entry the best answer that it gives by one of the wordings. */
+  /** Adds to each entry its best match among the wordings. */
   #answer(wordings: readonly Wording[], weight: number, sums: Float32Array, named: Uint8Array): void {
     const best = new Float32Array(wordings.length > 1 ? sums.length : 0);
     const isFirst = new Set<number>();
@@ -153,11 +153,11 @@ function note(stems: Map<string, number>, words: readonly string[], field: Field
   }
 }
 
-/** `code-review-bot` is also found as `codereview`. */
+/** Finds `code-review-bot` as `codereview` too. */
 const joinedPairs = (words: readonly string[]): string[] =>
   words.slice(1).map((word, at) => `${words[at] ?? ''}${word}`);
 
-/** `svc.dev/team: docs` says team and docs. */
+/** `svc.dev/team: docs` contributes the words team and docs. */
 const labelText = (labels: SearchEntry['labels']): string =>
   Object.entries(labels)
     .map(([key, value]) => `${key.slice(key.lastIndexOf('/') + 1)} ${value}`)
@@ -169,14 +169,14 @@ function grown(words: Uint8Array<ArrayBuffer>, atLeast: number): Uint8Array<Arra
   return more;
 }
 
-/** Below it two words are not taken for one another. */
+/** Minimum similarity of two spellings. */
 const MIN_SIMILARITY = 0.55;
 
 const MIN_CHARS = 4;
 
 const MAX_FOUND = 5;
 
-/** With fewer trigrams in common words are not compared any further. */
+/** Words with fewer common trigrams are not compared further. */
 const MIN_SHARED = 3;
 
 const HAS_DIGIT = /\d/;
@@ -185,20 +185,23 @@ const CHARS_PER_TYPO = 4;
 
 interface SimilarWord {
   readonly word: string;
-  /** 0 to 1: the best of shared trigrams (Dice's coefficient), letters to change, and how much of it a beginning is. */
+  /**
+   * 0 to 1: the highest of the trigram similarity (Dice's coefficient), the share of unchanged letters and the share of a
+   * common beginning.
+   */
   readonly similarity: number;
 }
 
 /**
- * All stems of an index by their character trigrams, for words of a query that it does not hold: slips of the pen, words
- * written together, beginnings. Stems stay when their last entry goes; they then find nothing.
+ * All stems of an index by their character trigrams. It finds stems for words of a query that the index does not contain:
+ * misspellings, compounds, beginnings. A stem stays after its last entry is removed, and then finds nothing.
  */
 class Vocabulary {
   readonly #words: string[] = [];
-  /** Places in the list of words. */
+  /** Indexes into the list of words. */
   readonly #byGram = new Map<string, number[]>();
 
-  /** Each word once: the caller knows which are new. Numbers have no slips of the pen. */
+  /** Each word must be added once only. Numbers are not added, since they have no misspellings. */
   add(word: string): void {
     if (word.length < MIN_CHARS || HAS_DIGIT.test(word)) return;
     const at = this.#words.push(word) - 1;
@@ -209,7 +212,7 @@ class Vocabulary {
     }
   }
 
-  /** The likest words, best first. */
+  /** The most similar words, best first. */
   like(word: string): SimilarWord[] {
     if (word.length < MIN_CHARS || HAS_DIGIT.test(word)) return [];
     const grams = gramsOf(word);
@@ -230,11 +233,11 @@ class Vocabulary {
   }
 }
 
-/** `kube` is a beginning of `kubernet`; the half that is missing costs as much. */
+/** Similarity of a beginning to its word, such as `kube` to `kubernet`: missing letters count half. */
 const beginning = (word: string, other: string): number =>
   other.startsWith(word) ? 0.5 + (0.5 * word.length) / other.length : 0;
 
-/** The first letter is seldom wrong: with the mark before it, it counts twice. */
+/** The first letter is seldom wrong. The marker before it makes it count twice. */
 function gramsOf(word: string): Set<string> {
   const marked = `^^${word}$`;
   const grams = new Set<string>();
@@ -242,7 +245,10 @@ function gramsOf(word: string): Set<string> {
   return grams;
 }
 
-/** 0 when more than a letter in four has to be changed, left out, put in, or swapped with the next. */
+/**
+ * Similarity by edit distance; 0 when more than one letter in four must be changed, removed, inserted, or swapped with the
+ * next.
+ */
 function typo(word: string, other: string): number {
   const length = Math.max(word.length, other.length);
   const most = Math.floor(length / CHARS_PER_TYPO);
@@ -276,7 +282,7 @@ const MASK_BITS = 4;
 
 const MASK = (1 << MASK_BITS) - 1;
 
-/** Lists are made anew when more than this share of the slots is dead. */
+/** Lists are rebuilt when more than this share of the slots is unused. */
 const MAX_DEAD_SHARE = 0.25;
 
 const MIN_DEAD = 1_000;
@@ -288,8 +294,8 @@ interface List {
 }
 
 /**
- * Which entries hold a stem, and in which of their fields: an inverted index, 4 bytes for each stem of an entry. Entries
- * are slots, small numbers that are used again once nothing points to them any more.
+ * Inverted index of the entries and fields that contain a stem, 4 bytes for each stem of an entry. Entries are slots: small
+ * numbers that are reused when nothing refers to them.
  */
 class Postings {
   readonly #lists = new Map<string, List>();
@@ -297,7 +303,7 @@ class Postings {
   readonly #free: number[] = [];
   #slots = 0;
 
-  /** One more than the highest slot. */
+  /** The highest slot plus one. */
   get slots(): number {
     return this.#slots;
   }
@@ -310,12 +316,12 @@ class Postings {
     return this.#lists.has(stem);
   }
 
-  /** In how many entries it is; those removed a moment ago may count still. */
+  /** Number of entries with the stem; recently removed ones may still be counted. */
   frequency(stem: string): number {
     return this.#lists.get(stem)?.length ?? 0;
   }
 
-  /** Answers the slot and tells of every stem that was not there before. */
+  /** Returns the slot, and calls `onNew` with each new stem. */
   add(stems: ReadonlyMap<string, number>, onNew: (stem: string) => void): number {
     const slot = this.#free.pop() ?? this.#slots++;
     for (const [stem, mask] of stems) {
@@ -337,7 +343,7 @@ class Postings {
     if (this.#dead.size > MIN_DEAD && this.#dead.size > this.#slots * MAX_DEAD_SHARE) this.#sweep();
   }
 
-  /** Calls back for each entry that holds the stem. Removed ones may be among them. */
+  /** Calls `call` for each entry with the stem, possibly including removed ones. */
   each(stem: string, call: (slot: number, mask: number) => void): void {
     const list = this.#lists.get(stem);
     if (list === undefined) return;

@@ -3,13 +3,13 @@ import { cosine, type EntryVectors, type Vector } from './entry-vectors.ts';
 import type { LexicalIndex, Wordbook, Wording } from './lexical-index.ts';
 import { isTelling, stemOf, synonymsOf, wordsOf } from './words.ts';
 
-/** What is searched together: scores of all of them are one scale. */
+/** An index of a search. All scores are on one scale. */
 export interface SearchedIndex {
   readonly words: LexicalIndex;
   readonly vectors: EntryVectors | null;
 }
 
-/** How the similarity of meanings counts; null without a model, or while it does not answer. */
+/** How the similarity of vectors counts; null without a model, or while it does not answer. */
 export interface Meaning {
   readonly vector: Vector;
   readonly weight: number;
@@ -23,12 +23,12 @@ export interface Ranked {
   readonly score: number;
 }
 
-/** Scores have so many decimal places. */
+/** Scores are rounded to four decimal places. */
 const SCALE = 10_000;
 
 /**
- * The best entries of all indexes with at least the score, best first; equal ones by name. `accept` says which may be
- * there at all.
+ * The best entries of all indexes with at least `minScore`, best first; equal scores are sorted by name. `accept` filters the
+ * entries.
  */
 export function rank(
   indexes: readonly SearchedIndex[],
@@ -65,7 +65,7 @@ function blended(lexical: number, meaning: Meaning | null, vector: Vector | unde
   return weight * Math.min(1, Math.max(0, near)) + (1 - weight) * lexical;
 }
 
-/** The best few of many. */
+/** The best `limit` entries of many. */
 class Best {
   readonly list: Ranked[] = [];
   readonly #limit: number;
@@ -74,7 +74,7 @@ class Best {
     this.#limit = limit;
   }
 
-  /** Below it nothing is taken, less what rounding may add. */
+  /** Minimum score to be taken, minus the largest rounding difference. */
   get least(): number {
     return this.list.length < this.#limit ? 0 : (this.list.at(-1)?.score ?? 0) - 1 / SCALE;
   }
@@ -105,29 +105,29 @@ const isBefore = (a: Ranked, b: Ranked): boolean =>
       ? a.entry.name < b.entry.name
       : a.entry.id < b.entry.id;
 
-/** A query asks for at most so many different things; the rest is not read. */
+/** Maximum number of words of a query; further words are ignored. */
 const MAX_CONCEPTS = 32;
 
-/** How sure an entry means what was asked when it holds another word. */
+/** Confidence that another word in an entry has the meaning of the query's word. */
 const SIMILARITY = { same: 1, joined: 0.95, synonyms: 0.9, misspelt: 0.85 } as const;
 
-/** Of a word that every entry holds, and what no word reaches, however large the catalog is. */
+/** Weight of a word that all entries contain. The other bound is above the weight of any word, however large the catalog. */
 const LEAST_WEIGHT = 1;
 
 const MOST_WEIGHT = 4;
 
-/** Logarithm of the rarity at which a word weighs what is in the middle between them. */
+/** Logarithm of the rarity at which a word gets the average of the minimum and maximum weights. */
 const MIDDLE = 3;
 
 /** One word of a query. */
 interface Concept {
   readonly stem: string;
-  /** Written together with the word before or after it: `codereview`. */
+  /** The word joined with the word before or after it: `codereview`. */
   readonly joined: readonly string[];
   readonly synonyms: readonly string[];
 }
 
-/** The concepts of a query, each once. */
+/** The concepts of a query, without duplicates. */
 function conceptsOf(query: string): Concept[] {
   const words = wordsOf(query);
   const hasTelling = words.some(isTelling);
@@ -148,7 +148,7 @@ function conceptsOf(query: string): Concept[] {
   return [...concepts.values()];
 }
 
-/** Words by which entries may answer the concept, in any of the books; those nearly like it only where nothing else is. */
+/** The words in any of the indexes that match the concept; misspellings only when no other word does. */
 function wordingsOf(concept: Concept, books: readonly Wordbook[]): Wording[] {
   const known = (stem: string): boolean => books.some((book) => book.frequency(stem) > 0);
   const wordings: Wording[] = [
@@ -162,8 +162,8 @@ function wordingsOf(concept: Concept, books: readonly Wordbook[]): Wording[] {
 }
 
 /**
- * What answering the concept is worth: more the fewer entries can. It depends on the share of the entries that can, and is
- * bounded, so that a score stays what it is as the catalog grows.
+ * Weight of a concept: the fewer entries match, the higher. It depends on their share of all entries and is bounded, so that a
+ * score stays the same as the catalog grows.
  */
 function weightOf(wordings: readonly Wording[], books: readonly Wordbook[], entries: number): number {
   let frequency = 0;

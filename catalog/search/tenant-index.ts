@@ -6,12 +6,12 @@ import { byIds, entryOf, type SearchEntry, type Sources, tellingText } from './e
 import type { EntryVectors } from './entry-vectors.ts';
 import { LexicalIndex } from './lexical-index.ts';
 
-/** Records are read so many at a time, and entries made in smaller portions; in between others run. */
+/** Number of records in one read. Entries are made in smaller portions, so that other work runs in between. */
 const PAGE = 1_000;
 
 const PORTION = 100;
 
-/** So often everything is compared, beside the changes that are noted: one that a crash cut short is noted late. */
+/** Interval at which everything is compared, in addition to the noted changes. A crash can delay the note of a change. */
 const RECONCILE_MS = 300_000;
 
 interface TenantIndexParts {
@@ -19,20 +19,20 @@ interface TenantIndexParts {
   readonly sources: Sources;
   readonly clock: Clock;
   readonly maxEntries: number;
-  /** Which of the tenant's are kept here. */
+  /** Selects the tenant's entries that this index contains. */
   readonly holds: (entry: SearchEntry) => boolean;
   readonly vectors: EntryVectors | null;
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/** The agents or the workflows of one tenant, in memory: read at the first search, then kept in step with the catalog. */
+/** In-memory index of the agents or workflows of one tenant. It is read at the first search, then follows the catalog. */
 export class TenantIndex {
   readonly words = new LexicalIndex();
   readonly vectors: EntryVectors | null;
   readonly #parts: TenantIndexParts;
   readonly #queue = new OneAtATime();
   readonly #steps = new SharedRuns(this.#queue, () => this.#step());
-  /** How many changes of the catalog are in here; null: nothing was read yet. */
+  /** Number of the catalog's changes that the index includes; null before the first read. */
   #changes: number | null = null;
   #comparedAt = 0;
   #isFull = false;
@@ -42,7 +42,7 @@ export class TenantIndex {
     this.vectors = parts.vectors;
   }
 
-  /** Brings in what was answered to others before this call. */
+  /** Adds all changes that were answered before this call. */
   async refresh(): Promise<void> {
     await this.#steps.run();
     await this.vectors?.fill();
@@ -60,7 +60,7 @@ export class TenantIndex {
     } else {
       await this.#takeIds([...new Set(ids)]);
     }
-    // Only now: what failed is tried again by the next search.
+    // Set last, so that the next search repeats what failed.
     this.#changes = count;
     if (clock.monotonic() - this.#comparedAt < RECONCILE_MS) return;
     this.#comparedAt = clock.monotonic();
@@ -69,7 +69,10 @@ export class TenantIndex {
     );
   }
 
-  /** `run` keeps the parts from other work on the index: beside searches it is done a page at a time between them. */
+  /**
+   * Compares the index with the catalog. `run` executes each part exclusively; in the background that is one page at a time,
+   * between searches.
+   */
   async #compare(run: (work: () => Promise<void>) => Promise<void>): Promise<void> {
     const unseen = new Set(this.words.ids());
     await this.#readAll((page) =>
@@ -135,7 +138,7 @@ export class TenantIndex {
       const texts = await byIds(sources.manifests, tenant, ids);
       const textOf = new Map(texts.map(({ id, manifest_yaml }) => [id, manifest_yaml]));
       for (const { entry, manifestId } of some) {
-        // Replaced between the two reads: that change is noted too, and read next.
+        // The manifest was replaced between the two reads; that change is noted too and read next.
         const instruction = tellingText(textOf.get(manifestId) ?? '');
         this.words.put(entry, instruction);
         this.vectors?.want(entry, instruction);
@@ -149,7 +152,7 @@ export class TenantIndex {
     this.vectors?.forget(id);
   }
 
-  /** `coming`: how many are about to be put in. */
+  /** `coming`: number of entries that are about to be added. */
   #hasRoom(id: string, coming: number): boolean {
     const { maxEntries, tenant, warn } = this.#parts;
     if (this.words.slotOf(id) !== undefined || this.words.size + coming < maxEntries) return true;
@@ -159,25 +162,25 @@ export class TenantIndex {
   }
 }
 
-/** Indexes by key. Those that were used longest ago go when together they hold too much. */
+/** Indexes by key. When they exceed the maximum together, the least recently used are dropped. */
 export class TenantIndexes {
   readonly #indexes = new Map<string, TenantIndex>();
   readonly #maxEntries: number;
 
-  /** `maxEntries`: of all indexes together; the one in use may be larger. */
+  /** `maxEntries`: of all indexes together; the one in use may exceed it. */
   constructor(maxEntries: number) {
     this.#maxEntries = maxEntries;
   }
 
   get(key: string, open: () => TenantIndex): TenantIndex {
     const index = this.#indexes.get(key) ?? open();
-    // A Map keeps the order in which keys came: this one is the newest now.
+    // A Map keeps insertion order, so this moves the key to the end.
     this.#indexes.delete(key);
     this.#indexes.set(key, index);
     return index;
   }
 
-  /** Call it when indexes may have grown. */
+  /** Call it after indexes may have grown. */
   trim(): void {
     let entries = 0;
     for (const { words } of this.#indexes.values()) entries += 1 + words.size;
@@ -190,8 +193,8 @@ export class TenantIndexes {
 }
 
 /**
- * The same work for all who ask for it: whoever asks gets a run that begins after the question, and shares it with
- * everybody else who waits for one.
+ * Shares work among concurrent callers. Each caller gets a run that begins after its call, together with all others that wait
+ * for one.
  */
 class SharedRuns {
   readonly #queue: OneAtATime;

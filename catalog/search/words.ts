@@ -1,8 +1,8 @@
 import { stemmer } from 'stemmer';
 
 /**
- * Words that people use for the same thing, in the vocabulary of agents and workflows; abbreviations above all, which no
- * stemmer knows. One group a line. Kept short on purpose: who needs more configures embeddings.
+ * Synonyms in the vocabulary of agents and workflows, mainly abbreviations, which a stemmer does not know. One group a line.
+ * The list is short on purpose: embeddings cover more.
  */
 const GROUPS = `
 k8s kubernetes
@@ -62,20 +62,20 @@ const SYNONYMS: readonly (readonly string[])[] = GROUPS.trim()
   .split('\n')
   .map((line) => line.split(' '));
 
-/** Of one text; what follows is left out. */
+/** Maximum length of a text; the rest is ignored. */
 const MAX_TEXT_CHARS = 16_384;
 
 const MAX_WORD_CHARS = 64;
 
-/** Stemming is half of the time an index takes to build, and catalogs repeat their words. */
+/** Size of the cache of stems. Stemming is half of the time of building an index, and catalogs repeat their words. */
 const MAX_KNOWN_STEMS = 50_000;
 
 const MARKS = /\p{M}+/gu;
 
-/** `codeReview`, `PDFReader` and `v2beta` are several words. */
+/** Splits `codeReview`, `PDFReader` and `v2beta` into words. */
 const HUMPS = /(\p{Ll}|\p{N})(\p{Lu})|(\p{Lu})(\p{Lu}\p{Ll})/gu;
 
-/** `PRs` and `APIs` are several of one. */
+/** Matches plurals of abbreviations, such as `PRs` and `APIs`. */
 const PLURALS = /(?<!\p{L})(\p{Lu}{2,})s(?!\p{L})/gu;
 
 const WORD = /[\p{L}\p{N}]+(?:'[\p{L}]+)?/gu;
@@ -84,7 +84,7 @@ const PLAIN = /^[a-z]+$/;
 
 const stems = new Map<string, string>();
 
-/** The stem of a lower-case word (Porter's for words of a to z; others are their own). */
+/** The stem of a lower-case word: by Porter for words of a to z; other words are unchanged. */
 export function stemOf(word: string): string {
   const known = stems.get(word);
   if (known !== undefined) return known;
@@ -94,11 +94,11 @@ export function stemOf(word: string): string {
   return stem;
 }
 
-/** `summarise` and `summarize` are one word, and the stemmer knows the second. */
+/** Converts British to American spelling (`summarise` to `summarize`), which the stemmer knows. */
 const britishOf = (word: string): string =>
   word.length < 7 ? word : word.replace(/is(e|es|ed|er|ers|ing|ation|ations)$/, 'iz$1').replace(/our(s?)$/, 'or$1');
 
-/** The words of a text as written, lower case and without accents, camelCase and kebab-case taken apart. */
+/** The words of a text in lower case without accents; camelCase and kebab-case are split. */
 export function wordsOf(text: string): string[] {
   const apart = text.slice(0, MAX_TEXT_CHARS).replace(PLURALS, '$1').replace(HUMPS, '$1$3 $2$4');
   const plain = apart.normalize('NFKD').replace(MARKS, '');
@@ -109,7 +109,7 @@ export function wordsOf(text: string): string[] {
   return words;
 }
 
-/** The same without words that say nothing; all of them where nothing else is left. */
+/** The words without stop words; all words when only stop words remain. */
 export function tellingWordsOf(text: string): string[] {
   const words = wordsOf(text);
   const telling = words.filter(isTelling);
@@ -132,8 +132,8 @@ for (const group of SYNONYMS) {
 export const synonymsOf = (stem: string): readonly string[] => synonyms.get(stem) ?? [];
 
 /**
- * Words that say nothing about what an agent or workflow does: small words of English, words with which people wrap a
- * question ("I need something that can …"), and what every entry of this catalog is.
+ * Stop words: function words of English, phrases around a question ("I need something that can …"), and words that every entry
+ * of the catalog has in common.
  */
 const TEXT = `
 a about above across after against all along also am among an and any are as at be because been before being below between both but by can could did do does doing done during

@@ -2,20 +2,20 @@ import type { CatalogScope, CatalogStatus } from '../api.ts';
 import type { CatalogKind, Shown, VersionEntry, VisibleRecord } from './record.ts';
 import { notFound } from './rules.ts';
 
-/** One version of an agent or workflow, as both kinds' surfaces make theirs of it. */
+/** One version of an agent or workflow. Both catalogs derive their summaries from it. */
 export interface CatalogEntry extends Shown {
   readonly id: string;
   readonly tenant: string;
   readonly name: string;
   readonly version: string;
   readonly scope: CatalogScope;
-  /** Subject, for scope user. */
+  /** Subject, for scope user; else null. */
   readonly owner: string | null;
   readonly status: CatalogStatus;
   readonly deployed_at: string;
 }
 
-/** With its manifest. */
+/** An entry with its manifest. */
 export type EntryWithManifest<Manifest> = CatalogEntry & {
   readonly manifest: Manifest;
   readonly manifest_yaml: string;

@@ -1,15 +1,15 @@
 import type { Collection, Condition, StoredDocument } from '../../runtime/documents.ts';
 
-/** What happened to something deployed. Its record carries the last one, written before the log. */
+/** An event of a deployed agent or workflow. Its record carries the last event, written before the log. */
 export interface RecordedEvent {
   readonly sequence: number;
   readonly event_type: string;
-  /** Names who did it and when. */
+  /** Includes the user and the time. */
   readonly payload: Readonly<Record<string, unknown>>;
   readonly recorded_at: string;
 }
 
-/** A record whose last event may have missed the log. */
+/** A record whose last event may be missing in the log. */
 export interface Logged {
   readonly tenant: string;
   readonly id: string;
@@ -17,15 +17,15 @@ export interface Logged {
 }
 
 /**
- * A stored event; its id is `owner:sequence`, so that recording twice is harmless. A field of the kind's name holds the
- * owner: `agent_id` or `workflow_id`.
+ * A stored event. Its id is `owner:sequence`, so that recording it again has no effect. The field `agent_id` or `workflow_id`
+ * holds the owner.
  */
 export interface StoredEvent extends StoredDocument, RecordedEvent {}
 
-/** Tells those who keep something in step with the catalog (`CatalogChanges`). */
+/** Notes a change (see `CatalogChanges`). */
 type Note = (tenant: string, id: string) => Promise<void>;
 
-/** Log of what is deployed, one for each agent or workflow; `ownerField` names the field that holds whose event it is. */
+/** The logs of agents or of workflows, one for each; `ownerField` is the field with the id of the owner. */
 export class EventLog {
   readonly #events: Collection<StoredEvent>;
   readonly #ownerField: string;
@@ -39,12 +39,12 @@ export class EventLog {
 
   async record({ tenant, id, last_event }: Logged): Promise<void> {
     const row = { tenant, id: `${id}:${last_event.sequence}`, version: 1, ...last_event, [this.#ownerField]: id };
-    // First, so that what is missing in the log after a crash is noted again with it.
+    // Noted first: after a crash the missing event is noted again together with its log entry.
     await this.#note(tenant, id);
     await this.#events.insert(row);
   }
 
-  /** Records what a crash may have left only in the record. */
+  /** Records the last event of a record, which a crash may have kept out of the log. */
   async recover(record: Logged): Promise<void> {
     const found = await this.#events.get(record.tenant, `${record.id}:${record.last_event.sequence}`);
     if (found === null) await this.record(record);
@@ -59,7 +59,7 @@ export class EventLog {
     return found ?? null;
   }
 
-  /** Oldest first, those behind a sequence number only. */
+  /** Oldest first, only events after the sequence number `behind`. */
   read(of: LogOf, { behind = 0, ...page }: LogPage): Promise<RecordedEvent[]> {
     return this.#find(of, 'asc', page, behind === 0 ? {} : { sequence: { gt: behind } });
   }

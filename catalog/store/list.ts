@@ -16,12 +16,12 @@ interface ListFilter {
   readonly pageToken: string | undefined;
 }
 
-/** Where a page begins: behind this name and id. */
+/** The position after which a page begins. */
 type Behind = Pick<CatalogEntry, 'name' | 'id'> | undefined;
 
 /**
- * Newest versions by name: global ones, all the reader sees, or (undefined) those of its tenant and its own. What ships
- * with the product counts as global. One that is moving is listed once.
+ * The newest versions, sorted by name: global ones, all that the reader sees, or (undefined) those of its tenant and its own.
+ * Built-ins count as global. An entry that is moving is listed once.
  */
 export async function listEntries(
   store: ManifestStore,
@@ -34,7 +34,7 @@ export async function listEntries(
   const behind = behindOf(readToken(what, filter));
   const status: Condition = filter.status ?? { in: ['deployed', 'paused'] };
   const size = Math.min(MAX_PAGE, filter.skip + filter.limit);
-  // In one query, so that one that moves between a user and the tenant meanwhile is not missed.
+  // One query, so that an entry that moves between user and tenant during the read is not missed.
   const near = { owner: { in: ownersFor(reader) }, scope: { in: ['user', 'tenant'] }, status };
   const ofTenant = pages(cache, { tenant: reader.tenant, where: near, size, behind });
   const ofAll = pages(cache, { tenant: SYSTEM_TENANT, where: { scope: 'global', status }, size, behind });
@@ -53,7 +53,7 @@ export async function listEntries(
   let last: CatalogEntry | undefined;
   for await (const run of merged(sources, isBefore))
     for (const entry of run) {
-      // The second of one that is moving stands right behind the first.
+      // The duplicate of a moving entry directly follows it.
       if (entry.id === last?.id) continue;
       last = entry;
       passed += 1;
@@ -63,7 +63,7 @@ export async function listEntries(
   return { items };
 }
 
-/** Of one order for all sources: one that moves between two of them stands in one place. */
+/** The same order for all sources, so that the duplicates of a moving entry are adjacent. */
 const isBefore = (a: NonNullable<Behind>, b: NonNullable<Behind>): boolean =>
   a.name < b.name || (a.name === b.name && a.id < b.id);
 
@@ -98,10 +98,10 @@ async function* sorted(entries: readonly CatalogEntry[]): Sorted<CatalogEntry> {
   yield entries.toSorted((a, b) => (isBefore(a, b) ? -1 : 1));
 }
 
-/** A sorted source, a page at a time: a wait for each item would cost more than the item. */
+/** A sorted source, in pages: waiting for single items would take longer than reading them. */
 type Sorted<T> = AsyncGenerator<readonly T[], void, undefined>;
 
-/** Sorted sources as one, in runs as they come. Of equal items that of the earlier source comes first. */
+/** Merges sorted sources, in runs. Of equal items that of the earlier source comes first. */
 export async function* merged<T extends object>(
   sources: readonly Sorted<T>[],
   isBefore: (a: T, b: T) => boolean,
@@ -117,7 +117,7 @@ export async function* merged<T extends object>(
   }
 }
 
-/** What can be told without reading on: until one of the pages is used up. */
+/** Merges the items that need no further read, until one of the pages is used up. */
 function runOf<T extends object>(heads: readonly Head<T>[], isBefore: (a: T, b: T) => boolean): T[] {
   const run: T[] = [];
   for (;;) {
@@ -132,7 +132,7 @@ function runOf<T extends object>(heads: readonly Head<T>[], isBefore: (a: T, b: 
   }
 }
 
-/** What comes next in a source. */
+/** The current page of a source and the position in it. */
 class Head<T extends object> {
   readonly #source: Sorted<T>;
   #page: readonly T[] = [];
@@ -148,7 +148,7 @@ class Head<T extends object> {
     return head;
   }
 
-  /** Undefined behind the last one of the page, and at the end. */
+  /** Undefined after the last item of the page, and at the end. */
   get item(): T | undefined {
     return this.#page[this.#at];
   }
@@ -157,14 +157,14 @@ class Head<T extends object> {
     this.#at += 1;
   }
 
-  /** All that is left of the page. */
+  /** All remaining items of the page. */
   rest(): readonly T[] {
     const rest = this.#at === 0 ? this.#page : this.#page.slice(this.#at);
     this.#at = this.#page.length;
     return rest;
   }
 
-  /** To the next page that holds anything, or the end. */
+  /** Moves to the next page with items, or to the end. */
   async turn(): Promise<void> {
     this.#at = 0;
     do {
@@ -175,7 +175,7 @@ class Head<T extends object> {
   }
 }
 
-/** All of a source that is read in pages of `size`, each behind the last item of the one before. */
+/** All items of a source that is read in pages of `size`, each after the last item of the previous one. */
 export async function* pagesOf<T>(size: number, read: (last: T | undefined) => Promise<readonly T[]>): Sorted<T> {
   for (let last: T | undefined; ; ) {
     const page = await read(last);

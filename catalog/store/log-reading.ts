@@ -14,8 +14,8 @@ interface Page {
 }
 
 /**
- * The log of what the reader sees, or saw before it was deleted; oldest first. What happened to it at scope global is in
- * the system tenant's log, the rest in its own tenant's. Throws `not_found`.
+ * The log of an entry that the reader sees, or saw before it was deleted; oldest first. The log of the system tenant has its
+ * events at scope global, the log of its own tenant has the others. Throws `not_found`.
  */
 export async function readLog(
   store: ManifestStore,
@@ -37,7 +37,7 @@ export async function readLog(
   return mergedLog(store, id, parts, page);
 }
 
-/** Tenants whose part of the log the reader may see. */
+/** Tenants whose part of the log the reader may read. */
 async function visibleParts(store: ManifestStore, reader: CatalogReader, id: string): Promise<string[]> {
   const near = await standingIn(store, reader.tenant, id);
   if (near !== null) return ownersFor(reader).includes(near.owner) ? withSystem(reader) : [];
@@ -47,7 +47,10 @@ async function visibleParts(store: ManifestStore, reader: CatalogReader, id: str
 
 const withSystem = ({ tenant }: CatalogReader): string[] => [...new Set([tenant, SYSTEM_TENANT])];
 
-/** Where it stands in a tenant; of a deleted one where it stood last. Null when it is elsewhere now, or never was here. */
+/**
+ * The scope and owner of an entry in a tenant; of a deleted one, its last. Null when it is in another tenant now, or was never
+ * in this one.
+ */
 async function standingIn(
   store: ManifestStore,
   tenant: string,
@@ -62,7 +65,7 @@ async function standingIn(
   return { scope, owner: typeof owner === 'string' ? owner : '' };
 }
 
-/** A move between tenants is in both logs, under one number. */
+/** Merges two logs. A move between tenants is in both, with the same sequence number. */
 async function mergedLog(
   store: ManifestStore,
   id: string,

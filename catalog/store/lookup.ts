@@ -8,10 +8,10 @@ import { busy, isTenantAdmin, notFound } from './rules.ts';
 
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const ORDER = { user: 0, tenant: 1, global: 2 } as const;
-/** What moves down stands in the tenant only after the first look there. */
+/** Number of reads. An entry that moves from global to the tenant may appear in the tenant only after the first read. */
 const LOOKS = 2;
 
-/** What the reader sees by this UUID or name, the nearest scope first: its own, its tenant's, global ones. */
+/** The entries that the reader sees by this UUID or name, in the order of its own, its tenant's, and global ones. */
 async function findSeen(store: ManifestStore, reader: CatalogReader, idOrName: string): Promise<VisibleRecord[]> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
     const found = await look(store, reader, idOrName);
@@ -22,7 +22,7 @@ async function findSeen(store: ManifestStore, reader: CatalogReader, idOrName: s
   throw busy(store.kind);
 }
 
-/** The same; throws `not_found` when there is none. */
+/** As `findSeen`; throws `not_found` when there is none. */
 export async function findVisible(
   store: ManifestStore,
   reader: CatalogReader,
@@ -32,7 +32,7 @@ export async function findVisible(
   return found.length === 0 ? notFound(store.kind) : found;
 }
 
-/** The same for somebody who wants to change it: an administrator also finds other users' by UUID. */
+/** As `findVisible`, for changes: administrators also find entries of other users by UUID. */
 export async function findToChange(store: ManifestStore, identity: Identity, idOrName: string): Promise<VisibleRecord> {
   if (UUID.test(idOrName) && isTenantAdmin(identity)) {
     const record = await store.records.get(identity.tenant, idOrName.toLowerCase());
@@ -43,8 +43,8 @@ export async function findToChange(store: ManifestStore, identity: Identity, idO
 }
 
 /**
- * What to change that stands in this scope, also where a nearer one of the same name hides it. Throws
- * `not_found`, and `failed_precondition` when it stands in another.
+ * The entry of this scope to change, even when an entry of a nearer scope has the same name. Throws `not_found`, and
+ * `failed_precondition` when the entry has another scope.
  */
 export async function findStanding(
   store: ManifestStore,
@@ -73,7 +73,7 @@ async function look(store: ManifestStore, reader: CatalogReader, idOrName: strin
 async function lookWith(find: FindIn, reader: CatalogReader): Promise<VisibleRecord[]> {
   for (let round = 0; round < LOOKS; round += 1) {
     const near = await find.in(reader.tenant, ownersFor(reader));
-    // An id is in one place; a name may be in several.
+    // An id exists in one scope only; a name may exist in several.
     const isWhole = reader.tenant === SYSTEM_TENANT || (near.length > 0 && find.isUnique);
     const far = isWhole ? [] : await find.in(SYSTEM_TENANT, ['']);
     const found = [...near, ...far.filter(({ scope }) => scope === 'global')];
@@ -103,6 +103,6 @@ const byId = ({ records }: ManifestStore, id: string): FindIn => ({
   },
 });
 
-/** Owners of what a reader sees in its own tenant; those of no user have the empty one. */
+/** Values of `owner` that a reader sees in its tenant; entries without a user have an empty owner. */
 export const ownersFor = ({ subject }: CatalogReader): readonly string[] =>
   subject === undefined ? [''] : ['', subject];

@@ -5,10 +5,10 @@ import { EventLog, type StoredEvent } from './event-log.ts';
 import { type CatalogKind, type CatalogRecord, isVisible, type ManifestHead, type Place } from './record.ts';
 import { type ManifestRecord, StoredManifests } from './stored-manifests.ts';
 
-/** A race lost this often in a row is reported, not waited for. */
+/** Lost compare-and-sets in a row before the call fails. */
 export const MAX_ATTEMPTS = 100;
 
-/** What is stored of agents or of workflows: records, texts, log; and what a crash left undone on them. */
+/** The stored agents or workflows: records, manifests and log. It also completes changes that a crash has interrupted. */
 export class ManifestStore<Manifest extends ManifestHead = ManifestHead> {
   readonly kind: CatalogKind<Manifest>;
   readonly records: Collection<CatalogRecord>;
@@ -22,13 +22,16 @@ export class ManifestStore<Manifest extends ManifestHead = ManifestHead> {
     this.log = parts.log;
   }
 
-  /** Whatever stands there, seen or not. */
+  /** The record at a place, whether or not it is visible. */
   async at({ tenant, scope, owner }: Place, name: string): Promise<CatalogRecord | null> {
     const [found] = await this.records.find({ tenant, where: { scope, owner, name }, limit: 1 });
     return found ?? null;
   }
 
-  /** Whether nothing is left undone on it. When something was, it is done now: read again. */
+  /**
+   * Whether no interrupted change is pending on the record. Otherwise completes the change and returns false; the caller reads
+   * again.
+   */
   async isSettled(record: CatalogRecord): Promise<boolean> {
     if (record.status === 'deleted') await this.purge(record);
     else if (record.status === 'arriving') await this.#settleArriving(record);
@@ -40,17 +43,21 @@ export class ManifestStore<Manifest extends ManifestHead = ManifestHead> {
     return false;
   }
 
-  /** Removes what is decided to go. Only a deleted record: the same id may have come back. */
+  /**
+   * Deletes the manifests of a deleted record, then the record in this version only, since a record with the same id may have
+   * come back.
+   */
   async purge(record: CatalogRecord): Promise<void> {
     const { tenant, id, version, versions } = record;
-    // The event of a copy that never arrived is the source's.
+    // For a copy whose move was not decided, the source has the event.
     if (record.arriving_from === null) await this.log.recover(record);
     await this.manifests.remove(tenant, versions);
     await this.records.deleteVersion(tenant, id, version);
   }
 
   /**
-   * The rest of a move that is decided: the copy is shown first, then this one goes, so that a reader always finds one.
+   * Completes a decided move. It first makes the copy visible, then deletes the source, so that a reader always finds one of
+   * them.
    */
   async finishMove(source: CatalogRecord): Promise<void> {
     if (source.leaving_to === null) return;
@@ -68,8 +75,8 @@ export class ManifestStore<Manifest extends ManifestHead = ManifestHead> {
   }
 
   /**
-   * Either its move was decided, then it is shown; or it never will be. To be sure of that the source is written once
-   * more, which makes the compare-and-set fail that would decide it.
+   * Makes the copy visible when its move was decided, otherwise deletes it. Before deleting, it writes the source once more, so
+   * that the compare-and-set that would decide the move fails.
    */
   async #settleArriving(copy: CatalogRecord): Promise<void> {
     const { arriving_from: from } = copy;
@@ -112,13 +119,13 @@ export async function openManifestStore<Manifest extends ManifestHead>(
   });
 }
 
-/** A page of the longest list several times over. */
+/** Maximum number of cached entries: several pages of the largest size. */
 const MOST_KEPT = 10_000;
 
-/** An entry with more words than that is read again each time. */
+/** Larger entries are not cached. */
 const MOST_CHARS = 4_096;
 
-/** Somebody writes all the time: then the page is read as a whole. */
+/** Under constant writes, the page is read as a whole after this many attempts. */
 const MAX_REPAIRS = 3;
 
 interface Kept {
@@ -127,9 +134,9 @@ interface Kept {
 }
 
 /**
- * Entries as lists show them, cached by the version of their record. A list asks the store which records stand in it, in
- * which version, and reads only those that it does not know: to take a thousand records apart for each answer was nearly all
- * that a list cost. An id never has one version twice: a record that leaves a tenant and comes back goes on counting.
+ * Entries of lists, cached by the version of their record. A list asks the store for the ids and versions of its records and
+ * reads only those that are not cached, since parsing a thousand records took nearly all the time of a list. An id never has
+ * the same version twice: a record that leaves a tenant and comes back continues counting.
  */
 export class EntryCache {
   readonly #store: ManifestStore;
@@ -139,7 +146,7 @@ export class EntryCache {
     this.#store = store;
   }
 
-  /** What a find of the store's records answers, as of one moment. */
+  /** The result of a find, as of one moment. */
   async read(find: Find): Promise<CatalogEntry[]> {
     for (let attempt = 0; attempt < MAX_REPAIRS; attempt += 1) {
       const stored = await this.#store.records.findStored(find);
@@ -154,7 +161,7 @@ export class EntryCache {
       const read = await this.#read(find, unknown);
       const all = stored.flatMap((one) => knownIn(read, one) ?? knownIn(this.#cache, one) ?? []);
       if (all.length === stored.length) return all;
-      // One was written or deleted between the two questions.
+      // A record was written or deleted between the two reads.
     }
     return (await this.#store.records.find(find))
       .filter(isVisible)
@@ -176,7 +183,7 @@ export class EntryCache {
   #keep(record: Stored, entry: CatalogEntry): void {
     this.#cache.delete(record.id);
     if (entry.description.length + JSON.stringify(entry.labels).length > MOST_CHARS) return;
-    // Many callers are handed the same one.
+    // Frozen, since many callers share it.
     Object.freeze(entry.labels);
     this.#cache.set(record.id, { version: record.version, entry: Object.freeze(entry) });
     const [oldest] = this.#cache.keys();

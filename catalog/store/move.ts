@@ -13,11 +13,10 @@ interface Mover {
 }
 
 /**
- * Puts an agent or workflow into another place and answers its record there. Inside a tenant that is one compare-and-set. Into
- * another one it takes three: a hidden copy keeps the place, the source says where it is leaving to (this decides), the
- * copy is shown and the source goes. A crash in between is repaired by whoever touches either record next.
- * Null when it was moved or deleted meanwhile; throws
- * `conflict` when the name is taken there.
+ * Moves an agent or workflow to another place and returns its record there. Within a tenant this is one compare-and-set.
+ * Between tenants it is three steps: create a hidden copy, which reserves the name; write the target into the source, which
+ * decides the move; make the copy visible and delete the source. After a crash the next access to either record completes the
+ * move. Returns null when the entry was moved or deleted meanwhile. Throws `conflict` when the name is taken.
  */
 export async function moveRecord(mover: Mover, known: VisibleRecord, to: Place): Promise<VisibleRecord | null> {
   const { store } = mover;
@@ -32,7 +31,7 @@ export async function moveRecord(mover: Mover, known: VisibleRecord, to: Place):
           : moveAcross(mover, source, to));
         if (moved !== null) return moved;
       } else if (await store.isSettled(taken)) {
-        // Deleted meanwhile, it is unknown, whoever has its name by now.
+        // After a deletion the id is unknown, even when another entry has taken the name.
         const still: CatalogRecord | null = await store.records.get(source.tenant, source.id);
         if (still?.version === source.version) throw nameTaken(mover, source.name, to);
       }
@@ -44,7 +43,7 @@ export async function moveRecord(mover: Mover, known: VisibleRecord, to: Place):
 
 const sameScope = (a: CatalogRecord, b: CatalogRecord): boolean => a.scope === b.scope && a.owner === b.owner;
 
-/** Null when somebody else was faster. */
+/** Null when another write was faster. */
 async function moveInside(
   { store, clock, by }: Mover,
   source: VisibleRecord,
@@ -55,7 +54,7 @@ async function moveInside(
   try {
     if (!(await store.records.replace(moved, source.version))) return null;
   } catch (thrown) {
-    // The name was taken there meanwhile.
+    // The name was taken meanwhile.
     if (thrown instanceof SvcError && thrown.code === 'conflict') return null;
     throw thrown;
   }
@@ -63,11 +62,11 @@ async function moveInside(
   return moved;
 }
 
-/** Null when somebody else was faster. */
+/** Null when another write was faster. */
 async function moveAcross(mover: Mover, source: VisibleRecord, to: Place): Promise<VisibleRecord | null> {
   const { store, clock, random, by } = mover;
   const { records } = store;
-  // Texts under ids of their own: those of the source go with it, whenever that may be.
+  // The manifests get new ids, since those of the source are deleted with it at any later time.
   const versions = source.versions.map((entry) => ({ ...entry, manifest_id: random.uuid() }));
   await store.manifests.copy(source.tenant, source.versions, to.tenant, versions);
   const copy: CatalogRecord = {
@@ -117,11 +116,11 @@ interface Registration<Manifest> {
   readonly place: Place;
   readonly force: boolean;
   readonly change: Change;
-  /** Puts a new record in; false when another was faster, an error when it may not be. */
+  /** Inserts a new record. Returns false when another write was faster, an error when the insert is not allowed. */
   insert(record: CatalogRecord): Promise<boolean | SvcError>;
 }
 
-/** Puts the version into its record, whoever else writes it meanwhile. Answers the UUID of the agent or workflow. */
+/** Adds the version to its record, retrying after concurrent writes. Returns the UUID of the agent or workflow. */
 export async function register<Manifest extends ManifestHead>(
   store: ManifestStore<Manifest>,
   random: Random,
@@ -130,7 +129,7 @@ export async function register<Manifest extends ManifestHead>(
   const { kind, records, log, manifests } = store;
   const { name, version } = manifest.metadata;
   const manifestId = random.uuid();
-  // The text goes in first: a record never points to a text that is not there.
+  // The manifest is stored first, so that a record never refers to a missing one.
   await manifests.add(place.tenant, manifestId, manifestYaml);
   const refuse = async (error: SvcError): Promise<never> => {
     await manifests.remove(place.tenant, [{ manifest_id: manifestId }]);

@@ -3,7 +3,7 @@ import type { StoredDocument } from '../../runtime/documents.ts';
 import type { CatalogScope, CatalogStatus } from '../api.ts';
 import type { RecordedEvent } from './event-log.ts';
 
-/** Where something stands: at most one of a name. Global ones stand in the system tenant. */
+/** The place of an entry; a name is unique in it. Global entries are in the system tenant. */
 export interface Place {
   readonly tenant: string;
   readonly scope: CatalogScope;
@@ -12,38 +12,37 @@ export interface Place {
 }
 
 /**
- * One agent or workflow with all its versions. One document, so that a compare-and-set on it decides every race: two
- * deploys of a version, a deploy against a delete, two firsts of a name (unique index). `id` is its UUID, which it keeps
- * in whatever scope; `version` counts the writes.
+ * An agent or workflow with all its versions. It is one document, so that compare-and-set decides all races: two deploys of a
+ * version, a deploy and a delete, two first deploys of a name (unique index). `id` is its UUID, the same in every scope;
+ * `version` counts the writes.
  */
 export interface CatalogRecord extends StoredDocument, Place {
   readonly name: string;
   /** Newest first. */
   readonly versions: readonly VersionEntry[];
-  /** Of the newest version, so that a list reads nothing else. */
+  /** Of the newest version. Stored here, so that a list needs no other read. */
   readonly description: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Of a workflow. */
+  /** For workflows. */
   readonly initial_state?: string;
   /**
-   * Beside what everybody sees (`CatalogStatus`): `arriving` keeps the place free for one that may come from another
-   * tenant; nobody sees it. `deleted`: between the decision to delete and the removal of this record; nobody sees it
-   * any more.
+   * `CatalogStatus` is visible. `arriving` reserves the place for an entry that may come from another tenant, and is hidden.
+   * `deleted` is between the decision to delete and the removal of the record, and is hidden too.
    */
   readonly status: CatalogStatus | 'arriving' | 'deleted';
-  /** For `arriving`: the record it is a copy of, as it was then. */
+  /** For `arriving`: tenant and version of the record that was copied. */
   readonly arriving_from: { readonly tenant: string; readonly version: number } | null;
-  /** The tenant it is moving to: decided, and it is seen here until it is seen there. */
+  /** The tenant of a decided move. The entry is visible here until it is visible there. */
   readonly leaving_to: string | null;
   /** Subject of the first deploy; absent in records of older versions. */
   readonly created_by?: string;
-  /** Written into the log after the record: kept here so that a crash in between loses nothing. */
+  /** Also written to the log, after the record; kept here so that a crash in between loses no event. */
   readonly last_event: RecordedEvent;
 }
 
 export const STATUSES = ['deployed', 'paused', 'archived'] as const satisfies readonly CatalogStatus[];
 
-/** A record as readers see it. */
+/** A record with a visible status. */
 export type VisibleRecord = CatalogRecord & { readonly status: CatalogStatus };
 
 export const isVisible = (record: CatalogRecord): record is VisibleRecord =>
@@ -57,16 +56,16 @@ export interface VersionEntry {
   readonly deployed_at: string;
 }
 
-/** Versions of a name are kept in its record, so their number is bounded. */
+/** Maximum number of versions of a name, since they are kept in one record. */
 export const MAX_VERSIONS = 1_000;
 
-/** The list with `entry` added, or put in place of the same version; newest first by semantic version. */
+/** Adds `entry` to the list, or replaces the same version; newest first by semantic version. */
 export function withVersion(entries: readonly VersionEntry[], entry: VersionEntry): VersionEntry[] {
   const others = entries.filter((other) => other.version !== entry.version);
   return [entry, ...others].sort((a, b) => compareBuild(b.version, a.version));
 }
 
-/** What every manifest says of itself. */
+/** The fields that all manifests have. */
 export interface ManifestHead {
   readonly metadata: {
     readonly name: string;
@@ -76,24 +75,24 @@ export interface ManifestHead {
   };
 }
 
-/** What tells agents from workflows: words, event types, and what a list shows of a manifest. */
+/** The differences between agents and workflows: names, event types, and which fields of a manifest a list shows. */
 export interface CatalogKind<Manifest extends ManifestHead> {
   readonly noun: 'agent' | 'workflow';
-  /** Names whose event it is, in the payload and in the row. */
+  /** The field with the id of the owner, in the payload and in the stored event. */
   readonly idField: 'agent_id' | 'workflow_id';
   readonly events: {
     readonly deployed: string;
     readonly removed: string;
     readonly moved: string;
-    /** By the status it has now; back to `deployed` is the event of resuming. */
+    /** By the new status; `deployed` is the event of resuming. */
     readonly status: Readonly<Record<CatalogStatus, string>>;
   };
-  /** Of a text that was deployed. */
+  /** Parses a text that was deployed. */
   read(manifestYaml: string): Manifest;
   shown(manifest: Manifest): Shown;
 }
 
-/** What lists and summaries show of a manifest. */
+/** The fields of a manifest that lists and summaries show. */
 export interface Shown {
   readonly description: string;
   readonly labels: Readonly<Record<string, string>>;

@@ -14,17 +14,17 @@ import {
   withVersion,
 } from './record.ts';
 
-/** What a change makes of a record; pure. */
+/** The changes of a record, as pure functions. */
 
 type Kind = Omit<CatalogKind<never>, 'read' | 'shown'>;
 
-/** Who changes something, and when (ISO time). */
+/** User and time (ISO 8601) of a change. */
 export interface Change {
   readonly by: string;
   readonly at: string;
 }
 
-/** Where something of this scope stands when this identity deploys it. */
+/** The place at which an identity deploys to this scope. */
 export function placeOf(identity: Identity, scope: CatalogScope, userId: string = identity.subject): Place {
   return {
     tenant: scope === 'global' ? SYSTEM_TENANT : identity.tenant,
@@ -33,7 +33,7 @@ export function placeOf(identity: Identity, scope: CatalogScope, userId: string 
   };
 }
 
-/** Why this manifest cannot become a version of what is there; null when it can. */
+/** Why the manifest cannot become a version of the existing entry; null when it can. */
 export function refusalOf(
   { noun }: Kind,
   { metadata: { name, version } }: ManifestHead,
@@ -59,7 +59,7 @@ interface Deploy extends Change {
   readonly shown: Shown;
 }
 
-/** The record with the manifest as one more version, or as the same version anew. A status stays what it is. */
+/** The record with the manifest as a new version, or as a replacement of the same version. The status does not change. */
 export function deployedRecord(
   kind: Kind,
   { metadata: { name, version } }: ManifestHead,
@@ -106,7 +106,7 @@ export function statusRecord(
   return { ...known, version: known.version + 1, status, last_event };
 }
 
-/** The event that it stands somewhere else. */
+/** The event of a change of scope. */
 export function scopeChanged(kind: Kind, known: CatalogRecord, to: Place, { by, at }: Change): RecordedEvent {
   const payload = {
     [kind.idField]: known.id,
@@ -138,7 +138,7 @@ function eventAfter(
   return { sequence: (known?.last_event.sequence ?? 0) + 1, event_type, payload, recorded_at: at };
 }
 
-/** Unknown, deleted and another tenant's or user's answer alike (H10). */
+/** Throws the same error for unknown and deleted entries and for those of other tenants or users (H10). */
 export function notFound({ noun }: Kind): never {
   throw new SvcError('not_found', `${noun} not found`);
 }
@@ -148,11 +148,11 @@ export const busy = ({ noun }: Kind): SvcError =>
 
 type PermissionsKind = Pick<CatalogKind<never>, 'noun'>;
 
-/** The operator role: the local operator, or a person of the system realm with the role (H7). */
+/** Whether it has the operator role: the local operator, or a user of the system realm with the role (H7). */
 const isOperator = ({ kind, roles }: Identity): boolean =>
   kind === 'local' || (kind === 'operator' && (roles.includes(ADMIN_ROLE) || roles.includes(OPERATOR_ROLE)));
 
-/** An administrator of the tenant it acts in, or an operator. */
+/** Whether it is an administrator of its tenant, or an operator. */
 export const isTenantAdmin = (identity: Identity): boolean =>
   isOperator(identity) || (identity.kind === 'tenant_user' && identity.roles.includes(ADMIN_ROLE));
 
@@ -162,14 +162,14 @@ export function requireDeploy({ noun }: PermissionsKind, identity: Identity, sco
     throw new SvcError('forbidden', `scope global: only an operator may change global ${noun}s`);
 }
 
-/** Throws `forbidden` unless the identity may delete, pause or archive what stands there. */
+/** Throws `forbidden` unless the identity may delete, pause or archive entries at this place. */
 export function requireChange(kind: PermissionsKind, identity: Identity, place: Place): void {
   requireDeploy(kind, identity, place.scope);
   if (place.scope === 'user' && place.owner !== identity.subject && !isTenantAdmin(identity))
     throw new SvcError('forbidden', `the ${kind.noun} belongs to another user`);
 }
 
-/** Throws `forbidden` unless the identity may move it (W2, H7). */
+/** Throws `forbidden` unless the identity may change the scope (W2, H7). */
 export function requireScopeChange(
   kind: PermissionsKind,
   identity: Identity,

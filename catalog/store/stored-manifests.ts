@@ -2,12 +2,12 @@ import type { Collection, StoredDocument } from '../../runtime/documents.ts';
 
 const CACHE_CHARACTERS = 16 * 1_024 * 1_024;
 
-/** The text of one deploy; never changed, only removed. */
+/** The manifest of one deploy. It is never changed, only deleted. */
 export interface ManifestRecord extends StoredDocument {
   readonly manifest_yaml: string;
 }
 
-/** Texts of manifests, and what they mean, by id. */
+/** Manifests by id, as text and parsed. */
 export class StoredManifests<Manifest> {
   readonly #texts: Collection<ManifestRecord>;
   readonly #read: (text: string) => Manifest;
@@ -33,7 +33,7 @@ export class StoredManifests<Manifest> {
     return parsed;
   }
 
-  /** The same texts for another tenant, under ids of their own. */
+  /** Copies the texts to another tenant under new ids. */
   async copy(
     from: string,
     entries: readonly { readonly manifest_id: string }[],
@@ -60,7 +60,10 @@ interface ParsedManifest<Manifest> {
   readonly manifest_yaml: string;
 }
 
-/** Parsed manifests by id; their texts never change. Least recently used go first when the texts get too long. */
+/**
+ * Cache of parsed manifests by id, whose texts never change. Evicts the least recently used when the texts exceed a total
+ * length.
+ */
 class ManifestCache<Manifest> {
   readonly #entries = new Map<string, ParsedManifest<Manifest>>();
   readonly #maxCharacters: number;
