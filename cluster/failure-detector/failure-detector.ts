@@ -31,7 +31,7 @@ interface Watched {
 
 /** Holds connections to the next members in the ring of node ids, and reports when one of them dies. */
 export function startFailureDetector({ node, clock, random, onDead }: FailureDetectorOptions): FailureDetector {
-  // Dead ones stay until the members no longer include them, so that each is reported once.
+  // Dead peers stay until the members no longer include them, so that each is reported once.
   const peers = new Map<string, { readonly node: string; readonly peer: WatchedPeer }>();
   let closed = false;
   return {

@@ -129,7 +129,7 @@ function createClusterApi(parts: ClusterApiParts): ClusterApi {
     const incarnation = (await members.members()).find(({ node }) => node === nodeId)?.incarnation;
     if (incarnation === undefined) throw new SvcError('not_found', `there is no live node ${nodeId}`);
     const deadline = clock.monotonic() + COMMAND_TIMEOUT_MS;
-    // Signalled at least once: a node that drains already may be told to stop.
+    // Sent at least once: a node that is draining already may still have to stop.
     for (let poll = 0; poll === 0 || !(await done(incarnation)); poll += 1) {
       if (clock.monotonic() > deadline) throw new SvcError('unavailable', `node ${nodeId} did not answer in time`);
       if (poll % SIGNAL_EVERY_POLLS === 0) await members.signal(nodeId, JSON.stringify(command));

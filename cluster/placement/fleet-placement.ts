@@ -9,7 +9,7 @@ import type { ClusterStatus, MemberInfo, MemberStatus, PoolStatus, WaitingFor } 
 import { type Fleet, type FleetMember, isServing } from './fleet.ts';
 import { type FleetHint, MembershipPoller, parseFleetHint } from './membership-poller.ts';
 
-/** Every node defines its pools before it joins: a store that knows none lost all it had. */
+/** Every node defines its pools before it joins, so a store without pools has lost its data. */
 const EMPTIED =
   'the store has no pools: it was emptied while this node was running, and its data is lost; restart the nodes';
 

@@ -13,20 +13,20 @@ import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { NodeKey } from '../../security/node-key.ts';
 import type { Controllers } from './controllers.ts';
 
-/** Who asks to be attested, and with what. */
+/** The node to attest and its credentials. */
 export interface Attestant {
   readonly nodeId: string;
   readonly role: 'WORKER' | 'HYBRID';
   readonly key: NodeKey;
-  /** What controllers ask new nodes for; undefined when they ask for nothing. */
+  /** Join token, for controllers that require one; undefined when they require none. */
   readonly joinToken: (() => Promise<string | undefined>) | undefined;
 }
 
-/** A token a controller gave, with its end on this machine's monotonic clock. */
+/** A token from a controller, with its expiry on this machine's monotonic clock. */
 export interface NodeToken {
   readonly text: string;
   readonly lifetimeMs: number;
-  /** `clock.monotonic()` at which it must no longer be used. */
+  /** `clock.monotonic()` at which it expires. */
   readonly expiresAt: number;
 }
 
@@ -35,9 +35,9 @@ const JOIN_TOKEN_KEY = 'svc-join-token';
 const MAX_LIFETIME_MS = 24 * 3_600_000;
 
 /**
- * Proves to a controller that this node holds its key (G17): the UTF-8 bytes of
- * the nonce are signed. Throws what the controller refused with; a challenge that was lost on the way (another
- * controller, 300 s gone) is `unavailable`, since beginning again helps.
+ * Proves to a controller that this node has its private key, by signing the UTF-8 bytes of a nonce (G17). Throws the
+ * controller's refusal; `unavailable` when the challenge is unknown (another controller, or older than 300 s), since a new
+ * attempt helps.
  */
 export async function attest(
   attestant: Attestant,
@@ -53,14 +53,14 @@ export async function attest(
     (client, ...rest) => client.attestNode(request, ...rest),
     {
       signal,
-      // What a worker answers that stands among the controllers by mistake.
+      // A worker that is configured as a controller answers this.
       passOver: ({ row }) => row.grpc === 'FAILED_PRECONDITION',
       metadata: joinToken === undefined ? {} : { [JOIN_TOKEN_KEY]: joinToken },
     },
   );
   const signature = sign(null, Buffer.from(challenge.challenge_nonce, 'utf8'), key.privateKey);
   const proof = { challenge_id: challenge.challenge_id, signature };
-  // Counted from before the question, so that the token never seems to live longer than it does.
+  // Measured before the request, so that the token never seems to be valid for longer than it is.
   const askedAt = clock.monotonic();
   const answer = await controllers
     .ask<ChallengeNodeResponse>('ChallengeNode', (client, ...rest) => client.challengeNode(proof, ...rest), { signal })
@@ -73,8 +73,8 @@ export async function attest(
 }
 
 /**
- * From the token's own `iat` and `exp`, both by the controller's clock: a node whose clock is minutes off must not take
- * a good token for an expired one. `expires_at` counts only for a token that cannot be read.
+ * Lifetime of a token in ms, from its own `iat` and `exp`. Both are by the controller's clock, so a node whose clock is minutes
+ * off does not take a valid token for an expired one. `expires_at` is used only for a token that cannot be decoded.
  */
 function lifetimeMsOf(answer: ChallengeNodeResponse, clock: Clock): number {
   const { iat, exp } = claimsOf(answer.node_security_token);
@@ -88,21 +88,20 @@ function claimsOf(token: string): { readonly iat?: number | undefined; readonly 
   try {
     return decodeJwt(token);
   } catch {
-    // Not readable is no fault here: a controller may give tokens of another make.
+    // The token need not be a JWT: a controller may issue tokens in another format.
     return {};
   }
 }
 
 /**
- * What this node offers (G23): `spec.node.resources`, and the machine's own figures where
- * they are not set. Memory is what the process may use at all (a container's limit counts), in GiB, so that it does not
- * change from one registration to the next.
+ * What this node offers (G23): `spec.node.resources`, with the machine's values as defaults. Memory is the limit of the process
+ * (such as that of its container) in GiB, so that it is the same at each registration.
  */
 export function nodeCapabilities(given: {
   readonly resources: NodeSettings['node']['resources'];
-  /** In force now; they may have been changed at run time. */
+  /** Current tags; they may have been changed at run time. */
   readonly tags: readonly string[];
-  /** Isolations and language runtimes that executions may ask for here. */
+  /** Isolations and language runtimes that executions may request here. */
   readonly runtimes: readonly string[];
 }): NodeCapabilityAdvertisement {
   const { resources } = given;
@@ -117,7 +116,7 @@ export function nodeCapabilities(given: {
   };
 }
 
-/** The machine's memory, or less where the process is confined. */
+/** Memory of the machine, or of the process when it has a lower limit. */
 export function memoryLimitBytes(): number {
   const confined = process.constrainedMemory();
   return confined > 0 ? Math.min(confined, os.totalmem()) : os.totalmem();

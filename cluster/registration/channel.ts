@@ -19,11 +19,11 @@ import type { Prove } from './known-receiver.ts';
 const ADDRESS = /^(\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9._-]{1,253}):\d{1,5}$/;
 
 /**
- * Options of every connection between nodes. One that has gone silent is noticed by pings within 15 s, a peer that came
- * back is tried again within 5 s, and a name that did not resolve is looked up again as often.
+ * Options of all connections between nodes. Pings detect a silent connection within 15 s. A failed connection is retried, and
+ * an unresolved name is looked up again, within 5 s.
  */
 const CHANNEL: Partial<ClientOptions> = {
-  // 16 MiB of payload (K7) and what surrounds it.
+  // 16 MiB of payload (K7) plus the rest of the message.
   'grpc.max_receive_message_length': 16 * 1024 * 1024 + 64 * 1024,
   'grpc.max_send_message_length': 16 * 1024 * 1024 + 64 * 1024,
   'grpc.keepalive_time_ms': 10_000,
@@ -33,26 +33,26 @@ const CHANNEL: Partial<ClientOptions> = {
   'grpc.max_reconnect_backoff_ms': 5_000,
   'grpc.dns_min_time_between_resolutions_ms': 5_000,
   'grpc.service_config_disable_resolution': 1,
-  // Nodes reach each other directly, whatever proxy the environment names for the web.
+  // Nodes connect directly, even when the environment sets a proxy.
   'grpc.enable_http_proxy': 0,
-  // Heartbeats are further apart than the library keeps an idle connection by default.
+  // Above the library's default, since heartbeats may be further apart than that.
   'grpc.client_idle_timeout_ms': 24 * 3_600_000,
   'grpc.use_local_subchannel_pool': 1,
 };
 
-/** A client of the NodeClusterService at `host:port`. Connects with its first call; throws `invalid_argument`. */
+/** A client of the NodeClusterService at `host:port`. It connects at its first call. Throws `invalid_argument`. */
 export function clusterClient(address: string, channel: ChannelCredentials): NodeClusterServiceClient {
   const port = Number(address.slice(address.lastIndexOf(':') + 1));
   if (!ADDRESS.test(address) || port < 1 || port > 65_535) {
     throw new SvcError('invalid_argument', 'the address of a node: expected host:port', { field: 'address' });
   }
-  // With its scheme written out no host name can be taken for another kind of address.
+  // The explicit scheme keeps a host name from being read as another kind of address.
   return new NodeClusterServiceClient(`dns:${address}`, channel, CHANNEL);
 }
 
 /**
- * What a node shows and expects on connections to other nodes: mutual TLS with its certificate, else plain text. Connections
- * made after the files were replaced show the new one.
+ * Credentials for connections to other nodes: mutual TLS with the certificate, or plain text without one. After the files are
+ * replaced, new connections use the new certificate.
  */
 export function clusterCredentials(certificate: Certificate | null): ChannelCredentials {
   if (certificate === null) return credentials.createInsecure();
@@ -60,7 +60,10 @@ export function clusterCredentials(certificate: Certificate | null): ChannelCred
   return experimental.createCertificateProviderChannelCredentials(provider, provider);
 }
 
-/** `spec.cluster.tls`; null without it. Throws `invalid_config` naming the setting whose file cannot be used. */
+/**
+ * Opens the certificate of `spec.cluster.tls`; null without TLS. Throws `invalid_config` naming the setting whose file cannot
+ * be used.
+ */
 export async function openClusterCertificate(
   { enabled, cert_path: cert, key_path: key, ca_cert: ca }: NodeSettings['cluster']['tls'],
   parts: CertificateParts,
@@ -75,7 +78,7 @@ type CaListener = experimental.CaCertificateUpdateListener;
 
 type IdentityListener = experimental.IdentityCertificateUpdateListener;
 
-/** A certificate in files as the gRPC library takes one that may change. */
+/** Provides a certificate that may change to the gRPC library. */
 class Provider implements experimental.CertificateProvider {
   readonly #certificate: Certificate;
   readonly #stops = new Map<CaListener | IdentityListener, () => void>();
@@ -103,7 +106,7 @@ class Provider implements experimental.CertificateProvider {
 
   #add(listener: CaListener | IdentityListener, tell: (pem: Pem) => void): void {
     this.#stops.set(listener, this.#certificate.onChange(tell));
-    // The library expects to be told later than it asked.
+    // The library expects the first callback after the subscribing call has returned.
     setImmediate(() => {
       if (this.#stops.has(listener)) tell(this.#certificate.current);
     });
@@ -115,18 +118,18 @@ class Provider implements experimental.CertificateProvider {
   }
 }
 
-/** Metadata of RegisterNode: where the node's own NodeClusterService is reached. */
+/** Metadata of RegisterNode: the address of the node's own NodeClusterService. */
 export const GRPC_ADDRESS_KEY = 'svc-node-grpc-address';
 
 export interface SealedCall {
-  /** A serialized request inside its envelope, as the wire takes it (G21). */
+  /** The serialized request in its envelope (G21). */
   readonly envelope: SealNodeEnvelope;
   readonly metadata: Readonly<Record<string, string>>;
-  /** Metadata of one attempt: the proof that this call is meant for that receiver, now. */
+  /** Makes the metadata of one attempt: a proof for this receiver at this time. */
   readonly prove: Prove;
 }
 
-/** A call of this node to another: the envelope of document 1, and what its proof is made of. */
+/** Seals a call of this node to another one and prepares its proof. */
 export function sealCall(call: {
   /** Name of the RPC. */
   readonly method: string;
@@ -151,15 +154,15 @@ export function sealCall(call: {
   };
 }
 
-/** Trailer in which our servers name the row of the error table. */
+/** Trailer with the error code, sent by our servers. */
 const ERROR_CODE_KEY = 'svc-error-code';
 
-/** The precise reason, where many share a code. */
+/** Trailer with the precise reason, where several share a code. */
 const ERROR_REASON_KEY = 'svc-error-reason';
 
 const MAX_DETAIL_CHARS = 300;
 
-/** What a status means when the other side names no row of its own. */
+/** Error codes of gRPC statuses, for answers without our trailers. */
 const CODES: Readonly<Partial<Record<number, ErrorCode>>> = {
   [status.CANCELLED]: 'cancelled',
   [status.INVALID_ARGUMENT]: 'invalid_argument',
@@ -177,8 +180,8 @@ const CODES: Readonly<Partial<Record<number, ErrorCode>>> = {
 };
 
 /**
- * A failed call as an error of ours, naming the method and who was asked. The library's error is not kept as the cause:
- * it carries metadata of the call, which holds tokens.
+ * Converts a failed call to an SvcError naming the method and the receiver. The library's error is not kept as the cause, since
+ * it contains metadata with tokens.
  */
 export function callFailure(error: ServiceError, method: string, address: string): SvcError {
   const named = error.metadata?.get(ERROR_CODE_KEY)[0];
@@ -193,5 +196,5 @@ export function callFailure(error: ServiceError, method: string, address: string
 
 const ELSEWHERE = new Set(['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'INTERNAL', 'ABORTED', 'CANCELLED', 'UNIMPLEMENTED']);
 
-/** Whether another controller may do better: this one is gone, slow or broken, which is no answer to the question. */
+/** Whether to call another controller: this one is unreachable, slow or broken, which does not answer the request. */
 export const isWorthAskingElsewhere = (error: SvcError): boolean => ELSEWHERE.has(error.row.grpc);

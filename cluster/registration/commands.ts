@@ -1,21 +1,21 @@
 import type { NodeCommand } from '../../proto/gen/svc/cluster/v1/cluster.ts';
 import type { RegistrationLog } from './managed-config.ts';
 
-/** What an operator's words lead to on this node. */
+/** What this node does for the commands of an operator. */
 export interface CommandActions {
-  /** Hands over what the node has and takes nothing new. */
+  /** Hands all partitions over and takes no new work. */
   readonly onDrain: () => void | Promise<void>;
-  /** Ends the process in good order. */
+  /** Stops the process in order. */
   readonly onShutdown: (reason: string) => void | Promise<void>;
   readonly log: RegistrationLog;
 }
 
-/** Acts upon the commands that heartbeats bring; a command that is sent again is not acted upon again. */
+/** Executes the commands in the answers to heartbeats. A repeated command is executed once. */
 export interface CommandHandler {
   take(commands: readonly NodeCommand[]): void;
   /** Whether a drain was commanded. */
   readonly draining: boolean;
-  /** Whether configuration is to be fetched; stays true until `configSettled`. */
+  /** Whether the configuration must be fetched; true until `configSettled` is called. */
   readonly configWanted: boolean;
   wantConfig(): void;
   configSettled(): void;
@@ -28,7 +28,7 @@ export function createCommandHandler({ onDrain, onShutdown, log }: CommandAction
   let ending = false;
   let configWanted = false;
 
-  /** Heartbeats go on while the node does what it was told. */
+  /** Runs in the background, so that heartbeats continue meanwhile. */
   const act = (command: string, what: () => void | Promise<void>): void => {
     log.info({ command }, 'a controller sent a command');
     Promise.resolve()

@@ -11,7 +11,7 @@ import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { callFailure, clusterClient, isWorthAskingElsewhere } from './channel.ts';
 import { KnownReceiver, type Prove } from './known-receiver.ts';
 
-/** One unary RPC of a client, with what every call carries. */
+/** One unary RPC of a client. */
 export type UnaryCall<Answer> = (
   client: NodeClusterServiceClient,
   metadata: Metadata,
@@ -22,36 +22,37 @@ export type UnaryCall<Answer> = (
 export interface Asking {
   /** Entries of the call's metadata. */
   readonly metadata?: Readonly<Record<string, string>>;
-  /** More of it, made for the one that is asked and for each attempt anew. */
+  /** Makes further metadata, for the receiver and anew for each attempt. */
   readonly prove?: Prove;
-  /** How long one controller has for its answer. */
+  /** Time limit for one controller. */
   readonly timeoutMs?: number;
-  /** How long the whole round may take. */
+  /** Time limit for all controllers together. */
   readonly roundTimeoutMs?: number;
   readonly signal?: AbortSignal;
-  /** Called for each controller whose answer did not come: it may have done what it was asked. */
+  /** Called for each controller that did not answer. It may have executed the call. */
   readonly unanswered?: () => void;
-  /** Refusals after which the next controller is asked all the same; default none. */
+  /** Refusals after which the next controller is called too; default none. */
   readonly passOver?: (error: SvcError) => boolean;
 }
 
-/** The controllers a node was told of: it talks to one of them, and to the next when that one is gone. */
+/** The configured controllers. Calls go to one of them, and to the next when it does not answer. */
 export interface Controllers {
   /**
-   * Asks the controller that answered last, then the others in the order of the list, each once. A refusal is an
-   * answer and is thrown as the SvcError of its status; `unavailable` when none answered; `cancelled` by the signal.
+   * Calls the controller that answered last, then the others in the order of the list, each once. A refusal counts as an answer
+   * and is thrown as the SvcError of its status. Throws `unavailable` when none answered, `cancelled` when the signal was
+   * aborted.
    */
   ask<Answer>(method: string, call: UnaryCall<Answer>, asking?: Asking): Promise<Answer>;
-  /** Who is asked first, `host:port`. */
+  /** Address of the controller that is called first, `host:port`. */
   first(): string;
-  /** Ends the connections; calls that run fail. */
+  /** Closes the connections; running calls fail. */
   close(): void;
 }
 
 const CALL_TIMEOUT_MS = 5_000;
 const MAX_CONTROLLERS = 32;
 
-/** One client for each address, made here and kept: a call never opens a connection of its own. */
+/** Creates one client for each address and keeps it, so that calls share its connection. */
 export function createControllers(given: {
   readonly addresses: readonly string[];
   readonly credentials: ChannelCredentials;
@@ -66,7 +67,7 @@ export function createControllers(given: {
       `spec.cluster.controller.endpoint: expected 1 to ${MAX_CONTROLLERS} addresses`,
     );
   }
-  // Behind one address several controllers may answer, so who it is follows from their answers.
+  // Several controllers may share an address, so the receiver is known from its answers only.
   const known = addresses.map((address) => ({
     address,
     client: clusterClient(address, given.credentials),
@@ -116,15 +117,15 @@ function noneAnswered(method: string, failures: readonly SvcError[]): SvcError {
   return new SvcError('unavailable', `${method}: no controller answered: ${what}`);
 }
 
-/** A node that is called, and what is known of it. */
+/** The client of a node, and what is known about the node. */
 export interface Called {
   readonly client: NodeClusterServiceClient;
   readonly receiver: KnownReceiver;
 }
 
 /**
- * One call of one client as a promise; the signal cancels it. When the receiver turns out to be another one than was thought,
- * or its clock another, it is called once more: a call that is refused for its proof had no effect.
+ * Makes one call as a promise; the signal cancels it. When the answer shows that the assumed receiver or its clock was wrong,
+ * the call is made once more. This is safe, since a call that is refused for its proof has no effect.
  */
 export async function askOne<Answer>(
   called: Called,
@@ -153,7 +154,7 @@ function askOnce<Answer>(
   call: UnaryCall<Answer>,
   asking: {
     readonly metadata: Readonly<Record<string, string>>;
-    /** By the system's clock, which the library reads for its deadlines. */
+    /** By the system's clock, which the library uses for deadlines. */
     readonly deadline: number;
     readonly signal: AbortSignal | undefined;
   },
@@ -177,7 +178,7 @@ function askOnce<Answer>(
 export function metadataOf(entries: Readonly<Record<string, string>>): Metadata {
   const metadata = new Metadata();
   for (const [name, value] of Object.entries(entries)) {
-    // The library's own error would show the value, which may be a secret.
+    // The library's own error would contain the value, which may be a secret.
     if (!/^[\x20-\x7e]{0,8192}$/.test(value)) {
       throw new SvcError('invalid_argument', `metadata ${name}: expected at most 8192 printable ASCII characters`);
     }

@@ -14,7 +14,7 @@ import { OneAtATime } from '../../runtime/kit/queues.ts';
 
 type Log = (fields: Readonly<Record<string, unknown>>, message: string) => void;
 
-/** Where a node says what happened between it and its controllers. Never given tokens, nonces or signatures. */
+/** Log of events between a node and its controllers. It never contains tokens, nonces or signatures. */
 export interface RegistrationLog {
   readonly info: Log;
   readonly warn: Log;
@@ -27,11 +27,11 @@ type Isolation = NonNullable<ManagedNodeConfig['spec']['runtime']>['default_isol
 
 interface ManagedConfigParts {
   readonly nodeId: string;
-  /** File in the data directory that holds the text in force. */
+  /** File in the data directory with the text in force. */
   readonly path: string;
   /*
-   * What can be changed while the node runs. Null: back to the node's own setting. A setter that cannot do it throws an
-   * SvcError before it changed anything; its message becomes the reason of the rejection.
+   * Setters of what can be changed at run time. Null restores the node's own setting. A setter that fails throws an SvcError
+   * before it changes anything; the message becomes the reason of the rejection.
    */
   readonly setTags: (tags: readonly string[] | null) => void | Promise<void>;
   readonly setLogLevel: (level: LogLevel | null) => void | Promise<void>;
@@ -41,11 +41,14 @@ interface ManagedConfigParts {
 
 /** The sections of this node's configuration that controllers manage (G30). */
 export interface ManagedConfig {
-  /** Begins with what was in force when the node ended. Never throws: a text that no longer fits is told and left out. */
+  /**
+   * Applies the text that was in force before the restart. Never throws: a text that is no longer valid is logged and skipped.
+   */
   restore(): Promise<void>;
   /**
-   * Puts a text in force, wholly or not at all; the same text again changes nothing. A version that does not grow is rejected,
-   * after a restart too, and so is a text without one (0) once there was one. It is on disk when the answer is given. Throws `unavailable` when it cannot be kept; then what was in force stays.
+   * Applies a text as a whole or not at all; applying the current text again changes nothing. Rejects a version that is not
+   * higher than the current one, also after a restart, and a text without a version (0) once there was one. The text is on disk
+   * when the call returns. Throws `unavailable` when it cannot be stored; the previous text then stays in force.
    */
   apply(yaml: string): Promise<ConfigVerdict>;
   /** Hash of the text in force; null when there is none. */
@@ -65,7 +68,7 @@ export function createManagedConfig(parts: ManagedConfigParts): ManagedConfig {
   let inForce = NOTHING;
   let hash: string | null = null;
   let versionInForce = 0;
-  /** SyncConfig and PushConfig may arrive at once; they follow each other. */
+  /** SyncConfig and PushConfig may arrive at the same time and are executed in turn. */
   const changes = new OneAtATime();
 
   const putInForce = async (yaml: string, keep: boolean): Promise<ConfigVerdict> => {
@@ -108,7 +111,10 @@ export function createManagedConfig(parts: ManagedConfigParts): ManagedConfig {
   };
 }
 
-/** Sets all; when one cannot be set, those before it are set back. The error that stopped it, or null. */
+/**
+ * Calls all setters. When one fails, restores the previous values of those before it and returns the error; otherwise returns
+ * null.
+ */
 async function switchTo(
   parts: ManagedConfigParts,
   to: ManagedNodeConfig['spec'],
@@ -153,7 +159,7 @@ function reasonOf(problems: readonly Problem[]): string {
   return more > 0 ? `${shown.join('; ')}; and ${more} more` : shown.join('; ');
 }
 
-/** The text of the file, or null when there is none. */
+/** The text of the file; null when it does not exist. */
 async function readCachedConfig(path: string): Promise<string | null> {
   try {
     const bytes = await readFile(path);
@@ -165,7 +171,7 @@ async function readCachedConfig(path: string): Promise<string | null> {
   }
 }
 
-/** Replaces the file in one step: after a crash it holds the old text or the new one. Throws `unavailable`. */
+/** Replaces the file atomically: after a crash it contains the old or the new text. Throws `unavailable`. */
 async function writeCachedConfig(path: string, text: string): Promise<void> {
   const draft = `${path}.new`;
   try {
@@ -173,14 +179,14 @@ async function writeCachedConfig(path: string, text: string): Promise<void> {
     await rename(draft, path);
     await syncDirectory(dirname(path));
   } catch (cause) {
-    // The cause is what is told; a draft that stays is written over by the next one.
+    // Only the cause is reported; the next write overwrites a leftover draft.
     await rm(draft, { force: true }).catch(() => undefined);
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
     throw new SvcError('unavailable', `the configuration cannot be kept in the data directory (${code})`, { cause });
   }
 }
 
-/** Without it the rename itself may be lost with the power. */
+/** Makes the rename durable; otherwise a power failure could undo it. */
 async function syncDirectory(path: string): Promise<void> {
   let directory: FileHandle | undefined;
   try {
@@ -191,13 +197,13 @@ async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** What became of a configuration (G30). */
+/** Result of applying a configuration (G30). */
 export type ConfigVerdict = { readonly accepted: true } | { readonly accepted: false; readonly reason: string };
 
 /** Lower-case hex of the SHA-256 of a configuration's UTF-8 text. */
 export const configHash = (yaml: string): string => createHash('sha256').update(yaml, 'utf8').digest('hex');
 
-/** Throws `invalid_argument` when a configuration is not the text its hash was made of. */
+/** Throws `invalid_argument` when the hash is not that of the configuration's text. */
 function checkConfigHash(yaml: string, hash: string): void {
   const expected = Buffer.from(configHash(yaml));
   const given = Buffer.from(hash);
@@ -209,8 +215,8 @@ function checkConfigHash(yaml: string, hash: string): void {
 }
 
 /**
- * Fetches what the controllers manage and applies it. Throws when it cannot be had, arrived damaged or could not be kept,
- * all worth another try; a text that was rejected is told in the log and is settled.
+ * Fetches the managed configuration and applies it. Throws when it cannot be fetched, is corrupt or cannot be stored, all of
+ * which are retried. A rejected text is logged and not retried.
  */
 export async function syncConfig(
   fetch: () => Promise<SyncConfigResponse>,
@@ -218,7 +224,7 @@ export async function syncConfig(
   log: RegistrationLog,
 ): Promise<void> {
   const { config_yaml: yaml, config_hash: hash } = await fetch();
-  // Controllers that manage nothing may leave the hash empty as well.
+  // Controllers without a managed configuration may also leave the hash empty.
   if (yaml !== '' || hash !== '') checkConfigHash(yaml, hash);
   const verdict = await apply(yaml);
   if (verdict.accepted) log.info({ config: hash }, 'configuration of the controllers is in force');

@@ -8,16 +8,16 @@ import { KnownReceiver } from './known-receiver.ts';
 const MAX_PEERS = 256;
 const IDLE_MS = 300_000;
 
-/** One connection for each node that is called, kept between calls and closed when nobody has used it for a while. */
+/** One connection for each called node, kept between calls and closed when it is idle. */
 export interface PeerChannels {
-  /** Throws `invalid_argument` for no address, `unavailable` when all connections are in use. */
+  /** Throws `invalid_argument` for an invalid address, `unavailable` when all connections are in use. */
   use(peer: Peer): PeerChannel;
-  /** How many are open. */
+  /** Number of open connections. */
   readonly size: number;
   close(): void;
 }
 
-/** A node to call: proofs are made for this id, whoever answers at the address. */
+/** A node to call. Proofs are made for this id, whichever node answers at the address. */
 export interface Peer {
   readonly nodeId: string;
   /** `host:port`. */
@@ -25,7 +25,7 @@ export interface Peer {
 }
 
 export interface PeerChannel extends Called {
-  /** Call once, when the call has ended. */
+  /** Call it once, when the call has ended. */
   release(): void;
 }
 

@@ -18,7 +18,7 @@ import { type Attestant, attest, type NodeToken } from './attestation.ts';
 import { GRPC_ADDRESS_KEY, sealCall } from './channel.ts';
 import type { Asking, Controllers, UnaryCall } from './controllers.ts';
 
-/** What a heartbeat says. */
+/** The content of a heartbeat. */
 export interface Beat {
   readonly activeExecutions: number;
   readonly cpuPercent: number;
@@ -31,24 +31,24 @@ export interface PeerSessionOptions {
   readonly controllers: Controllers;
   /** `host:port` of this node's own NodeClusterService. */
   readonly grpcAddress: string;
-  /** What the node offers at this moment; another answer than at the registration leads to a new one. */
+  /** What the node offers now. When it differs from the registered one, the node registers again. */
   readonly capabilities: () => NodeCapabilityAdvertisement;
   readonly tokenRefreshMarginMs: number;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly renewalFailed: (error: SvcError) => void;
-  /** A heartbeat's answer did not come; the commands it held are gone. */
+  /** Called when a heartbeat got no answer; the commands in it are lost. */
   readonly beatUnanswered: () => void;
 }
 
 const MIN_RENEWAL_MS = 1_000;
 const DEREGISTER_MS = 2_000;
 
-/** A node's standing with its controllers: its token and its registration, each had again when it is lost. */
+/** The token and the registration of a node with its controllers. Each is renewed when it is lost. */
 export class PeerSession {
   readonly #options: PeerSessionOptions;
   #token: NodeToken | null = null;
-  /** `clock.monotonic()` from which another token is asked for. */
+  /** `clock.monotonic()` from which the token is renewed. */
   #renewAt = 0;
   #peerId: string | null = null;
   #registered = '';
@@ -80,8 +80,8 @@ export class PeerSession {
   }
 
   /**
-   * A token that is good for a while yet. While the old one still works a failed renewal is told and tried again later;
-   * the registration is kept over renewals.
+   * Makes sure that the token is valid for a while. While the old token is valid, a failed renewal is logged and retried later.
+   * A renewal keeps the registration.
    */
   async attested(): Promise<void> {
     const { clock, renewalFailed } = this.#options;
@@ -99,13 +99,13 @@ export class PeerSession {
   async #attest(): Promise<void> {
     const { attestant, controllers, clock, signal, tokenRefreshMarginMs } = this.#options;
     const token = await attest(attestant, controllers, clock, signal);
-    // A token that lives no longer than the margin would be renewed without pause.
+    // Otherwise a token that is valid for less than the margin would be renewed constantly.
     const useMs = Math.max(token.lifetimeMs - tokenRefreshMarginMs, token.lifetimeMs / 2, MIN_RENEWAL_MS);
     this.#token = token;
     this.#renewAt = token.expiresAt - token.lifetimeMs + useMs;
   }
 
-  /** Registers unless the controllers know this node with what it offers now. True when it was done anew. */
+  /** Registers, unless the controllers have the current offer of this node. Returns true when it registered. */
   async registered(): Promise<boolean> {
     const capabilities = this.#options.capabilities();
     const text = JSON.stringify(capabilities);
@@ -145,7 +145,7 @@ export class PeerSession {
     }));
   }
 
-  /** Says good-bye where it may be known, within 2 s, whatever the signal says. */
+  /** Deregisters from the controllers that may know this node, within 2 s, even when the signal is aborted. */
   async deregister(reason: string): Promise<void> {
     if (!this.#mayBeRegistered || this.#token === null) return;
     const request = { node_id: this.#options.attestant.nodeId, reason };
@@ -162,7 +162,7 @@ export class PeerSession {
     this.#mayBeRegistered = false;
   }
 
-  /** Asks with the payload sealed, the token in the metadata (G21) and a proof. */
+  /** Makes a call with the sealed payload, the token in the metadata (G21) and a proof. */
   async #ask<Answer>(
     method: string,
     payload: Uint8Array,
@@ -184,6 +184,6 @@ export class PeerSession {
 
 type PreparedCall<Answer> = Omit<Asking, 'signal' | 'metadata' | 'prove'> & {
   readonly call: UnaryCall<Answer>;
-  /** Null: also when the session was told to end. */
+  /** Null: the call continues when the session ends. */
   readonly signal?: null;
 };

@@ -9,56 +9,56 @@ export interface RegistrationOptions {
   readonly nodeId: string;
   /** Controllers do not register. */
   readonly role: 'WORKER' | 'HYBRID';
-  /** `host:port` of the controllers, in the order in which they are asked. */
+  /** `host:port` of the controllers, in the order in which they are called. */
   readonly controllers: readonly string[];
   /** From `clusterCredentials`. */
   readonly credentials: ChannelCredentials;
-  /** The value itself, no reference; asked for with each attestation, so that it can be replaced. */
+  /** The token itself, not a reference. Called for each attestation, so that the token can be replaced. */
   readonly joinToken?: (() => Promise<string | undefined>) | undefined;
   readonly key: NodeKey;
-  /** `host:port` under which other nodes reach this one's NodeClusterService. */
+  /** `host:port` of this node's NodeClusterService for other nodes. */
   readonly grpcAddress: string;
-  /** What the node offers now, from `nodeCapabilities`; asked before every heartbeat. */
+  /** What the node offers now, from `nodeCapabilities`; called before each heartbeat. */
   readonly capabilities: () => NodeCapabilityAdvertisement;
   readonly activeExecutions: () => number;
-  /** Whether the node drains for a reason of its own. */
+  /** Whether the node drains without a command of a controller. */
   readonly draining: () => boolean;
   readonly heartbeatIntervalMs: number;
   readonly tokenRefreshMarginMs: number;
 
   readonly onDrain: () => void | Promise<void>;
   readonly onShutdown: (reason: string) => void | Promise<void>;
-  /** Throws when the text could not be kept, which is tried again. */
+  /** Throws when the text could not be stored; it is then retried. */
   readonly applyConfig: (yaml: string) => Promise<ConfigVerdict>;
   readonly log: RegistrationLog;
 
   readonly clock?: Clock;
   readonly random?: Random;
-  /** How long one controller has for an answer. Default 5 s. */
+  /** Time limit for the answer of one controller. Default 5 s. */
   readonly callTimeoutMs?: number;
-  /** Pause after a refusal that only an operator can help with. Default 60 s. */
+  /** Pause after a refusal that only an operator can resolve. Default 60 s. */
   readonly refusedPauseMs?: number;
 }
 
-/** How a node stands with its controllers, for operators. */
+/** State of a node's registration, for operators. */
 export interface RegistrationState {
-  /** `refused`: an operator must help; `unreachable`: no controller answers, or none can at the moment. */
+  /** `refused`: an operator must act; `unreachable`: no controller answers, or all are unavailable. */
   readonly phase: 'joining' | 'registered' | 'refused' | 'unreachable' | 'stopped';
   readonly peerId: string | null;
-  /** `host:port` of the controller that is asked first. */
+  /** `host:port` of the controller that is called first. */
   readonly controller: string;
-  /** Unix ms of the last heartbeat that was answered. */
+  /** Unix ms of the last answered heartbeat. */
   readonly lastHeartbeatAt: number | null;
   readonly draining: boolean;
-  /** What went wrong last; null while all is well. */
+  /** The last error; null without one. */
   readonly problem: string | null;
 }
 
-/** A node's membership in a fleet, kept up in the background. */
+/** A node's membership in a fleet, maintained in the background. */
 export interface Registration {
   state(): RegistrationState;
-  /** Heartbeats at once: something changed, or an operator's word is known to wait. */
+  /** Sends a heartbeat immediately, after a change or when a command of an operator is waiting. */
   heartbeatNow(): void;
-  /** Deregisters, which a controller that is gone does not hold up for more than 2 s, and ends the connections. */
+  /** Deregisters and closes the connections. Unreachable controllers delay it by at most 2 s. */
   stop(reason?: string): Promise<void>;
 }

@@ -15,16 +15,16 @@ export type { Registration, RegistrationOptions, RegistrationState } from './reg
 
 const REFUSED_PAUSE_MS = 60_000;
 
-/** How much of its interval a heartbeat may come early, so that a fleet started at once does not beat at once. */
+/** Share of its interval by which a heartbeat may be early, so that nodes that start together do not send theirs together. */
 const BEAT_JITTER = 0.1;
 
-/** How long the node's own part in it may hold up a stop. */
+/** Maximum time for which the node's own part delays a stop. */
 const STOP_GRACE_MS = 1_000;
 
 /**
- * Registers this node with its controllers and keeps it registered (G17): attests, registers,
- * heartbeats, renews the token, acts upon commands. Returns at once; controllers that are down are waited for. Throws
- * `invalid_config` or `invalid_argument` for addresses that are none.
+ * Registers this node with its controllers and keeps it registered (G17): it attests, registers, sends heartbeats, renews the
+ * token and executes commands. Returns immediately and waits for controllers that are down. Throws `invalid_config` or
+ * `invalid_argument` for invalid addresses.
  */
 export function startRegistration(options: RegistrationOptions): Registration {
   const loop = new RegistrationLoop(options);
@@ -73,7 +73,7 @@ class RegistrationLoop {
       attestant: { nodeId: options.nodeId, role: options.role, key: options.key, joinToken: options.joinToken },
       controllers: this.#controllers,
       signal: this.#ending.signal,
-      // A lost sync_config would be missed for good; an operator sees that a drain or shutdown did not happen.
+      // A lost sync_config would not be repeated. A lost drain or shutdown is visible to the operator.
       beatUnanswered: this.#commands.wantConfig,
       renewalFailed: (error) => log.warn({ reason: error.message }, 'the node token could not be renewed yet'),
     });
@@ -131,7 +131,7 @@ class RegistrationLoop {
     await this.#session.attested();
     if (await this.#session.registered()) {
       log.info({ controller: this.#controllers.first(), peer: this.#session.peerId }, 'the node is registered');
-      // It may have been changed while this node was away.
+      // It may have changed while this node was not registered.
       this.#commands.wantConfig();
     }
     const draining = this.#isDraining();
@@ -141,18 +141,18 @@ class RegistrationLoop {
     if (this.#problem !== null) log.info({ controller: this.#controllers.first() }, 'the node is registered again');
     this.#phase = 'registered';
     this.#problem = null;
-    // What a command changed is told at once.
+    // Reports a change by a command immediately.
     if (this.#isDraining() !== draining) this.heartbeatNow();
   }
 
-  /** Draws the consequences; how long to wait until all is tried again. */
+  /** Handles a failure and returns the delay until the next attempt. */
   #failed(error: SvcError, failures: number): number {
     const { log, refusedPauseMs = REFUSED_PAUSE_MS } = this.#options;
     const step = retryDecision(error, { attested: this.#session.hasToken, failures });
     if (step.forgetToken) this.#session.forgetToken();
     if (step.forgetRegistration) this.#session.forgetRegistration();
     this.#phase = PHASES[step.again];
-    // The same trouble again is one line, not one a second.
+    // The same error again is not logged again.
     if (this.#problem !== error.message) {
       if (step.again === 'slowly') log.error(lineOf(error), 'the controllers refuse this node; an operator must help');
       else log.warn(lineOf(error), 'the node is not registered at the moment');
@@ -162,7 +162,7 @@ class RegistrationLoop {
     return step.again === 'slowly' ? refusedPauseMs : backoffMs(failures, this.#random);
   }
 
-  /** What fails here is tried again with the next heartbeat, and never keeps a node from heartbeating. */
+  /** Fetches the configuration. A failure is retried with the next heartbeat and does not stop heartbeats. */
   async #fetchConfig(): Promise<void> {
     const { applyConfig, log } = this.#options;
     if (!this.#commands.configWanted) return;
@@ -183,7 +183,7 @@ class RegistrationLoop {
 
 const PHASES = { 'at once': 'joining', soon: 'unreachable', slowly: 'refused' } as const;
 
-/** Of a bug the cause as well, for whoever mends it. */
+/** For a bug it includes the cause. */
 const lineOf = (error: SvcError): Readonly<Record<string, unknown>> => ({
   code: error.code,
   reason: error.message,
@@ -194,14 +194,14 @@ const BACKOFF_BASE_MS = 250;
 
 const BACKOFF_CAP_MS = 10_000;
 
-/** Full jitter: anything between nothing and a bound that doubles with each failure, up to 10 s. `failures` from 1. */
+/** Backoff with full jitter: between 0 and a bound that doubles with each failure, up to 10 s. `failures` starts at 1. */
 export function backoffMs(failures: number, random: Random): number {
   return random.fraction() * Math.min(BACKOFF_CAP_MS, BACKOFF_BASE_MS * 2 ** Math.min(failures, 20));
 }
 
-/** A wait that can be cut short. */
+/** A wait that can be ended early. */
 interface Pause {
-  /** Resolves after `durationMs` or with the next `end`; at once when `end` was called since the last wait. */
+  /** Resolves after `durationMs` or at the next `end`; immediately when `end` was called since the last wait. */
   wait(durationMs: number): Promise<void>;
   end(): void;
 }
@@ -230,17 +230,17 @@ function createPause(clock: Clock): Pause {
   };
 }
 
-/** What a failure means for what a node does next. */
+/** How a node continues after a failure. */
 interface RetryDecision {
   readonly forgetToken: boolean;
   readonly forgetRegistration: boolean;
-  /** `slowly`: nobody but an operator can help, so it is tried again once a minute. */
+  /** `slowly`: only an operator can resolve it, so it is retried once a minute. */
   readonly again: 'at once' | 'soon' | 'slowly';
 }
 
 /**
- * Reads a refusal. The first lost token or registration is had again at once; the second in a row waits, since then
- * having it again does not help.
+ * Decides how to continue after a refusal. The first lost token or registration is renewed at once; the second in a row waits,
+ * since renewing did not help.
  */
 export function retryDecision(
   error: SvcError,
@@ -249,12 +249,12 @@ export function retryDecision(
   const once = at.failures <= 1 ? 'at once' : 'soon';
   switch (error.row.grpc) {
     case 'PERMISSION_DENIED':
-      // Another key is pinned to this id, or the registration is another node's: both begin anew.
+      // Another key is pinned to this id, or the registration belongs to another node: both start again.
       return { forgetToken: true, forgetRegistration: true, again: 'slowly' };
     case 'INVALID_ARGUMENT':
       return { forgetToken: false, forgetRegistration: true, again: 'slowly' };
     case 'UNAUTHENTICATED':
-      // Without a token it is the join token that is wrong.
+      // Without a token, the join token was refused.
       if (!at.attested) return { forgetToken: true, forgetRegistration: false, again: 'slowly' };
       return { forgetToken: true, forgetRegistration: at.failures > 1, again: once };
     case 'FAILED_PRECONDITION':
@@ -265,20 +265,23 @@ export function retryDecision(
   }
 }
 
-/** Load of the machine as a heartbeat tells it, percent from 0 to 100. */
+/** Load of the machine in a heartbeat, percent from 0 to 100. */
 interface MachineLoad {
   readonly cpuPercent: number;
   readonly memoryPercent: number;
 }
 
-/** A gauge of the machine: processor time is counted from one reading to the next, the first since this call. */
+/**
+ * Measures the load of the machine. Processor time is counted since the previous call, for the first call since the gauge was
+ * created.
+ */
 export function createLoadGauge(): () => MachineLoad {
   let last = processorTimes();
   return () => {
     const now = processorTimes();
     const total = now.total - last.total;
     const busy = now.busy - last.busy;
-    // Two readings within one tick of the system's counters: say what is known, nothing.
+    // Two calls within one tick of the system's counters: report 0.
     if (total > 0) last = now;
     return {
       cpuPercent: total > 0 ? percent(busy / total) : 0,
@@ -302,8 +305,8 @@ const percent = (share: number): number => Math.min(100, Math.max(0, Math.round(
 const MARGIN_MS = 120_000;
 
 /**
- * The token of a controller, which signs itself one (G20): made when it is needed and again 120 s
- * before it ends. Throws what `NodeTokens.issue` throws.
+ * The token of a controller, which issues it to itself (G20): issued at the first use and again 120 s before it expires. Throws
+ * what `NodeTokens.issue` throws.
  */
 export function createControllerToken(given: {
   readonly tokens: Pick<NodeTokens, 'issue'>;

@@ -19,31 +19,31 @@ import { createPeerChannels, type Peer } from './peer-channels.ts';
 const PUSH_TIMEOUT_MS = 5_000;
 
 export interface ClusterCallsParts {
-  /** Who is asked for routes; null on a controller, which knows them itself. */
+  /** Controllers to query for routes; null on a controller, which has the routes itself. */
   readonly controllers: Controllers | null;
   readonly credentials: ChannelCredentials;
-  /** The token of this node; asked for with each call. */
+  /** The token of this node; called for each call. */
   readonly nodeToken: () => Promise<string>;
   readonly privateKey: KeyObject;
   readonly clock?: Clock;
-  /** Most nodes that are called at once. Default 256. */
+  /** Maximum number of nodes called at the same time. Default 256. */
   readonly maxPeers?: number;
-  /** How long an unused connection is kept. Default 5 min. */
+  /** How long an idle connection is kept. Default 5 min. */
   readonly idleMs?: number;
 }
 
 /** Calls from this node to others (G28–G30). Errors are SvcErrors. */
 export interface ClusterCalls {
-  /** Which worker takes an execution. `unavailable` and `no_capable_worker` as the controllers answer. */
+  /** Finds the worker for an execution. Throws `unavailable` and `no_capable_worker` as the controllers answer. */
   route(executionId: string, required: Partial<NodeCapabilityAdvertisement>): Promise<Peer>;
   /**
-   * Starts an execution on a worker and gives its events as they come. Ending the iteration or the
-   * signal ends the stream, not the execution. `unavailable` when the worker is gone: the execution lives on elsewhere.
+   * Starts an execution on a worker and returns its events as they arrive. Ending the iteration or aborting the signal ends the
+   * stream, not the execution. Throws `unavailable` when the worker is lost; the execution continues on another node.
    */
   forward(to: Peer, request: ForwardExecutionRequest, signal?: AbortSignal): AsyncIterable<ExecutionEvent>;
-  /** What a node says to a configuration; the reason when it does not take it. */
+  /** Sends a configuration to a node. Returns whether it was accepted, with the reason of a rejection. */
   pushConfig(to: Peer, yaml: string): Promise<{ readonly accepted: boolean; readonly reason: string | null }>;
-  /** Open connections to other nodes. */
+  /** Number of open connections to other nodes. */
   connections(): number;
   close(): void;
 }
@@ -74,7 +74,7 @@ export function createClusterCalls(parts: ClusterCallsParts): ClusterCalls {
         try {
           yield* forwarded(call, { peer, at: to.grpcAddress, to: before }, signal);
         } catch (thrown) {
-          // A call that is refused for its proof started nothing and sent no event.
+          // A call that is refused for its proof has started nothing and sent no event.
           if (!(thrown instanceof SvcError) || !peer.receiver.isWorthAnother(thrown, before)) throw thrown;
           yield* forwarded(call, { peer, at: to.grpcAddress, to: peer.receiver.now() }, signal);
         }
@@ -104,7 +104,7 @@ export function createClusterCalls(parts: ClusterCallsParts): ClusterCalls {
   };
 }
 
-/** One attempt of ForwardExecution, with a proof for `to`. */
+/** One attempt of ForwardExecution with a proof for `to`. */
 async function* forwarded(
   { envelope, metadata, prove }: SealedCall,
   on: { readonly peer: Called; readonly at: string; readonly to: ReturnType<Called['receiver']['now']> },
@@ -113,7 +113,7 @@ async function* forwarded(
   const { client, receiver } = on.peer;
   const stream = client.forwardExecution(envelope, metadataOf({ ...metadata, ...(await prove(on.to)) }));
   const cancel = (): void => stream.cancel();
-  // The iteration below throws the error; after its end nobody asks for one any more.
+  // The iteration below throws the error; this listener handles errors after its end.
   stream.on('error', () => {});
   stream.on('status', ({ metadata: trailers }) => receiver.hear(trailers));
   signal?.addEventListener('abort', cancel, { once: true });
@@ -124,7 +124,7 @@ async function* forwarded(
     if (!isServiceError(thrown)) throw thrown;
     receiver.hear(thrown.metadata);
     const error = callFailure(thrown, 'ForwardExecution', on.at);
-    // A server that is shut down cancels its streams; a cancel that nobody here asked for is its end.
+    // A server that shuts down cancels its streams. A cancel that was not requested here means that the server has stopped.
     const isEnd = error.code === 'cancelled' && signal?.aborted !== true;
     throw isEnd ? new SvcError('unavailable', error.message) : error;
   } finally {
