@@ -73,7 +73,7 @@ async function removeExchanges(
   }
 }
 
-/** What the node does while an agent's container runs: reports its id and its output, and serves its exchange. */
+/** The node's work while an agent's container runs: it reports the id and the output, and serves the exchange. */
 class RunningAgent {
   readonly #parts: AgentContainerParts;
   readonly #engine: EngineParts;

@@ -21,9 +21,9 @@ import type { ContainerExtras } from '../containers/settings.ts';
 /** Longer than any container may run. */
 const ABANDONED_AFTER_MS = 25 * 3_600_000;
 
-/** Where an agent's container finds the bootstrap and a long prompt, read-only. */
+/** Path in an agent's container of the bootstrap and a long prompt, read-only. */
 const NODE_PATH = '/svc';
-/** Where it finds the exchange. */
+/** Path in an agent's container of the exchange. */
 const EXCHANGE_PATH = '/run/svc';
 
 export const BOOTSTRAP = `${NODE_PATH}/bootstrap.sh`;

@@ -31,7 +31,7 @@ interface PlannedContainer {
   readonly secrets: readonly string[];
 }
 
-/** The container of one iteration as `container.run` takes it. Prepares its exchange. */
+/** Plans the container of one iteration, in the format of `container.run`, and prepares its exchange. */
 export async function planContainer(
   parts: AgentContainerParts,
   engine: EngineParts,

@@ -38,7 +38,7 @@ export class CapturedStream {
   }
 }
 
-/** How much of each stream is kept (W12). */
+/** Number of bytes kept of each stream (W12). */
 const CAPTURE_BYTES = 1_048_576;
 
 const HEADER_BYTES = 8;
@@ -94,7 +94,7 @@ export class ContainerOutput {
   }
 }
 
-/** How much of a log is read back at most: engines read their logs slowly. */
+/** Maximum number of bytes of a log that are read back, since engines read their logs slowly. */
 const REREAD_BYTES = 32 * 1_048_576;
 /** The engine closes the stream when the container has ended; after this time it counts as broken. */
 const END_WITHIN_MS = 5_000;

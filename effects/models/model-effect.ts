@@ -115,7 +115,7 @@ async function* withCallback(parts: AsyncIterable<ModelPart>, onPart: () => void
   }
 }
 
-/** What a failed call says about the health of its target. */
+/** The health of a target by a failed call of it. */
 function wordOf(thrown: unknown, tookMs: number, heard: boolean): CallWord {
   if (heard) return 'alive';
   if (thrown instanceof ModelFailure) {
