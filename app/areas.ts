@@ -1,6 +1,6 @@
 import type { AgentStarts, WorkflowStarts } from '../effects/starts/child-start.ts';
 import type { Address } from '../runtime/address.ts';
-import type { DispatchApi } from '../usecases/dispatches.ts';
+import type { DispatchApi } from '../usecases/gateway.ts';
 import type { LateManagement, ManagementPorts } from '../usecases/management.ts';
 
 /** What effects ask of the areas. Effects are registered before the runtime is there, areas talk through it. */

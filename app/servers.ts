@@ -10,7 +10,7 @@ import { createGrpcServer } from '../transport/grpc/svc-runtime.ts';
 import { acceptProgram } from '../transport/internal/server.ts';
 import type { RestServerParts } from '../transport/rest/parts.ts';
 import { createRestServer } from '../transport/rest/server.ts';
-import type { DispatchApi } from '../usecases/dispatches.ts';
+import type { DispatchApi } from '../usecases/gateway.ts';
 import type { NodePeerApi } from '../usecases/node-api.ts';
 import type { ClusterApi } from '../usecases/ports/cluster.ts';
 import type { SealParts } from '../usecases/seal/parts.ts';

@@ -25,7 +25,7 @@ import { createInternalServer } from '../transport/internal/server.ts';
 import type { McpParts } from '../transport/rest/parts.ts';
 import { addSealRoutes } from '../transport/rest/routes/seal.ts';
 import { createAttestApi } from '../usecases/attestation.ts';
-import type { DispatchApi } from '../usecases/dispatches.ts';
+import type { DispatchApi } from '../usecases/gateway.ts';
 import type { ToolGranter } from '../usecases/ports/tool-granter.ts';
 import type { SealParts } from '../usecases/seal/parts.ts';
 import type { Admission } from '../usecases/starts/admission.ts';

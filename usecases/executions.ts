@@ -14,7 +14,6 @@ import { type ExecutionStatus, listed, statusOf, tombstone } from './execution-s
 import { aboutToStart, executionWait, waitingDocument, waitingFor } from './waits/execution-wait.ts';
 import type { WaitLookups, WaitReason } from './waits/wait-reason.ts';
 
-export type { DispatchApi, DispatchResult, GatewayAnswer, GenerateRequest } from './dispatches.ts';
 export type { ExecutionStatus, StartExecution, WaitReason };
 export { EXECUTIONS, type ExecutionDocument, type ExecutionLogEvent, executionLogEvents };
 

@@ -115,31 +115,43 @@ export function gatewayProblem(thrown: unknown): GatewayProblem {
 export const retrySecs = (code: string, retryAfterMs = 1_000): number =>
   TRANSIENT.has(code) ? Math.max(1, Math.ceil(retryAfterMs / 1_000)) : 0;
 
-/** The inner loop of an execution (H9). Implemented by usecases/dispatches.ts. */
-export interface AgentGateway {
+/** What a bootstrap asks for (H9). */
+export interface GenerateRequest {
+  readonly agent_id: string;
+  readonly iteration_number: number;
+  /** Empty: the manifest's. */
+  readonly model_alias: string;
+  readonly prompt: string;
+  /** Conversation to begin with: {role, content, …}. */
+  readonly messages: readonly Json[];
+}
+
+export interface DispatchResult {
+  readonly dispatch_id: string;
+  readonly exit_code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly duration_ms: number;
+  readonly truncated: boolean;
+}
+
+/**
+ * The inner loop for agents that run in a program or container of their own (H9), implemented by dispatches.ts. Both calls
+ * wait until the loop has a final answer or needs a command run; a call that was cut off is made again and gets the same answer.
+ * Throws `not_found`, `failed_precondition` (ended; another iteration runs; no such dispatch is open), `invalid_argument`,
+ * the model's and tools' errors.
+ */
+export interface DispatchApi {
   generate(
     tenant: string,
     executionId: string,
-    request: {
-      readonly agent_id: string;
-      readonly iteration_number: number;
-      readonly model_alias: string;
-      readonly prompt: string;
-      readonly messages: readonly Json[];
-    },
+    request: GenerateRequest,
     options?: CallOptions,
   ): Promise<GatewayAnswer>;
   dispatchResult(
     tenant: string,
     executionId: string,
-    result: {
-      readonly dispatch_id: string;
-      readonly exit_code: number;
-      readonly stdout: string;
-      readonly stderr: string;
-      readonly duration_ms: number;
-      readonly truncated: boolean;
-    },
+    result: DispatchResult,
     options?: CallOptions,
   ): Promise<GatewayAnswer>;
 }
@@ -149,7 +161,7 @@ export interface AgentGateway {
  * wait, not the loop. Throws `forbidden` for a request about another execution than `own`, and what the loop throws.
  */
 export function answerGateway(
-  gateway: AgentGateway,
+  dispatch: DispatchApi,
   own: { readonly tenant: string; readonly executionId: string },
   request: GatewayRequest,
   options: CallOptions,
@@ -161,8 +173,8 @@ export function answerGateway(
   }
   if (request.type === 'generate') {
     const { type: _type, execution_id: _execution, ...asked } = request;
-    return gateway.generate(tenant, executionId, asked, options);
+    return dispatch.generate(tenant, executionId, asked, options);
   }
   const { type: _type, execution_id: _execution, ...result } = request;
-  return gateway.dispatchResult(tenant, executionId, result, options);
+  return dispatch.dispatchResult(tenant, executionId, result, options);
 }

@@ -7,7 +7,7 @@ import {
 } from '../../manifests/runtime-table/table.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { ExecutionTokens } from '../../security/api.ts';
-import type { AgentGateway } from '../../usecases/gateway.ts';
+import type { DispatchApi } from '../../usecases/gateway.ts';
 import { KEEP_LABEL } from '../containers/create-options.ts';
 import type { ContainerInput } from '../containers/input.ts';
 import type { ContainerExtras, ContainerOwner, ContainerParts, EngineParts } from '../containers/settings.ts';
@@ -120,7 +120,7 @@ export interface AgentContainerParts {
   /** Content of `spec.runtime.bootstrap_script`; null: the node's own bootstrap. */
   readonly script: Buffer | null;
   /** Answers the requests of bootstraps. */
-  readonly gateway: AgentGateway;
+  readonly gateway: DispatchApi;
   readonly tokens: Pick<ExecutionTokens, 'issue'>;
   /** URL of the internal listener for containers with a network; null: none. */
   readonly gatewayUrl: () => string | null;

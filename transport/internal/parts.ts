@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { ExecutionTokens } from '../../security/api.ts';
-import type { DispatchApi } from '../../usecases/executions.ts';
+import type { DispatchApi } from '../../usecases/gateway.ts';
 import type { RestLimits } from '../rest/limits.ts';
 import type { RestApp } from '../rest/parts.ts';
 

@@ -20,7 +20,6 @@ import type { Json, JsonObject } from '../../../runtime/json.ts';
 import { openStores } from '../../../runtime/open-stores.ts';
 import { startRuntime } from '../../../runtime/runtime.ts';
 import { type AttestApi, createAttestApi } from '../../../usecases/attestation.ts';
-import type { DispatchApi, GatewayAnswer } from '../../../usecases/dispatches.ts';
 import { createDispatchApi } from '../../../usecases/dispatches.ts';
 import {
   createExecutionApi,
@@ -28,6 +27,7 @@ import {
   type ExecutionApi,
   type ExecutionDocument,
 } from '../../../usecases/executions.ts';
+import type { DispatchApi, GatewayAnswer } from '../../../usecases/gateway.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { manifestOf } from './rig.ts';
 import { GRANT, policy } from './tooled.ts';

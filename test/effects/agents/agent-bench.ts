@@ -10,7 +10,7 @@ import { addressOf } from '../../../runtime/address.ts';
 import type { EffectContext } from '../../../runtime/effect.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Json } from '../../../runtime/json.ts';
-import type { AgentGateway } from '../../../usecases/gateway.ts';
+import type { DispatchApi } from '../../../usecases/gateway.ts';
 import { effectContext } from '../../support/effect-context.ts';
 import { BUSYBOX } from '../../support/podman.ts';
 import { type PodmanBench, podmanBench, TENANT } from '../../support/podman-bench.ts';
@@ -32,7 +32,7 @@ export const Result = z.strictObject({
 });
 export type Result = z.output<typeof Result>;
 
-type Answer = Awaited<ReturnType<AgentGateway['generate']>>;
+type Answer = Awaited<ReturnType<DispatchApi['generate']>>;
 
 /** What a loop answers: one entry a call, a function sees the request and may wait. */
 export type Script = readonly (Answer | ((request: unknown, signal: AbortSignal) => Promise<Answer>))[];
@@ -66,7 +66,7 @@ export function loop(script: Script) {
     if (next === undefined) throw new SvcError('failed_precondition', 'the loop is over');
     return typeof next === 'function' ? next(request, signal ?? new AbortController().signal) : next;
   };
-  const gateway: AgentGateway = {
+  const gateway: DispatchApi = {
     generate: (tenant, execution, request, options) =>
       answer(`generate ${tenant} ${execution}`, request, options?.signal),
     dispatchResult: (tenant, execution, result, options) =>
@@ -78,7 +78,7 @@ export function loop(script: Script) {
 export type Asked = Partial<z.input<typeof AgentContainerInput>>;
 export type Told = Partial<Pick<EffectContext, 'effectId' | 'attempt' | 'signal' | 'progress'>>;
 
-export function agentParts(containers: ContainerParts, directory: string, gateway: AgentGateway): AgentContainerParts {
+export function agentParts(containers: ContainerParts, directory: string, gateway: DispatchApi): AgentContainerParts {
   return {
     ...{ containers, directory, gateway },
     script: null,
@@ -116,7 +116,7 @@ export async function runAgent(parts: AgentContainerParts, asked: Asked = {}, to
 export interface AgentBench extends AsyncDisposable {
   readonly bench: PodmanBench;
   readonly boxes: string;
-  parts(gateway: AgentGateway, more?: Partial<ContainerParts>): AgentContainerParts;
+  parts(gateway: DispatchApi, more?: Partial<ContainerParts>): AgentContainerParts;
   /** Runs an agent in front of a script; answers what the loop was asked too. */
   run(
     script: Script,
@@ -130,7 +130,7 @@ export interface AgentBench extends AsyncDisposable {
 export async function agentBench(): Promise<AgentBench> {
   const bench = await podmanBench();
   const boxes = join(bench.podman.directory, 'boxes');
-  const parts = (gateway: AgentGateway, more: Partial<ContainerParts> = {}) =>
+  const parts = (gateway: DispatchApi, more: Partial<ContainerParts> = {}) =>
     agentParts({ ...bench.parts, ...more }, boxes, gateway);
   return {
     bench,

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { SvcError } from '../../../runtime/errors.ts';
 import { createInternalServer } from '../../../transport/internal/server.ts';
-import type { DispatchApi, DispatchResult, GatewayAnswer, GenerateRequest } from '../../../usecases/dispatches.ts';
+import type { DispatchApi, DispatchResult, GatewayAnswer, GenerateRequest } from '../../../usecases/gateway.ts';
 
 export const EXECUTION = '4b0e8a53-6c53-4a3c-9a56-0d3b2f6b5f11';
 export const AGENT = '9c0a4c8e-27c5-4d39-8a36-1f4f1c9c7f22';

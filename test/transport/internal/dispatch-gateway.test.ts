@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { CallOptions } from '../../../runtime/client.ts';
 import { type ErrorCode, SvcError } from '../../../runtime/errors.ts';
-import type { DispatchApi, GatewayAnswer } from '../../../usecases/dispatches.ts';
+import type { DispatchApi, GatewayAnswer } from '../../../usecases/gateway.ts';
 import {
   AGENT,
   dispatch,

@@ -7,7 +7,7 @@ import { type GenerateRequest, type GenerateResponse, InnerLoopClient } from '..
 import { SvcError } from '../../../runtime/errors.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
 import { createInternalGrpcServer, type SealMethods } from '../../../transport/grpc/inner-loop/server.ts';
-import type { DispatchApi, GatewayAnswer } from '../../../usecases/dispatches.ts';
+import type { DispatchApi, GatewayAnswer } from '../../../usecases/gateway.ts';
 import { AGENT, dispatch, EXECUTION, final, ScriptedLoop, TOKEN } from '../../effects/agents/bootstrap-bench.ts';
 import { metadataOf, unary } from '../grpc/call.ts';
 

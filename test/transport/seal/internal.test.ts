@@ -11,7 +11,7 @@ import { internalSealMethods } from '../../../transport/grpc/seal-methods.ts';
 import { createInternalServer } from '../../../transport/internal/server.ts';
 import type { RestApp } from '../../../transport/rest/parts.ts';
 import { addSealRoutes } from '../../../transport/rest/routes/seal.ts';
-import type { DispatchApi } from '../../../usecases/executions.ts';
+import type { DispatchApi } from '../../../usecases/gateway.ts';
 import { namedUsers } from '../rest/scene.ts';
 import { Agent, grpcDoor, restDoor } from './doors.ts';
 import { type Running, type SealWorld, sealWorld } from './world.ts';
