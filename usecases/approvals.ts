@@ -7,14 +7,14 @@ import type { Collection } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { type Identity, seenPart, sees, tenantOfViewer, type Viewer } from '../runtime/identity.ts';
 
-/** A question to a human as callers see it (H19). */
+/** A question to a human, in the shape that callers get (H19). */
 interface ApprovalRequest {
   readonly id: string;
   readonly execution_id: string;
   readonly prompt: string;
   /** ISO 8601. */
   readonly created_at: string;
-  /** 0: it waits without end. */
+  /** 0: the question has no time-out. */
   readonly timeout_seconds: number;
 }
 
@@ -24,14 +24,15 @@ interface ApprovalAnswer {
   readonly by: string | null;
 }
 
-/** Human approvals of a tenant (H19). */
+/** Reads and answers the human approvals of a tenant (H19). */
 export interface ApprovalApi {
-  /** Pending ones, oldest first. */
+  /** Pending approvals, oldest first. */
   list(viewer: Viewer, page?: PageAsked): Promise<Page<ApprovalRequest> & { readonly total: number }>;
-  /** Null when it is unknown, not the viewer's to see, expired, withdrawn or answered. */
+  /** Null when the approval is unknown, invisible to the viewer, expired, withdrawn or answered. */
   get(viewer: Viewer, approvalId: string): Promise<ApprovalRequest | null>;
   /**
-   * Resolves when the answer is committed: one wins. Throws `conflict` when it was answered or expired before, `not_found`.
+   * Resolves when the answer is committed; only one answer wins. Throws `not_found`, and `conflict` when the approval
+   * was answered or had expired before.
    */
   answer(identity: Identity, approvalId: string, answer: ApprovalAnswer, options?: CallOptions): Promise<void>;
 }
@@ -43,7 +44,7 @@ const OLDEST_FIRST = [
   ['id', 'asc'],
 ] as const;
 
-/** `ApprovalApi` over messages, committed states and the collection `APPROVALS`. Keeps nothing itself. */
+/** Implements `ApprovalApi` over messages, committed states and the collection `APPROVALS`. Has no state of its own. */
 export function createApprovalApi(parts: {
   readonly client: Pick<ActorClient, 'ask' | 'read'>;
   readonly approvals: Collection<ApprovalDocument>;

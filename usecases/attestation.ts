@@ -6,7 +6,7 @@ import type { ActorClient, CallOptions } from '../runtime/client.ts';
 
 const Attested = z.object({ subject: ToolSubject, grant_request: GrantRequest, expires_at: z.number() });
 
-/** Attestation, asked of the execution itself. */
+/** Sends each attestation to the execution's actor as a message. */
 export function createAttestApi({ client }: { readonly client: Pick<ActorClient, 'ask'> }): AttestApi {
   return {
     async attest(tenant, { executionId, agentId, containerId, sessionId }, options) {
@@ -16,11 +16,11 @@ export function createAttestApi({ client }: { readonly client: Pick<ActorClient,
   };
 }
 
-/** Attestation as far as the execution knows (G12). */
+/** The execution's part of an attestation (G12). */
 export interface AttestApi {
   /**
-   * Notes the session, so that it closes with the execution. Throws `not_found`, `failed_precondition` (not running),
-   * `forbidden` (another agent's, another container).
+   * Adds the session to the execution, so that it closes when the execution ends. Throws `not_found`,
+   * `failed_precondition` when the execution does not run, and `forbidden` for another agent or another container.
    */
   attest(
     tenant: string,
@@ -34,7 +34,7 @@ export interface AttestApi {
   ): Promise<{
     readonly subject: ToolSubject;
     readonly grant_request: GrantRequest;
-    /** When the execution ends at the latest, Unix ms. */
+    /** Latest end of the execution, Unix ms. */
     readonly expires_at: number;
   }>;
 }

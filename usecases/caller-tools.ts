@@ -16,30 +16,31 @@ export interface Caller {
   readonly identity: Identity;
   /** W3C trace id of the request. */
   readonly trace: string;
-  /** Aborted when the client is gone; the call itself goes on. */
+  /** Aborts when the client disconnects; the call itself continues. */
   readonly signal: AbortSignal;
 }
 
 interface CallerCall {
-  /** Which way in it came. */
+  /** The transport that the call came through. */
   readonly source: 'mcp' | 'rest';
   readonly tool: string;
   readonly arguments: unknown;
-  /** Id of the call in its session: `n:1`, `s:abc`. */
+  /** Id of the call in its session, as text with the JSON-RPC type: `n:1`, `s:abc`. */
   readonly call: string;
 }
 
 export interface CallerAnswer {
   readonly answer: InvokeAnswer;
-  /** Whether the tool is one of those the caller may use, by its own name. */
+  /** Whether the caller may use the tool under this exact name. */
   readonly isOffered: boolean;
 }
 
 export const TOOL_NAME_CHARS = 200;
 
 /**
- * One call in a tool session of its own, so that each is decided, recorded and chained as every other one. Throws what the
- * granter and sessions throw, `overloaded` for a tool that starts a run, `deadline_exceeded` when its time is over, and what `caller.signal` was aborted with.
+ * Makes one tool call in a tool session of its own, so that the call is decided, recorded and chained like every other
+ * one. Throws the errors of the granter and of the sessions, `overloaded` for a tool that starts a run,
+ * `deadline_exceeded` when the call's time is over, and the reason of `caller.signal` when it aborts.
  */
 export async function callTool(parts: CallerToolParts, caller: Caller, call: CallerCall): Promise<CallerAnswer> {
   const { identity, trace } = caller;
@@ -70,15 +71,16 @@ export async function callTool(parts: CallerToolParts, caller: Caller, call: Cal
 }
 
 /**
- * What the one call needs: a grant may hold a thousand schemas, and a session's state is written with each turn. Another
- * name of a tool is known by policy alone, so that one has them all.
+ * Reduces the grant to the one tool of the call: a grant may hold a thousand schemas, and each turn writes the
+ * session's state. A name that the grant does not list gets the whole grant, since only the policy can resolve an
+ * alias.
  */
 function grantFor(grant: ToolGrant, tool: string): ToolGrant {
   const called = grant.tools.filter(({ name }) => name === tool);
   return called.length === 0 ? grant : { ...grant, tools: called };
 }
 
-/** Without an execution: no mounts, and nothing that runs where an agent runs. */
+/** The subject of the session. It has no execution, so it has no mounts and no tools that run where an agent runs. */
 const subjectOf = ({ kind, subject, roles, tier, tenants }: Identity, sessionId: string) => ({
   execution_id: null,
   agent_id: null,
@@ -88,7 +90,10 @@ const subjectOf = ({ kind, subject, roles, tier, tenants }: Identity, sessionId:
   isolation: 'process' as const,
 });
 
-/** What a caller may use: the granter's grant without what needs an execution, whatever the granter put into it. */
+/**
+ * What a caller may use: the grant of the granter without the tools that need an execution, even if the granter
+ * included some.
+ */
 export async function callerGrant(
   { granter }: Pick<CallerToolParts, 'granter'>,
   identity: Identity,
@@ -97,21 +102,21 @@ export async function callerGrant(
   return { ...grant, tools: grant.tools.filter((offer) => !needsExecution(offer)) };
 }
 
-/** What calls of tools by callers are translated into. */
+/** What `callTool` works with. */
 export interface CallerToolParts {
   readonly granter: Pick<ToolGranter, 'callerGrant' | 'outputSchema'>;
   readonly sessions: Pick<ToolSessionApi, 'open' | 'invoke'>;
-  /** Without it no call that starts a run is refused for its amount. */
+  /** Absent: calls that start a run are never refused as `overloaded`. */
   readonly admission?: Pick<Admission, 'enter'>;
   readonly clock: Clock;
   readonly random: Random;
-  /** Longest wait for a call's result. Default 640,000: longer than any tool. */
+  /** Longest wait for a call's result, ms. Default 640,000: longer than any tool takes. */
   readonly callTimeoutMs?: number;
 }
 
 const CALL_TIMEOUT_MS = 640_000;
 
-/** An MCP tool result: texts, the object where there is one, and of a tool that failed its error. */
+/** An MCP tool result: texts, the structured object if the tool has one, and the error if the tool failed. */
 interface CallerResult {
   readonly content: ToolOutcome['content'];
   readonly structuredContent?: JsonObject;

@@ -17,8 +17,8 @@ const Reply = z.object({ iteration: z.number().int() });
 type DispatchClient = Pick<ActorClient, 'ask' | 'read'>;
 
 /**
- * How long to wait before the state is looked at again: a round takes some milliseconds, or a model's time. The pauses
- * grow with the time that has passed, so that a look too late adds a twentieth to it.
+ * Pause before the state is read again. A round takes some milliseconds, or the time of a model call: the pauses grow
+ * with the time that has passed, so that polling adds at most a twentieth to it.
  */
 const FIRST_PAUSE_MS = 5;
 
@@ -26,7 +26,9 @@ const LONGEST_PAUSE_MS = 1_000;
 
 const PAUSE_PART = 1 / 20;
 
-/** The dispatch gateway's calls over messages and committed states: what is answered is what is durable. */
+/**
+ * Implements the dispatch gateway over messages and committed states: every answer is durable before it is returned.
+ */
 export function createDispatchApi({
   client,
   blobs,
@@ -59,7 +61,7 @@ async function awaitAnswer(
   let known: ActorSnapshot | null = null;
   for (let waitedMs = 0; ; ) {
     const snapshot: ActorSnapshot | null = await client.read(address, known);
-    // What has not changed is not looked through again.
+    // An unchanged snapshot has no new answer.
     const answer = known !== null && snapshot === known ? null : answerOf(snapshot, iteration);
     if (answer !== null) return answer;
     known = snapshot;
@@ -73,7 +75,7 @@ async function awaitAnswer(
   }
 }
 
-/** Null: the loop goes on. Throws what ended it. */
+/** Returns null while the loop goes on. Throws the error that ended the loop. */
 function answerOf(snapshot: ActorSnapshot | null, iteration: number): GatewayAnswer | null {
   const state = snapshot === null ? null : ExecutionState.parse(snapshot.state);
   if (state === null || state.status === 'pending') throw new SvcError('not_found', 'execution not found');
@@ -112,8 +114,8 @@ function finalOf({ messages, executed }: Loop): GatewayAnswer {
 }
 
 /**
- * A result as the message DispatchEnded carries it: a large one is stored aside whole, as those of tools in the node are. The
- * same result again has the same reference.
+ * Prepares a result for the message DispatchEnded: a large result is stored whole as a blob and the message carries its
+ * reference, as for tools that run in the node. The same result always gets the same reference.
  */
 async function withoutBulk(blobs: Pick<Blobs, 'put'>, address: Address, result: DispatchResult): Promise<JsonObject> {
   const { stdout, stderr, exit_code } = result;
@@ -122,7 +124,7 @@ async function withoutBulk(blobs: Pick<Blobs, 'put'>, address: Address, result: 
   const whole = Buffer.from(JSON.stringify({ content: textContent(text), structured }));
   if (whole.length <= STORED_ABOVE_BYTES) return { ...result };
   const ends = { stdout: stdout.slice(-COMMAND_TAIL_CHARS), stderr: stderr.slice(-COMMAND_TAIL_CHARS) };
-  // Of one that broke a ceiling only its end is told.
+  // A result that exceeded a ceiling keeps only the ends of its output.
   if (result.truncated) return { ...result, ...ends };
   const ref = await blobs.put(tenantOf(address), whole, address);
   return { ...result, ...ends, stored: { ref, bytes: whole.length, head: text.slice(0, STORED_ABOVE_BYTES) } };
@@ -130,7 +132,7 @@ async function withoutBulk(blobs: Pick<Blobs, 'put'>, address: Address, result: 
 
 type Dispatch = Extract<GatewayAnswer, { readonly type: 'dispatch' }>;
 
-/** A call that the agent's own bootstrap is to run (W28; `action` is always `exec`). */
+/** The dispatch that asks the agent's own bootstrap to run a call (W28). `action` is always `exec`. */
 function dispatchOf({ dispatch_id = '', allowed }: LoopCall): Dispatch {
   return {
     type: 'dispatch',

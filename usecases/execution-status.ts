@@ -6,7 +6,7 @@ import { REMOVED_VERSION } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { WaitReason } from './waits/wait-reason.ts';
 
-/** Result of `svc.task.status` (W36) with the ids a caller needs. */
+/** Result of `svc.task.status` (W36), with the ids that a caller needs. */
 export interface ExecutionStatus {
   readonly execution_id: string;
   readonly agent_id: string;
@@ -17,17 +17,20 @@ export interface ExecutionStatus {
   readonly started_at: string | null;
   readonly ended_at: string | null;
   readonly usage: { readonly input_tokens: number; readonly output_tokens: number; readonly cost: number };
-  /** How often an effect was asked for again because its outcome was unknown; absent when never. */
+  /** How often an effect was repeated because its outcome was unknown; absent for never. */
   readonly in_doubt?: number;
-  /** Tool calls that have run, over all iterations; absent when none did. */
+  /** Tool calls that have run, over all iterations; absent for none. */
   readonly tool_calls_executed?: number;
-  /** Tool calls that may have acted when their node failed, and were not repeated; absent when there is none. */
+  /** Tool calls that may have had an effect when their node failed and that were not repeated; absent for none. */
   readonly calls_in_doubt?: CallInDoubt[];
-  /** What an unfinished one waits for; in lists and answers to a start only when no live node may serve it. */
+  /**
+   * What an unfinished execution waits for. Lists and answers to a start have it only when no live node may serve the
+   * execution.
+   */
   readonly waiting_for?: WaitReason;
 }
 
-/** From committed state, so a client reads its own writes (R2). */
+/** Builds the status from committed state, so that a client reads its own writes (R2). */
 export function statusOf(state: RunningExecution | EndedExecution, snapshot: ActorSnapshot): ExecutionStatus {
   const { stuck } = snapshot;
   const stuckText = stuck === null ? null : `${stuck.messageType} keeps failing: ${stuck.error}`;
@@ -47,7 +50,7 @@ export function statusOf(state: RunningExecution | EndedExecution, snapshot: Act
   };
 }
 
-/** From a list document; its texts are shorter. */
+/** Builds the status from a list document, whose texts are shortened. */
 export function listed(document: ExecutionDocument, waiting?: WaitReason): ExecutionStatus {
   const { agent_id, status, iteration_count, last_output, last_error, started_at, ended_at, usage } = document;
   const doubts = document.in_doubt > 0 ? { in_doubt: document.in_doubt } : {};
@@ -67,7 +70,7 @@ export function listed(document: ExecutionDocument, waiting?: WaitReason): Execu
   };
 }
 
-/** Says only that the id was removed: no text of the run stays in the collection. */
+/** The list document of a removed execution: it keeps the id and no text of the run. */
 export function tombstone(tenant: string, id: string, status: ExecutionStatus): ExecutionDocument {
   return {
     tenant,
@@ -91,14 +94,14 @@ export function tombstone(tenant: string, id: string, status: ExecutionStatus): 
   };
 }
 
-/** An API that knows the status of runs: executions or workflows. */
+/** An API that knows the status of executions or of workflow runs. */
 interface Runs {
   status(tenant: string, id: string): Promise<{ readonly status: string }>;
 }
 
 const UNFINISHED = new Set(['pending', 'running', 'waiting_for_human_input']);
 
-/** An unknown run counts as ended: it was removed. */
+/** Whether a run has ended. An unknown run counts as ended, since it was removed. */
 export async function hasEnded(runs: Runs, tenant: string, id: string): Promise<boolean> {
   try {
     const { status } = await runs.status(tenant, id);

@@ -17,26 +17,29 @@ import type { WaitLookups, WaitReason } from './waits/wait-reason.ts';
 export type { ExecutionStatus, StartExecution, WaitReason };
 export { EXECUTIONS, type ExecutionDocument, type ExecutionLogEvent, executionLogEvents };
 
-/** What is under an id: `removed` was there and was deleted. */
+/** What exists under an id: `removed` means that something existed and was deleted. */
 export type Presence = 'there' | 'removed' | 'unknown';
 
-/** The area's public surface: what transports, CLI views and tools call. Implemented over ActorClient. */
+/** The public API of executions for transports, CLI views and tools. Implemented over ActorClient. */
 export interface ExecutionApi {
   /**
-   * Resolves when the execution is durably started, or, where no node may serve it yet, when its start is durable:
-   * `waiting_for` says for what.
+   * Resolves when the execution is durably started. When no live node may serve it yet, resolves when the start message
+   * is durable; `waiting_for` then says what is missing.
    */
   start(
     request: StartExecution,
     options?: CallOptions,
   ): Promise<{ readonly execution_id: string; readonly waiting_for?: WaitReason }>;
-  /** With what it waits for. Throws `not_found`, as all here, for what the viewer does not see too. */
+  /**
+   * The status with what the execution waits for. Like all methods here, throws `not_found` also when the viewer may
+   * not see the execution.
+   */
   status(viewer: Viewer, executionId: string): Promise<ExecutionStatus>;
-  /** Whether anything is under this id of a tenant, seen by a caller or not. */
+  /** Whether anything exists under this id of a tenant, visible to the caller or not. */
   presence(tenant: string, executionId: string): Promise<Presence>;
-  /** Whether it has ended: what those ask that wait for it. Throws `not_found`. */
+  /** Whether the execution has ended. Throws `not_found`. */
   hasEnded(viewer: Viewer, executionId: string): Promise<boolean>;
-  /** Events behind `after` as recorded; payloads are the wire objects of events.ts. */
+  /** Recorded events after sequence `after`; their payloads are the wire objects of events.ts. */
   events(viewer: Viewer, executionId: string, after: number, limit: number): Promise<ActorEvent[]>;
   follow(
     viewer: Viewer,
@@ -44,26 +47,26 @@ export interface ExecutionApi {
     after: number,
     options: { readonly signal: AbortSignal; readonly heartbeatMs: number },
   ): AsyncIterable<ActorEvent | null>;
-  /** Resolves when the cancel is committed; cancelling an ended execution throws `failed_precondition`. */
+  /** Resolves when the cancel is committed. Throws `failed_precondition` for an ended execution. */
   cancel(viewer: Viewer, executionId: string, options?: CallOptions): Promise<void>;
-  /** Newest first. */
+  /** Executions, newest first. */
   list(
     viewer: Viewer,
     filter: PageAsked & { readonly agentId?: string; readonly status?: string },
   ): Promise<Page<ExecutionStatus>>;
-  /** Executions of an agent that have ended, last ended first, and how many there are; the list's delay. */
+  /** Ended executions of an agent, last ended first, and their total number. May lag behind like every list. */
   ended(
     viewer: Viewer,
     agentId: string,
     page: { readonly limit: number; readonly skip: number },
   ): Promise<{ readonly executions: ExecutionStatus[]; readonly total: number }>;
-  /** Log of one execution (`svc.task.logs`, W36), oldest first; `limit` is capped at 200. Throws `not_found`. */
+  /** Log of one execution (`svc.task.logs`, W36), oldest entry first; `limit` is capped at 200. Throws `not_found`. */
   logs(
     viewer: Viewer,
     executionId: string,
     page: { readonly limit: number; readonly offset: number },
   ): Promise<{ status: ExecutionStatus['status']; events: ExecutionLogEvent[]; total: number }>;
-  /** Removes an ended execution; throws `failed_precondition` while it runs. */
+  /** Removes an ended execution. Throws `failed_precondition` while it runs. */
   remove(viewer: Viewer, executionId: string): Promise<void>;
 }
 
@@ -75,32 +78,32 @@ const NEWEST_FIRST = [
   ['id', 'desc'],
 ] as const;
 
-/** What a caller may see: started, and not removed. */
+/** The state of an execution that callers may see: started and not removed. */
 interface Visible {
   readonly address: Address;
   readonly snapshot: ActorSnapshot;
   readonly state: RunningExecution | EndedExecution;
 }
 
-/** Accepted, and not handled by its actor yet. */
+/** An execution whose start was accepted and is not handled by its actor yet. */
 interface Waiting {
   readonly address: Address;
   readonly document: ExecutionDocument;
 }
 
-/** The area's api over messages, committed states and the collection `EXECUTIONS`. */
+/** Implements `ExecutionApi` over messages, committed states and the collection `EXECUTIONS`. */
 export function createExecutionApi(parts: {
   readonly client: ExecutionClient;
   readonly executions: Collection<ExecutionDocument>;
-  /** The kernel's removal of ended actors; without it a removed one is kept, unseen. */
+  /** The kernel's removal of ended actors. Absent: removed executions stay in the store and are only hidden. */
   readonly removals?: {
     ask(address: Address, since: number): Promise<void>;
     finish(address: Address): Promise<boolean>;
   };
-  /** Default: `inherit` means `process`. */
+  /** Absent: the isolation `inherit` means `process`. */
   readonly node?: () => NodeOffer;
   readonly clock?: Clock;
-  /** For `waiting_for` of running ones. */
+  /** Lookups for the `waiting_for` of running executions. */
   readonly waits?: Omit<WaitLookups, 'client'>;
 }): ExecutionApi {
   const { client, executions, removals, node = () => ({ isolation: 'inherit' }), clock = systemClock, waits } = parts;
@@ -134,7 +137,7 @@ export function createExecutionApi(parts: {
         await client.ask(address, 'Start', payload, call);
         return started;
       }
-      // Nobody would answer: it is enough that it cannot be lost, and that it can be seen.
+      // No live node would answer. The start is durable in the mailbox, and this document makes it visible in lists.
       const document = waitingDocument(request, tags, new Date(clock.now()).toISOString());
       await client.tell(address, 'Start', payload, { ...call, messageId: request.executionId });
       await executions.put(document);
@@ -191,14 +194,14 @@ export function createExecutionApi(parts: {
     async cancel(viewer, executionId, options) {
       const found = await find(viewer, executionId, mayStop);
       const { address } = found;
-      // It is cancelled as soon as some node serves it, before it does anything.
+      // The actor handles the cancel before any work, as soon as a node serves it.
       if ('document' in found) return client.tell(address, 'Cancel', {}, options);
       const { state } = found;
       if (state.status !== 'running') throw endedAlready(state.status);
       try {
         await client.ask(address, 'Cancel', {}, options);
       } catch (thrown) {
-        // It ended and was archived between the two calls.
+        // The execution ended and was archived between the two calls.
         if (thrown instanceof SvcError && thrown.code === 'not_found') {
           const { status } = await this.status(viewer, executionId);
           throw endedAlready(status);
@@ -241,7 +244,8 @@ export function createExecutionApi(parts: {
         throw new SvcError('failed_precondition', 'the execution has not ended: cancel it first');
       }
       const { address, state, snapshot } = found;
-      // First what makes it durable, whether or not the run is archived by now; then what hides it from every reader.
+      // The durable request first, whether or not the run is archived by now; then the document that hides the run from
+      // readers.
       await removals?.ask(address, Date.parse(state.started_at));
       await executions.put(tombstone(tenantOfViewer(viewer), executionId, statusOf(state, snapshot)));
       await removals?.finish(address);

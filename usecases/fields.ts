@@ -6,7 +6,7 @@ export interface EndWait {
   readonly signal: AbortSignal;
 }
 
-/** Text that the system takes as a name or an argument: it cannot hold NUL. */
+/** Text that goes to the operating system as a name or an argument: NUL is refused. */
 export const systemText = (maxChars: number) =>
   z
     .string()
@@ -17,19 +17,19 @@ export const systemText = (maxChars: number) =>
 
 const NAME_CHARS = 256;
 
-/** Entries of a log that one call answers with, at most (W36). */
+/** Most log entries in one answer (W36). */
 export const MAX_LOG_EVENTS = 200;
 
-/** Entries of a list that one call answers with, at most (H3). */
+/** Most list entries in one answer (H3). */
 export const MAX_LISTED = 1_000;
 
-/** What the stores leave out of a list at most. */
+/** Largest offset of a list that the stores accept. */
 const MAX_OFFSET = 1_000_000;
 
-/** Longest goal, description or answer in words, characters. */
+/** Longest goal, description or answer, in characters. */
 export const TEXT_CHARS = 65_536;
 
-/** Longest manifest, characters. */
+/** Longest manifest, in characters. */
 const MANIFEST_CHARS = 1024 * 1024;
 
 export const manifestYaml = systemText(MANIFEST_CHARS).min(1).describe('The whole manifest, YAML.');
@@ -39,7 +39,7 @@ export const force = z
   .default(false)
   .describe('Overwrites the same name and version; a new version is the better way.');
 
-/** A UUID in any case is one and the same. */
+/** A UUID, lower-cased: upper and lower case name the same thing. */
 const uuid = (what: string) =>
   z
     .guid(`expected ${what}`)
@@ -50,7 +50,7 @@ export const agentId = uuid('the UUID of an agent');
 
 export const executionId = uuid('the UUID of an execution');
 
-/** A UUID in lower case, and names as they are. */
+/** A UUID in lower case, or a name unchanged. */
 export const nameOrUuid = (what: string) => systemText(NAME_CHARS).min(1).describe(`Name or UUID of ${what}.`);
 
 export const version = systemText(64).min(1).optional().describe('Default: the latest deployed version.');
@@ -61,7 +61,7 @@ export const tenantId = z
   .optional()
   .describe('Default: your own; others are for service accounts.');
 
-/** More than `most` is no mistake: it is capped. */
+/** Number of entries to return, default `usual`. A value above `most` is capped, not refused. */
 export const limit = (usual: number, most: number) =>
   z
     .int()
@@ -72,7 +72,10 @@ export const limit = (usual: number, most: number) =>
 
 export const offset = z.int().min(0).max(MAX_OFFSET).default(0).describe('Leaves out so many from the start.');
 
-/** Any JSON object. Two steps: the schema of `z.json()` refers to itself, which clients of MCP do not all follow. */
+/**
+ * Any JSON object. The check has two steps because the schema of `z.json()` refers to itself, which some MCP clients
+ * cannot follow.
+ */
 export const jsonObject = z.record(z.string(), z.unknown()).pipe(z.record(z.string(), z.json()));
 
 /** Parts of results that several management tools share (W37). */
@@ -85,26 +88,31 @@ export const catalogStatus = z.enum(['deployed', 'paused', 'archived']);
 
 export const catalogScope = z.enum(['user', 'tenant', 'global']);
 
-/** ISO 8601. */
+/** An ISO 8601 time. */
 export const time = z.string();
 
 export const labels = z.record(z.string(), z.string());
 
 export const count = z.int().min(0);
 
-/** Any object: what it holds is another's. */
+/** Any object whose fields belong to another area. */
 export const anyObject = z.record(z.string(), z.unknown());
 
-/** Of a start: it is durable, and goes on by itself. */
+/** The answer to a start: the start is durable and the run goes on without the caller. */
 export const started = z.strictObject({ execution_id: z.string(), status: z.literal('started') });
 
-/** Entries of a log. */
+/** The paging fields of a log answer. */
 export const page = { total: count, limit: count, offset: count };
 
-/** A call of a tool ends after 630 s, so a wait does before: longer ones are asked for again. */
+/**
+ * Longest wait of one call. A tool call ends after 630 s, so its wait ends before; callers repeat the call for longer
+ * waits.
+ */
 const MAX_WAIT_SECONDS = 600;
 
-/** Looking again is only for wake-ups that were lost: more often is no use. */
+/**
+ * Shortest interval for checking again. The check only replaces lost wake-ups, so more frequent checks would not help.
+ */
 const LEAST_POLL_SECONDS = 1;
 
 const timeoutText = `Longest wait; capped at ${MAX_WAIT_SECONDS}.`;
@@ -113,24 +121,24 @@ const pollText = 'How often it is looked again in case a wake-up was lost; the e
 
 const capped = (asked: number): number => Math.min(asked, MAX_WAIT_SECONDS);
 
-/** Of svc.task.wait and svc.agent.wait (W36). */
+/** Arguments of svc.task.wait and svc.agent.wait (W36). */
 export const taskWait = {
   poll_interval_seconds: z.number().min(LEAST_POLL_SECONDS).default(10).describe(pollText),
   timeout_seconds: z.number().min(1).default(300).describe(timeoutText).transform(capped),
 };
 
-/** Of svc.workflow.wait and svc.execute.wait. */
+/** Arguments of svc.workflow.wait and svc.execute.wait. */
 export const workflowWait = {
   poll_interval_seconds: z.number().min(0).default(5).describe(pollText),
   timeout_seconds: z.number().min(0).default(300).describe(timeoutText).transform(capped),
 };
 
-/** Who waits: a call of a tool, with what is left of its time. */
+/** The tool call that waits, with its remaining time. */
 interface Waiter {
   readonly signal: AbortSignal;
-  /** How long it may take, milliseconds. Absent: without end. */
+  /** Longest time of the call, ms. Absent: no limit. */
   readonly timeoutMs?: number;
-  /** Of a call that is repeated after a crash: how long ago it was first made, milliseconds. */
+  /** For a call repeated after a crash: ms since it was first made. */
   readonly askedAgoMs?: number;
 }
 
@@ -139,12 +147,12 @@ export interface AskedWait {
   readonly timeout_seconds: number;
 }
 
-/** What is left of a call for its answer, milliseconds. */
+/** Time that a call keeps for sending its answer, ms. */
 const FOR_THE_ANSWER_MS = 5_000;
 
 /**
- * As `EndWaits` takes it; never longer than the call itself may take. One that is repeated after a crash waits for what is
- * left: the caller's time began with the first.
+ * The wait in the form of `EndWaits`, never longer than the call itself may take. A call that is repeated after a crash
+ * waits only for the remaining time, since the caller's time began with the first call.
  */
 export function endWait({ poll_interval_seconds, timeout_seconds }: AskedWait, call: Waiter): EndWait {
   const { signal, timeoutMs: mostMs = Number.POSITIVE_INFINITY, askedAgoMs = 0 } = call;

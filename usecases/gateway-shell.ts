@@ -18,7 +18,7 @@ function quoted(field: string, value: string): string {
 const assign = (name: string, value: string | number): string => `svc_${name}=${quoted(name, String(value))}`;
 
 /**
- * An answer as a script to be sourced (`. FILE`). It only sets variables `svc_…` and, for a command, the positional
+ * Writes an answer as a script for `. FILE`. The script only sets variables `svc_…` and, for a command, the positional
  * parameters; every value is quoted. The content of a final answer follows `return 0`, where the shell stops reading:
  * `tail -c "$svc_content_bytes" FILE` prints it unchanged.
  */
@@ -53,7 +53,7 @@ function envName(name: string): string {
   throw new SvcError('invalid_argument', 'env_additions: expected names of letters, digits and _');
 }
 
-/** An error as a script; `svc_retry_secs` 0: repeating the request does not help. */
+/** Writes an error as a script. `svc_retry_secs` 0 means that repeating the request does not help. */
 export const shellProblem = (problem: GatewayProblem): Buffer =>
   Buffer.from(
     script([
@@ -76,7 +76,10 @@ const COUNT = /^\d{1,9}$/;
 
 const NUMBER = /^-?\d{1,15}$/;
 
-/** Texts behind the empty line, in order, by message type; the head gives their lengths as `NAME_bytes`. */
+/**
+ * Names of the long texts after the empty line, in order, by message type. The head gives their lengths as
+ * `NAME_bytes`.
+ */
 const PARTS: Readonly<Record<string, readonly string[]>> = {
   generate: ['prompt'],
   dispatch_result: ['stdout', 'stderr'],
@@ -148,7 +151,7 @@ function fieldOf(name: string, value: string): unknown {
   return value;
 }
 
-/** A prompt must be UTF-8; the output of a command may be any bytes. */
+/** Decodes a text. A prompt must be valid UTF-8; the output of a command may be any bytes. */
 function decode(part: string, bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: part === 'prompt', ignoreBOM: true }).decode(bytes);

@@ -33,7 +33,7 @@ const GenerateMessage = z.strictObject({
   messages: z.array(ConversationMessage).max(MAX_MESSAGES).default([]),
 });
 
-/** The outcome of a dispatched command. */
+/** The result of a dispatched command. */
 const DispatchResultMessage = z.strictObject({
   type: z.literal('dispatch_result'),
   execution_id: id,
@@ -63,7 +63,7 @@ interface FinalAnswer {
 export interface DispatchAnswer {
   readonly type: 'dispatch';
   readonly dispatch_id: string;
-  /** `exec`. */
+  /** Always `exec`. */
   readonly action: string;
   readonly command: string;
   readonly args: readonly string[];
@@ -77,12 +77,12 @@ export interface DispatchAnswer {
 export type GatewayAnswer = FinalAnswer | DispatchAnswer;
 
 /**
- * Answers the bootstrap of one execution. `signal` ends the wait, not the loop: the same request gets the same answer when
- * it is sent again. Throws `forbidden` for a request about another execution, and what the loop throws.
+ * Answers the requests of the bootstrap of one execution. `signal` ends the wait, not the loop: the same request sent
+ * again gets the same answer. Throws `forbidden` for a request about another execution, and the errors of the loop.
  */
 export type GatewayHandler = (request: GatewayRequest, signal: AbortSignal) => Promise<GatewayAnswer>;
 
-/** Throws `invalid_argument` naming each field and what was expected. */
+/** Parses a request. Throws `invalid_argument` that names each wrong field and what was expected. */
 export function gatewayRequestOf(value: unknown): GatewayRequest {
   const read = GatewayRequest.safeParse(value);
   if (read.success) return read.data;
@@ -93,36 +93,41 @@ export function gatewayRequestOf(value: unknown): GatewayRequest {
   throw new SvcError('invalid_argument', shown, { details });
 }
 
-/** An error as a bootstrap sees it. */
+/** An error in the shape that a bootstrap gets. */
 export interface GatewayProblem {
   readonly error: string;
   readonly message: string;
-  /** Seconds to wait before the same request is sent again; 0: do not repeat it. */
+  /** Seconds to wait before the same request is repeated; 0: do not repeat it. */
   readonly retry_secs: number;
 }
 
-/** Transient errors of this node: the same request can succeed later. Errors of a model or a limit are not transient. */
+/**
+ * Transient errors of this node: the same request can succeed later. Errors of a model or of a limit are not transient.
+ */
 const TRANSIENT: ReadonlySet<string> = new Set(['unavailable', 'lease_lost', 'deadline_exceeded', 'mailbox_full']);
 
-/** For errors of kind `bug` only the fixed public text, since the real one could contain secrets. */
+/**
+ * Turns an error into a gateway problem. An error of kind `bug` gets only the fixed public text, since its own text
+ * could contain secrets.
+ */
 export function gatewayProblem(thrown: unknown): GatewayProblem {
   const error = toSvcError(thrown);
   const message = error.row.kind === 'bug' ? ERRORS[error.code].message : error.message;
   return { error: error.code, message, retry_secs: retrySecs(error.code, error.retryAfterMs) };
 }
 
-/** Seconds to wait before the request is sent again; 0: repeating does not help. */
+/** Seconds to wait before the request is repeated; 0: repeating does not help. */
 export const retrySecs = (code: string, retryAfterMs = 1_000): number =>
   TRANSIENT.has(code) ? Math.max(1, Math.ceil(retryAfterMs / 1_000)) : 0;
 
-/** What a bootstrap asks for (H9). */
+/** A bootstrap's request for the next answer of the model (H9). */
 export interface GenerateRequest {
   readonly agent_id: string;
   readonly iteration_number: number;
-  /** Empty: the manifest's. */
+  /** Empty: the alias of the manifest. */
   readonly model_alias: string;
   readonly prompt: string;
-  /** Conversation to begin with: {role, content, …}. */
+  /** The conversation to start with: {role, content, …}. */
   readonly messages: readonly Json[];
 }
 
@@ -136,10 +141,10 @@ export interface DispatchResult {
 }
 
 /**
- * The inner loop for agents that run in a program or container of their own (H9), implemented by dispatches.ts. Both calls
- * wait until the loop has a final answer or needs a command run; a call that was cut off is made again and gets the same answer.
- * Throws `not_found`, `failed_precondition` (ended; another iteration runs; no such dispatch is open), `invalid_argument`,
- * the model's and tools' errors.
+ * Runs the inner loop for agents that run in a program or container of their own (H9). Implemented by dispatches.ts.
+ * Both calls wait until the loop has a final answer or needs a command run. A caller that lost its connection repeats
+ * the call and gets the same answer. Throws `not_found`, `failed_precondition` (the execution ended, another iteration
+ * runs, or no such dispatch is open), `invalid_argument`, and the errors of the model and the tools.
  */
 export interface DispatchApi {
   generate(
@@ -157,8 +162,8 @@ export interface DispatchApi {
 }
 
 /**
- * Handles one request of a bootstrap; REST, gRPC and the file exchange of containers call it. `options.signal` ends the
- * wait, not the loop. Throws `forbidden` for a request about another execution than `own`, and what the loop throws.
+ * Handles one request of a bootstrap for REST, gRPC and the file exchange of containers. `options.signal` ends the
+ * wait, not the loop. Throws `forbidden` for a request about another execution than `own`, and the errors of the loop.
  */
 export function answerGateway(
   dispatch: DispatchApi,

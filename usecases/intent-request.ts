@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { jsonObject, TEXT_CHARS } from './fields.ts';
 
-/** All that the system takes in one variable is 128 KiB. */
+/** Largest inputs: they travel in one environment variable, which the operating system limits to 128 KiB. */
 const INPUT_BYTES = 100_000;
 
 const LANGUAGES = ['python', 'javascript', 'bash'] as const;
@@ -40,7 +40,7 @@ export const intentRequest = {
 /** Arguments of svc.execute, and the body of POST /v1/execute. */
 export const promptRequest = { prompt: goal.describe('The goal, in plain words.') };
 
-/** What is asked for, checked. */
+/** A validated request for the intent pipeline. */
 export interface IntentRequest {
   readonly intent: string;
   readonly inputs?: z.output<typeof jsonObject> | undefined;
@@ -49,12 +49,12 @@ export interface IntentRequest {
   readonly timeout_seconds?: number | undefined;
 }
 
-/** Results of the intent pipeline, over tools and REST (W40). */
+/** Results of the intent pipeline for tools and REST (W40). */
 
 export const IntentStarted = z.strictObject({
   pipeline_execution_id: z.string(),
   status: z.literal('started'),
-  /** Path on any node: server-sent events of the run. */
+  /** Path on any node that streams the run as server-sent events. */
   stream_url: z.string(),
 });
 
@@ -65,15 +65,15 @@ export const IntentStatus = z.discriminatedUnion('status', [
   z.strictObject({
     status: z.literal('completed'),
     final_result: z.string(),
-    /** Of the whole pipeline. */
+    /** Duration of the whole pipeline. */
     duration_ms: z.number(),
     reused_existing_agent: z.boolean(),
   }),
   z.strictObject({
     status: z.literal('failed'),
-    /** Code of the error and its text. */
+    /** Code and text of the error. */
     reason: z.string(),
-    /** Null: it failed before its first state. */
+    /** Null: the run failed before its first state. */
     failed_at_state: z.string().nullable(),
   }),
 ]);

@@ -70,7 +70,10 @@ export function createIntents({ agents, search, starts, runs, volumes, settings 
   };
 }
 
-/** A volume of the caller's tenant that outlives the run; not for the free tier (W40). */
+/**
+ * Checks that the volume belongs to the caller's tenant and outlives the run. Throws `forbidden` for the free tier
+ * (W40), `not_found`, and `failed_precondition` for a volume that is not persistent.
+ */
 async function checkVolume(volumes: Pick<VolumeApi, 'get'>, identity: Identity, id: string): Promise<void> {
   const field = 'volume_id';
   if (tierOf(identity) === 'free')
@@ -80,7 +83,7 @@ async function checkVolume(volumes: Pick<VolumeApi, 'get'>, identity: Identity, 
   throw new SvcError('failed_precondition', 'volume_id: expected a persistent volume', { field });
 }
 
-/** As svc.execute.status shows it (W40): a cancelled run failed, and one that waits runs. */
+/** The status that svc.execute.status returns (W40): a cancelled run counts as failed, a waiting run as running. */
 function statusOf(run: WorkflowExecution): IntentStatus {
   const { status, reason, error, current_state, output, started_at, ended_at } = run;
   if (ended_at === null) return { status: 'running' };
@@ -95,13 +98,15 @@ function statusOf(run: WorkflowExecution): IntentStatus {
   };
 }
 
-/** The state that runs the program. */
+/** Name of the state that runs the program. */
 const PROGRAM = 'EXECUTE_CODE';
 
-/** Name of the caller's volume among those of the run. */
+/** Name that the run gives the caller's volume. */
 const VOLUME = 'data';
 
-/** An image may have to be pulled before the container's own time begins. */
+/**
+ * Extra time for the start of the container, ms: an image may have to be pulled before the container's own time begins.
+ */
 const START_MS = 10 * 60_000;
 
 /** Kinds of callers that no tier binds (H27). */
@@ -109,7 +114,7 @@ const UNBOUND: readonly Identity['kind'][] = ['local', 'operator', 'service_acco
 
 const tierOf = ({ kind, tier }: Identity): Identity['tier'] => (UNBOUND.includes(kind) ? 'enterprise' : tier);
 
-/** How long the program may run: what was asked for, at most what the tier allows. Milliseconds. */
+/** How long the program may run, ms: the requested time, capped by the tier. */
 export function programTimeoutMs(
   settings: NodePipeline,
   identity: Identity,
@@ -119,7 +124,10 @@ export function programTimeoutMs(
   return Math.min(timeout_seconds ?? cap, cap) * 1_000;
 }
 
-/** The pipeline for one call: image, time and volume of its containers are not for templates, which a caller could fill. */
+/**
+ * Adapts the pipeline to one call. Sets the image, time and volume of its containers directly, because a caller could
+ * fill a template with its own values.
+ */
 export function pipelineFor(
   { spec, ...manifest }: WorkflowManifest,
   call: { readonly image: string; readonly timeoutMs: number; readonly volumeId?: string | undefined },
@@ -139,14 +147,20 @@ export function pipelineFor(
   return { ...manifest, spec: { ...spec, states, storage: { ...spec.storage, shared_volumes } } };
 }
 
-/** Label of agents that write programs of the language it names for one kind of goal: these alone are taken again. */
+/**
+ * Label of the agents that write programs for one kind of goal; its value is the language. Only agents with this label
+ * are reused.
+ */
 export const WRITES_LABEL = 'svc.dev/writes';
 
 const SLUG_CHARS = 45;
 
 const HASH_CHARS = 8;
 
-/** Name of the agent that is made for a goal: the same goal finds it again, however the search words it. */
+/**
+ * Name of the agent that is made for a goal. The same goal always gives the same name, so the agent is found again
+ * whatever the search returns.
+ */
 export function writerName({ intent, language }: Pick<IntentRequest, 'intent' | 'language'>): string {
   const words = intent.trim().toLowerCase();
   const slug = words
@@ -162,13 +176,13 @@ export function writerName({ intent, language }: Pick<IntentRequest, 'intent' | 
 
 interface FittingAgent {
   readonly id: string;
-  /** How like the goal it is, 0 to 1. Absent: it was made for this very goal. */
+  /** Similarity to the goal, 0 to 1. Absent: the agent was made for exactly this goal. */
   readonly score?: number;
 }
 
 /**
- * An agent whose programs reach such a goal: the one that was made for it, else the one that the search finds like
- * enough. Null when there is none, and where memory is switched off and none has the name.
+ * Finds an agent that writes programs for such a goal: the one that was made for it, else the best match of the search
+ * with at least `minScore`. Null when there is none; without a search index only the name counts.
  */
 export async function fittingAgent(
   ports: { readonly agents: Pick<AgentCatalog, 'lookup'>; readonly search: CatalogSearch; readonly minScore: number },
@@ -184,7 +198,9 @@ export async function fittingAgent(
   return best === undefined ? null : { id: best.id, score: best.score };
 }
 
-/** By id: whatever a tenant deploys under the authors' names, these write. */
+/**
+ * Starts the authoring agents by id, so that agents which a tenant deploys under the same names are never used instead.
+ */
 export function createAuthors({ starts }: { readonly starts: Pick<Starts, 'agent'> }): AuthorApi {
   const ask = async (agent: string, input: string, starter: Starter): Promise<Started> => {
     const { execution_id } = await starts.agent({ agent, input }, starter);

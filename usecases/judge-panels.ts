@@ -10,7 +10,7 @@ import type { OwnWait, WaitedJudge } from './waits/wait-reason.ts';
 export type { ConsensusRule, Judge, PanelConcluded };
 
 export interface ValidateRequest {
-  /** UUID. The same again finds the same panel. */
+  /** UUID. A repeat of the same id finds the same panel. */
   readonly panelId: string;
   readonly judges: readonly Judge[];
   readonly consensus: ConsensusRule;
@@ -18,16 +18,17 @@ export interface ValidateRequest {
 }
 
 interface ValidateOptions extends CallOptions {
-  /** Told when the panel is durably convened. */
+  /** Called when the panel is durably convened. */
   readonly onBegun?: () => void;
 }
 
-/** Judge panels for callers (gRPC ValidateWithJudges, G9; svc.workflow.create with judges). */
+/** Runs judge panels for callers (gRPC ValidateWithJudges, G9; svc.workflow.create with judges). */
 export interface JudgePanelApi {
   /**
-   * Convenes a panel and waits for its verdict, whatever node it is on. When the signal ends first the panel is cancelled,
-   * with its judges, and `cancelled` is thrown. Throws `not_found` naming a judge that is not deployed, `cancelled` when
-   * somebody else cancelled it, `failed_precondition` when too few judges gave a verdict: the text says which and why.
+   * Convenes a panel and waits for its verdict, on whichever node the panel runs. When the signal aborts first, cancels
+   * the panel and its judges and throws `cancelled`. Throws `not_found` naming a judge that is not deployed,
+   * `cancelled` when another caller cancelled the panel, and `failed_precondition` when too few judges gave a verdict:
+   * the text names them and their reasons.
    */
   validate(request: ValidateRequest, options?: ValidateOptions): Promise<PanelConcluded>;
 }
@@ -36,7 +37,7 @@ type PanelClient = Pick<ActorClient, 'ask' | 'tell' | 'read' | 'follow'>;
 
 const HEARTBEAT_MS = 60_000;
 
-/** Panels over messages, events and committed states. */
+/** Implements `JudgePanelApi` over messages, events and committed states. */
 export function createJudgePanelApi({ client }: { readonly client: PanelClient }): JudgePanelApi {
   return {
     async validate(request, options = {}) {
@@ -58,7 +59,7 @@ interface Waiting {
 async function awaitEnd(client: PanelClient, address: Address, waiting: Waiting): Promise<EndedPanel> {
   const { request, options, signal } = waiting;
   try {
-    // Not given up half way: a Cancel must come behind the Convene it is meant for.
+    // The signal does not abort this call: the Cancel must reach the mailbox after the Convene that it is meant for.
     const { signal: _signal, onBegun, ...call } = options;
     await client.ask(address, 'Convene', convening(request), { ...call, identity: request.identity });
     onBegun?.();
@@ -75,7 +76,10 @@ async function awaitEnd(client: PanelClient, address: Address, waiting: Waiting)
 
 const abandoned = (): SvcError => new SvcError('cancelled', 'the caller stopped waiting for its judge panel');
 
-/** A panel that nobody waits for judges nothing. What refused the panel made none. */
+/**
+ * Cancels a panel whose caller is gone, so that it does not judge for nothing. An error that refused the panel left
+ * nothing to cancel.
+ */
 async function withdrawn(client: PanelClient, address: Address, error: SvcError, waiting: Waiting): Promise<SvcError> {
   if (error.row.kind === 'terminal') return error;
   const { trace } = waiting.options;
@@ -123,7 +127,7 @@ function convening({ panelId, judges, consensus, identity }: ValidateRequest): J
 
 const isAwaited = (seat: Seat): seat is Seat & WaitedJudge => seat.status === 'asked' || seat.status === 'judging';
 
-/** What somebody waits for who convened a panel: the judges that have not answered. */
+/** What the caller of a panel waits for: the judges that have not answered. */
 export async function judgesWait(
   client: Pick<ActorClient, 'read'>,
   { panel_id, judges: all }: { readonly panel_id: string; readonly judges: number },

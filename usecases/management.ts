@@ -11,15 +11,15 @@ import type { IntentRequest, IntentStarted, IntentStatus } from './intent-reques
 import type { JudgePanelApi } from './judge-panels.ts';
 import type { IntentPipeline, WorkflowApi } from './workflow-runs.ts';
 
-/** Goals that a program reaches (W40). */
+/** Runs programs that reach a goal given in plain words (W40). */
 export interface IntentApi {
   /**
-   * Starts the pipeline under the starter's execution id; the same id again finds what was started. Throws `forbidden` for a
-   * volume below tier pro, `not_found` for one the tenant does not have, `failed_precondition` for one that is not
-   * persistent, `rate_limited`.
+   * Starts the pipeline under the starter's execution id; a repeat of the same id finds the first start. Throws
+   * `forbidden` for a volume below tier pro, `not_found` for a volume that the tenant does not have,
+   * `failed_precondition` for one that is not persistent, and `rate_limited`.
    */
   start(request: IntentRequest, starter: Starter): Promise<IntentStarted>;
-  /** Throws `not_found` for what is no run of the pipeline. */
+  /** Throws `not_found` for a run that is not of the pipeline. */
   status(viewer: Identity, pipelineExecutionId: string): Promise<IntentStatus>;
 }
 
@@ -29,16 +29,16 @@ export interface Started {
 }
 
 /**
- * Writes manifests from plain words, by the authoring agents that ship with the product (docs/guides/intent.md): each answer is an
- * execution of an agent, which deploys what it wrote by its own tool call. Both always run under `svc-system-default`,
- * whatever the caller's tier (W34), and act as the caller. Throws `rate_limited`.
+ * Writes manifests from plain words by the authoring agents that ship with the product (docs/guides/intent.md). Each
+ * answer names an execution of such an agent, which deploys the manifest by its own tool call. The agents always run
+ * under `svc-system-default`, whatever the caller's tier (W34), and act as the caller. Throws `rate_limited`.
  */
 export interface AuthorApi {
   agent(input: string, starter: Starter): Promise<Started>;
   workflow(input: string, starter: Starter): Promise<Started>;
 }
 
-/** Who starts something, and under which id: the same id again finds what was started. */
+/** The caller of a start and the id to start under. A repeat of the same id finds the first start. */
 export interface Starter {
   readonly identity: Identity;
   /** W3C trace id. */
@@ -48,7 +48,10 @@ export interface Starter {
   readonly signal?: AbortSignal;
 }
 
-/** Starts as every surface makes them: looked up as the caller sees it, input checked, tier limits taken. */
+/**
+ * Makes starts the way every transport makes them: looks the target up with the caller's visibility, checks the input,
+ * applies the tier limits.
+ */
 export interface Starts {
   agent(
     call: {
@@ -66,39 +69,39 @@ export interface Starts {
       readonly intent?: string;
       readonly input?: JsonObject;
       readonly blackboard?: JsonObject;
-      /** Of a run of svc.execute.intent. */
+      /** Set for a run of svc.execute.intent. */
       readonly pipeline?: IntentPipeline;
-      /** What the run takes instead of the deployed manifest, for workflows of the product. */
+      /** Changes the deployed manifest for this run; for workflows of the product. */
       readonly adapt?: (manifest: WorkflowManifest) => WorkflowManifest;
     },
     starter: Starter,
   ): Promise<{ readonly execution_id: string }>;
 }
 
-/** Tells when something ends. However many wait for one thing, a node looks once. */
+/** Waits for the end of executions. A node checks each execution once, however many callers wait for it. */
 export interface EndWaits {
   /**
-   * Resolves with true when the execution has ended, false when `timeoutMs` passed first. A wake-up may be lost between
-   * nodes, so it looks again each `lookAgainMs`. Throws `not_found`.
+   * Resolves with true when the execution has ended, with false when `timeoutMs` passed first. Checks again every
+   * `lookAgainMs`, since a wake-up may be lost between nodes. Throws `not_found`.
    */
   execution(tenant: string, id: string, wait: EndWait): Promise<boolean>;
   workflow(tenant: string, id: string, wait: EndWait): Promise<boolean>;
 }
 
-/** What svc.system.* and svc.runtime.list may say of this node. No secret is in it. */
+/** What svc.system.* and svc.runtime.list may return about this node. Contains no secret. */
 export interface NodeFacts {
   readonly version: string;
-  /** Ready to serve. */
+  /** Whether the node is ready to serve. */
   healthy(): Promise<boolean>;
-  /** Path of svc.yaml, null when none was read, and the settings in force as YAML; secrets are references. */
+  /** The path of svc.yaml, null when none was read, and the settings in force as YAML, with secrets as references. */
   config(): { readonly config_path: string | null; readonly content_yaml: string };
-  /** Languages and versions that executions may name here. */
+  /** Languages and versions that executions on this node may name. */
   readonly runtimes: RuntimeTable;
   /** Whether agents with an image of their own can run here. */
   readonly runsImages: boolean;
 }
 
-/** The areas behind the management tools (W34–W41). Tools decide nothing themselves: each rule is its area's. */
+/** The areas that the management tools call (W34–W41). Tools only translate: each rule is its area's. */
 export interface ManagementPorts {
   readonly agents: AgentCatalog;
   readonly workflows: WorkflowCatalog;
@@ -113,15 +116,16 @@ export interface ManagementPorts {
   readonly authors: AuthorApi;
 }
 
-/** Tools are made before the areas are there: a call that comes earlier waits. */
+/** Resolves with the areas once they exist. Tools are created before them, so an early call waits. */
 export type LateManagement = () => Promise<ManagementPorts>;
 
-/** Whose eyes see the catalog. */
+/** The reader whose visibility the catalog applies. */
 export const readerOf = ({ tenant, subject }: Identity): CatalogReader => ({ tenant, subject });
 
 /**
- * The caller in the tenant that `tenant_id` names (W33): absent it is its own; another one's is for service
- * accounts that may act for it, and everyone else gets the answer of an unknown thing, `not_found` with the text `missing`.
+ * Returns the caller's identity in the tenant that `tenant_id` names (W33); absent means its own. Another tenant is
+ * only for service accounts that may act for it: everyone else gets `not_found` with the text `missing`, as for an
+ * unknown thing.
  */
 export function inTenant(identity: Identity, tenantId: string | undefined, missing: string): Identity {
   if (tenantId === undefined || tenantId === identity.tenant) return identity;
@@ -130,24 +134,28 @@ export function inTenant(identity: Identity, tenantId: string | undefined, missi
 }
 
 /**
- * Throws `forbidden` unless the caller may change what stands there. A security context says which tools there are, the role
- * of who began it all what may be done with them, as over REST; what is a user's own it may always change.
+ * Throws `forbidden` unless the caller may change things of this scope. The security context decides which tools exist
+ * for a caller; the caller's role decides what it may change with them, as over REST. A user may always change what
+ * belongs to the user.
  */
 export function requireChange(identity: Identity, scope: CatalogScope): void {
   if (scope !== 'user') requireRole(identity, 'write');
 }
 
-/** Kinds of identities that look with another's eyes: those that act for others. */
+/** Kinds of identities that act for others and may therefore read as them. */
 const FOR_OTHERS: readonly Identity['kind'][] = ['local', 'operator', 'service_account'];
 
-/** What `user_id` sees (svc.workflow.list): the caller's own by default, another's only for those that act for others. */
+/**
+ * The reader that `user_id` names (svc.workflow.list): the caller by default, another user only for identities that act
+ * for others.
+ */
 export function eyesOf(identity: Identity, userId: string | undefined): CatalogReader {
   if (userId === undefined || userId === identity.subject) return readerOf(identity);
   if (!FOR_OTHERS.includes(identity.kind)) throw new SvcError('not_found', 'user not found');
   return { tenant: identity.tenant, subject: userId };
 }
 
-/** What an area answers; null where it refuses with this code. */
+/** Resolves with the answer, or with null when it fails with this error code. */
 export async function unless<T>(code: ErrorCode, answer: Promise<T>): Promise<T | null> {
   try {
     return await answer;

@@ -3,12 +3,15 @@ import type { Identity } from '../runtime/identity.ts';
 
 export type { NodeCommand } from '../actors/node-peer/commands.ts';
 
-/** Names of the wire (G22). */
+/** Role names on the wire (G22). */
 export type NodeRole = 'CONTROLLER' | 'WORKER' | 'HYBRID';
 
 export type NodePeerStatus = 'ACTIVE' | 'DRAINING' | 'UNHEALTHY';
 
-/** NodeCapabilityAdvertisement (G23). As a requirement: minimums, and all runtimes and tags named. */
+/**
+ * NodeCapabilityAdvertisement (G23). As a requirement, numbers are minimums and a node needs all the runtimes and tags
+ * listed.
+ */
 export interface Capabilities {
   readonly gpu_count: number;
   readonly vram_gb: number;
@@ -30,26 +33,26 @@ export interface NodePeer {
   readonly active_execution_count: number;
   readonly cpu_utilization_percent: number;
   readonly memory_utilization_percent: number;
-  /** Commands that wait for the next heartbeat. */
+  /** Commands that the node gets with its next heartbeat. */
   readonly pending_commands: readonly NodeCommand[];
 }
 
-/** Configuration that controllers manage for all nodes, and its SHA-256 in lower-case hex. */
+/** Configuration that controllers manage for all nodes, with its SHA-256 in lower-case hex. */
 export interface ManagedConfig {
-  /** With its version in its first line, a comment. */
+  /** The text; its first line is a comment with the version. */
   readonly config_yaml: string;
   readonly config_hash: string;
-  /** Grows with each that is set; 0 before the first. */
+  /** Grows with each new configuration; 0 before the first. */
   readonly version: number;
 }
 
 /**
- * Node peers as the transports call them: everything is a message to `node-peer/…`, `node-challenge/…` or the one
- * `fleet/…` (P3). All controllers share this state, so any of them may answer and any may die.
+ * The API of registered nodes for the transports. Every call is a message to `node-peer/…`, `node-challenge/…` or the
+ * one `fleet/…` (P3). All controllers share this state, so any of them may answer and any may fail.
  */
 export interface NodePeerApi {
   /**
-   * Begins an attestation (G17). Throws `invalid_argument` for a bad id or key, `forbidden` for role CONTROLLER and
+   * Starts an attestation (G17). Throws `invalid_argument` for a bad id or key, and `forbidden` for role CONTROLLER and
    * for a known node id with another key.
    */
   attest(request: {
@@ -58,16 +61,17 @@ export interface NodePeerApi {
     readonly role: NodeRole;
   }): Promise<{ readonly challengeNonce: string; readonly challengeId: string }>;
   /**
-   * Ends it; who the node is when the signature holds. Throws `unauthenticated` for an unknown, used or expired
-   * challenge and for a bad signature.
+   * Finishes an attestation; returns the node's identity when the signature is valid. Throws `unauthenticated` for an
+   * unknown, used or expired challenge and for a bad signature.
    */
   answerChallenge(request: {
     readonly challengeId: string;
     readonly signature: Uint8Array;
   }): Promise<{ readonly nodeId: string; readonly role: NodeRole; readonly publicKeyPem: string }>;
   /**
-   * Upsert. Read at once by `route` and `list`. `publicKeyPem` is the key of the node's token: it is pinned until the
-   * node is deregistered or removed. Throws `forbidden` for a known node id with another key, `invalid_argument`.
+   * Creates or updates the registration; `route` and `list` see it at once. `publicKeyPem` is the key of the node's
+   * token: it is pinned until the node is deregistered or removed. Throws `forbidden` for a known node id with another
+   * key, and `invalid_argument`.
    */
   register(
     nodeId: string,
@@ -89,27 +93,30 @@ export interface NodePeerApi {
       readonly status: NodePeerStatus;
     },
   ): Promise<{ readonly commands: readonly NodeCommand[] }>;
-  /** False for a node that is not registered, or not with the key when one is given. */
+  /** Returns false for a node that is not registered, or not with the given key. */
   deregister(nodeId: string, reason: string, publicKeyPem?: string): Promise<{ readonly accepted: boolean }>;
   /**
-   * Round-robin over healthy matching workers (G28). `route` throws `unavailable` when no worker is healthy,
-   * `no_capable_worker` naming what is missing when none fits.
+   * Chooses a healthy matching worker, round-robin (G28). Throws `unavailable` when no worker is healthy,
+   * `no_capable_worker` naming what is missing when no worker matches.
    */
   route(required: Partial<Capabilities>): Promise<{ readonly nodeId: string; readonly grpcAddress: string }>;
   list(filterStatus?: NodePeerStatus): Promise<readonly NodePeer[]>;
   /** Throws `not_found`. */
   get(nodeId: string): Promise<NodePeer>;
   /**
-   * Whether the node is registered, and with this key when one is given: a token alone is not enough for
-   * RouteExecution, ListPeers, SyncConfig, and a token of an earlier owner of the node id is none.
+   * Whether the node is registered, and with this key when one is given. A token alone is not enough for
+   * RouteExecution, ListPeers and SyncConfig: the token of an earlier owner of the node id must fail.
    */
   isRegistered(nodeId: string, publicKeyPem?: string): Promise<boolean>;
-  /** An operator's word: DRAINING, and the command is queued. Throws `not_found`. */
+  /** Sets the node to DRAINING and queues the command, on behalf of an operator. Throws `not_found`. */
   drain(nodeId: string, by: Identity): Promise<void>;
   shutdown(nodeId: string, reason: string, by: Identity): Promise<void>;
-  /** Forgets a node, its key included: it may attest with another one. */
+  /** Removes a node and its key, so that it may attest with another key. */
   remove(nodeId: string, by: Identity): Promise<void>;
   config(): Promise<ManagedConfig>;
-  /** Sets what all nodes get and queues sync_config for each. The text was checked by `managedConfig` (manifests). */
+  /**
+   * Sets the configuration of all nodes and queues sync_config for each. `managedConfig` (manifests) has validated the
+   * text.
+   */
   setConfig(configYaml: string, by: Identity): Promise<ManagedConfig>;
 }

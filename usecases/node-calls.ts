@@ -32,19 +32,22 @@ export type NodePeerClient = Pick<ActorClient, 'ask' | 'read'>;
 
 const Told = z.looseObject({ word: RosterUpdate.nullable() });
 
-/** What all parts of the api do with peers. */
+/** Calls to node peers and the fleet that all parts of the API share. */
 export interface PeerCalls {
   readonly client: NodePeerClient;
   readonly random: Pick<Random, 'uuid'>;
-  /** The registered node, null for all others. Reads committed state. */
+  /** The registered node, or null. Reads committed state. */
   find(nodeId: string): Promise<Peer | null>;
-  /** Throws `forbidden` for a registered node with another key. An unknown node's actor is not made. */
+  /**
+   * Throws `forbidden` for a registered node with another key. Sends nothing for an unknown node, so no actor is
+   * created.
+   */
   admit(nodeId: string, publicKeyPem: string): Promise<void>;
-  /** Asks a peer. */
+  /** Sends a message to a peer and returns its answer. */
   askPeer(nodeId: string, type: string, payload: JsonObject, options?: CallOptions): Promise<Json>;
-  /** Tells the fleet what a peer's answer says of it: once this resolves, route and list have it. */
+  /** Passes the change in a peer's answer on to the fleet. After it resolves, `route` and `list` show the change. */
   tellFleet(answer: Json): Promise<void>;
-  /** Both. */
+  /** `askPeer`, then `tellFleet` with the answer. */
   ask(nodeId: string, type: string, payload: JsonObject, options?: CallOptions): Promise<Json>;
 }
 
@@ -81,12 +84,12 @@ export function peerCalls(client: NodePeerClient, random: Pick<Random, 'uuid'>):
   };
 }
 
-/** A node of an earlier version answers no text: it keeps the one that it was given. */
+/** The answer to SetConfig. A node of an earlier version returns no text, because it keeps the given text unchanged. */
 const Kept = z.object({ config_yaml: z.string().optional() });
 
 type Operations = Pick<NodePeerApi, 'drain' | 'shutdown' | 'remove' | 'config' | 'setConfig'>;
 
-/** What operators do to nodes and their configuration. */
+/** What operators do to nodes and to their configuration. */
 export function operations({ client, ask }: PeerCalls): Operations {
   return {
     async drain(nodeId, by) {
@@ -128,7 +131,7 @@ const Turn = z.object({ number: z.number().int() });
 
 const READ_AT_ONCE = 64;
 
-/** Who is there and who gets the next execution (G28, G31). */
+/** Lists the registered nodes and routes executions to them (G28, G31). */
 export function rosterReads({ client, find }: PeerCalls): Pick<NodePeerApi, 'route' | 'list' | 'get'> {
   return {
     async route(required) {
@@ -174,7 +177,7 @@ function shown(nodeId: string, peer: Peer): NodePeer {
   };
 }
 
-/** Equal requirements have equal keys, in whatever order they name things. */
+/** Key of a requirement. Equal requirements have equal keys, whatever the order of their names. */
 function keyOf(required: Requirement): string {
   const { gpu_count = 0, vram_gb = 0, cpu_cores = 0, available_memory_gb = 0 } = required;
   const sorted = (names: readonly string[] = []): string[] => [...new Set(names)].sort();

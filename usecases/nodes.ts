@@ -9,11 +9,14 @@ import type { Random } from '../runtime/random.ts';
 import type { NodePeerApi } from './node-api.ts';
 import { type NodePeerClient, operations, type PeerCalls, peerCalls, rosterReads } from './node-calls.ts';
 
-/** `NodePeerApi` over messages and committed states. Keeps nothing itself: every controller has one of its own. */
+/**
+ * Implements `NodePeerApi` over messages and committed states. Has no state of its own, so every controller creates
+ * one.
+ */
 export function createNodePeerApi(parts: {
   readonly client: NodePeerClient;
   readonly random: Pick<Random, 'uuid'>;
-  /** A cryptographic source: nonces come from it. */
+  /** A cryptographic source, since it makes the nonces. */
   readonly randomBytes: (size: number) => Uint8Array;
 }): NodePeerApi {
   const calls = peerCalls(parts.client, parts.random);
@@ -35,7 +38,7 @@ const Left = z.object({ accepted: z.boolean() });
 
 const MOST_REASON_CHARS = 1_000;
 
-/** What a node says of itself (G17). */
+/** Registration, heartbeats and deregistration: what a node reports about itself (G17). */
 function membership({ find, ask, askPeer, tellFleet }: PeerCalls): Membership {
   return {
     async register(nodeId, node) {
@@ -49,7 +52,7 @@ function membership({ find, ask, askPeer, tellFleet }: PeerCalls): Membership {
         throw hasCode(thrown, 'failed_precondition') ? leaving() : thrown;
       });
       await tellFleet(answer).catch(async (thrown: unknown) => {
-        // The fleet is full. A node that nobody can see must not believe that it is in it.
+        // The fleet is full. A node that is in no list must not believe that it is registered.
         if (hasCode(thrown, 'failed_precondition')) await ask(nodeId, 'Deregister', { reason: 'the fleet is full' });
         throw thrown;
       });
@@ -92,7 +95,7 @@ function membership({ find, ask, askPeer, tellFleet }: PeerCalls): Membership {
 
 const hasCode = (thrown: unknown, code: ErrorCode): boolean => thrown instanceof SvcError && thrown.code === code;
 
-/** The moment between the end of a node's old actor and its leaving the store. */
+/** The error while a node's old actor has ended and has not left the store yet. */
 const leaving = (): SvcError =>
   new SvcError('unavailable', 'what was kept of the node is being cleared away: register again', {
     retryAfterMs: 1_000,
@@ -104,7 +107,7 @@ const SIGNATURE_BYTES = 64;
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** Attestation of strangers (G17). */
+/** Attestation of nodes that are not registered yet (G17). */
 function attestation(
   { client, random, admit }: PeerCalls,
   randomBytes: (size: number) => Uint8Array,
@@ -125,7 +128,7 @@ function attestation(
 
     async answerChallenge({ challengeId, signature }) {
       if (!UUID.test(challengeId)) throw refused();
-      // A signature of another length is a wrong one, and uses the challenge up like any other.
+      // A signature of another length is treated as a wrong one: it uses the challenge up.
       const whole = signature.length === SIGNATURE_BYTES ? signature : new Uint8Array();
       const signature_base64 = Buffer.from(whole).toString('base64');
       const { proven } = ChallengeAnswer.parse(
@@ -143,6 +146,6 @@ function attestation(
   };
 }
 
-/** One text for all reasons: a stranger learns nothing of what went wrong. */
+/** One text for all reasons, so that an attacker cannot learn what was wrong. */
 const refused = (): SvcError =>
   new SvcError('unauthenticated', 'the challenge is unknown, used or expired, or the signature is wrong');

@@ -13,7 +13,10 @@ import { VOLUME_OPERATIONS } from './operations/volumes.ts';
 import { WORKFLOW_EXECUTION_OPERATIONS } from './operations/workflow-executions.ts';
 import { WORKFLOW_OPERATIONS } from './operations/workflows.ts';
 
-/** THE table: what callers can ask, each once. REST serves its routes by walking it, and the API description is made of it. */
+/**
+ * The table of operations that callers can call, each listed once. REST serves its routes from it, and the API
+ * description is generated from it.
+ */
 export const OPERATIONS: readonly Operation[] = [
   ...AGENT_OPERATIONS,
   ...EXECUTION_OPERATIONS,

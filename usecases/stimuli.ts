@@ -14,20 +14,20 @@ import { type Random, systemRandom } from '../runtime/random.ts';
 export interface StimulusContent {
   readonly source: string;
   readonly content: string;
-  /** `base64`: what came were bytes and no text. */
+  /** `base64`: the request body was bytes and not valid text. */
   readonly contentEncoding?: 'base64';
   readonly idempotencyKey?: string;
-  /** Of the key; by default a repeat is refused for 24 hours (G14, H22). */
+  /** Rules for a repeated key. Default: a repeat is refused for 24 hours (G14, H22). */
   readonly repeats?: RepeatRules;
-  /** Forwarded HTTP headers; those that could carry secrets are left out here. */
+  /** Forwarded HTTP headers. Headers that could carry secrets are dropped here. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What becomes of a stimulus whose key came before. */
+/** How to treat a stimulus whose key was used before. */
 interface RepeatRules {
-  /** How long it is a repeat, from the first one on. */
+  /** How long after the first delivery the same key counts as a repeat. */
   readonly windowMs: number;
-  /** As the first one, once that has its workflow; otherwise it is refused. */
+  /** True: a repeat gets the answer of the first delivery, once that has its workflow. False: a repeat is refused. */
   readonly answered: boolean;
 }
 
@@ -38,24 +38,29 @@ export interface IngestStimulus extends StimulusContent {
 interface StimulusStarted {
   readonly stimulus_id: string;
   readonly workflow_execution_id: string;
-  /** Both ids are those of an earlier delivery, and nothing was started now. */
+  /** True when both ids are those of an earlier delivery and this one started nothing. */
   readonly duplicate?: true;
 }
 
 interface IngestOptions extends CallOptions {
-  /** Told when it is durably received and an agent is asked where it goes: that takes as long as the agent takes. */
+  /**
+   * Called when the stimulus is durably received and a router agent is asked, which takes as long as the agent takes.
+   */
   readonly onBegun?: () => void;
 }
 
-/** Stimuli: idempotency, direct route, router agent (G14, H22, H23). */
+/** Accepts stimuli: idempotency, direct routes, router agent (G14, H22, H23). */
 export interface StimulusApi {
   /**
-   * Resolves when its workflow is durably started. Throws `idempotent_duplicate` (see `duplicateOf`),
-   * `classification_failed`, `no_router_configured`, `workflow_error`, `validation_failed`. Once it is received it goes
-   * on without its caller. A repeat whose rules say that it is answered resolves, or throws, as the first one does.
+   * Resolves when the stimulus's workflow is durably started. Throws `idempotent_duplicate` (see `duplicateOf`),
+   * `classification_failed`, `no_router_configured`, `workflow_error`, `validation_failed`. A received stimulus goes on
+   * without its caller. A repeat whose rules say `answered` resolves or throws like the first one.
    */
   ingest(request: IngestStimulus, options?: IngestOptions): Promise<StimulusStarted>;
-  /** The same for a webhook whose signature was verified; the route names the tenant. Throws `not_found` without route and router. */
+  /**
+   * Like `ingest`, for a webhook whose signature was verified; the route names the tenant. Throws `not_found` when
+   * there is neither a route nor a router.
+   */
   ingestWebhook(request: StimulusContent, options?: IngestOptions): Promise<StimulusStarted>;
   /** Newest first. */
   list(tenant: string, page: PageAsked): Promise<Page<StimulusRecord>>;
@@ -63,7 +68,7 @@ export interface StimulusApi {
   get(tenant: string, stimulusId: string): Promise<StimulusRecord>;
 }
 
-/** Null for every error but `idempotent_duplicate`. */
+/** The earlier delivery that an `idempotent_duplicate` names; null for every other error. */
 export function duplicateOf(thrown: unknown): Duplicate | null {
   if (!(thrown instanceof SvcError) || thrown.code !== 'idempotent_duplicate') return null;
   const of = (name: keyof Duplicate): string => thrown.details?.find(({ path }) => path === name)?.message ?? '';
@@ -73,14 +78,14 @@ export function duplicateOf(thrown: unknown): Duplicate | null {
   };
 }
 
-/** `spec.stimulus` without its routes. */
+/** The settings of `spec.stimulus` without its routes. */
 export interface StimulusSettings {
   readonly router_agent?: string | undefined;
   readonly classification_confidence_threshold: number;
   readonly classification_timeout_secs: number;
 }
 
-/** The table of direct routes, as far as routing reads it. */
+/** The part of the table of direct routes that routing reads. */
 interface StimulusRouteTable {
   find(tenant: string, source: string): Promise<string | null>;
   findWebhook(source: string): Promise<{ readonly tenant: string; readonly workflow: string } | null>;
@@ -95,10 +100,10 @@ interface StimulusParts {
   readonly random?: Pick<Random, 'uuid'>;
 }
 
-/** How long a key is remembered (G14, H22). */
+/** How long a key counts as used, ms (G14, H22). */
 const IDEMPOTENCY_WINDOW_MS = 24 * 3_600_000;
 
-/** Nobody can repeat one without a key; it stays a while for whoever still reads its end. */
+/** How long a delivery without a key is kept, ms. It cannot be repeated, but readers may still need its result. */
 const KEYLESS_WINDOW_MS = 600_000;
 
 const MAX_CONTENT_BYTES = 2 * 1024 * 1024;
@@ -116,12 +121,14 @@ const NEWEST_FIRST = [
   ['id', 'desc'],
 ] as const;
 
-/** Lists lag some 250 ms (R2); who has just sent one looks for it at once. */
+/**
+ * Attempts to find a stimulus in the list. Lists lag some 250 ms (R2), and a sender may look for its stimulus at once.
+ */
 const LOOKS = 4;
 
 const LOOK_AGAIN_MS = 100;
 
-/** `StimulusApi` over messages and the collection `STIMULI`. Keeps nothing itself. */
+/** Implements `StimulusApi` over messages and the collection `STIMULI`. Has no state of its own. */
 export function createStimulusApi(parts: StimulusParts): StimulusApi {
   const { client, stimuli, routes, settings, clock = systemClock, random = systemRandom } = parts;
   const pause = (ms: number): Promise<void> => new Promise((resolve) => void clock.after(ms, resolve));
@@ -152,7 +159,7 @@ export function createStimulusApi(parts: StimulusParts): StimulusApi {
     return first === undefined ? started : { ...started, duplicate: true };
   }
 
-  /** An actor whose window is over leaves within a moment; then the key is free. */
+  /** An actor whose window is over is removed within a moment; after that the key is free again. */
   async function receive(address: Address, payload: Receive, options: CallOptions) {
     for (let look = 1; ; look += 1) {
       try {
@@ -200,7 +207,7 @@ export function createStimulusApi(parts: StimulusParts): StimulusApi {
   };
 }
 
-/** The sender proved to know the secret of the source, and nothing else. */
+/** The identity of a webhook's sender, which has proved only that it knows the secret of the source. */
 const webhookIdentity = ({ source }: StimulusContent, tenant: string): IngestStimulus['identity'] => ({
   kind: 'service_account',
   subject: `webhook:${source}`,
@@ -212,7 +219,7 @@ const webhookIdentity = ({ source }: StimulusContent, tenant: string): IngestSti
 const expected = (field: string, what: string): SvcError =>
   new SvcError('invalid_argument', `${field}: expected ${what}`, { field });
 
-/** It is the name of a route: see catalog/stimulus-routes.ts. */
+/** A source names a route (catalog/stimulus-routes.ts), so it must be a valid name. */
 function checkSource(source: string): void {
   if (source.trim() === '' || source.length > MAX_SOURCE_CHARS || CONTROL.test(source))
     throw expected('source', `1 to ${MAX_SOURCE_CHARS} characters, none of them a control character`);
@@ -238,7 +245,10 @@ function receiveOf(request: IngestStimulus, routing: Routing): Receive {
   };
 }
 
-/** The same source and key in a tenant are the same actor. Sources know no case, keys do. */
+/**
+ * Id of a delivery with a key. The same source and key in a tenant always give the same actor. Sources ignore case,
+ * keys do not.
+ */
 const keyedId = (tenant: string, source: string, key: string): string =>
   createHash('sha256')
     .update(JSON.stringify([tenant, source.toLowerCase(), key]))
@@ -260,7 +270,9 @@ const recordOf = ({
   received_at,
 });
 
-/** Credentials, sessions and signatures never reach a message, a blackboard or a log. */
+/**
+ * Header names that may carry credentials, sessions or signatures: these never reach a message, a blackboard or a log.
+ */
 const SECRET = /auth|cookie|signature|token|secret|password|credential|session|api-?key|^x-tenant-id$/;
 
 const MOST = 100;
@@ -268,8 +280,8 @@ const MOST = 100;
 const MAX_CHARS = 32_768;
 
 /**
- * Headers as the workflow sees them: lower-case names, none that could carry a secret. Throws `invalid_argument` for
- * too many.
+ * The headers that the workflow gets: lower-case names, without those that could carry a secret. Throws
+ * `invalid_argument` for too many.
  */
 function forwardedHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   const kept = Object.entries(headers)
@@ -282,14 +294,14 @@ function forwardedHeaders(headers: Readonly<Record<string, string>>): Record<str
   });
 }
 
-/** How long the start of a workflow may take before its caller is told to look later. */
+/** How long a caller waits for the start of the workflow, ms, before it gets `deadline_exceeded`. */
 const ROUTING_WAIT_MS = 30_000;
 
 const HEARTBEAT_MS = 1_000;
 
 /**
- * Waits for what becomes of one delivery. Throws what it was rejected with, and `deadline_exceeded` when it is still on
- * its way: it goes on without its caller.
+ * Waits for the outcome of one delivery. Throws the error that it was rejected with, and `deadline_exceeded` while it
+ * is still on its way: the delivery goes on without its caller.
  */
 async function followRouting(
   parts: { readonly client: Pick<ActorClient, 'follow'>; readonly clock: Clock },
@@ -311,7 +323,7 @@ async function followRouting(
   throw new SvcError('deadline_exceeded', `stimulus ${stimulus_id} was received and is not routed yet`);
 }
 
-/** Whether a delivery has its workflow with this event; throws when it will have none. */
+/** Whether this event gives a delivery its workflow. Throws when the event means that it will have none. */
 function isEnd({ name, payload }: ActorEvent, stimulusId: string): boolean {
   switch (name) {
     case 'StimulusClassified':

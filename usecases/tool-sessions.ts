@@ -29,12 +29,12 @@ interface EndParts {
   readonly address: Address;
 }
 
-/** Heartbeats are ignored here. */
+/** Long, since this reader ignores heartbeats. */
 const HEARTBEAT_MS = 3_600_000;
-/** Long, since thousands of calls may wait. */
+/** Long, since thousands of calls may wait at once. */
 const MOST_LOOK_AGAIN_MS = 30_000;
 
-/** The recorded end of a finished call. */
+/** The recorded result of a finished call. */
 async function endOf(parts: EndParts, sequence: number): Promise<InvokeAnswer> {
   const [event] = await parts.client.events(parts.address, sequence - 1, 1);
   const ended = event === undefined ? null : endIn(event);
@@ -44,12 +44,12 @@ async function endOf(parts: EndParts, sequence: number): Promise<InvokeAnswer> {
 
 interface Waiting {
   readonly call: string;
-  /** Event of its decision. */
+  /** Sequence of the event with the call's decision. */
   readonly after: number;
   readonly replayed: boolean;
 }
 
-/** Waits for the end of a call that runs, or ran just now. `signal` ends the wait, not the call. */
+/** Waits for the result of a call that runs or has just ended. `signal` ends the wait, not the call. */
 async function endBehind(
   parts: EndParts,
   { call, after, replayed }: Waiting,
@@ -87,7 +87,7 @@ const Stored = z.object({
   structured: z.record(z.string(), z.json()).optional(),
 });
 
-/** The outcome with its whole content, which may be stored as a blob. */
+/** The outcome with its whole content, which is read from its blob if it was stored in one. */
 async function whole({ blobs, tenant }: EndParts, outcome: ToolOutcome): Promise<ToolOutcome> {
   const { stored, ...rest } = outcome;
   if (stored === undefined) return outcome;
@@ -98,20 +98,23 @@ async function whole({ blobs, tenant }: EndParts, outcome: ToolOutcome): Promise
 
 /** One call of a tool through a session. */
 interface InvokeCall {
-  /** JSON-RPC id as text with its type: `n:1`, `s:abc`; the same again is answered from the record. */
+  /** The JSON-RPC id as text with its type: `n:1`, `s:abc`. A repeat of the same id is answered from the record. */
   readonly call: string;
   readonly tool: string | null;
   readonly arguments: unknown;
-  /** Null: no envelope: a caller of /mcp or /v1/tools. */
+  /** Null for a caller of /mcp or /v1/tools, which sends no envelope. */
   readonly envelopeHash: string | null;
   readonly payloadHash: string;
-  /** The session ends with this call (sources `mcp` and `rest`). */
+  /** True when the session ends with this call (sources `mcp` and `rest`). */
   readonly last?: boolean;
 }
 
 export type InvokeAnswer =
   | { readonly kind: 'outcome'; readonly outcome: ToolOutcome; readonly replayed: boolean }
-  /** A denial reason of manifests/tool/decision.ts; `InvalidArguments` is 422 / -32602, the rest 403 / -32000. */
+  /**
+   * The policy denied the call. `reason` is from manifests/tool/decision.ts: `InvalidArguments` is 422 / -32602, all
+   * others 403 / -32000.
+   */
   | { readonly kind: 'denied'; readonly reason: string; readonly message: string; readonly retryAfterMs?: number }
   /** 403: the session is closed, revoked, or was never opened. */
   | { readonly kind: 'inactive'; readonly message: string }
@@ -129,27 +132,30 @@ interface SessionSummary {
   readonly opened_at: string;
 }
 
-/** Sessions in which agents and callers use tools; each is an actor with an audit chain. */
+/** Sessions in which agents and callers use tools. Each is an actor with an audit chain. */
 export interface ToolSessionApi {
   /** Opens a session. Repeating it is harmless. */
   open(tenant: string, session: OpenSession, options?: CallOptions): Promise<void>;
   /**
-   * One call, from its decision to its result. The wait ends with `signal`, the call does not: the same id asks for its
-   * result again. Throws `unavailable`, `deadline_exceeded`, `cancelled` with `signal`, and what kept the tool from running:
-   * a code of the error table, else `tool_failed`.
+   * Makes one call, from its decision to its result. `signal` ends the wait, not the call: a repeat of the same id gets
+   * its result. Throws `unavailable`, `deadline_exceeded`, `cancelled` after `signal`, and the error that kept the tool
+   * from running: a code of the error table, else `tool_failed`.
    */
   invoke(tenant: string, sessionId: string, call: InvokeCall, options?: CallOptions): Promise<InvokeAnswer>;
-  /** Records an envelope that was refused before its sender was certain; never throws for an unknown session. */
+  /** Records an envelope that was refused before its sender was certain. Never throws for an unknown session. */
   refuse(
     tenant: string,
     sessionId: string,
     refusal: { readonly envelopeHash: string; readonly reason: string },
   ): Promise<void>;
-  /** What the session may call, as pinned. Throws `not_found`, `failed_precondition` when it is closed. */
+  /**
+   * The tools that the session may call, as pinned at its start. Throws `not_found`, `failed_precondition` when it is
+   * closed.
+   */
   tools(tenant: string, sessionId: string): Promise<readonly ToolOffer[]>;
-  /** Nothing more may be called in it. Throws `not_found`. */
+  /** Closes the session for further calls. Throws `not_found`. */
   revoke(identity: Identity, sessionId: string): Promise<void>;
-  /** The whole chain, live or from the archive. Throws `not_found`. */
+  /** The whole audit chain, from the actor or from the archive. Throws `not_found`. */
   audit(viewer: Viewer, sessionId: string): Promise<readonly AuditRecord[]>;
   /** Sessions of an execution, newest first. */
   list(viewer: Viewer, filter: PageAsked & { readonly executionId?: string }): Promise<Page<SessionSummary>>;
@@ -168,13 +174,16 @@ const PAGE = 500;
 
 interface ToolSessionParts {
   readonly client: Pick<ActorClient, 'ask' | 'read'> & SessionEvents;
-  /** Collection `TOOL_SESSIONS`. */
+  /** The collection `TOOL_SESSIONS`. */
   readonly sessions: Collection<ToolSessionDocument>;
-  /** Where large results are. */
+  /** Where large results are stored. */
   readonly blobs: Pick<Blobs, 'get'>;
 }
 
-/** `ToolSessionApi` over messages, events and committed states. Keeps nothing but who waits. */
+/**
+ * Implements `ToolSessionApi` over messages, events and committed states. Its only state is the list of waiting
+ * refusals.
+ */
 export function createToolSessionApi(parts: ToolSessionParts): ToolSessionApi {
   const { client, sessions } = parts;
   const tellRefusal = refusalsInTurn(client);
@@ -202,7 +211,7 @@ export function createToolSessionApi(parts: ToolSessionParts): ToolSessionApi {
     async refuse(tenant, sessionId, refusal) {
       const address = knownAddress(tenant, sessionId);
       if (address === null) return;
-      // Read first: whoever guesses ids must not make a message of each guess.
+      // Reads the state first, so that a caller who guesses ids cannot create a message with each guess.
       const state = await stateOf(client, address);
       if (state?.status !== 'active' || state.counts.refused > SESSION_LIMITS.refusals) return;
       const { envelopeHash, reason } = refusal;
@@ -269,7 +278,7 @@ const summaryOf = (shown: Shown): SessionSummary => ({
 
 const sessionAddress = (tenant: string, sessionId: string): Address => addressOf('tool-session', tenant, sessionId);
 
-/** Null for what cannot be an address: it comes from tokens that nobody signed. */
+/** The session's address, or null for ids that cannot be one: they come from tokens without a verified signature. */
 function knownAddress(tenant: string, sessionId: string): Address | null {
   try {
     return sessionAddress(tenant, sessionId);
@@ -295,7 +304,7 @@ async function stateOf(client: Pick<ActorClient, 'read'>, address: Address): Pro
   return snapshot === null ? null : ToolSessionState.parse(snapshot.state);
 }
 
-/** Throws `not_found` for what the viewer does not see. */
+/** The session's state. Throws `not_found` when the viewer may not see it. */
 async function seenState(
   client: Pick<ActorClient, 'read'>,
   viewer: Viewer,
@@ -332,14 +341,15 @@ async function begun(
   }
 }
 
-/** Refusals of one session that wait at this node; of a greater flood the rest is not recorded. */
+/** Most refusals of one session that wait on this node; further ones are not recorded. */
 const MOST_WAITING = 64;
 
 const TIMEOUT_MS = 5_000;
 
 /**
- * Tells sessions of refused envelopes, those of one session one after another: strangers send them, and its mailbox is
- * for its calls. Throws as `ActorClient.ask`.
+ * Returns a function that records refused envelopes in their sessions. It sends those of one session one after another,
+ * since anyone can send such envelopes and the session's mailbox must stay free for its calls. Throws as
+ * `ActorClient.ask`.
  */
 export function refusalsInTurn(client: Pick<ActorClient, 'ask'>): (session: Address, refusal: Json) => Promise<void> {
   const waiting = new Map<Address, { count: number; last: Promise<unknown> }>();
@@ -349,7 +359,7 @@ export function refusalsInTurn(client: Pick<ActorClient, 'ask'>): (session: Addr
     line.count += 1;
     waiting.set(session, line);
     const told = line.last.then(() => client.ask(session, 'Refuse', refusal, { timeoutMs: TIMEOUT_MS }));
-    // What became of the one before is its own caller's to hear.
+    // The result of the previous refusal is handled by its own caller.
     line.last = told.catch(() => {});
     try {
       await told;

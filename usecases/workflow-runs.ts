@@ -43,7 +43,10 @@ export type {
 };
 export { ancestryProblem, pipelineResult, WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument, workflowLogEvents };
 
-/** The area's public surface. All reads answer from committed state; what the viewer does not see is `not_found`. */
+/**
+ * The public API of workflow runs. All reads answer from committed state and throw `not_found` for what the viewer may
+ * not see.
+ */
 export interface WorkflowApi {
   /**
    * Resolves when the execution is durably started; a run of built-in steps may have ended by then. Throws `conflict`
@@ -55,7 +58,7 @@ export interface WorkflowApi {
   ): Promise<{ readonly execution_id: string; readonly status: WorkflowStatus }>;
   get(viewer: Viewer, executionId: string): Promise<WorkflowExecution>;
   status(viewer: Viewer, executionId: string): Promise<WorkflowSummary>;
-  /** Whether anything is under this id of a tenant, seen by a caller or not. */
+  /** Whether anything exists under this id of a tenant, visible to the caller or not. */
   presence(tenant: string, executionId: string): Promise<Presence>;
   events(viewer: Viewer, executionId: string, after: number, limit: number): Promise<ActorEvent[]>;
   follow(
@@ -69,13 +72,13 @@ export interface WorkflowApi {
     executionId: string,
     page: { readonly limit: number; readonly offset: number },
   ): Promise<{ readonly status: WorkflowStatus; readonly events: WorkflowLogEvent[]; readonly total: number }>;
-  /** Newest first. */
+  /** Runs, newest first. */
   list(viewer: Viewer, filter: WorkflowFilter): Promise<Page<WorkflowSummary> & { readonly total: number }>;
-  /** Answers the approval it waits for. Throws `conflict` when it waits for none, `not_found`. */
+  /** Answers the approval that the run waits for. Throws `conflict` when it waits for none, `not_found`. */
   signal(identity: Identity, executionId: string, response: string, options?: CallOptions): Promise<void>;
-  /** Resolves when the cancel is committed; throws `failed_precondition` for an ended one. */
+  /** Resolves when the cancel is committed. Throws `failed_precondition` for an ended run. */
   cancel(viewer: Identity | string, executionId: string, options?: CallOptions): Promise<void>;
-  /** Removes an ended execution; throws `failed_precondition` while it runs. */
+  /** Removes an ended run. Throws `failed_precondition` while it runs. */
   remove(viewer: Viewer, executionId: string): Promise<void>;
 }
 
@@ -88,32 +91,32 @@ const NEWEST_FIRST = [
   ['id', 'desc'],
 ] as const;
 
-/** Answer of Start. */
+/** The answer to the message Start. */
 const Started = z.object({
   status: z.enum(['running', 'waiting_for_human_input', 'completed', 'failed', 'cancelled']),
 });
 
-/** What a caller may see: started, and not removed. */
+/** The state of a run that callers may see: started and not removed. */
 interface Visible {
   readonly address: Address;
   readonly snapshot: ActorSnapshot;
   readonly state: RunningWorkflow | EndedWorkflow;
 }
 
-/** The area's api over messages, committed states and the collection `WORKFLOW_EXECUTIONS`. */
+/** Implements `WorkflowApi` over messages, committed states and the collection `WORKFLOW_EXECUTIONS`. */
 export function createWorkflowApi(parts: {
   readonly client: WorkflowClient;
   readonly executions: Collection<WorkflowExecutionDocument>;
-  /** Where signals go. */
+  /** Answers the approvals that signals are for. */
   readonly approvals: Pick<ApprovalApi, 'answer'>;
-  /** The kernel's removal of ended actors; without it a removed one is kept, unseen. */
+  /** The kernel's removal of ended actors. Absent: removed runs stay in the store and are only hidden. */
   readonly removals?: {
     ask(address: Address, since: number): Promise<void>;
     finish(address: Address): Promise<boolean>;
   };
-  /** For `waiting_for`. */
+  /** Lookups for `waiting_for`. */
   readonly waits?: Omit<WaitLookups, 'client'>;
-  /** What a child agent waits for itself is asked here. */
+  /** Gives what a child agent waits for. */
   readonly agents?: Pick<ExecutionApi, 'status'>;
 }): WorkflowApi {
   const { client, executions, approvals, removals, agents } = parts;
@@ -132,7 +135,7 @@ export function createWorkflowApi(parts: {
     return { address, snapshot, state };
   }
 
-  /** One level deep: of a child's own child only the id is told. */
+  /** What a child waits for, one level deep: a child's own child is only named by its id. */
   async function childWait(kind: 'agent' | 'child', tenant: string, id: string): Promise<OwnWait | undefined> {
     try {
       if (kind === 'agent') return (await agents?.status(tenant, id))?.waiting_for;
@@ -211,7 +214,7 @@ export function createWorkflowApi(parts: {
       try {
         await approvals.answer(identity, approval.approval_id, answer, options);
       } catch (thrown) {
-        // Answered or withdrawn between the two calls, and archived since.
+        // The approval was answered or withdrawn between the two calls and has been archived.
         if (thrown instanceof SvcError && thrown.code === 'not_found') throw notWaiting();
         throw thrown;
       }
@@ -228,7 +231,7 @@ export function createWorkflowApi(parts: {
           typeof viewer === 'string' ? options : { ...options, identity: viewer },
         );
       } catch (thrown) {
-        // It ended and was archived between the two calls.
+        // The run ended and was archived between the two calls.
         if (!(thrown instanceof SvcError) || thrown.code !== 'not_found') throw thrown;
         throw ended((await find(viewer, executionId, mayStop)).state.status);
       }
@@ -238,7 +241,8 @@ export function createWorkflowApi(parts: {
       const { address, state } = await find(viewer, executionId);
       if (isRunning(state))
         throw new SvcError('failed_precondition', 'the workflow execution has not ended: cancel it first');
-      // First what makes it durable, whether or not the run is archived by now; then what hides it from every reader.
+      // The durable request first, whether or not the run is archived by now; then the document that hides the run from
+      // readers.
       await removals?.ask(address, Date.parse(state.started_at));
       await executions.put(tombstone(tenantOfViewer(viewer), state));
       await removals?.finish(address);

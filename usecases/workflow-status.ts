@@ -16,9 +16,9 @@ export interface WorkflowSummary {
   readonly workflow_version: string;
   readonly status: WorkflowStatus;
   readonly current_state: string | null;
-  /** Code of a failure (`no_transition_matched` …), reason of a cancel. */
+  /** Code of a failure (`no_transition_matched` …), or the reason of a cancel. */
   readonly reason: string | null;
-  /** The failure, for people. */
+  /** Text of the failure, for people. */
   readonly error: string | null;
   readonly started_at: string;
   readonly last_transition_at: string;
@@ -38,13 +38,13 @@ export interface WorkflowExecution extends WorkflowSummary {
   readonly blackboard: JsonObject;
   readonly state_outputs: JsonObject;
   readonly output: Json;
-  /** What an unfinished one waits for. */
+  /** What an unfinished run waits for. */
   readonly waiting_for?: WaitReason;
 }
 
 export type Visible = RunningWorkflow | EndedWorkflow;
 
-/** From committed state, so a client reads its own writes (R2). */
+/** Builds the summary from committed state, so that a client reads its own writes (R2). */
 export function summaryOf(state: Visible): WorkflowSummary {
   const ended = isRunning(state) ? null : state;
   return {
@@ -73,19 +73,19 @@ export function executionOf(state: Visible): WorkflowExecution {
   };
 }
 
-/** Blackboard entries of the entered states. */
+/** The blackboard entries of the states that the run has entered. */
 function stateOutputs({ blackboard, visits }: Visible): JsonObject {
   const names = Object.keys(visits).filter((name) => Object.hasOwn(blackboard, name));
   return Object.fromEntries(names.map((name) => [name, own(blackboard, name) ?? null]));
 }
 
-/** From a list document. */
+/** Builds the summary from a list document. */
 export function listed(document: WorkflowExecutionDocument): WorkflowSummary {
   const { id, tenant: _tenant, version: _version, removed: _removed, owner: _owner, ...rest } = document;
   return { execution_id: id, ...rest };
 }
 
-/** Says only that the id was removed: no text of the run stays in the collection. */
+/** The list document of a removed run: it keeps the id and no text of the run. */
 export function tombstone(tenant: string, state: EndedWorkflow): WorkflowExecutionDocument {
   return {
     tenant,

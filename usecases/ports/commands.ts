@@ -4,7 +4,7 @@ import type { ProgramRules } from '../../manifests/tool/contract.ts';
 import { SvcError } from '../../runtime/errors.ts';
 
 export interface CommandResult extends ProgramResult {
-  /** The record of the workspace's volume; absent if the request had it or there is no volume. */
+  /** The record of the workspace's volume; absent when the request carried it or there is no volume. */
   readonly workspace?: KnownVolume;
 }
 
@@ -23,10 +23,10 @@ export interface CommandRequest extends Command {
 }
 
 /**
- * Runs shell commands on this host, for System states and ExecuteSystemCommand. Implemented by command-runner.ts. Any exit
- * code is a result, also the end by a time-out (`timed_out`) or another limit (`stopped_by`). Throws `forbidden` for tenants
- * without host commands (S6), `invalid_argument`, `quota_exceeded` for a full volume, `not_found` for an unknown volume,
- * `program_failed`, `unavailable`, and the signal's reason.
+ * Runs shell commands on this host, for System states and ExecuteSystemCommand. Implemented by command-runner.ts. Every
+ * exit code is a result, as is the end by a time-out (`timed_out`) or another limit (`stopped_by`). Throws `forbidden`
+ * for tenants without host commands (S6), `invalid_argument`, `quota_exceeded` for a full volume, `not_found` for an
+ * unknown volume, `program_failed`, `unavailable`, and the signal's reason.
  */
 export interface CommandRunner {
   run(request: CommandRequest, signal: AbortSignal): Promise<CommandResult>;
@@ -44,9 +44,9 @@ export interface ToolCommandRequest {
   readonly max_output_bytes: number;
   /** Concurrent commands of this execution on this node; further ones wait within their time-out. Default 1. */
   readonly max_concurrent?: number;
-  /** Rules of the agent's manifest; absent: no network, the whole workspace. */
+  /** Rules of the agent's manifest. Absent: no network and the whole workspace. */
   readonly rules?: ProgramRules;
-  /** Variables hidden from it, names or patterns with `*`, besides the built-in ones. */
+  /** Variables hidden from the command, besides the built-in ones: names or patterns with `*`. */
   readonly env_denylist: readonly string[];
   /** Container to run in, for isolation `docker`. */
   readonly container_id?: string;
@@ -57,7 +57,7 @@ export interface ToolCommandResult {
   readonly stdout: string;
   readonly stderr: string;
   readonly duration_ms: number;
-  /** The ceiling that ended it: a failure of the tool. */
+  /** The ceiling that ended the command. It counts as a failure of the tool. */
   readonly stopped_by?: 'timeout' | 'output' | 'memory' | 'processes';
 }
 
@@ -87,7 +87,7 @@ export function parseCommand(given: {
   throw new SvcError('invalid_argument', `${field}: expected ${keyIssue ?? issue?.message}`, { field });
 }
 
-/** One argument or `NAME=value` on Linux holds at most 128 KiB with its closing NUL. */
+/** Linux limits one argument or `NAME=value` to 128 KiB with its closing NUL. */
 const STRING_LIMIT_BYTES = 131_071;
 
 export const text = (what: string) =>
@@ -99,14 +99,17 @@ export const text = (what: string) =>
       `${what} must be shorter than ${STRING_LIMIT_BYTES} bytes: that is all the system takes in one`,
     );
 
-/** Loader variables would run code inside the launcher, before the limits. */
+/**
+ * Name of an environment variable. Loader variables are refused: they would run code inside the launcher, before the
+ * limits apply.
+ */
 export const EnvironmentName = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]{0,255}$/, 'an environment name is letters, digits and underscores')
   .refine((name) => !/^(LD_|DYLD_|BASH_ENV$|ENV$)/.test(name), 'this environment name would change the launcher');
 
 export interface ProgramResult {
-  /** As a shell tells it: 128 and the signal's number when a signal ended it. */
+  /** As a shell reports it: 128 plus the signal's number when a signal ended the command. */
   readonly exit_code: number;
   readonly signal?: string;
   readonly stdout: string;
@@ -115,21 +118,21 @@ export interface ProgramResult {
   readonly stdout_truncated: boolean;
   readonly stderr_truncated: boolean;
   readonly timed_out: boolean;
-  /** The limit for which this node ended it. */
+  /** The limit that made this node end the command. */
   readonly stopped_by?: 'timeout' | 'output' | 'memory' | 'processes';
 }
 
-/** A volume of the workflow and where the program finds it (W4). */
+/** A volume of the workflow and its path in the program (W4). */
 export const Mount = z.object({
   volume_id: z.string().min(1).max(128),
-  /** `/workspace`: the volume is the workspace. Else a path below it. */
+  /** `/workspace` makes the volume the workspace; any other path lies below it. */
   mount_path: z
     .string()
     .max(1_024)
     .regex(/^\/workspace(\/[^/\0]+)*\/?$/, 'a path at or under /workspace')
     .refine((path) => !path.split('/').includes('..'), 'a path without ..'),
   read_only: z.boolean().default(false),
-  /** It is the workspace of a workflow execution without storage: made when it is not there. */
+  /** True for the workspace of a workflow execution without storage: it is created if missing. */
   create: z.boolean().default(false),
   known: KnownVolume.optional(),
 });
@@ -152,12 +155,12 @@ const Environment = z
     `at most ${MAX_ENV_BYTES} bytes together`,
   );
 
-/** One shell command, as a workflow's System state or a caller of ExecuteSystemCommand asks for it. */
+/** One shell command of a workflow's System state or of a caller of ExecuteSystemCommand. */
 export const Command = z.object({
   command: text('the command').min(1, 'a command'),
-  /** Plain text: references such as `secret:NAME` are not looked up, since values may come from a user's input. */
+  /** Plain text. References such as `secret:NAME` are not resolved, since values may come from a user's input. */
   env: Environment.default({}),
-  /** At or under `/workspace`; a relative one starts there. It is made when it is missing. */
+  /** At or under `/workspace`; a relative path starts there. Created if missing. */
   workdir: text('workdir').max(1_024).default('/workspace'),
   timeout_ms: z.number().int().min(1).max(MAX_TIMEOUT_MS),
 });

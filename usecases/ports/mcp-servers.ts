@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../runtime/json.ts';
 
-/** A tool that an MCP server lists now. Its name for agents is `SERVER.TOOL`. */
+/** A tool that an MCP server currently lists. Its name for agents is `SERVER.TOOL`. */
 export interface McpTool {
   readonly server: string;
-  /** Name without the server's. */
+  /** Name without the server's name. */
   readonly tool: string;
   readonly description: string;
   readonly inputSchema: JsonObject;

@@ -43,12 +43,12 @@ interface OpenVolume {
   readonly known: KnownVolume;
 }
 
-/** Directories of volumes, for other effects. Implemented by volumes.ts. */
+/** Opens directories of volumes for other effects. Implemented by volumes.ts. */
 export interface VolumeDirectories {
   /**
-   * Host directory of a volume, for one run. `create`: creates the implicit workspace of an execution if missing. `known`:
-   * skips the lookup of the record, since the execution with this state keeps the volume from being removed. Throws
-   * `not_found`, also for volumes of other tenants.
+   * Host directory of a volume, for one run. `create` creates the implicit workspace of an execution if missing.
+   * `known` skips the lookup of the record, since the execution with this state keeps the volume from being removed.
+   * Throws `not_found`, also for volumes of other tenants.
    */
   open(
     tenant: string,
@@ -59,16 +59,20 @@ export interface VolumeDirectories {
   checkQuota(tenant: string, volumeId: string, known?: KnownVolume): Promise<void>;
 }
 
-/** Keeps a volume while an effect works in it: until the returned function is called, this node removes it neither by TTL nor by API. */
+/**
+ * Keeps a volume while an effect uses it: until the returned function is called, this node removes it neither by TTL
+ * nor by API.
+ */
 export interface VolumeHolds {
   hold(tenant: string, volumeId: string): () => void;
 }
 
-/** Watches volumes that processes write to. */
+/** Watches the size of volumes that processes write to. */
 export interface VolumeQuotas {
   /**
-   * Calls `over` once when the volume exceeds its limit and its size at the start of the watch (so that a command can still
-   * clean up a full one). The returned function ends the watch and resolves with whether the limit is exceeded then.
+   * Calls `over` once when the volume exceeds both its limit and its size at the start of the watch, so that a command
+   * can still clean up a full volume. The returned function ends the watch and resolves with whether the limit is
+   * exceeded then.
    */
   watch(tenant: string, volumeId: string, over: () => void, known?: KnownVolume): Promise<() => Promise<boolean>>;
 }
@@ -86,7 +90,7 @@ interface FileStat extends FileEntry {
   readonly path: string;
 }
 
-/** The bound that ended a search early; null: the search is complete. */
+/** The bound that ended a search early; null when the search is complete. */
 export type SearchEnd = 'found' | 'entries' | 'time' | null;
 
 interface GlobResult {

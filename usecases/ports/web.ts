@@ -1,4 +1,4 @@
-/** The agent's and the context's rules for hosts, checked for each redirect. */
+/** The agent's and the context's rules for hosts, checked again for each redirect. */
 export interface WebRules {
   /** Throws `forbidden` naming the domain. Pure. */
   checkDomain(domain: string): void;
@@ -14,7 +14,7 @@ export interface FetchRequest {
 
 export interface FetchedPage {
   readonly status: number;
-  /** After redirects. */
+  /** The URL after redirects. */
   readonly url: string;
   readonly content_type: string;
   readonly text: string;
@@ -28,8 +28,8 @@ export interface SearchResult {
 }
 
 /**
- * The web for tools (E5), implemented by web.ts. Addresses that are not global (private, loopback, link-local, metadata) are
- * refused after DNS resolution, and the connection goes to the address that was checked. Throws `forbidden`,
+ * Web access for tools (E5), implemented by web.ts. Refuses addresses that are not global (private, loopback,
+ * link-local, metadata) after DNS resolution, and connects to the address that it checked. Throws `forbidden`,
  * `invalid_argument`, `unavailable` (network), `deadline_exceeded`, `failed_precondition` (no provider; HTTP 4xx, 5xx).
  */
 export interface Web {

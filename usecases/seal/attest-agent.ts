@@ -12,14 +12,14 @@ interface AttestRequest {
 }
 
 interface Attestation {
-  /** JWT of the session. */
+  /** The session's token, a JWT. */
   readonly security_token: string;
   readonly session_id: string;
-  /** ISO 8601, of the token. */
+  /** The token's expiry, ISO 8601. */
   readonly expires_at: string;
 }
 
-/** One text for each class: what runs elsewhere, and who it belongs to, is nobody's business. */
+/** One text for each class of errors: a caller must not learn what runs elsewhere or to which tenant it belongs. */
 const TEXTS: ReadonlyMap<ErrorCode, string> = new Map<ErrorCode, string>([
   ['not_found', 'execution_id: no such execution in this tenant'],
   ['failed_precondition', 'execution_id: the execution is not running, or has as many sessions as it may have'],
@@ -30,9 +30,9 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const MAX_CONTAINER_ID_CHARS = 128;
 
 /**
- * The first call of an agent (G12): checks what it says of itself against its
- * execution, opens a session with the tools it may use, and gives it a token for its key. Throws `invalid_argument`
- * naming the field, `not_found`, `failed_precondition`, `forbidden`.
+ * Attests an agent with its first call (G12): checks its claims against its execution, opens a session with the tools
+ * that it may use, and signs a token for its key. Throws `invalid_argument` naming the field, `not_found`,
+ * `failed_precondition`, `forbidden`.
  */
 export async function attestAgent(parts: SealParts, request: AttestRequest, call: SealCall): Promise<Attestation> {
   const { agent_id, execution_id, container_id, publicKey } = checked(request);
@@ -63,7 +63,7 @@ export async function attestAgent(parts: SealParts, request: AttestRequest, call
     expiresAt: expires_at,
   });
   const expiresAt = endOf(token);
-  // The execution has ended meanwhile: it closed the session before this could open it.
+  // The execution may have ended meanwhile and closed the session before this call opened it, so check again.
   await attested(
     parts.sessions.open(
       tenant,
@@ -106,7 +106,7 @@ async function attested<T>(answer: Promise<T>): Promise<T> {
   }
 }
 
-/** A security context that is not configured is no missing execution. */
+/** A security context that is not configured must not look like a missing execution. */
 async function granted<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;

@@ -13,7 +13,7 @@ import {
   type SealParts,
 } from './parts.ts';
 
-/** MCP tool result. */
+/** An MCP tool result. */
 interface ToolResult {
   readonly content: ToolOutcome['content'];
   readonly structuredContent?: NonNullable<ToolOutcome['structured']>;
@@ -22,7 +22,7 @@ interface ToolResult {
 
 export type RpcId = string | number | null;
 
-/** How a call came out, before a transport puts it into its own words. */
+/** The result of a call, before a transport puts it into its own format. */
 type Invoked =
   | {
       readonly ok: true;
@@ -36,8 +36,8 @@ interface InvokeParts extends Pick<SealParts, 'admission'> {
 }
 
 /**
- * One tool call in an envelope (G13, H16): opened, then made in its session. The same for both
- * transports. What a tool that ran reports as its failure is a good answer with `isError`. Never throws.
+ * Makes one tool call from an envelope (G13, H16): opens the envelope, then makes the call in its session. Both
+ * transports share this function. A failure that a tool reports is a successful answer with `isError`. Never throws.
  */
 export async function invokeTool(parts: InvokeParts, envelope: SealEnvelope, call: SealCall): Promise<Invoked> {
   let id: RpcId = null;
@@ -55,8 +55,8 @@ export async function invokeTool(parts: InvokeParts, envelope: SealEnvelope, cal
 }
 
 /**
- * Refuses an envelope for its token alone, before its payload is parsed; the chain names it with the hash of its texts.
- * Throws `unauthenticated`, `invalid_argument` and `unavailable`.
+ * Checks the token of an envelope before its payload is parsed. The audit chain records a refused envelope with the
+ * hash of its texts. Throws `unauthenticated`, `invalid_argument` and `unavailable`.
  */
 export async function requireToken(
   parts: { readonly envelopes: Pick<SealEnvelopes, 'checkToken'> } & Pick<InvokeParts, 'sessions'>,
@@ -67,8 +67,8 @@ export async function requireToken(
 }
 
 /**
- * An envelope that no transport could read as one. The chain of the session that its token claims names it like every
- * other; its hash is that of what is text, everything else counts as empty.
+ * Records a body that no transport could parse as an envelope in the audit chain of the session that its token claims,
+ * like any other refused envelope. Its hash covers the fields that are text; all others count as empty.
  */
 export async function noteMalformed(parts: InvokeParts, body: unknown): Promise<void> {
   const fields = new Map<string, unknown>(typeof body === 'object' && body !== null ? Object.entries(body) : []);
@@ -86,7 +86,7 @@ export async function noteMalformed(parts: InvokeParts, body: unknown): Promise<
   if (!opened.ok) await refusalOf(parts, opened);
 }
 
-/** The error of a refused envelope, once the chain of the session that it claims names it. */
+/** Records a refused envelope in the audit chain of the session that it claims, and returns the error for it. */
 async function refusalOf(parts: Pick<InvokeParts, 'sessions'>, refused: RefusedEnvelope): Promise<SvcError> {
   const { claimed, envelopeHash, refusal, message } = refused;
   if (claimed !== null) await noteRefusal(parts, claimed, { envelopeHash, reason: refusal });
@@ -110,11 +110,11 @@ async function resultOf(parts: InvokeParts, verified: VerifiedCall, call: SealCa
   }
 }
 
-/** Whether the one who brought the envelope may act in its session at all. */
+/** Whether the caller may act in the session of these claims at all. */
 const reaches = ({ tenant, verified, executionId }: SealCaller, claims: AgentClaims): boolean =>
   !verified || (tenant === claims.tenant && (executionId === undefined || executionId === claims.executionId));
 
-/** The chain names the attempt; where that cannot be done now, the caller is refused all the same. */
+/** Records the attempt in the audit chain. A failure to record does not change the refusal. */
 async function noteRefusal(
   { sessions }: Pick<InvokeParts, 'sessions'>,
   { tenant, sessionId }: { readonly tenant: string; readonly sessionId: string },
@@ -137,8 +137,8 @@ const mcpResult = ({ content, structured, is_error }: ToolOutcome): ToolResult =
 });
 
 /**
- * What the tool answered in its session, its own failure included. Throws the row of the error table of a call that was
- * denied, is of no open session, or could not be made (H16).
+ * Resolves with the tool's result in its session, including a failure that the tool reports. Throws the error of the
+ * error table for a call that was denied, that has no open session, or that could not be made (H16).
  */
 export async function callOutcome(asked: Promise<InvokeAnswer>): Promise<ToolOutcome> {
   const answer = await answered(asked);
@@ -162,7 +162,7 @@ async function answered(asked: Promise<InvokeAnswer>): Promise<InvokeAnswer> {
   }
 }
 
-/** As `svc.tools.list` answers (W39). */
+/** The answer of `svc.tools.list` (W39). */
 interface ListedTools {
   readonly tool: 'svc.tools.list';
   readonly tools: readonly {
@@ -177,8 +177,8 @@ interface ListedTools {
 }
 
 /**
- * The tools of a session, for the agent whose security token it is. Throws `unauthenticated` for a bad token, `forbidden`
- * when the session is over.
+ * Lists the tools of a session for the agent whose security token it is. Throws `unauthenticated` for a bad token,
+ * `forbidden` when the session is closed.
  */
 export async function listedTools(
   { tokens, sessions }: Pick<SealParts, 'tokens' | 'sessions'>,

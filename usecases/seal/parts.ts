@@ -6,7 +6,7 @@ import type { ToolGranter } from '../ports/tool-granter.ts';
 import type { Admission } from '../starts/admission.ts';
 import type { ToolSessionApi } from '../tool-sessions.ts';
 
-/** What SEAL is made of, whichever way it is asked for. */
+/** What SEAL works with, on every transport. */
 export interface SealParts {
   readonly attestation: AttestApi;
   readonly granter: Pick<ToolGranter, 'grant'>;
@@ -14,23 +14,28 @@ export interface SealParts {
   readonly tokens: AgentTokens;
   readonly envelopes: SealEnvelopes;
   readonly signer: AuditSigner;
-  /** Without it no call that starts a run is refused for its amount: what runs here calls by the internal address. */
+  /**
+   * Limits the calls that start a run. Absent for the internal address, where the agents of this node call: their calls
+   * are never refused as `overloaded`.
+   */
   readonly admission?: Pick<Admission, 'enter'>;
 }
 
-/** On whose behalf the call came in. */
+/** The caller on whose behalf a call came in. */
 export interface SealCaller {
   readonly tenant: string;
-  /** By whose bearer token; without one a capability token says which execution it is. */
+  /** The identity of its bearer token. Absent with a capability token, which names the execution instead. */
   readonly identity?: Identity;
-  /** A bearer or capability token says so, and sessions of another tenant are not reached. */
+  /** Whether a bearer or capability token proves the tenant. Such a caller cannot reach sessions of another tenant. */
   readonly verified: boolean;
-  /** A capability token opens this execution alone. */
+  /** The only execution that a capability token may act for. */
   readonly executionId?: string;
 }
 
 export interface SealCall {
-  /** Null: nobody said; then a signed envelope alone says whose session it is, and nothing can be attested. */
+  /**
+   * Null: the request names no caller. Then only a signed envelope can name its session, and attestation is impossible.
+   */
   readonly caller: SealCaller | null;
   /** W3C trace id. */
   readonly trace: string;
@@ -38,8 +43,8 @@ export interface SealCall {
 }
 
 /**
- * Which row of the error table a refused envelope is (H14, H16). HTTP and gRPC statuses
- * are that row's, the JSON-RPC code is the one below: both transports answer by these two tables and nothing else.
+ * The error of the error table for each reason to refuse an envelope (H14, H16). It gives the HTTP and gRPC statuses;
+ * the JSON-RPC code is in the table below. Both transports answer only by these two tables.
  */
 export const REFUSED: Readonly<Record<Refusal, ErrorCode>> = {
   envelope_malformed: 'invalid_argument',
@@ -51,7 +56,7 @@ export const REFUSED: Readonly<Record<Refusal, ErrorCode>> = {
   timestamp_stale: 'unauthenticated',
 };
 
-/** JSON-RPC codes; what is not here is -32603, an internal error. */
+/** JSON-RPC codes. An error that is not listed gets -32603, an internal error. */
 const RPC_CODES: ReadonlyMap<ErrorCode, number> = new Map<ErrorCode, number>([
   ['invalid_argument', -32600],
   ['payload_too_large', -32600],
@@ -64,16 +69,16 @@ const RPC_CODES: ReadonlyMap<ErrorCode, number> = new Map<ErrorCode, number>([
 
 const INTERNAL_RPC_CODE = -32603;
 
-/** Denials that are not 403: the caller's arguments, and what passes by itself. */
+/** Denials with another error than 403: wrong arguments, and a rate limit that passes by itself. */
 const DENIED: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
   ['InvalidArguments', 'invalid_arguments'],
   ['RateLimitExceeded', 'rate_limited'],
 ]);
 
-/** 403 of a session that is closed, revoked, unknown, or of another tenant. */
+/** Reason of the 403 for a session that is closed, revoked, unknown, or of another tenant. */
 export const SESSION_INACTIVE = 'SessionInactive';
 
-/** A call that policy did not allow, with its precise reason. */
+/** The error of a call that policy denied, with its precise reason. */
 export function deniedCall(denial: {
   readonly reason: string;
   readonly message: string;
@@ -85,7 +90,10 @@ export function deniedCall(denial: {
   return new SvcError(code, message, { reason, ...after });
 }
 
-/** What kept a tool from running: the caller's own errors have other rows, so nothing of it is one. */
+/**
+ * The error of a call whose tool could not run. An error that is not this node's fault becomes `tool_failed`, since the
+ * caller's own errors are answered by other codes.
+ */
 export function brokenCall(thrown: SvcError): SvcError {
   const { code, message } = thrown;
   if (code === 'cancelled') return deniedCall({ reason: SESSION_INACTIVE, message });

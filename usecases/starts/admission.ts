@@ -4,9 +4,11 @@ import type { Random } from '../../runtime/random.ts';
 
 /** `spec.limits` of the node. */
 export interface AdmissionLimits {
-  /** So many may come at once to a node on which none has to queue. */
+  /** Starts in flight that are always accepted while the node has no queue. */
   readonly starts_in_flight: number;
-  /** More are taken while they wait no longer than this, beside what a start takes, at the rate that is measured. */
+  /**
+   * Longest wait that an accepted start may have, ms, besides the time that a start itself takes, at the measured rate.
+   */
   readonly start_wait_ms: number;
 }
 
@@ -14,13 +16,13 @@ interface AdmissionParts {
   readonly limits: AdmissionLimits;
   readonly clock: Clock;
   readonly random: Random;
-  /** Told when the node begins to refuse, and when it takes all again; for the log. */
+  /** Called when the node begins to refuse and when it accepts everything again; for the log. */
   readonly onChange?: (refuses: boolean, seen: AdmissionCounts) => void;
 }
 
 export interface AdmissionCounts {
   readonly inFlight: number;
-  /** So many may be under way now. */
+  /** Most starts that may be in flight now. */
   readonly limit: number;
   readonly refused: number;
 }
@@ -32,36 +34,37 @@ interface Start {
 }
 
 const WINDOW_MS = 500;
-/** Weight of the newest window. */
+/** Weight of the newest window in the smoothed rate. */
 const NEWEST = 0.3;
-/** Weight of the newest start that was among few. */
+/** Weight of the newest start in the smoothed duration without load. */
 const NEWEST_START = 0.05;
-/** So many under way are never refused, however slow they are, and do not count as a queue. */
+/** This many starts in flight are never refused, however slow they are, and do not count as a queue. */
 const LEAST = 16;
-/** Windows without a refusal until starts may come at once again, and the log says so. */
+/** Windows without a refusal before bursts are accepted again and the log reports it. */
 const CALM_WINDOWS = 10;
 const RETRY_AFTER_MS = { least: 1_000, most: 4_000 };
 
 /**
- * Refuses new work while the node has more than it can take. What a start takes is how many are under way by how many end in
- * a second (Little's law); what it takes while few are under way is no waiting. So as many are let in as take that and wait
- * no longer than the target at the rate that is measured: where the stores are slow, a bound on the whole time would let in
- * fewer and fewer, since with them the rate falls. Further ones are `overloaded` before their body is read. Many that come at once to a node without a queue are let in: only when more
- * than the target allows stayed under way for a whole window do they queue, and the bound is the measured one until there
- * was no refusal for some seconds. The rate is smoothed, so it does not flap. What runs, reads, cancels, answers and
- * results never come here.
+ * Refuses new starts with `overloaded`, before their body is read, while the node has more than it can handle. The time
+ * of a start is the number in flight divided by the number that end in a second (Little's law); the time that a start
+ * takes without load is not waiting. So the limit is the number that waits no longer than the target, at the measured
+ * rate. A limit on the whole time would not work: slow stores lower the rate, and the limit would shrink further and
+ * further. A burst on a node without a queue is accepted: a queue exists only when more starts than the target allows
+ * stayed in flight for a whole window. From then on the measured limit applies, until some seconds have passed without
+ * a refusal. The rate is smoothed, so the limit does not flap. Only starts call this class: running work, reads,
+ * cancels, answers and results are never refused.
  */
 export class Admission {
   readonly #parts: AdmissionParts;
   readonly #begun = new Set<Start>();
   #endedInWindow = 0;
-  /** Milliseconds that a start takes while few are under way; 0: none was seen yet. */
+  /** Ms that a start takes without load; 0: not measured yet. */
   #aloneMs = 0;
   #ratePerSecond = 0;
   #refused = 0;
   #refusedInWindow = 0;
   #refusing = false;
-  /** Under way throughout this window. */
+  /** Fewest starts in flight at any moment of this window. */
   #standing = 0;
   #queues = false;
   #calm = 0;
@@ -81,7 +84,7 @@ export class Admission {
     return { inFlight: this.#begun.size, limit, refused: this.#refused };
   }
 
-  /** A start is under way until the answer is called. Throws `overloaded`. */
+  /** Begins a start; the caller calls the returned function when the start has ended. Throws `overloaded`. */
   enter(): () => void {
     const { inFlight, limit } = this.counts;
     if (inFlight >= limit) throw this.#refusal();
@@ -108,7 +111,7 @@ export class Admission {
     this.#refused += 1;
     this.#refusedInWindow += 1;
     const { least, most } = RETRY_AFTER_MS;
-    // Spread, so that those refused do not come back at once.
+    // A random pause, so that refused callers do not all return at once.
     const retryAfterMs = least + Math.round(this.#parts.random.fraction() * (most - least));
     return new SvcError('overloaded', undefined, { retryAfterMs });
   }
@@ -142,7 +145,7 @@ export class Admission {
   }
 }
 
-/** Tools that start a run: their calls count as starts. */
+/** Tools whose calls start a run and therefore count as starts. */
 const STARTING: ReadonlySet<string> = new Set([
   'svc.agent.generate',
   'svc.execute',

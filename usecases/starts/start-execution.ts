@@ -6,11 +6,11 @@ import type { RunningLimits, StartedKind, TierLimits } from '../../security/api.
 import type { ExecutionApi, StartExecution } from '../executions.ts';
 import { type StartKeys, startIdFor } from './start-keys.ts';
 
-/** Of callers; actors, whose starts were counted with their parent's, come without. */
+/** Limits for starts by callers. Actors start children without them: those count with their parent's start. */
 export interface StartLimits {
   readonly tierLimits?: TierLimits;
   readonly runningLimits?: RunningLimits;
-  /** Without it a key belongs to its tenant and names one id for ever. */
+  /** Absent: a key is shared by its whole tenant and names the same id for ever. */
   readonly startKeys?: StartKeys;
 }
 
@@ -22,7 +22,7 @@ interface Start {
 
 const COUNTED = { execution: 'agent_executions', workflow: 'workflow_executions' } as const;
 
-/** Takes one start from the rates of a caller, and a place among what it runs at once. Throws `rate_limited`. */
+/** Counts one start against the caller's rates and takes one of its places for running work. Throws `rate_limited`. */
 export async function takeStart({ tierLimits, runningLimits }: StartLimits, start: Start): Promise<void> {
   const { identity, kind, id } = start;
   await runningLimits?.admit(identity, kind, id);
@@ -34,19 +34,19 @@ export async function takeStart({ tierLimits, runningLimits }: StartLimits, star
   }
 }
 
-/** Makes the start; gives its place back when it certainly did not happen. */
+/** Makes the start. Releases its place when the start certainly did not happen. */
 export async function startInPlace<T>(limits: StartLimits, start: Start, make: () => Promise<T>): Promise<T> {
   try {
     return await make();
   } catch (thrown) {
-    // After a conflict something else runs under this id, and has the place; after a time-out nobody knows.
+    // After a conflict the place belongs to whatever runs under this id; after a time-out the outcome is unknown.
     const isRefused = thrown instanceof SvcError && thrown.row.kind === 'terminal' && thrown.code !== 'conflict';
     if (isRefused) await limits.runningLimits?.release(start.identity, start.id);
     throw thrown;
   }
 }
 
-/** What a caller asks for, whichever way it came. */
+/** A caller's start of an agent, the same on every transport. */
 export interface StartCall
   extends Pick<StartExecution, 'input' | 'context' | 'securityPolicy' | 'workflowExecutionId'> {
   /** UUID or name. */
@@ -59,19 +59,19 @@ interface StartCaller {
   readonly identity: Identity;
   /** W3C trace id. */
   readonly trace: string;
-  /** The same key of the same caller with the same call starts one execution, until that was removed. */
+  /** The same key, caller and call start one execution, until that execution is removed. */
   readonly idempotencyKey?: string;
-  /** Instead of a key: the id itself, made by a caller that repeats its call (tools). */
+  /** Used instead of a key by callers that repeat their call with the same id (tools). */
   readonly executionId?: string;
-  /** Stops waiting for the answer; what was sent may start all the same. */
+  /** Ends the wait for the answer; a start that was already sent may still happen. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Finds the agent as the caller sees it and starts an execution of it; resolves when the start is durable, with what it
- * waits for where no live node has its tags. A repeat under the same key is not counted again. Throws `not_found`,
- * `failed_precondition` for a paused or archived agent, `conflict` for a key that
- * started another agent or was given with another body, `rate_limited`, and what `ExecutionApi.start` throws.
+ * Looks the agent up with the caller's visibility and starts an execution of it. Resolves when the start is durable;
+ * the answer says what it waits for when no live node has its tags. A repeat under the same key is not counted again.
+ * Throws `not_found`, `failed_precondition` for a paused or archived agent, `conflict` for a key that started another
+ * agent or came with another body, `rate_limited`, and the errors of `ExecutionApi.start`.
  */
 export async function startExecution(
   parts: StartLimits & { readonly agents: AgentCatalog; readonly executions: ExecutionApi },
@@ -81,7 +81,7 @@ export async function startExecution(
   const { agent: agentId, version, ...rest } = call;
   const { identity, idempotencyKey, executionId } = caller;
   const agent = await parts.agents.get(identity, agentId, version);
-  // Whoever asked has gone, so nothing is started for nobody.
+  // The caller is gone, so there is no reason to start.
   caller.signal?.throwIfAborted();
   const asked = { ...rest, agent: agent.agent_id, version };
   const start: StartExecution = {
@@ -110,8 +110,8 @@ type Waiting = { readonly trace: string; readonly signal: AbortSignal | undefine
 const callOptions = ({ trace, signal }: Waiting) => ({ trace, ...(signal === undefined ? {} : { signal }) });
 
 /**
- * Starts it, or finds it started by an earlier or simultaneous call for the same execution id. `admit` is asked before a
- * start that was not made yet, and may throw. Throws `conflict` when that was for another agent.
+ * Starts the execution, or finds it when an earlier or simultaneous call with the same execution id started it. Calls
+ * `admit` before a new start; `admit` may throw to refuse it. Throws `conflict` when the id belongs to another agent.
  */
 export async function startOnce(
   executions: ExecutionApi,
@@ -123,7 +123,7 @@ export async function startOnce(
   if (await startedBefore(executions, start)) return started;
   await admit?.();
   try {
-    // The message has the id of the execution, so the mailbox drops a repeat as well.
+    // The message id is the execution id, so the mailbox also drops a repeat.
     return await executions.start(start, { ...callOptions(waiting), messageId: start.executionId });
   } catch (error) {
     if (error instanceof SvcError && error.code === 'conflict' && (await startedBefore(executions, start)))
@@ -132,7 +132,7 @@ export async function startOnce(
   }
 }
 
-/** Whether the execution was started. Throws `conflict` when that was for another agent. */
+/** Whether an earlier call started the execution. Throws `conflict` when the id belongs to another agent. */
 async function startedBefore(executions: ExecutionApi, start: StartExecution): Promise<boolean> {
   try {
     const { agent_id } = await executions.status(start.identity, start.executionId);
@@ -144,17 +144,17 @@ async function startedBefore(executions: ExecutionApi, start: StartExecution): P
   throw new SvcError('conflict', 'this key or id was used to start an execution of another agent');
 }
 
-/** What an execution is started with. */
+/** The input that an execution starts with. */
 interface TaskInput {
-  /** `{{input}}` of the agent's prompt. */
+  /** The value of `{{input}}` in the agent's prompt. */
   readonly input: string;
-  /** `{{context.KEY}}` and, where the name is not one of the prompt's own, `{{KEY}}`. */
+  /** The values of `{{context.KEY}}` and, unless the prompt defines the name itself, of `{{KEY}}`. */
   readonly context?: JsonObject;
 }
 
 /**
- * Goal and values of a start (svc.task.execute) as an agent takes them: the text is the goal, then the values as JSON when
- * there are any; the values are there by name too.
+ * Combines the goal and the values of a start (svc.task.execute) into an agent's input: the goal's text, then the
+ * values as JSON if there are any. The values are also available by name.
  */
 export function taskInput(intent: string | undefined, values: JsonObject): TaskInput {
   const hasValues = Object.keys(values).length > 0;

@@ -10,9 +10,9 @@ import type { WorkflowApi } from '../workflow-runs.ts';
 
 const NAMESPACE = 'svc/execution/idempotency-key';
 const KEY_NAMESPACE = 'svc/start-key';
-/** A start under a key is found under its id long before this, or it never happened. */
+/** After this long, ms, an id without an execution means that its start never happened. */
 const NEVER_STARTED_MS = 24 * 60 * 60_000;
-/** Each try but the last lost against another call with the same key, which wrote. */
+/** Most attempts to bind a key. An attempt fails only when another call with the same key was written first. */
 const TRIES = 8;
 
 /** Value of the `Idempotency-Key` header: 1 to 255 visible ASCII characters. */
@@ -24,28 +24,29 @@ export const IdempotencyKey = z
       'another body it is refused. It is free again once that execution was removed.',
   );
 
-/** A key as a caller gave it; `what` keeps the keys of different calls apart, empty for starts of agents. */
+/** A caller's key. `what` separates the keys of different calls; it is empty for starts of agents. */
 export interface StartKey {
   readonly identity: Identity;
   readonly what: '' | 'workflow' | 'intent' | 'generate agent' | 'generate workflow';
   readonly key: string;
 }
 
-/** Ids under which callers' keys start things. */
+/** Maps callers' idempotency keys to the ids of what they start. */
 export interface StartKeys {
-  /** The id that this key names now; null: none, or what it named was removed. */
+  /** The id that this key names now. Null: the key names none, or what it named was removed. */
   find(key: StartKey): Promise<string | null>;
   /**
-   * The id to start under: always the same for a key and body, until what was started was removed. Throws `conflict` when
-   * the key names something that another body started. Durable when it resolves, so after a crash the same id is found.
+   * The id to start under: always the same for a key and body, until what was started is removed. Throws `conflict`
+   * when the key names something that another body started. The binding is durable when this resolves, so a repeat
+   * after a crash finds the same id.
    */
   idFor(key: StartKey, body: unknown): Promise<string>;
 }
 
-/** `id` is a hash of caller, kind of start and key: the key itself is not stored. */
+/** The binding of a key. `id` is a hash of caller, kind of start and key: the key itself is not stored. */
 interface BoundKey extends StoredDocument {
   readonly execution_id: string;
-  /** Of the body that it was first given with. */
+  /** Hash of the body that the key first came with. */
   readonly body_hash: string;
   /** Unix ms. */
   readonly bound_at: number;
@@ -54,8 +55,8 @@ interface BoundKey extends StoredDocument {
 export const START_KEYS: CollectionSpec = { name: 'start_keys', unique: [['execution_id']], indexes: [['bound_at']] };
 
 /**
- * An id that the same tenant and key always give, or a fresh one without a key. Keys had these ids before they belonged to
- * one caller: the first start under a key still takes it, so that a caller's repeat of an older start, or on an older node,
+ * The id that a tenant and key always give, or a random id without a key. Keys had these ids before they belonged to
+ * one caller: the first start under a key still takes it, so that a repeat of an older start, or one on an older node,
  * finds it.
  */
 export function executionIdFor(tenant: string, key: string | undefined, random: Random = systemRandom): string {
@@ -63,7 +64,7 @@ export function executionIdFor(tenant: string, key: string | undefined, random: 
   return derivedUuid(NAMESPACE, tenant, key);
 }
 
-/** The id to start under, with a key or without. */
+/** The id to start under, with or without a key. */
 export async function startIdFor(
   keys: StartKeys | undefined,
   { key, ...caller }: Omit<StartKey, 'key'> & { readonly key: string | undefined },
@@ -74,7 +75,7 @@ export async function startIdFor(
   return keys.idFor({ ...caller, key }, body);
 }
 
-/** The space keeps the keys of other calls apart from those of agents: no key holds one. */
+/** The prefix separates the keys of other calls from those of agents: no key contains a space. */
 const plainKey = <K extends string | undefined>(what: StartKey['what'], key: K): string | K =>
   key === undefined || what === '' ? key : `${what} ${key}`;
 
@@ -84,7 +85,7 @@ export async function openStartKeys(parts: {
   readonly random: Random;
   readonly executions: Pick<ExecutionApi, 'presence'>;
   readonly workflows: Pick<WorkflowApi, 'presence'>;
-  /** Whether a caller started what is under an id of its tenant; undefined: nobody knows any more. */
+  /** Whether the caller started what exists under an id of its tenant; undefined when that is no longer known. */
   readonly startedBy: (caller: Identity, id: string) => Promise<boolean | undefined>;
 }): Promise<StartKeys> {
   const keys = await parts.documents.collection<BoundKey>(START_KEYS);
@@ -106,7 +107,7 @@ export async function openStartKeys(parts: {
 
 type Binding = Omit<Parameters<typeof openStartKeys>[0], 'documents'>;
 
-/** Null: another call bound the key meanwhile. */
+/** Returns the id, or null when another call bound the key at the same time. */
 async function tryBinding(
   parts: Binding,
   keys: Collection<BoundKey>,
@@ -123,7 +124,7 @@ async function tryBinding(
   if (bound === null) {
     const first = executionIdFor(tenant, plainKey(key.what, key.key));
     if ((await mayTake(parts, key, first)) && (await keys.insert(bind(first, 1)))) return first;
-    // Removed, another caller's, or bound by a call at the same time.
+    // The first id belongs to another caller, was removed, or was bound at the same time.
     const fresh = random.uuid();
     return (await keys.insert(bind(fresh, 1))) ? fresh : null;
   }
@@ -136,8 +137,9 @@ async function tryBinding(
 }
 
 /**
- * Whether a caller's first start under a key may have the id that keys had before they belonged to one caller. What is there
- * has to be the caller's own; of what has ended nobody knows whose it was, unless there is no caller but one.
+ * Whether a caller's first start under a key may take the id from before keys belonged to one caller. A run under this
+ * id must be the caller's own. The starter of an ended run is unknown, so it is accepted only where there is a single
+ * caller.
  */
 async function mayTake(parts: Binding, key: StartKey, first: string): Promise<boolean> {
   const now = await presence(parts, key, first);

@@ -7,7 +7,7 @@ import type { StartWorkflow, WorkflowApi } from '../workflow-runs.ts';
 import { type StartLimits, startInPlace, takeStart } from './start-execution.ts';
 import { executionIdFor, startIdFor } from './start-keys.ts';
 
-/** What a caller asks for, whichever way it came. */
+/** A caller's start of a workflow, the same on every transport. */
 interface StartWorkflowCall extends Pick<StartWorkflow, 'intent' | 'blackboard' | 'ancestors' | 'notify' | 'pipeline'> {
   /** UUID or name. */
   readonly workflow: string;
@@ -15,7 +15,7 @@ interface StartWorkflowCall extends Pick<StartWorkflow, 'intent' | 'blackboard' 
   readonly version?: string;
   /** Default: an empty object. */
   readonly input?: StartWorkflow['input'];
-  /** What the run takes instead of the deployed manifest, for workflows of the product. */
+  /** Changes the deployed manifest for this run; for workflows of the product. */
   readonly adapt?: (manifest: WorkflowManifest) => WorkflowManifest;
 }
 
@@ -23,11 +23,11 @@ interface StartWorkflowCaller {
   readonly identity: Identity;
   /** W3C trace id. */
   readonly trace?: string;
-  /** The same key of the same caller with the same call starts one execution, until that was removed. */
+  /** The same key, caller and call start one execution, until that execution is removed. */
   readonly idempotencyKey?: string;
-  /** Instead of a key: the id itself, made by a caller that repeats its call (effects). */
+  /** Used instead of a key by callers that repeat their call with the same id (effects). */
   readonly executionId?: string;
-  /** Stops waiting for the answer; what was sent may start all the same. */
+  /** Ends the wait for the answer; a start that was already sent may still happen. */
   readonly signal?: AbortSignal;
 }
 
@@ -43,11 +43,11 @@ interface Parts extends StartLimits {
 }
 
 /**
- * Finds the workflow as the caller sees it (its own, its tenant's, global), checks the input against its schema, fills in
- * the schema's defaults and starts an execution; resolves when the start is durable. Throws `not_found`; `failed_precondition` for a paused or
- * archived one; `validation_failed` with path and message
- * of each misfit, before anything is created or counted; `conflict` for a key or id that started another workflow, and for
- * a key given with another body; `rate_limited`; and what `WorkflowApi.start` throws.
+ * Looks the workflow up with the caller's visibility (its own, its tenant's, global), checks the input against the
+ * schema, fills in the schema's defaults and starts an execution. Resolves when the start is durable. Throws
+ * `not_found`; `failed_precondition` for a paused or archived workflow; `validation_failed` with path and message of
+ * each mismatch, before anything is created or counted; `conflict` for a key or id that started another workflow, and
+ * for a key that came with another body; `rate_limited`; and the errors of `WorkflowApi.start`.
  */
 export async function startWorkflow(
   parts: Parts,
@@ -72,7 +72,7 @@ export async function startWorkflow(
   requireStartable(found);
   const { input: taken, misfits } = takeInput(found.manifest.metadata.input_schema, input);
   if (misfits.length > 0) throw unfit(found.name, misfits);
-  // Whoever asked has gone, so nothing is started for nobody.
+  // The caller is gone, so there is no reason to start.
   signal?.throwIfAborted();
   const id = caller.executionId ?? (await bind(found.id));
   const executionId = idempotencyKey === undefined ? caller.executionId : id;
@@ -89,7 +89,7 @@ export async function startWorkflow(
   const options = {
     ...(trace === undefined ? {} : { trace }),
     ...(signal === undefined ? {} : { signal }),
-    // The message has the id of the execution, so the mailbox drops a repeat as well.
+    // The message id is the execution id, so the mailbox also drops a repeat.
     ...(executionId === undefined ? { isFirst: true } : { messageId: executionId }),
   };
   try {
@@ -105,7 +105,10 @@ export async function startWorkflow(
 
 const same = (manifest: WorkflowManifest): WorkflowManifest => manifest;
 
-/** Under which an earlier call may have started it; a workflow that was removed since is found by that alone. */
+/**
+ * The id under which an earlier call may have started the run. Needed for a workflow that was removed since: only this
+ * id can still find its run.
+ */
 async function knownId(
   { startKeys }: Parts,
   { identity, executionId, idempotencyKey: key }: StartWorkflowCaller,
@@ -115,7 +118,7 @@ async function knownId(
   return startKeys.find({ identity, what: 'workflow', key });
 }
 
-/** What an earlier call with the same id started; null when there was none. */
+/** The run that an earlier call with the same id started; null when there is none. */
 async function startedBefore(
   { workflows }: Parts,
   { workflow }: StartWorkflowCall,

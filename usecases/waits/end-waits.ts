@@ -8,17 +8,17 @@ import type { EndWaits } from '../management.ts';
 type Kind = 'execution' | 'workflow';
 
 interface EndWaitsParts {
-  /** Whether it has ended; throws `not_found`. Asked seldom, and once at a time for each. */
+  /** Whether the run has ended; throws `not_found`. Called seldom, and never twice at the same time for one run. */
   hasEnded(kind: Kind, tenant: string, id: string): Promise<boolean>;
-  /** Wakes when an actor may have new events; a wake-up may be lost between nodes. */
+  /** Calls `wake` when an actor may have new events. A wake-up may be lost between nodes. */
   onEvents(address: Address, wake: () => void): Unsubscribe;
   readonly clock: Clock;
 }
 
-/** An actor with many events at once is looked at only so often, milliseconds. */
+/** Shortest time between two checks of one actor, ms, however many events it has. */
 const LEAST_BETWEEN_MS = 50;
 
-/** `EndWaits` by subscription: one watch for each execution, however many wait for it, and none when nobody does. */
+/** Implements `EndWaits` by subscriptions: one watch for each execution that has waiters, shared by all of them. */
 export function createEndWaits(parts: EndWaitsParts): EndWaits {
   const watches = new Map<Address, EndWatch>();
   const wait = async (kind: Kind, tenant: string, id: string, asked: EndWait): Promise<boolean> => {
@@ -45,18 +45,18 @@ interface Waiter {
   settle(outcome: { readonly ended: boolean } | { readonly error: unknown }): void;
 }
 
-/** All that wait for one end. Lives from the first to the last of them. */
+/** The watch that all waiters for one end share. Lives from the first waiter to the last. */
 class EndWatch {
   readonly #look: () => Promise<boolean>;
   readonly #onIdle: () => void;
   readonly #clock: Clock;
   readonly #unsubscribe: Unsubscribe;
   readonly #waiters = new Set<Waiter>();
-  /** When it is looked again, by monotonic time. */
+  /** Monotonic time of the next check. */
   #dueAt = Number.POSITIVE_INFINITY;
   #cancelTimer = () => {};
   #looking = false;
-  /** Something happened since the look that is under way began. */
+  /** True when a wake-up came after the running check began. */
   #isStale = false;
   #over = false;
 
@@ -68,7 +68,7 @@ class EndWatch {
     this.#look = look;
     this.#onIdle = onIdle;
     this.#clock = events.clock;
-    // Before the first look, so that nothing falls between looking and waiting.
+    // Subscribes before the first check, so that no event is missed between the check and the wait.
     this.#unsubscribe = events.onEvents(() => this.#lookIn(LEAST_BETWEEN_MS));
     this.#lookIn(0);
   }
@@ -93,7 +93,7 @@ class EndWatch {
     });
   }
 
-  /** The sooner of two wishes counts. */
+  /** Schedules a check; an earlier one that is already scheduled stays. */
   #lookIn(delayMs: number): void {
     if (this.#over) return;
     if (this.#looking) {
@@ -114,7 +114,7 @@ class EndWatch {
     try {
       if (await this.#look()) this.#settleAll({ ended: true });
     } catch (error) {
-      // A store that does not answer now may do so at the next look.
+      // A store that is unavailable now may answer the next check.
       const isPassing = error instanceof SvcError && error.row.kind === 'retry';
       if (!isPassing) this.#settleAll({ error });
     }

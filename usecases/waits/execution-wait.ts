@@ -12,8 +12,8 @@ import { nodeWait, turnWait, type WaitLookups, type WaitReason, waitedEffects, w
 const WAITING_VERSION = 0;
 
 /**
- * How an execution stands in lists until its actor has handled the start. Below every revision of an actor, so that
- * the projector writes over it.
+ * The list document of an execution until its actor has handled the start. Its revision is below every revision of an
+ * actor, so that the projector overwrites it.
  */
 export function waitingDocument(request: StartExecution, tags: readonly string[], at: string): ExecutionDocument {
   return {
@@ -40,7 +40,10 @@ export function waitingDocument(request: StartExecution, tags: readonly string[]
   };
 }
 
-/** What a pending execution waits for; undefined when a node that may serve it is there, and for any other. */
+/**
+ * What a pending execution waits for. Undefined when a live node may serve it, and for an execution that is not
+ * pending.
+ */
 export async function waitingFor(
   client: WaitLookups['client'],
   { status, waiting_tags }: ExecutionDocument,
@@ -49,10 +52,10 @@ export async function waitingFor(
   return nodeWait(client, waiting_tags);
 }
 
-/** What a pending execution waits for when a node that may serve it is there. */
+/** The wait of a pending execution that a live node may serve. */
 export const aboutToStart: WaitReason = { kind: 'turn', reason: 'about to start' };
 
-/** Where what others do for an execution is looked up. */
+/** Lookups for what an execution waits for elsewhere. */
 interface ExecutionWaitLookups extends WaitLookups {
   readonly client: Pick<ActorClient, 'isServed' | 'read'>;
 }
@@ -101,13 +104,16 @@ function placeOf({ iteration_count }: RunningExecution, phase: Phase): string {
 }
 
 interface AwaitedEffects {
-  /** Effect id to kind. */
+  /** Kinds of the effects by effect id. */
   readonly ids: ReadonlyMap<string, string>;
-  /** Their name for people. */
+  /** Name of the effects for people. */
   readonly what: string;
 }
 
-/** The loop of a bootstrap says more than the program that runs beside it. */
+/**
+ * The effects that a running execution waits for. The loop of a bootstrap is preferred, since it tells more than the
+ * program that runs beside it.
+ */
 function awaitedEffects(running: RunningExecution, waits: readonly Wait[]): AwaitedEffects {
   const calls = waits.flatMap((wait) => (wait.kind === 'call' ? [wait] : []));
   if (calls.length > 0) {
@@ -121,7 +127,7 @@ function awaitedEffects(running: RunningExecution, waits: readonly Wait[]): Awai
   return { ids: new Map([[wait.id, kind]]), what };
 }
 
-/** Kind of the effect behind a wait, and its name for people. */
+/** The kind of the effect behind a wait, and its name for people. */
 function effectOf({ plan }: RunningExecution, kind: Wait['kind']): readonly [string, string] {
   switch (kind) {
     case 'program':

@@ -5,13 +5,13 @@ import type { EffectRow } from '../../runtime/effect-ledger.ts';
 import { Identity } from '../../runtime/identity.ts';
 import { poolOfTags, tagsOfPool } from '../../runtime/locator.ts';
 
-/** An effect that is waited for. */
+/** An effect whose result is missing. */
 export interface WaitedEffect {
   readonly effect_id: string;
   readonly kind: string;
   /**
-   * `open`: no runner has it; `started`: attempt `attempt` runs on `runner`; `retrying`: the one after `attempt` begins
-   * at `retry_at`; `answered`: its result is in the mailbox.
+   * `open`: no runner has claimed it; `started`: attempt `attempt` runs on `runner`; `retrying`: the attempt after
+   * `attempt` begins at `retry_at`; `answered`: its result is in the mailbox.
    */
   readonly status: 'open' | 'started' | 'retrying' | 'answered';
   readonly attempt: number;
@@ -19,58 +19,61 @@ export interface WaitedEffect {
   readonly runner?: string;
   /** ISO 8601. */
   readonly retry_at?: string;
-  /** What keeps a started one from going on, where the node that was asked runs it. */
+  /** What blocks a started effect, if the node that answers this request runs it. */
   readonly held_by?: string;
 }
 
-/** A judge that has not answered: its start was asked for, or its execution runs. */
+/** A judge that has not answered: its start is requested, or its execution runs. */
 export interface WaitedJudge {
   readonly agent: string;
   readonly execution_id: string;
   readonly status: 'asked' | 'judging';
 }
 
-/** What one execution itself waits for. */
+/** What one execution waits for, without its children. */
 export interface OwnWait {
   readonly kind: 'node' | 'timer' | 'approval' | 'child' | 'judges' | 'effect' | 'volumes' | 'turn';
   /** For people. */
   readonly reason: string;
-  /** Of a workflow. */
+  /** Current state of a workflow. */
   readonly state_name?: string;
-  /** What no live node has. */
+  /** Tags that no live node has. */
   readonly tags?: readonly string[];
   readonly approval_id?: string;
   readonly child_execution_ids?: readonly string[];
   readonly judges?: readonly WaitedJudge[];
   readonly effects?: readonly WaitedEffect[];
-  /** ISO 8601: when a timer of its own ends the wait, such as a pause or a time-out. */
+  /** ISO 8601: when the execution's own timer ends the wait, such as a pause or a time-out. */
   readonly until?: string;
 }
 
-/** What an unfinished execution, of an agent or a workflow, waits for, in one call; a child's own wait with it. */
+/** What an unfinished execution of an agent or workflow waits for, in one answer, with its child's own wait. */
 export interface WaitReason extends OwnWait {
   readonly child?: OwnWait;
 }
 
-/** Where waits are looked up besides an actor's committed state. */
+/** Lookups for waits, besides an actor's committed state. */
 export interface WaitLookups {
   readonly client: Pick<ActorClient, 'isServed'>;
-  /** Unsettled effects of an actor; without it they are named without their attempts. */
+  /** Unfinished effects of an actor. Absent: effects are listed without their attempts. */
   readonly effects?: (address: Address) => Promise<readonly EffectRow[]>;
-  /** Pool that serves an actor. Default: `default`. */
+  /** The pool that serves an actor. Default: `default`. */
   readonly poolOf?: (address: Address) => Promise<string>;
-  /** What a started effect waits for outside of its node, as far as this node knows (runtime/effects/target-gates.ts). */
+  /** What blocks a started effect outside of its node, as far as this node knows (runtime/effects/target-gates.ts). */
   readonly heldBy?: (effectId: string) => string | undefined;
 }
 
-/** Pending: no node may serve the pool of these tags (P1). Undefined when one may. */
+/** The wait for a node with these tags (P1). Undefined when a live node may serve them. */
 export async function nodeWait(client: WaitLookups['client'], tags: readonly string[]): Promise<OwnWait | undefined> {
   if (await client.isServed(poolOfTags(tags))) return undefined;
   const whom = tags.length === 0 ? 'a worker' : `a node with tags ${tags.join(', ')}`;
   return { kind: 'node', tags, reason: `waiting for ${whom}` };
 }
 
-/** What keeps an actor from its next turn, whatever its state waits for: a message that fails, or nobody to serve it. */
+/**
+ * What keeps an actor from its next turn, whatever its state waits for: a message that fails, or no node that serves
+ * it.
+ */
 export async function turnWait(
   { client, poolOf }: WaitLookups,
   { stuck }: Pick<ActorSnapshot, 'stuck'>,
@@ -80,7 +83,7 @@ export async function turnWait(
   return nodeWait(client, poolOf === undefined ? [] : tagsOfPool(await poolOf(address)));
 }
 
-/** How the asked effects (id -> kind) of an actor stand. */
+/** The status of an actor's requested effects (id -> kind). */
 export async function waitedEffects(
   { effects, heldBy }: WaitLookups,
   asked: ReadonlyMap<string, string>,
@@ -98,16 +101,17 @@ export async function waitedEffects(
 }
 
 function waitedEffect(effect_id: string, kind: string, row: EffectRow | undefined): WaitedEffect {
-  // The record goes with the result: what is asked for and has none was answered after the state was read.
+  // An effect's record is removed with its result: a requested effect without a record was answered after the state was
+  // read.
   if (row === undefined) return { effect_id, kind, status: 'answered', attempt: 0 };
   const { attempt } = row;
   if (row.status === 'started') return { effect_id, kind, status: 'started', attempt, runner: row.runner };
   if (attempt === 0) return { effect_id, kind, status: 'open', attempt };
-  // Open after an attempt: its pause is on the record.
+  // An open effect with an attempt is between attempts; its record has the end of the pause.
   return { effect_id, kind, status: 'retrying', attempt, retry_at: new Date(row.until).toISOString() };
 }
 
-/** The reason, going on with how its one effect stands: ", attempt 2 begins at 2026-01-01T00:00:00.000Z". */
+/** Appends the progress of the one effect to the reason: ", attempt 2 begins at 2026-01-01T00:00:00.000Z". */
 export function withProgress(reason: string, effects: readonly WaitedEffect[]): string {
   const [effect] = effects;
   if (effect === undefined || effects.length > 1) return reason;
@@ -124,10 +128,10 @@ export function withProgress(reason: string, effects: readonly WaitedEffect[]): 
   }
 }
 
-/** Of the states of both kinds (runtime/identity.ts). */
+/** The field that the states of both kinds share (runtime/identity.ts). */
 const Owned = z.object({ owner: z.string().optional() });
 
-/** Subject whose own an execution or a run is; undefined: it is its tenant's, or there is none of this id. */
+/** Subject that owns an execution or a run. Undefined: it belongs to its tenant, or this id does not exist. */
 export async function ownerOfRun(
   client: Pick<ActorClient, 'read'>,
   tenant: string,
@@ -140,10 +144,13 @@ export async function ownerOfRun(
   return undefined;
 }
 
-/** Of the states of both kinds while they run; an ended one keeps its owner alone. */
+/** Fields of the states of both kinds while they run. An ended one keeps only its owner. */
 const Started = z.object({ owner: z.string().optional(), identity: Identity.optional() });
 
-/** Whether a caller started an execution or a run; undefined: it has ended, or there is none of this id, so nobody knows. */
+/**
+ * Whether a caller started an execution or a run. Undefined when that is unknown: it has ended, or this id does not
+ * exist.
+ */
 export async function isStartedBy(
   client: Pick<ActorClient, 'read'>,
   { tenant, kind, subject }: Identity,

@@ -12,14 +12,17 @@ import {
   waitedEffects,
   withProgress,
 } from './wait-reason.ts';
-/** Look-ups for `waiting_for`. */
+/** Lookups for `waiting_for`. */
 export interface WorkflowWaitLookups extends WaitLookups {
   readonly client: Pick<ActorClient, 'isServed' | 'read'>;
   /** What a child waits for; undefined when it has ended or does not exist yet. */
   readonly childWait?: (kind: 'agent' | 'child', tenant: string, executionId: string) => Promise<OwnWait | undefined>;
 }
 
-/** From committed state, the members of the fleet and, when available, effects, judges and the child. */
+/**
+ * What a workflow run waits for, from its committed state, the members of the fleet and, when available, effects,
+ * judges and the child.
+ */
 export async function waitReason(
   lookups: WorkflowWaitLookups,
   run: RunningWorkflow,
@@ -38,7 +41,7 @@ export async function waitReason(
   };
 }
 
-/** Effects that have not answered: id -> kind. */
+/** Effects without a result: id -> kind. */
 function askedEffects(awaiting: Awaiting): Map<string, string> {
   const of = (id: string | null, kind: string) => new Map(id === null ? [] : [[id, kind]]);
   switch (awaiting.kind) {
@@ -103,7 +106,7 @@ export async function childWait(
 ): Promise<WaitReason> {
   const whom = kind === 'agent' ? 'an agent' : 'a child workflow';
   const child = await lookups.childWait?.(kind, tenant, execution_id);
-  // A running child's own wait says more than the effect that started it.
+  // A running child's own wait tells more than the effect that started it.
   const reason =
     child === undefined && effects.length > 0 ? withProgress(`starting ${whom}`, effects) : `waiting for ${whom}`;
   const ids = { child_execution_ids: [execution_id] };
@@ -113,7 +116,7 @@ export async function childWait(
 export function until({ awaiting, manifest, current_state, last_transition_at }: RunningWorkflow): { until?: string } {
   if (awaiting.kind === 'container' && awaiting.retry_at !== null) return { until: awaiting.retry_at };
   if (awaiting.kind === 'turn' || awaiting.kind === 'volumes') return {};
-  // The question whether to repeat a command has no time-out.
+  // An approval that asks whether to repeat a command has no time-out.
   if (awaiting.kind === 'approval' && awaiting.about.kind === 'repeat') return {};
   const timeoutMs = own(manifest.spec.states, current_state ?? '')?.timeout_ms ?? null;
   return timeoutMs === null ? {} : { until: new Date(Date.parse(last_transition_at) + timeoutMs).toISOString() };
