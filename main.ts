@@ -46,13 +46,13 @@ import { isStartedBy } from './usecases/waits/wait-reason.ts';
 export type { Node, NodeInput } from './app/node.ts';
 export { VERSION };
 
-/** What a reader of the log that is behind, or a disk, may take before the process ends. */
+/** Longest wait for a slow log reader or disk before the process ends, ms. */
 const LOG_FLUSH_MS = 1_000;
 const NOT_ENABLED = { accepted: false, reason: 'spec.cluster.enabled is false on this node' };
 
-/** The process, part by part: settings, stores, seat in the fleet, runtime, areas, transports. */
+/** Starts a node part by part: settings, stores, fleet, runtime, areas, transports. */
 export async function startNode(input: NodeInput): Promise<Node> {
-  // What is opened is given back in reverse order, also when a later part cannot start.
+  // Everything opened is closed in reverse order, also when a later part fails to start.
   await using opened = new AsyncDisposableStack();
   const settings = await readSettings(input);
   const { network, stores, kernel, iam } = settings;
@@ -215,10 +215,10 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const addresses = await servers.listen();
   const { restUrl, clusterAddress } = addresses;
   await fleet.changeInfo({ restUrl, clusterAddress });
-  // Now that all is loaded: what it takes from others is answered for at once.
+  // Only now that everything is loaded does it take partitions from other nodes, so that it serves them at once.
   await runtime.serve();
   if (clusterAddress !== null) clusterNode?.register(clusterAddress);
-  // Node.js writes it when a process ends in order only: after a kill the next life would compile everything anew.
+  // Node.js writes the cache only at an orderly exit: after a kill the next start would compile everything again.
   flushCompileCache();
 
   const running = opened.move();
@@ -242,7 +242,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   };
 }
 
-/** Runs until a signal says stop; prints what a person needs to go on. */
+/** Runs a node until a signal stops it. Prints what a person needs to continue. */
 export async function runNode(args: readonly string[]): Promise<void> {
   const startedAt = performance.now();
   const log = standardErrorLog();
@@ -260,23 +260,23 @@ export async function runNode(args: readonly string[]): Promise<void> {
     });
   };
   const stop = (): void => {
-    // A second signal means now.
+    // A second signal ends the process at once.
     if (told) process.exit(1);
     told = true;
     if (started !== null) end(started);
   };
-  // Before the start: a node that answers already gets its signal to end as soon as it has begun.
+  // Installed before the start, so that a signal during the start ends the node as soon as it has started.
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
   const node = await startNode({ flags: readFlags(args), env: process.env });
   started = node;
   node.stopped.then(() => exit(faults.came ? 1 : 0), console.error);
   if (told) end(node);
-  // Who reads these lines may stop it at once.
+  // Printed last, since a program that reads these lines may stop the node at once.
   for (const line of announcement(node, VERSION, performance.now() - startedAt)) console.log(line);
 }
 
-/** Why the node did not start. Only an unexpected error comes with its stack. */
+/** Why the node did not start. Only an unexpected error keeps its stack. */
 function failureText(error: unknown): unknown {
   if (error instanceof SvcError) return error.message;
   const inUse = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';

@@ -8,7 +8,10 @@ import { type RuntimeSettings, runtimeDefaults } from './runtime/runtime.ts';
 
 type Named = Readonly<Record<string, string | undefined>>;
 
-/** Flags, environment and file as the node's settings. Throws `invalid_config` with every problem and its place. */
+/**
+ * Builds the node's settings from flags, environment and file. Throws `invalid_config` with every problem and its
+ * place.
+ */
 export async function readSettings({
   flags,
   env,
@@ -27,7 +30,7 @@ export async function readSettings({
   throw new SvcError('invalid_config', `the node cannot start:\n${lines.join('\n')}`, { details: resolved.problems });
 }
 
-/** The file the settings are read from: what a flag or variable names, else `./svc.yaml` when it is there. */
+/** Path of the settings file: the one that a flag or variable names, else `./svc.yaml` if it exists, else null. */
 export function configFile({ flags, env }: { readonly flags: Named; readonly env: Named }): string | null {
   const path = flags[CONFIG_FILE.flag] ?? env[CONFIG_FILE.env];
   return path ?? (existsSync(CONFIG_FILE.path) ? CONFIG_FILE.path : null);
@@ -43,7 +46,7 @@ const unreadable =
     throw new SvcError('invalid_config', `the configuration file ${file} ${why}`, { cause });
   };
 
-/** `spec.kernel` as the runtime takes it. */
+/** Translates `spec.kernel` for the runtime. */
 export function kernelSettings({ kernel }: NodeSettings): Partial<RuntimeSettings> {
   return {
     partitions: kernel.partitions,
@@ -64,7 +67,7 @@ export const heartbeats = ({ cluster }: NodeSettings): { readonly heartbeatInter
   heartbeatIntervalMs: cluster.heartbeat_interval_secs * 1_000,
 });
 
-/** The command line of a node, by long name without dashes. */
+/** Parses a node's command line; keys are long flag names without dashes. */
 export function readFlags(args: readonly string[]): Record<string, string> {
   const names = [...SETTING_SOURCES.map((source) => source.flag), CONFIG_FILE.flag];
   const options = Object.fromEntries(names.map((name) => [name, { type: 'string' as const }]));

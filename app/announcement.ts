@@ -7,7 +7,7 @@ import type { Random } from '../runtime/random.ts';
 import { LOCAL_TOKEN_FILE } from '../security/local-token.ts';
 import type { Node } from './node.ts';
 
-/** What a person who started the node needs to go on, line by line. */
+/** The lines that a person who started the node needs to continue. */
 export const announcement = (node: Node, version: string, startedInMs: number): readonly string[] => [
   `svc ${version}  node ${node.id}  up in ${Math.round(startedInMs)} ms`,
   `REST        ${node.restUrl}  (to read: ${node.restUrl}/docs)`,
@@ -17,7 +17,7 @@ export const announcement = (node: Node, version: string, startedInMs: number): 
   ...node.notes.map((note) => `            ${note}`),
 ];
 
-/** What an operator should know of the way that calls take; empty where nothing is to be said. */
+/** Warnings about connections without TLS or behind a proxy; empty when there are none. */
 export function onTheWire({ bind, tls, trust_proxy }: NodeSettings['network']): string[] {
   if (isLoopback(bind) || tls.enabled || trust_proxy.length > 0) return [];
   return [
@@ -25,7 +25,7 @@ export function onTheWire({ bind, tls, trust_proxy }: NodeSettings['network']): 
   ];
 }
 
-/** Which of the ways to know callers is on. */
+/** Says which ways to authenticate callers are on. */
 export function whoMayCall({ realms, local }: NodeSettings['iam'], dataDir: string): string {
   if (realms.length > 0) return 'callers need a bearer token';
   if (local === 'token')
@@ -34,7 +34,7 @@ export function whoMayCall({ realms, local }: NodeSettings['iam'], dataDir: stri
   return `no identity provider, spec.iam.local: open: ${open}`;
 }
 
-/** Name of this installation: all nodes with the same stores have the same; made at their first start. */
+/** Id of this installation. All nodes with the same stores share it; the first start creates it. */
 export async function installationId(documents: Documents, random: Random): Promise<string> {
   const installations = await documents.collection<{
     readonly tenant: string;

@@ -3,21 +3,24 @@ import type { Address } from '../runtime/address.ts';
 import type { DispatchApi } from '../usecases/gateway.ts';
 import type { LateManagement, ManagementPorts } from '../usecases/management.ts';
 
-/** What effects ask of the areas. Effects are registered before the runtime is there, areas talk through it. */
+/**
+ * What effects need from the areas. Effects are registered before the runtime exists, and areas work through the
+ * runtime, so effects get them by `LateAreas`.
+ */
 export interface Areas {
   readonly agents: AgentStarts;
   readonly workflows: WorkflowStarts;
   /** The inner loop, for agents in containers. */
   readonly dispatch: DispatchApi;
-  /** Whether an execution or a workflow has ended; an unknown one has. */
+  /** Whether an execution or a workflow run has ended; an unknown one counts as ended. */
   ended(tenant: string, executionId: string): Promise<boolean>;
-  /** Subject whose own an execution or run is; undefined: it is the tenant's, or unknown. */
+  /** Subject that owns an execution or run. Undefined: it belongs to the tenant, or is unknown. */
   ownerOf(tenant: string, executionId: string): Promise<string | undefined>;
-  /** Whether the effect's record still exists: its actor waits for the result. */
+  /** Whether the effect's record still exists, which means that its actor waits for the result. */
   isOpen(address: Address, effectId: string): Promise<boolean>;
 }
 
-/** The areas, once they are there: an effect that runs earlier waits. */
+/** Holds the areas once they exist. An effect that runs earlier waits for them. */
 export class LateAreas {
   readonly #areas = Promise.withResolvers<Areas>();
   readonly #management = Promise.withResolvers<ManagementPorts>();
@@ -30,7 +33,7 @@ export class LateAreas {
     this.#management.resolve(ports);
   }
 
-  /** For the tools svc.*. */
+  /** The areas for the tools svc.*. */
   get management(): LateManagement {
     return () => this.#management.promise;
   }

@@ -31,7 +31,7 @@ interface Started {
   readonly workflows: Pick<WorkflowApi, 'status'>;
 }
 
-/** Who may call with which key, how much, and the secrets tenants keep. `close` waits for writes under way. */
+/** Opens the API keys, the limits of callers and the secrets of tenants. `close` waits for writes in progress. */
 export async function openCallers(parts: CallersParts) {
   const { documents, clock, rateLimits, logger } = parts;
   const settings = parts.settings.rate_limits;
@@ -43,7 +43,7 @@ export async function openCallers(parts: CallersParts) {
     ...{ keys, rateOverrides, tierLimits, close: () => keys.close() },
     secretStore: createFileSecretStore({ directory: join(parts.dataDir, 'secrets'), clock, audit }),
 
-    /** What needs to know what runs, once that is there. */
+    /** Connects the parts that need to know which runs exist, once the runtime is started. */
     async running(started: Started) {
       const overrides = rateOverrides;
       const hasEnded = (kind: StartedKind, tenant: string, id: string) => endOf(started, kind, tenant, id);
@@ -54,7 +54,7 @@ export async function openCallers(parts: CallersParts) {
   };
 }
 
-/** Whether it has ended; null: it is unknown. */
+/** Whether a run has ended; null when it is unknown. */
 async function endOf(
   { executions, workflows }: Started,
   kind: StartedKind,

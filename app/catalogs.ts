@@ -18,7 +18,10 @@ import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../usecases
 
 const NOT_ENDED = { in: ['pending', 'running', 'waiting_for_human_input'] };
 
-/** What runs, as lists show it: at most 250 ms behind. Of all tenants only the number is returned. */
+/**
+ * Counts running executions and workflow runs, from lists that are at most 250 ms behind. Across tenants it returns
+ * only the number.
+ */
 export async function inUseOf(documents: Documents): Promise<InUse> {
   const executions = await documents.collection<ExecutionDocument>(EXECUTIONS);
   const runs = await documents.collection<WorkflowExecutionDocument>(WORKFLOW_EXECUTIONS);
@@ -28,7 +31,7 @@ export async function inUseOf(documents: Documents): Promise<InUse> {
   };
 }
 
-/** `spec.rate_limits`, and what operators set over it: the quota of agents. */
+/** The quota of agents: `spec.rate_limits`, overridden by what operators set. */
 export const agentQuota = (
   { rate_limits }: Pick<NodeSettings, 'rate_limits'>,
   overrides?: OverridesOf,
@@ -36,7 +39,7 @@ export const agentQuota = (
   most: async (identity) => countBound(rate_limits, identity, 'agents', await overrides?.of(identity)),
 });
 
-/** The catalog of agents, and what that of workflows needs as well. */
+/** Opens the catalog of agents, with the parts that the catalog of workflows shares with it. */
 export async function openAgents(parts: {
   readonly documents: Documents;
   readonly clock: Clock;
@@ -62,9 +65,9 @@ interface SearchParts {
 }
 
 /**
- * Search over the catalog; with the model of `spec.cortex.embeddings` where one is named. Made at the first search: an
- * idle node does not carry it. Throws `invalid_config` at once for a model that no provider serves, so that the node says so
- * when it starts.
+ * Opens the search over the catalog, with the model of `spec.cortex.embeddings` if one is named. The index is created
+ * by the first search, so that an idle node does not hold it. Throws `invalid_config` at once for a model that no
+ * provider serves, so that the start of the node fails.
  */
 export function openSearch(parts: SearchParts): CatalogSearch {
   const { documents, clock, settings, builtIns, warn } = parts;
@@ -85,7 +88,7 @@ function embeddingsOf({ settings, secrets }: SearchParts): { readonly embeddings
   return { embeddings: createEmbeddings({ settings: cortex.embeddings, providers, selection, secrets }) };
 }
 
-/** Learned patterns, made when they are first asked for: an idle node does not carry them. */
+/** Opens the learned patterns. They are created by the first request, so that an idle node does not hold them. */
 export function openPatterns(parts: PatternParts): Patterns {
   const patterns = new Lazy(async () => {
     const { createPatterns } = await import('../catalog/patterns/patterns.ts');

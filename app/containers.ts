@@ -44,7 +44,10 @@ export interface EffectsWorld {
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/** Containers of steps and of agents over whatever engine is there; without one the effects refuse by name. */
+/**
+ * Opens the containers of workflow steps and of agents over the engine that was found. Without an engine the effects
+ * refuse with an error that says so.
+ */
 export async function openContainers(world: EffectsWorld, volumes: VolumeDirectories & VolumeHolds) {
   const { settings, env, areas, documents, random, clock, node, secrets, warn } = world;
   const location = findEngine({ configured: settings.runtime.container_socket_path, env });
@@ -63,7 +66,10 @@ export async function openContainers(world: EffectsWorld, volumes: VolumeDirecto
   return { engine, handlers, close: async () => sweep?.stop() };
 }
 
-/** Of containers that an earlier life of the node has left running. An engine that is away is asked again before a container joins one. */
+/**
+ * Learns the networks of containers that an earlier process of this node left running. An engine that is unavailable
+ * now is asked again before a container joins a network.
+ */
 function learnNetworks({ settings: { runtime }, access, log }: EffectsWorld, engine: ContainerEngine): void {
   const modes = new Set([runtime.container_network_mode ?? 'none', runtime.containers.agent_network ?? 'none']);
   for (const mode of modes) {
@@ -73,7 +79,7 @@ function learnNetworks({ settings: { runtime }, access, log }: EffectsWorld, eng
   }
 }
 
-/** Its client is loaded where there is an engine: an idle node without one does not carry it. */
+/** Loads the engine's client only when there is an engine, so that a node without one does not hold it. */
 async function engineAt(location: EngineLocation, clock: Clock): Promise<ContainerEngine> {
   const { ContainerEngine } = await import('../effects/containers/engine.ts');
   return new ContainerEngine({ location, clock });

@@ -4,8 +4,9 @@ import { dirname, join } from 'node:path';
 import { SvcError } from '../runtime/errors.ts';
 
 /**
- * Makes the node's data directory, readable for its user only, and answers the id that is kept in it: with it a node takes
- * its own partitions back after a restart (P2). Throws `invalid_config` saying why it cannot be used.
+ * Creates the node's data directory, readable for its user only, and returns the node id that is kept in it. With this
+ * id a node takes its own partitions back after a restart (P2). Throws `invalid_config` saying why the directory cannot
+ * be used.
  */
 export async function openDataDirectory(path: string): Promise<{ readonly nodeId: string }> {
   try {
@@ -32,7 +33,10 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'it cannot be made there',
 };
 
-/** One level after the other: the `recursive` of `mkdir` tries for ever where a file system takes no directories (/proc). */
+/**
+ * Creates one level after the other: `mkdir` with `recursive` retries for ever where a file system has no directories
+ * (/proc).
+ */
 async function makeDirectory(path: string): Promise<void> {
   const missing: string[] = [];
   for (let at = path; !(await isThere(at)); at = dirname(at)) missing.push(at);
@@ -40,7 +44,7 @@ async function makeDirectory(path: string): Promise<void> {
     try {
       await mkdir(directory, { mode: 0o700 });
     } catch (error) {
-      // Another process of the same user may make it too.
+      // Another process of the same user may create it at the same time.
       if (!(await isDirectory(directory))) throw error;
     }
   }
@@ -70,7 +74,7 @@ async function nodeIdIn(directory: string): Promise<string> {
   });
   if (kept !== null) return kept.trim();
   const id = randomUUID();
-  // In one step: a node that dies here must not find an empty id at its next start.
+  // Writes the id in one step: a node that is killed here must not find an empty id at its next start.
   const draft = `${file}.${id}`;
   await writeFile(draft, `${id}\n`, { mode: 0o600, flush: true });
   await rename(draft, file);

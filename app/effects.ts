@@ -19,12 +19,15 @@ import { openPatterns } from './catalogs.ts';
 import { type EffectsWorld, openContainers } from './containers.ts';
 import { openTools } from './tools.ts';
 
-/** All that touches the outside: models, programs, commands, containers, volumes, starts of children. */
+/**
+ * Opens all effects, which are all that reaches outside of the process: models, programs, commands, containers,
+ * volumes, starts of children.
+ */
 export async function openEffects(world: EffectsWorld) {
   await using opened = new AsyncDisposableStack();
   const { settings, areas, clock, warn, workspaces, allow, secrets } = world;
   const { bootstrap_dir: baseDirectory } = settings.runtime;
-  // Programs of an earlier life of this node, whose results are no longer awaited.
+  // Ends programs of an earlier process of this node: no actor waits for their results any more.
   await endLeftovers(workspaces);
   const volumes = await openVolumes(world);
   opened.defer(() => volumes.close());
@@ -110,8 +113,8 @@ interface HostProgramsParts {
 }
 
 /**
- * How this node runs commands and programs of the host: in a sandbox, or, where it has none and may go without, as they are with
- * one line in the log. Throws `invalid_config` where it must not go without.
+ * Opens the way in which this node runs commands and programs on the host: in a sandbox, or without one where the
+ * settings allow that, with a warning in the log. Throws `invalid_config` when a sandbox is needed and there is none.
  */
 async function openHostPrograms(parts: HostProgramsParts): Promise<ProgramView | null> {
   const { settings, dataDir, workspaces, log } = parts;
@@ -135,19 +138,19 @@ async function openHostPrograms(parts: HostProgramsParts): Promise<ProgramView |
   const why = refusal({ wanted, realms: iam.realms.length, allowed: allow.length, server });
   if (why !== null)
     throw new SvcError('invalid_config', `${SETTING}: ${why}, and there is no sandbox here (${reason}): ${INSTALL}`);
-  // With an identity provider and no allowed tenant nothing would run in it.
+  // With an identity provider and no allowed tenant nothing runs on the host, so there is nothing to warn about.
   if (iam.realms.length === 0) {
     log.warn({ reason }, `commands and agents' programs run without a sandbox, as this user: ${INSTALL}`);
   }
   return (await openWorkspaceView(workspaces)).view;
 }
 
-/** Why a node must not do without a sandbox; null when it may. */
+/** Why a node must not run without a sandbox; null when it may. */
 function refusal(about: {
   readonly wanted: 'auto' | 'required';
   readonly realms: number;
   readonly allowed: number;
-  /** Index of the first that wants to be in it; -1: none. */
+  /** Index of the first MCP server that needs the sandbox; -1: none. */
   readonly server: number;
 }) {
   if (about.wanted === 'required') return 'it is required';

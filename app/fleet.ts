@@ -23,15 +23,18 @@ interface FleetParts extends Omit<ClusterNodeParts, 'pins' | 'joins' | 'activeEx
   readonly logger: Logger;
 }
 
-/** What a node has to do with the others: registered peers, who may join, and with `spec.cluster.enabled` its calls to them. */
+/**
+ * This node's part in the fleet: registered peers, join tokens, and with `spec.cluster.enabled` its calls to other
+ * nodes.
+ */
 interface Fleet {
-  /** A removed node is deleted from everything that the fleet stores about its nodes. */
+  /** Registered nodes. Removing one also deletes all other data that the fleet stores about it. */
   readonly peers: NodePeerApi;
   readonly joinTokens: JoinTokens;
   readonly clusterNode: ClusterNode | null;
 }
 
-/** What the fleet knows of its nodes is in the documents that all nodes share. Throws `invalid_config`. */
+/** Opens the fleet's data about its nodes in the documents that all nodes share. Throws `invalid_config`. */
 export async function openFleet(parts: FleetParts): Promise<Fleet> {
   const { settings, resolve, logger, runtime } = parts;
   const { enabled, join_token, require_join_token } = settings.cluster;
@@ -61,7 +64,7 @@ export async function openFleet(parts: FleetParts): Promise<Fleet> {
   return { peers, clusterNode, joinTokens: await openJoinTokens({ ...parts, audit }) };
 }
 
-/** What tokens of nodes, agents and executions and heads of audit chains are signed and verified with. */
+/** Signs and verifies the tokens of nodes, agents and executions, and the heads of audit chains. */
 export interface Signing {
   readonly keys: SigningKeys;
   readonly published: PublishedKeys;
@@ -76,14 +79,17 @@ interface SigningWorld {
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/** Keys are made, or looked for, when something is first signed: most nodes on one machine never do. */
+/**
+ * Opens the signing keys. The keys are loaded or created by the first signature, since most nodes on one machine never
+ * sign.
+ */
 export function openSigning({ settings, dataDir, documents, resolve, clock, warn }: SigningWorld): Signing {
   const keys = createSigningKeys(settings.signing, { dataDir, resolve, clock, warn });
   return { keys: openedAtFirstUse(keys), published: createPublishedKeys({ documents, clock }) };
 }
 
 function openedAtFirstUse(keys: SigningKeys): SigningKeys {
-  // A store of keys that was away may be back at the next use.
+  // A failed opening is not cached: a key store that was unavailable may answer at the next use.
   const opened = new Lazy(async () => {
     await keys.open();
     return keys;

@@ -1,36 +1,36 @@
 import { fstatSync, write, writeSync } from 'node:fs';
 import { type Clock, systemClock } from '../runtime/clock.ts';
 
-/** Most bytes of lines that wait for a slow reader; more are dropped. */
+/** Most bytes of lines that wait for a slow reader; further lines are dropped. */
 const MOST_WAITING_BYTES = 1_024 * 1_024;
 const MOST_A_WRITE_BYTES = 64 * 1_024;
-/** Between two tries of what cannot be written. */
+/** Pause before a failed write is tried again, ms. */
 const AGAIN_MS = 1_000;
-/** Between two tries at a pipe whose reader is behind. */
+/** Pause before writing again to a pipe whose reader is slow, ms. */
 const BUSY_AGAIN_MS = 20;
 const BUSY = new Set(['EAGAIN', 'EBUSY', 'EINTR']);
 
-/** The part of `node:fs` that it uses; tests put a disk of their own in its place. */
+/** The functions of `node:fs` that `LogOutput` needs; tests replace them. */
 export interface LogFile {
   write(bytes: Buffer, done: (error: NodeJS.ErrnoException | null, written: number) => void): void;
   writeSync(bytes: Buffer): void;
 }
 
-/** One write that is under way. */
+/** One write in progress. */
 interface Part {
   readonly bytes: Buffer;
-  /** Ends of its lines in `bytes`. */
+  /** End offsets of its lines in `bytes`. */
   readonly ends: readonly number[];
-  /** How many lines dropped before it tells of, and where that line ends. */
+  /** Number of dropped lines that its notice reports, and the end offset of the notice. */
   readonly said: number;
   readonly saidEnd: number;
   written: number;
 }
 
 /**
- * Where a node's log goes: never waited for and never a reason to end. A line that cannot be written (a full disk, a
- * reader that is gone) is dropped and counted, and so are lines for which a slow reader leaves no room; the count is a
- * line of its own, `dropped_lines`, as soon as something can be written again.
+ * Writes a node's log without ever blocking or ending the process. A line that cannot be written (full disk, reader
+ * gone) and a line for which a slow reader leaves no room are dropped and counted. When writing works again, a line
+ * with `dropped_lines` reports the count.
  */
 export class LogOutput {
   readonly #file: LogFile;
@@ -39,10 +39,10 @@ export class LogOutput {
   #waiting: string[] = [];
   #waitingBytes = 0;
   #part: Part | null = null;
-  /** Waits before it tries again, for room or for the reader. */
+  /** Set while it pauses before the next write, after an error or for a slow reader. */
   #paused: 'failing' | 'busy' | null = null;
   #dropped = 0;
-  /** The last line in the file has no end. */
+  /** True when the last line in the file has no line end. */
   #torn = false;
 
   constructor(file: LogFile, clock: Pick<Clock, 'now' | 'after'> = systemClock) {
@@ -50,12 +50,12 @@ export class LogOutput {
     this.#clock = clock;
   }
 
-  /** Lines dropped and not yet said. */
+  /** Number of dropped lines that no notice has reported yet. */
   get droppedLines(): number {
     return this.#dropped;
   }
 
-  /** One line with its end. Never throws, never waits. */
+  /** Queues one line with its line end. Never throws and never blocks. */
   write(line: string): void {
     const bytes = Buffer.byteLength(line);
     if (this.#paused === 'failing' || this.#waitingBytes + bytes > MOST_WAITING_BYTES) {
@@ -67,7 +67,7 @@ export class LogOutput {
     this.#pump();
   }
 
-  /** Resolves when all is written, or nothing can be, or after so long. */
+  /** Resolves when everything is written, when writing fails, or after `withinMs`. */
   async flush(withinMs: number): Promise<void> {
     if (this.#isIdle()) return;
     await new Promise<void>((resolve) => {
@@ -81,14 +81,14 @@ export class LogOutput {
     });
   }
 
-  /** For the very end of a process: one try at what still waits. */
+  /** Tries once to write the waiting lines synchronously. For the end of the process. */
   writeRest(): void {
     if (this.#part === null) this.#part = this.#next();
     if (this.#part === null) return;
     try {
       this.#file.writeSync(Buffer.concat([this.#part.bytes.subarray(this.#part.written), ...this.#rest()]));
     } catch {
-      // The process ends: there is no later at which it could be said.
+      // The process ends, so nothing can report this error.
     }
   }
 
@@ -109,7 +109,7 @@ export class LogOutput {
     else for (const end of [...this.#idle]) end();
   }
 
-  /** What was dropped is said before the lines that came after it. */
+  /** The next write. A notice about dropped lines comes before the lines that follow them. */
   #next(): Part | null {
     const said = this.#dropped;
     if (said === 0 && this.#waiting.length === 0) return null;
@@ -157,7 +157,7 @@ export class LogOutput {
   }
 
   #failed({ ends, written, bytes, said, saidEnd }: Part): void {
-    // A line that lacks its end only is there: the next one begins with it.
+    // A line that lacks only its line end counts as written: the next write begins with that.
     const isThere = (end: number): boolean => end <= written + 1;
     if (written > 0 && isThere(saidEnd)) this.#dropped -= said;
     this.#dropped += ends.filter((end) => !isThere(end)).length + this.#waiting.length;
@@ -184,11 +184,11 @@ const STANDARD_ERROR = 2;
 
 let shared: LogOutput | null = null;
 
-/** Standard error of this process; all that log to it share one, so that their lines do not tear each other. */
+/** The log on standard error of this process. All loggers share one, so that their lines do not mix. */
 export function standardErrorLog(): LogOutput {
   if (shared !== null) return shared;
   if (isPipe(STANDARD_ERROR)) {
-    // Opening it as a stream makes writes that a full pipe cannot take fail with EAGAIN; they would block a thread else.
+    // Opening standard error as a stream makes a write to a full pipe fail with EAGAIN instead of blocking a thread.
     process.stderr.on('error', () => undefined);
   }
   const log = new LogOutput({
@@ -205,7 +205,7 @@ function isPipe(descriptor: number): boolean {
     const stat = fstatSync(descriptor);
     return stat.isFIFO() || stat.isSocket();
   } catch {
-    // It is closed: every write will say so.
+    // Standard error is closed: each write will report that.
     return false;
   }
 }

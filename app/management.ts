@@ -30,7 +30,7 @@ export interface ManagementParts extends NodeFactsParts {
   readonly clock: Clock;
 }
 
-/** The areas as the management tools see them. */
+/** The areas in the form that the management tools need. */
 export function managementPorts(parts: ManagementParts): ManagementPorts {
   const { agents, catalog, search, executions, workflows, judges, volumes, store, clock } = parts;
   const made = starts(parts);
@@ -53,7 +53,7 @@ export function managementPorts(parts: ManagementParts): ManagementPorts {
   };
 }
 
-/** Starts as REST and gRPC make them. */
+/** Makes starts in the same way as REST and gRPC. */
 const starts = ({ agents, catalog, executions, workflows, ...limits }: ManagementParts): Starts => ({
   agent: (call, starter) => startExecution({ ...limits, agents, executions }, call, starter),
   workflow: (call, starter) => startWorkflow({ ...limits, catalog, workflows }, call, starter),
@@ -63,9 +63,9 @@ export interface NodeFactsParts {
   readonly version: string;
   readonly health: Health;
   readonly settings: NodeSettings;
-  /** Of the file the settings were read from. */
+  /** Path of the file that the settings were read from. */
   readonly configPath: string | null;
-  /** Whether there is a container engine. */
+  /** Whether this node has a container engine. */
   readonly runsImages: boolean;
 }
 

@@ -2,14 +2,14 @@ import type { Logger } from 'pino';
 import type { ActorDefinition } from '../runtime/define-actor.ts';
 import type { EffectHandler } from '../runtime/effect.ts';
 
-/** What a process is started from. */
+/** The input of a node's start. */
 export interface NodeInput {
-  /** By long name without dashes. */
+  /** Values by long flag name without dashes. */
   readonly flags: Readonly<Record<string, string | undefined>>;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** For embedding: where the log goes. Default: standard error. */
+  /** For embedding: the destination of the log. Default: standard error. */
   readonly logger?: Logger;
-  /** For embedding: actor kinds and effects of one's own (docs/guides/adding-an-actor.md). */
+  /** For embedding: additional actor kinds and effects (docs/guides/adding-an-actor.md). */
   readonly actors?: readonly ActorDefinition[];
   readonly effects?: readonly EffectHandler[];
 }
@@ -19,15 +19,15 @@ export interface Node {
   readonly id: string;
   readonly restUrl: string;
   readonly grpcAddress: string;
-  /** For agents' programs: dispatch gateway, and SEAL beside it (S5). */
+  /** URL for agents' programs: dispatch gateway and SEAL (S5). */
   readonly internalUrl: string;
   readonly internalGrpcAddress: string;
-  /** `host:port` of NodeClusterService as others reach it; null unless `spec.cluster.enabled`. */
+  /** `host:port` at which other nodes reach NodeClusterService; null unless `spec.cluster.enabled`. */
   readonly clusterAddress: string | null;
-  /** Lines a person wants to read at the start: where data is kept, how durable, who is let in. */
+  /** Lines for the person who starts the node: where data is kept, how durable it is, who may call. */
   readonly notes: readonly string[];
-  /** Refuses new calls, lets running turns commit, gives everything back. */
+  /** Refuses new calls, lets running turns commit and releases everything. */
   stop(): Promise<void>;
-  /** Resolves when it has stopped, also when an operator told it to. */
+  /** Resolves when the node has stopped, also when an operator stopped it. */
   readonly stopped: Promise<void>;
 }

@@ -1,16 +1,16 @@
 import type { Logger } from 'pino';
 import { SvcError } from '../runtime/errors.ts';
 
-/** Longer than a node that stops in order takes (docs/operations/operating-a-cluster.md). */
+/** Longer than an orderly stop takes, ms (docs/operations/operating-a-cluster.md). */
 const END_WITHIN_MS = 28_000;
 const MOST_FRAMES = 20;
 const MOST_CAUSES = 5;
-/** A fault that comes again and again is one fault. */
+/** Most log lines about faults: a repeated fault must not fill the log. */
 const MOST_LINES = 20;
 
 export interface FaultParts {
   readonly logger: Pick<Logger, 'fatal'>;
-  /** Hands the partitions over and gives everything back; null while there is nothing yet. */
+  /** Hands the partitions over and releases everything; null while there is nothing to stop yet. */
   readonly stop: () => Promise<void> | null;
   /** Writes the rest of the log and ends the process. */
   readonly exit: (code: number) => void;
@@ -18,13 +18,14 @@ export interface FaultParts {
 }
 
 export interface ProcessFaults {
-  /** Whether one came: then the process ends with an exit code other than 0, however it ends. */
+  /** Whether a fault happened. Then the process ends with an exit code other than 0 in any case. */
   readonly came: boolean;
 }
 
 /**
- * An exception or a rejection that no code handles is a bug, and what it left behind is not known. It is one line of the
- * log; then the node hands its partitions over and ends, with exit code 1, so that a supervisor starts it again.
+ * Stops the node after an exception or a rejection that no code handles: such a fault is a bug and leaves the process
+ * in an unknown state. Logs it, hands the partitions over and ends with exit code 1, so that a supervisor starts the
+ * node again.
  */
 export function endOnFaults({ logger, stop, exit, endWithinMs = END_WITHIN_MS }: FaultParts): ProcessFaults {
   const faults = { came: false };
@@ -51,8 +52,8 @@ export function endOnFaults({ logger, stop, exit, endWithinMs = END_WITHIN_MS }:
 }
 
 /**
- * What may be said of any thrown value: its class, its code and where it was made. The text of an error that is not ours is
- * dropped, since it may contain data: an address with a password, a header, a command.
+ * The log fields for any thrown value: its class, its code and its stack position. Drops the text of errors of other
+ * libraries, since it may contain data: an address with a password, a header, a command.
  */
 export function faultFields(thrown: unknown, depth = 0): Readonly<Record<string, unknown>> {
   if (!(thrown instanceof Error)) return { type: thrown === null ? 'null' : typeof thrown };

@@ -19,7 +19,7 @@ const ruleOf = ({ retention_ms, retention_bytes }: Rule): Partial<RetentionRule>
   ...(retention_bytes === undefined ? {} : { retentionBytes: orNull(retention_bytes) }),
 });
 
-/** `spec.retention` as the kernel takes it. One line is logged for each sweep that removed something. */
+/** Translates `spec.retention` for the kernel. Logs one line for each sweep that removed something. */
 export function retentionOf(parts: {
   readonly settings: NodeRetention;
   readonly documents: Documents;
@@ -48,7 +48,7 @@ export function retentionOf(parts: {
   };
 }
 
-/** The Idempotency-Keys of runs that were removed are free. */
+/** Deletes the Idempotency-Keys of removed runs, so that the keys are free again. */
 function keysOf(documents: Documents): (tenant: string, addresses: readonly Address[]) => Promise<void> {
   const keys = new Lazy(() => documents.collection<StoredDocument>(START_KEYS));
   return async (tenant, addresses) => {
@@ -59,13 +59,13 @@ function keysOf(documents: Documents): (tenant: string, addresses: readonly Addr
 
 type Dependents = (tenant: string, addresses: readonly Address[]) => Promise<ReadonlySet<Address>>;
 
-/** Ended runs to which something belongs that still runs: a child, a question to a human, a session of tools. */
+/** Finds ended runs that something running depends on: a child, a question to a human, a tool session. */
 function dependents(documents: Documents): Dependents {
   const opened = (spec: CollectionSpec) => new Lazy(() => documents.collection<StoredDocument>(spec));
   const [executions, approvals, sessions] = [opened(EXECUTIONS), opened(APPROVALS), opened(TOOL_SESSIONS)];
   return async (tenant, addresses) => {
     const needed = new Set<Address>();
-    /** Adds those of a kind that a document with `status` names in `field`. */
+    /** Adds the runs of a kind that a document with `status` names in `field`. */
     const add = async (kind: string, all: Lazy<Collection<StoredDocument>>, field: string, status: Condition) => {
       const runs = new Map(
         addresses.flatMap((address) => (kindOf(address) === kind ? [[idOf(address), address]] : [])),
@@ -91,7 +91,9 @@ function dependents(documents: Documents): Dependents {
   };
 }
 
-/** Several may name the same run: runs that were found are excluded from the next query. */
+/**
+ * Documents read by one query. Several may name the same run, so the next query leaves out the runs that were found.
+ */
 const NAMED_AT_ONCE = 200;
 
 const kindOf = (address: Address): string => parseAddress(address).kind;

@@ -29,18 +29,18 @@ export interface ServersParts extends Omit<Public, 'seal' | 'peers'> {
   readonly cluster: ClusterApi;
   readonly admission: Admission;
   readonly clusterNode: ClusterNode | null;
-  /** What the cluster port binds. */
+  /** Address that the cluster port binds to. */
   readonly clusterHost: string;
 }
 
-/** Connections that wait to be accepted, as far as the system takes so many: thousands may come at once. */
+/** Most connections that wait to be accepted, if the system allows that many: thousands may come at once. */
 const BACKLOG = 4_096;
 
 type Addresses = Pick<Node, 'restUrl' | 'grpcAddress' | 'internalUrl' | 'internalGrpcAddress' | 'clusterAddress'>;
 
 /**
- * What the public addresses show (`spec.network.tls`); null where they speak plain text. Throws `invalid_config` naming the
- * setting whose file cannot be used.
+ * Opens the certificate of the public addresses (`spec.network.tls`); null when they use plain text. Throws
+ * `invalid_config` naming the setting whose file cannot be used.
  */
 export async function openNetworkCertificate(tls: NodeSettings['network']['tls'], parts: CertificateParts) {
   const { enabled, cert_path: cert, key_path: key, min_version } = tls;
@@ -50,7 +50,7 @@ export async function openNetworkCertificate(tls: NodeSettings['network']['tls']
   return { certificate, minVersion: `TLSv${min_version}` } as const;
 }
 
-/** Every listener of a node: public, internal, and the cluster's. They do not listen yet. */
+/** Creates all servers of a node: public, internal and cluster. They listen only after `listen`. */
 export function createServers(parts: ServersParts): { listen(): Promise<Addresses>; close(): Promise<void> } {
   const { settings, clusterNode, peers, executions, health, logger, access, clusterHost, admission } = parts;
   const { network, cluster } = settings;

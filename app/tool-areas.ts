@@ -44,7 +44,7 @@ interface ToolAreasParts {
   readonly random: Random;
 }
 
-/** The surfaces of tools: sessions, SEAL, /mcp. */
+/** Opens the ways to call tools: sessions, SEAL, /mcp. */
 export async function openToolAreas(parts: ToolAreasParts): Promise<{ seal: SealParts; mcp: McpParts }> {
   const { runtime, documents, blobs, settings, signing, granter, clock, random, admission } = parts;
   const { client } = runtime;
@@ -60,18 +60,18 @@ export async function openToolAreas(parts: ToolAreasParts): Promise<{ seal: Seal
   return { seal, mcp: { granter, sessions, clock, random, admission } };
 }
 
-/** The servers of the internal address (S5): dispatch gateway and inner loop, attest and invoke beside them. */
+/** Creates the servers of the internal address (S5): dispatch gateway, inner loop, attest and invoke. */
 export function createInternalServers(parts: {
   readonly seal: SealParts;
   readonly dispatch: DispatchApi;
   readonly access: AgentAccess;
   readonly logger: FastifyBaseLogger;
   readonly health: Health;
-  /** Null where the settings turn /metrics off. */
+  /** Null when the settings turn /metrics off. */
   readonly metrics: NodeFigures | null;
 }) {
   const { dispatch, logger, health, metrics } = parts;
-  // What agents call is part of what runs.
+  // Calls of agents belong to runs that were already admitted, so they bypass admission.
   const { admission: _admission, ...seal } = parts.seal;
   const { tokens, networks } = parts.access;
   return {
@@ -90,28 +90,28 @@ export function createInternalServers(parts: {
 /** How agents' programs and containers reach this node's internal listener (S5). */
 export interface AgentAccess {
   readonly tokens: ExecutionTokens;
-  /** Of containers: from there the listeners take the calls of agents alone. */
+  /** Container networks. From these the listeners accept only calls of agents. */
   readonly networks: ContainerNetworks;
-  /** `http://HOST:PORT`; null until it listens. */
+  /** `http://HOST:PORT`; null before the server listens. */
   url(): string | null;
-  /** The environment of one execution's program, and the capability token in it, which no output may show. */
+  /** The environment of one execution's program, with its capability token, which must not appear in any output. */
   variables(execution: {
     readonly tenant: string;
     readonly executionId: string;
     readonly lastsMs: number;
-    /** True: it has the gateway at its own loopback, and no other network. */
+    /** True: the program reaches the gateway on its own loopback and has no other network. */
     readonly relayed: boolean;
   }): Promise<{
     readonly variables: Readonly<Record<string, string>>;
     readonly secrets: readonly string[];
-    /** Null until it listens. */
+    /** Null before the server listens. */
     readonly listener: GatewayListener | null;
   }>;
-  /** `accept` serves a connection of a program that is in no network of this machine. */
+  /** Sets the listener's URL. `accept` serves a connection of a program that is in no network of this machine. */
   listensAt(url: string, accept: (connection: Socket) => void): void;
 }
 
-/** The token outlives the program a little: its last call may be under way. */
+/** How long the token outlives the program, ms: its last call may still run. */
 const MARGIN_MS = 60_000;
 
 export function openAgentAccess({
@@ -147,7 +147,7 @@ function listensOnLoopback({ network, cluster }: NodeSettings): boolean {
   return [network.bind, network.internal.bind, cluster.bind ?? network.bind].every(isLoopback);
 }
 
-/** What this node offers to executions that are started on it; deprecated runtimes are a line in its log (W41). */
+/** What this node offers to executions that start on it. Logs deprecated runtimes (W41). */
 export function executionOffer({
   settings,
   controls,

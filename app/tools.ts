@@ -26,7 +26,10 @@ import { createToolGranter } from '../tools/tool-granter.ts';
 import type { LateManagement } from '../usecases/management.ts';
 import type { Web } from '../usecases/ports/web.ts';
 
-/** Decides about tool calls, in turns: the same on every node of one version, for grants hold what is of one node. */
+/**
+ * Decides about tool calls in turns of actors. It is the same on every node of one version, since what differs between
+ * nodes is in the grants.
+ */
 export const toolPolicy = (settings: NodeSettings): ToolPolicy =>
   createToolPolicy({ contracts: TOOL_CONTRACTS, ceilings: commandCeilings(settings.builtin_dispatchers) });
 
@@ -48,11 +51,11 @@ export interface ToolsWorld {
   readonly view: ProgramView | null;
   readonly engine: ContainerEngine | null;
   readonly gates?: TargetGates;
-  /** Without it there are no tools svc.* but those that list tools. */
+  /** Absent: of the tools svc.* only those that list tools exist. */
   readonly management?: LateManagement;
 }
 
-/** All that tools are made of: what is offered, and the effects that grant and call. */
+/** Opens the tools: the granter and the effects that grant and call. */
 export function openTools(world: ToolsWorld) {
   const { settings, secrets, volumes, clock, random } = world;
   const servers = settings.mcp_servers;
@@ -88,7 +91,7 @@ export function openTools(world: ToolsWorld) {
   return { granter, handlers, close };
 }
 
-/** Its libraries are loaded when a page is first asked for: an idle node does not carry them. */
+/** Loads the libraries of the web tools at their first use, so that an idle node does not hold them. */
 function webAtFirstUse(parts: WebParts): Web & { close(): Promise<void> } {
   const web = new Lazy(async () => {
     const { createWeb } = await import('../effects/web/web.ts');

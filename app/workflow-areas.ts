@@ -41,7 +41,7 @@ import {
 } from '../usecases/workflow-runs.ts';
 import type { LateAreas } from './areas.ts';
 
-/** Kinds of actors behind workflows. */
+/** The actor kinds of workflows. */
 export const workflowActors = ({ workflow }: NodeSettings): readonly ActorDefinition[] => [
   workflowActor({ maxTransitions: workflow.max_transitions }),
   judgePanel,
@@ -59,7 +59,7 @@ interface WorkflowAreasParts {
   readonly dispatch: DispatchApi;
   readonly waits: Waits;
   readonly settings: NodeSettings;
-  /** Secrets of the node, by reference. */
+  /** Resolves a secret reference of the node. */
   readonly resolveSecret: (reference: string) => Promise<string>;
   readonly warn: (message: string, error: unknown) => void;
   readonly clock: Clock;
@@ -67,7 +67,7 @@ interface WorkflowAreasParts {
   readonly areas: LateAreas;
 }
 
-/** The surfaces of workflows: catalog, runs, approvals, judge panels, stimuli. From here on effects find them. */
+/** Opens the APIs of workflows: catalog, runs, approvals, judge panels, stimuli. From then on effects can use them. */
 export async function openWorkflowAreas(parts: WorkflowAreasParts) {
   const { runtime, documents, agents, builtIns, inUse, executions, waits, settings, clock, random } = parts;
   const { client, removals } = runtime;
@@ -108,15 +108,15 @@ export async function openWorkflowAreas(parts: WorkflowAreasParts) {
   };
 }
 
-/** Where it is looked up what an actor waits for: the pool that serves it, its open effects. */
+/** Looks up what an actor waits for: the pool that serves it and its open effects. */
 interface Waits {
   poolOf(address: Address): Promise<string>;
   effects(address: Address): Promise<readonly EffectRow[]>;
-  /** What an effect of this node waits for outside of it. */
+  /** What blocks an effect of this node outside of the node. */
   heldBy(effectId: string): string | undefined;
 }
 
-/** From the directory of actors and the records of their partitions. */
+/** Reads the directory of actors and the records of their partitions. */
 export function waitsOf(
   { client }: Pick<Runtime, 'client'>,
   store: Pick<ActorStore, 'openEffects'>,
@@ -133,7 +133,7 @@ export function waitsOf(
   };
 }
 
-/** How actors start agents: by name as their identity sees them, once an execution id. */
+/** Lets actors start agents by name, with the visibility of their identity, once for each execution id. */
 function agentStarts(agents: AgentCatalog, executions: ExecutionApi): AgentStarts {
   return {
     async start(request, call) {
@@ -158,7 +158,7 @@ function agentStarts(agents: AgentCatalog, executions: ExecutionApi): AgentStart
   };
 }
 
-/** What the parent says about this one run. */
+/** The manifest with the changes that the parent makes for this one run. */
 function narrowed(manifest: AgentManifest, { isolation, one_shot }: AgentStartInput): AgentManifest {
   const { runtime, execution } = manifest.spec;
   return {
@@ -177,7 +177,10 @@ const mountOf = ({ volume_id, mount_path, access_mode }: NonNullable<AgentStartI
   read_only: access_mode === 'read-only',
 });
 
-/** How actors start workflows: as their identity sees them, once an execution id, never below themselves. */
+/**
+ * Lets actors start workflows with the visibility of their identity, once for each execution id, and never a workflow
+ * below itself.
+ */
 function workflowStarts(catalog: WorkflowCatalog, workflows: WorkflowApi): WorkflowStarts {
   return {
     async start(request, call) {
@@ -205,7 +208,7 @@ function workflowStarts(catalog: WorkflowCatalog, workflows: WorkflowApi): Workf
   };
 }
 
-/** Who takes a start back: the actor that asked for it. */
+/** The identity that cancels a start: the actor that made it. */
 const parentOf = (tenant: string): Identity => ({
   ...{ kind: 'actor', subject: 'parent', tenant },
   ...{ roles: [], tier: 'enterprise' },
