@@ -25,13 +25,16 @@ export const TOOL_CONTRACTS: ReadonlyMap<string, ToolContract> = new Map(
   BUILT_IN.flatMap((contract) => [contract.name, ...(contract.aliases ?? [])].map((name) => [name, contract] as const)),
 );
 
-/** The ports behind the tools of this node. A tool without its port must not be offered: see `ToolGranterParts.without`. */
+/**
+ * The ports that the tools of this node use. A tool without its port must not be offered: see
+ * `ToolGranterParts.without`.
+ */
 interface BuiltInParts {
   readonly files: FilePorts;
   readonly web?: WebPorts;
   readonly commands?: ToolCommands;
   readonly listing: Listing;
-  /** The areas behind svc.*. */
+  /** The areas that the tools svc.* call. */
   readonly management?: LateManagement;
 }
 

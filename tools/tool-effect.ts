@@ -28,7 +28,7 @@ export interface ToolEffectParts {
   readonly tools: readonly Tool[];
   readonly blobs: Blobs;
   readonly mcp?: McpParts;
-  /** Absent: no limits of tiers. */
+  /** Absent: tier limits are not enforced. */
   readonly tierLimits?: TierLimits;
   /** Absent in tests: rate limits of capabilities are not enforced. */
   readonly rateLimits?: RateLimits;
@@ -39,8 +39,8 @@ export interface ToolEffectParts {
 const MAX_RESPONSE_BYTES = 10 * 1024 * 1024;
 
 /**
- * `tool.call`: one call that policy has allowed. Value: `ToolOutcome`, also for a tool that failed or hit a limit; the effect
- * fails only if the result cannot be known. The request's mode is that of the offer.
+ * The effect `tool.call`: makes one call that policy has allowed. Its value is a `ToolOutcome`, also for a tool that
+ * failed or hit a limit; the effect fails only when the result cannot be known. The request has the mode of the offer.
  */
 export function createToolEffect(parts: ToolEffectParts): EffectHandler<typeof ToolRun> {
   const tools = new Map(parts.tools.map((tool) => [tool.contract.name, tool]));
@@ -85,15 +85,15 @@ async function attempt(
       progress: (value) => context.progress(value),
       parked: (waiting) => context.parked(waiting),
     };
-    // Retried until it can begin, but counted once by the limits above. `atMostOnce` stops retries of a call that may have
-    // acted.
+    // A retry until the call can begin is counted once by the limits above. `atMostOnce` stops retries of a call that
+    // may have acted.
     const begun = () => answer(parts, tool, call);
     const begin = () => (tool === undefined ? begun() : context.patiently(begun));
     const target = targetOf(run, tool);
     if (parts.gates === undefined || target === null) return await begin();
     return await parts.gates.through(target, context, { call: begin, wordOf });
   } catch (thrown) {
-    // Cancelled, out of time or without its claim: the result is not used.
+    // The call was cancelled, timed out or lost its claim: no one uses the result.
     if (signal.aborted) throw signal.reason;
     if (thrown instanceof ToolFailure) return failedOutcome(thrown);
     throw toSvcError(thrown);
@@ -121,7 +121,10 @@ async function answer(parts: ToolEffectParts, tool: Tool | undefined, call: Tool
   throw new ToolFailure('ToolNotAvailable', `this node cannot run ${call.run.tool}: use another tool`);
 }
 
-/** Turns a retryable error of a tool that must not be repeated into a result: the tool may have acted already (E2). */
+/**
+ * Turns a retryable error of a tool that must not be repeated into a result, since the tool may have acted already
+ * (E2).
+ */
 async function atMostOnce(tool: Tool, call: ToolCall): Promise<ToolAnswer> {
   try {
     return await tool.run(call.run.arguments, call);
@@ -134,7 +137,7 @@ async function atMostOnce(tool: Tool, call: ToolCall): Promise<ToolAnswer> {
   }
 }
 
-/** Refuses a tool that is gone or has changed since the grant. */
+/** Throws when the tool was removed or has changed since the grant. */
 async function checkUnchanged(granter: Pick<NodeTools, 'offer'>, { tool, schema_hash }: ToolRun): Promise<void> {
   const offer = await granter.offer(tool);
   if (offer === null) {
@@ -144,7 +147,10 @@ async function checkUnchanged(granter: Pick<NodeTools, 'offer'>, { tool, schema_
   throw ToolFailure.denied('ToolChanged', `${tool} has changed since it was offered.`);
 }
 
-/** `tools.grant` (repeatable): the tools an execution may call. Value: `ToolGrant`. Fails with `forbidden`, `not_found` for its security context. */
+/**
+ * The effect `tools.grant` (repeatable): its value is the `ToolGrant` of an execution. Fails with `forbidden` or
+ * `not_found` for its security context.
+ */
 export function createGrantEffect(granter: ToolGranter): EffectHandler<typeof GrantRequest> {
   return defineEffect({
     kind: 'tools.grant',
@@ -180,11 +186,11 @@ async function takeLimits(parts: ToolEffectParts, tenant: string, { tool, subjec
   }
 }
 
-/** Calls are counted for each execution; for callers of /mcp, for each principal. */
+/** The owner of the call counts: the execution, or the principal for callers of /mcp. */
 const ownerOf = ({ execution_id, principal }: ToolRun['subject']): string =>
   execution_id ?? `${principal.kind}:${principal.subject}`;
 
-/** Shortens names, since keys have a maximum length. */
+/** Shortens a name by hashing it, since keys have a maximum length. */
 const digest = (text: string): string => hash('sha256', text, 'base64url').slice(0, 32);
 
 function exceeded(what: string, retryAfterMs: number | undefined): ToolFailure {
@@ -203,7 +209,10 @@ interface McpParts {
 
 const TIMEOUT_MS = 60_000;
 
-/** Calls a tool of an MCP server once: a server that is down or slow may have got the call, so the model decides. */
+/**
+ * Calls a tool of an MCP server once. When the server fails or is slow it may have received the call, so the model
+ * decides about a retry.
+ */
 async function runMcpTool(parts: McpParts, { run, signal, progress }: ToolCall): Promise<WholeOutcome> {
   const server = run.server ?? '';
   const tool = run.tool.slice(server.length + 1);

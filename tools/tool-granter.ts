@@ -22,9 +22,9 @@ export interface ToolGranterParts {
   readonly without?: ReadonlySet<string>;
 }
 
-/** The tools that this node offers now. The effect of a call compares them with its grant (`ToolChanged`). */
+/** The tools that this node offers now. The effect of a call compares its grant with them (`ToolChanged`). */
 export interface NodeTools extends ToolGranter {
-  /** Null: this node offers no tool of that name now. */
+  /** The offer of a tool; null when this node offers no tool of this name now. */
   offer(name: string): Promise<ToolOffer | null>;
   /** The tools that a scope may call now, for `svc.tools.list`. */
   list(scope: ToolScope, options?: { readonly withoutExecution?: boolean }): Promise<readonly ToolOffer[]>;
@@ -133,7 +133,7 @@ export function outputSchema(name: string): JsonObject | undefined {
   return made;
 }
 
-/** JSON Schema of the arguments; those with defaults are optional. */
+/** JSON Schema of the arguments. Arguments with defaults are optional. */
 function inputSchema(contract: ToolContract): ToolOffer['input_schema'] {
   const { $schema: _dialect, '~standard': _standard, ...schema } = z.toJSONSchema(contract.input, { io: 'input' });
   return z.record(z.string(), z.json()).parse(schema);

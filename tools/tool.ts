@@ -7,11 +7,11 @@ import { type Blobs, PAYLOAD_LIMIT_BYTES } from '../runtime/blobs.ts';
 import type { ErrorCode } from '../runtime/errors.ts';
 import type { Json, JsonObject } from '../runtime/json.ts';
 
-/** One call, as the handler gets it. */
+/** One call of a tool, as the handler gets it. */
 export interface ToolCall {
   readonly run: ToolRun;
   readonly tenant: string;
-  /** UUID of the call. The same when the call is repeated after a crash, so a run started under this id starts once. */
+  /** UUID of the call. A call repeated after a crash has the same id, so a run started under this id starts once. */
   readonly id: string;
   /** W3C trace id, for what the call starts. */
   readonly trace: string;
@@ -26,19 +26,19 @@ export interface ToolCall {
   parked<T>(waiting: Promise<T>): Promise<T>;
 }
 
-/** The result of a tool: text (W30), and the object if the result is one. */
+/** The result of a tool: text (W30), and the object when the result is structured. */
 export interface ToolAnswer {
   readonly text: string;
   readonly structured?: JsonObject;
 }
 
-/** A built-in tool: its contract and its handler. Failures of the tool are `ToolFailure`s. */
+/** A built-in tool: its contract and its handler. The handler reports failures as `ToolFailure`. */
 export interface Tool {
   readonly contract: ToolContract;
   run(given: unknown, call: ToolCall): Promise<ToolAnswer>;
 }
 
-/** Joins a handler to its contract. Checks the arguments again, since a grant may be old. */
+/** Joins a handler to its contract. Checks the arguments again, since a grant may be older than the contract. */
 export function defineTool<Input extends z.ZodType>(
   contract: ToolContract<Input>,
   handler: (input: z.output<Input>, call: ToolCall) => Promise<ToolAnswer>,
@@ -58,7 +58,7 @@ export function defineTool<Input extends z.ZodType>(
   };
 }
 
-/** A result before its size is bounded. */
+/** A result before its size is limited. */
 export type WholeOutcome = Omit<ToolOutcome, 'stored' | 'duration_ms'>;
 
 const MAX_ERROR_CHARS = 2_000;
@@ -68,7 +68,7 @@ export function failedOutcome(failure: ToolFailure): WholeOutcome {
   const { code, class: failureClass, message, retryAfterMs, structured } = failure;
   const text = message.slice(0, MAX_ERROR_CHARS);
   return {
-    // Callers recognise this one by its text (W31).
+    // Callers recognise this code by the text alone (W31).
     content: textContent(code === 'cortex_not_configured' ? text : `${code}: ${text}`),
     ...(structured === undefined ? {} : { structured }),
     is_error: true,
@@ -82,8 +82,8 @@ export function failedOutcome(failure: ToolFailure): WholeOutcome {
 }
 
 /**
- * Bounds a result: one over `maxBytes` is a failure of the tool. A large one is stored in Blobs, and messages carry only
- * its beginning.
+ * Limits the size of a result. A result over `maxBytes` becomes a failure of the tool. A large one is stored in Blobs,
+ * and messages carry only its beginning.
  */
 export async function boundedOutcome(
   whole: WholeOutcome,
@@ -102,7 +102,7 @@ export async function boundedOutcome(
   return { ...rest, content: headOf(whole), stored: { ref, bytes: json.length } };
 }
 
-/** Size of the content: texts as text, other parts as JSON. */
+/** Size of the content in bytes: texts as they are, other parts as JSON. */
 function answerBytes({ content }: WholeOutcome): number {
   let bytes = 0;
   for (const part of content) {
@@ -111,7 +111,7 @@ function answerBytes({ content }: WholeOutcome): number {
   return bytes;
 }
 
-/** The beginning of the first text. */
+/** The beginning of the first text part. */
 function headOf({ content }: WholeOutcome): WholeOutcome['content'] {
   const text = content.find((part) => typeof part.text === 'string')?.text;
   return storedContent(typeof text === 'string' ? text : '');
@@ -119,7 +119,7 @@ function headOf({ content }: WholeOutcome): WholeOutcome['content'] {
 
 type FailureClass = NonNullable<ToolOutcome['error']>['class'];
 
-/** Codes of tools (W31), of runtime/errors.ts, and denials. */
+/** Codes of tools (W31), of runtime/errors.ts, and of denials. */
 type FailureCode =
   | DenialReason
   | ErrorCode
@@ -152,8 +152,8 @@ type FailureCode =
 const REFUSED = ' This is not available to you: do not try it again.';
 
 /**
- * A failure of a tool: a result for the caller, not a failed effect. The message says what went wrong and what to do; class
- * `policy` means that a retry is useless.
+ * A failure of a tool, which is a result for the caller and not a failed effect. The message says what went wrong and
+ * what to do; class `policy` means that a retry is useless.
  */
 export class ToolFailure extends Error {
   override readonly name = 'ToolFailure';

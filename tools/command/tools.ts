@@ -18,7 +18,7 @@ import { defineTool, type Tool, ToolFailure } from '../tool.ts';
 /** Default ceilings of a command (W44). */
 const DEFAULTS = { timeout_secs: 60, max_output_bytes: 512 * 1024, env_denylist: [], max_concurrent: 1 };
 
-/** The handler of cmd.run. Any exit code of a command is a result. */
+/** The handler of cmd.run. Every exit code of a command is a result. */
 export function commandTools(commands: ToolCommands): Tool[] {
   return [
     defineTool(cmdRun, async ({ command, args }, { run, tenant, signal }) => {

@@ -8,7 +8,7 @@ export const PATH_CHARS = 4_096;
 /** Longest text argument of a tool, in characters. */
 const TEXT_CHARS = 10 * 1024 * 1024;
 
-/** Arguments of a tool: an object with these keys and no other. Null counts as missing (W29). */
+/** Schema of a tool's arguments: an object with these keys and no others. A null counts as missing (W29). */
 export const toolArguments = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z.preprocess(withoutNulls, z.strictObject(shape));
 
@@ -22,7 +22,7 @@ export const path = systemText(PATH_CHARS).min(1).describe('Absolute, or relativ
 
 export const text = z.string().max(TEXT_CHARS);
 
-/** Types a contract by its own input. */
+/** Returns the contract unchanged; infers its type from its input. */
 export const defineContract = <Input extends z.ZodType>(contract: ToolContract<Input>): ToolContract<Input> => contract;
 
 /** Tools whose calls a judge checks if the agent's manifest has judges (W32). */
@@ -46,23 +46,23 @@ const NOT_JUDGED = [
   ...['svc.system.config', 'svc.runtime.list'],
 ];
 
-/** Compiled-in `skip_judge` of every built-in tool of the specification, by name and alias. */
+/** The `skip_judge` defaults of every built-in tool of the specification, by name and alias. */
 export const SKIP_JUDGE: ReadonlyMap<string, boolean> = new Map([
   ...JUDGED.map((name) => [name, false] as const),
   ...NOT_JUDGED.map((name) => [name, true] as const),
 ]);
 
-/** Tools that the specification does not list are judged. */
+/** Whether a tool skips the judge. Tools that the specification does not list are judged. */
 export const skipsJudge = (name: string): boolean => SKIP_JUDGE.get(name) ?? false;
 
-/** How management tools run: all on the node that the call reaches. `mode` says what becomes of a call after a crash. */
+/** Management tools run on the node that the call reaches. `mode` decides what happens to a call after a crash. */
 export const onNode = { runs: 'node' } as const;
 
-/** Changes nothing, so it may be called again. */
+/** For tools that change nothing: a call may be repeated. */
 export const reading = { ...onNode, mode: 'repeatable', reads: true } as const;
 
-/** Changes what is there: whether it did is in doubt after a crash. */
+/** For tools that change something: after a crash it is unknown whether the call did. */
 export const changing = { ...onNode, mode: 'once', reads: false } as const;
 
-/** What is started goes by the call's own id, so a call that is repeated after a crash starts nothing twice. */
+/** For tools that start something under the call's own id: a call repeated after a crash starts nothing twice. */
 export const starting = { ...onNode, mode: 'repeatable', reads: false } as const;

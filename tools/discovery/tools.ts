@@ -4,7 +4,7 @@ import type { ToolOffer, ToolScope } from '../../manifests/tool/scope.ts';
 import { defineContract, skipsJudge, toolArguments } from '../contract/arguments.ts';
 import { defineTool, type Tool, type ToolAnswer } from '../tool.ts';
 
-/** The tools a scope may call now. Implemented by the node's `ToolGranter`. */
+/** Lists the tools that a scope may call now. Implemented by the node's `ToolGranter`. */
 export interface Listing {
   list(scope: ToolScope, options: { readonly withoutExecution: boolean }): Promise<readonly ToolOffer[]>;
 }

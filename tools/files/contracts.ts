@@ -11,7 +11,7 @@ const edit = {
 };
 const readAt = (at: string) => ({ paths: [{ field: 'path', path: at, access: 'read' as const }] });
 const writtenAt = (at: string) => ({ paths: [{ field: 'path', path: at, access: 'write' as const }] });
-/** The failure of an edit reveals file content, so an edit needs read access too. */
+/** An edit needs read access too, since its failure reveals file content. */
 const editedAt = (at: string) => ({ paths: [...readAt(at).paths, ...writtenAt(at).paths] });
 
 export const fsRead = defineContract({

@@ -16,7 +16,7 @@ import { checkFileBytes, readText, unlessMissing, withFile } from './text-file.t
 
 const LISTED = 10_000;
 
-/** Handlers of fs.*, over the volumes of an execution. */
+/** Handlers of fs.* over the volumes of an execution. */
 export function fileTools(ports: FilePorts): Tool[] {
   const { files } = ports;
   return [
@@ -81,7 +81,7 @@ export function fileTools(ports: FilePorts): Tool[] {
   ];
 }
 
-/** Sorted names, directories with `/`, mount points included. */
+/** Lists the sorted names of a directory, directories with `/`, mount points included. */
 async function list(ports: FilePorts, call: ToolCall, given: string): Promise<string> {
   const { path, volumeId, inVolume } = await placeOf(ports, call, given, 'read');
   const mounted = new Set(mountNames(call, path));
@@ -112,10 +112,15 @@ async function makeDirectory({ files }: FilePorts, tenant: string, { path, volum
   }
 }
 
-/** Retries when others change the file meanwhile: an edit that still fits is applied to the new content. */
+/**
+ * Most attempts of an edit. When another writer changes the file meanwhile, an edit that still fits is applied to the
+ * new content.
+ */
 const EDIT_ATTEMPTS = 5;
 
-/** Applies all edits or none: replaces the file atomically, and only if its content is still the one that was read. */
+/**
+ * Applies all edits or none. Replaces the file atomically, and only if its content is still the content that was read.
+ */
 async function editFile(ports: FilePorts, call: ToolCall, given: string, edits: readonly Edit[]): Promise<string> {
   const { tenant, run } = call;
   const place = await placeOf(ports, call, given, 'write');
@@ -179,7 +184,7 @@ function applyEdit(text: string, { target_content, replacement_content }: Edit, 
   return `${text.slice(0, at)}${replacement_content}${text.slice(at + target_content.length)}`;
 }
 
-/** Number of lines removed and added, for the summary. */
+/** Number of lines that the edits remove and add, for the summary. */
 function changedLines(edits: readonly Edit[]): { readonly removed: number; readonly added: number } {
   const lines = (text: string): number => (text === '' ? 0 : text.split('\n').length);
   return {
@@ -218,7 +223,7 @@ async function glob(ports: FilePorts, call: ToolCall, path: string, pattern: str
 
 type Search<T> = (
   place: FilePlace,
-  /** Path of the place below the start of the search, '' for the start itself. */
+  /** Path of the place below the start of the search; '' for the start itself. */
   under: string,
   left: (limit: number) => number,
 ) => Promise<{ readonly found: readonly { readonly item: T; readonly path: string }[]; readonly ended: SearchEnd }>;
@@ -269,6 +274,6 @@ const ENDS: Record<NonNullable<SearchEnd>, string> = {
   time: 'incomplete, the search took too long: start in a lower directory',
 };
 
-/** One result a line; the last line says why the search is incomplete. */
+/** The results, one on each line. The last line says why the search is incomplete. */
 const reported = (lines: readonly string[], ended: SearchEnd): string =>
   (ended === null ? lines : [...lines, `[${ENDS[ended]}]`]).join('\n');

@@ -17,12 +17,12 @@ export interface FilePorts {
 
 type Access = 'read' | 'write';
 
-/** A path of an agent and the volume it is in. */
+/** A path of an agent and its volume. */
 export interface FilePlace {
-  /** As agents write it, absolute. */
+  /** The absolute path as agents write it. */
   readonly path: string;
   readonly volumeId: string;
-  /** Below the volume's root, '' for the root. */
+  /** Path below the volume's root; '' for the root. */
   readonly inVolume: string;
 }
 
@@ -47,7 +47,7 @@ export async function placeOf(
   return { path, volumeId: mount.volume_id, inVolume: below(path, mountPath(mount)) ?? '' };
 }
 
-/** Throws `ToolFailure` `PathOutsideBoundary`. */
+/** Checks the rules of the scope for a path. Throws `ToolFailure` `PathOutsideBoundary`. */
 export function checkRules({ mayTouch }: FilePorts, scope: ToolScope, path: string, access: Access): void {
   if (mayTouch(scope, path, access)) return;
   const text = `path: the agent's filesystem rules forbid to ${access} ${shown(path)}.`;
@@ -95,7 +95,7 @@ const mountPath = ({ mount_path }: ToolMount): string => absolutePath(mount_path
 
 export const WORKSPACE = '/workspace';
 
-/** The directory an agent means: `/` is the workspace too. */
+/** The directory that an agent means: `/` also means the workspace. */
 export const directoryOf = (path: string): string => (/^\/+$/.test(path) ? WORKSPACE : path);
 
 /** The absolute path without doubled slashes and dots. Keeps `..`, which the caller must refuse. */
@@ -105,10 +105,13 @@ export function absolutePath(path: string): string {
   return `/${parts.join('/')}`;
 }
 
-/** Whether the path has a part `..`: refused even if it stays inside (W33). */
+/** Whether the path has a part `..`. Such a path is refused even if it stays inside (W33). */
 const goesUp = (path: string): boolean => path.split('/').includes('..');
 
-/** The path relative to a directory, '' for the directory itself, null if it is not below. Both as of `absolutePath`. */
+/**
+ * The path relative to a directory; '' for the directory itself, null when it is not below. Both paths are results of
+ * `absolutePath`.
+ */
 export function below(path: string, directory: string): string | null {
   if (path === directory) return '';
   const prefix = directory === '/' ? '/' : `${directory}/`;

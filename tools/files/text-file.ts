@@ -7,7 +7,7 @@ import type { FilePlace, FilePorts } from './places.ts';
 /** Largest file that can be read (W42). */
 const FILE_BYTES = 10 * 1024 * 1024;
 
-/** A file as text and as bytes. Throws `ToolFailure` `BinaryFile`, `FileTooLarge`, `NOT_FOUND`, … */
+/** Reads a file as text and as bytes. Throws `ToolFailure` `BinaryFile`, `FileTooLarge`, `NOT_FOUND`, … */
 export async function readText(
   { files }: FilePorts,
   tenant: string,
@@ -19,7 +19,7 @@ export async function readText(
   throw new ToolFailure('BinaryFile', `${path} is not text (${bytes.length} bytes): read it with a command instead`);
 }
 
-/** Null for invalid UTF-8 or NUL bytes: an edit would corrupt other parts of such a file. */
+/** Decodes a file. Null for invalid UTF-8 or NUL bytes: an edit would corrupt other parts of such a file. */
 function textOf(bytes: Buffer): string | null {
   if (bytes.includes(0)) return null;
   try {
@@ -48,8 +48,8 @@ function maxFileBytes({ scope }: ToolRun): number {
 const isNumber = (value: unknown): value is number => typeof value === 'number';
 
 /**
- * Translates errors about a file into `ToolFailure`s with a precise code, the caller's path and advice. Other errors (full
- * disk of the machine, store down) pass through and fail the effect.
+ * Runs `work` and turns errors about a file into `ToolFailure`s with a precise code, the caller's path and advice.
+ * Other errors (disk of the machine full, store unavailable) pass through and fail the effect.
  */
 export async function withFile<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
@@ -59,7 +59,7 @@ export async function withFile<T>(path: string, work: () => Promise<T>): Promise
   }
 }
 
-/** Returns `instead` for a missing directory that is only the parent of a mount. */
+/** Runs `work`; returns `instead` for a missing directory that is only the parent of a mount. */
 export async function unlessMissing<T>(instead: T, isMountAbove: boolean, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -79,7 +79,7 @@ function fileToolFailure(error: SvcError, path: string): unknown {
     case 'not_found':
       return failure('NOT_FOUND', `${path} does not exist: look with fs.list or fs.glob`);
     case 'forbidden':
-      // A message of the node itself names the rule.
+      // An error that this node raised itself has a message that names the rule.
       return failure(
         'PERMISSION_DENIED',
         error.cause === undefined ? error.message : `this node has no permission for ${path}`,

@@ -141,7 +141,7 @@ export const executeStatus = defineContract({
   skipJudge: skipsJudge('svc.execute.status'),
 });
 
-/** The pipeline is a workflow, and is waited for as one. */
+/** The pipeline is a workflow, so waiting for it is waiting for a workflow. */
 export const executeWait = defineContract({
   ...workflowWait,
   name: 'svc.execute.wait',
@@ -150,7 +150,7 @@ export const executeWait = defineContract({
 
 const EXECUTE_CONTRACTS = [execute, executeIntent, executeStatus, executeWait] as const;
 
-/** Every management tool (W34–W41), each once. */
+/** Contracts of all management tools (W34–W41). */
 export const MANAGEMENT_CONTRACTS = [
   ...AGENT_CONTRACTS,
   agentWait,

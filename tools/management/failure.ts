@@ -4,7 +4,7 @@ import { ToolFailure } from '../tool.ts';
 /** Most details in the text of a failure. */
 const TOLD_DETAILS = 20;
 
-/** Codes after which trying again is no use. */
+/** Codes for which a retry is useless. */
 const FINAL: ReadonlySet<ErrorCode> = new Set([
   'forbidden',
   'quota_exceeded',
@@ -14,8 +14,8 @@ const FINAL: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /**
- * What an area refused, as the tool's own failure: its code is that of the error table, its text tells the details. What
- * may succeed when it is tried again, what was cancelled and what is our bug stays what it is: the effect knows what to do.
+ * Turns an area's refusal into a failure of the tool, with the code of the error table and the details in its text.
+ * Leaves retryable errors, cancellations and bugs unchanged: the effect handles those.
  */
 export function failureOf(thrown: unknown): unknown {
   if (!(thrown instanceof SvcError)) return thrown;
@@ -29,7 +29,10 @@ export function failureOf(thrown: unknown): unknown {
   return new ToolFailure(code, withDetails(message, details), FINAL.has(code) ? 'policy' : 'recoverable', thrown);
 }
 
-/** Of a change that the spec answers with `false` and an error: the text, or it is thrown on. */
+/**
+ * The error text for a change that the specification answers with `false` and an error. Rethrows every error that is
+ * not a refusal.
+ */
 export function refusalOf(thrown: unknown): string {
   if (thrown instanceof SvcError && thrown.row.kind === 'terminal') return thrown.message;
   throw thrown;

@@ -5,7 +5,7 @@ import type { Listing } from '../discovery/tools.ts';
 import type { Tool } from '../tool.ts';
 import { MANAGEMENT_CONTRACTS } from './contracts.ts';
 
-/** The management tools, whose handlers are loaded when one is first called: an idle node does not carry them. */
+/** The management tools. Their handlers are loaded by the first call, so that an idle node does not hold them. */
 export function lateManagementTools(late: LateManagement, listing: Listing): Tool[] {
   const handlers = new Lazy(async () => {
     const { managementTools } = await import('./tools.ts');

@@ -10,19 +10,19 @@ import type { LateManagement, ManagementPorts } from '../../usecases/management.
 import { defineTool, type Tool, type ToolCall } from '../tool.ts';
 import { failureOf } from './failure.ts';
 
-/** One call of a management tool, as its handler sees it. */
+/** One call of a management tool, as its handler gets it. */
 export interface ManagedCall {
   readonly ports: ManagementPorts;
   readonly identity: Identity;
   readonly call: ToolCall;
 }
 
-/** An object that goes out as JSON: absent members are dropped, nothing else changes. */
+/** An object that is sent as JSON: undefined members are dropped and nothing else changes. */
 type Answer = object;
 
 /**
- * A management tool: a translation of a call into one of its area's api, and of the area's answer into the table's result.
- * The answer is the JSON text and the same object.
+ * Makes a management tool. It translates a call into one of its area's API and the answer into the tool's result, which
+ * is returned both as JSON text and as an object.
  */
 export const managed =
   (late: LateManagement) =>
@@ -42,8 +42,9 @@ export const managed =
     });
 
 /**
- * Throws `failed_precondition` for what ships with the product: it stays as it is (docs/explanation/catalog.md, Built-ins). Who wants
- * another in its place creates one of its name, which is another one with its own id.
+ * Throws `failed_precondition` for an entry that ships with the product, since such entries never change
+ * (docs/explanation/catalog.md, Built-ins). A caller that wants another one creates an entry of the same name, which
+ * gets an id of its own.
  */
 export function refuseShipped(kind: 'agent' | 'workflow', found: { readonly id: string; readonly name: string }): void {
   if (found.id !== builtInId(kind, found.name)) return;
@@ -55,9 +56,9 @@ export function refuseShipped(kind: 'agent' | 'workflow', found: { readonly id: 
 }
 
 /**
- * The scope of a created entry: the tenant for those who may change what is deployed there. Others come here by
- * the authoring agents alone, which act as their caller under a wider context; what these make is the caller's own, so
- * that a text of a user never replaces an agent of the tenant.
+ * The scope of a new entry: the tenant for callers that may change what the tenant deploys, else the user. The others
+ * can reach this only through the authoring agents, which act as their caller under a wider context; their entries
+ * belong to the user, so that a user's text never replaces an agent of the tenant.
  */
 export function scopeOfNew(identity: Identity): CatalogScope {
   try {
@@ -69,5 +70,5 @@ export function scopeOfNew(identity: Identity): CatalogScope {
   }
 }
 
-/** The caller: the identity that started the calling execution, or the caller of /mcp. */
+/** The caller of a tool: the identity that started the calling execution, or the caller of /mcp. */
 export const callerOf = ({ run, tenant }: ToolCall): Identity => ({ ...run.subject.principal, tenant });

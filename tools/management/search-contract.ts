@@ -4,9 +4,9 @@ import { count, labels, limit } from '../../usecases/fields.ts';
 
 /** Arguments and results of svc.agent.search and svc.workflow.search (W38). */
 
-/** Hits that one search answers with, at most. */
+/** Most hits of one search. */
 const MAX_HITS = 100;
-/** As the catalog takes it, whichever way it came. */
+/** Longest query, in characters; the same limit as in the catalog. */
 const QUERY_CHARS = 4_096;
 
 export const searchArguments = {
@@ -39,7 +39,7 @@ interface Asked {
   readonly include_platform_templates: boolean;
 }
 
-/** As `CatalogSearch` takes it. */
+/** Translates the arguments into a request for `CatalogSearch`. */
 export const requestOf = (asked: Asked): SearchRequest => ({
   query: asked.query,
   limit: asked.limit,

@@ -19,7 +19,7 @@ import { taskTools } from './task/tools.ts';
 import { workflowDeployTools } from './workflow/deploy-tools.ts';
 import { waitForWorkflow, workflowRunTools } from './workflow/run-tools.ts';
 
-/** Handlers of the management tools. `listing` says what a scope shows. */
+/** Handlers of the management tools. `listing` lists the tools of a scope. */
 export const managementTools = (late: LateManagement, listing: Listing): Tool[] => [
   ...agentTools(late),
   ...workflowDeployTools(late),
@@ -45,7 +45,10 @@ function generateTools(late: LateManagement): Tool[] {
   ];
 }
 
-/** svc.system.* (W41): what this node is. Capabilities are what the caller may use, as svc.tools.list shows it. */
+/**
+ * svc.system.* (W41): facts about this node. Its capabilities are the tools that the caller may use, as in
+ * svc.tools.list.
+ */
 function systemTools(late: LateManagement, listing: Listing): Tool[] {
   const define = managed(late);
   return [
@@ -58,7 +61,7 @@ function systemTools(late: LateManagement, listing: Listing): Tool[] {
   ];
 }
 
-/** svc.runtime.list (W41): the table that executions are checked against, without fields for bootstraps only. */
+/** svc.runtime.list (W41): the table that executions are checked against, without the fields for bootstraps. */
 function runtimeTools(late: LateManagement): Tool[] {
   return [
     managed(late)(runtimeList, async ({ language }, { ports: { node } }) => {

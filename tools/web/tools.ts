@@ -7,7 +7,7 @@ import { defineTool, type Tool, ToolFailure } from '../tool.ts';
 
 export interface WebPorts {
   readonly web: Web;
-  /** Why the scope may not reach a host, or null (security/policy). Checked again at each redirect. */
+  /** Why the scope may not reach a host, null when it may (security/policy). Checked again for each redirect. */
   domainProblem(scope: ToolScope, tool: string, domain: string): string | null;
 }
 

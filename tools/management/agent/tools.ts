@@ -7,7 +7,7 @@ import { type ManagedCall, managed, refuseShipped, scopeOfNew } from '../managed
 import { requestOf, searchAnswer } from '../search-contract.ts';
 import { agentCreate, agentDelete, agentExport, agentList, agentLogs, agentSearch, agentUpdate } from './contracts.ts';
 
-/** svc.agent.* over the catalog (W34); svc.agent.wait is one of the tools of tasks. */
+/** svc.agent.* over the catalog (W34), except svc.agent.wait, which is with the tools of tasks. */
 export function agentTools(late: LateManagement): Tool[] {
   const define = managed(late);
   return [
@@ -44,13 +44,13 @@ export function agentTools(late: LateManagement): Tool[] {
   ];
 }
 
-/** Where the agent stands now; one that is not there is not made. */
+/** Deploys a new version of an agent in its current scope. Throws `not_found` when there is no such agent. */
 async function update(
   { manifest_yaml, force }: { readonly manifest_yaml: string; readonly force: boolean },
   { ports: { agents }, identity }: ManagedCall,
 ): Promise<object> {
   const parsed = parseAgentManifest(manifest_yaml);
-  // What is wrong with the text the deploy says best, and first.
+  // For an invalid manifest, `deploy` below throws the precise error.
   const found = parsed.ok ? await agents.lookup(readerOf(identity), parsed.manifest.metadata.name) : null;
   if (found !== null) refuseShipped('agent', { id: found.agent_id, name: found.name });
   const scope = found?.scope ?? scopeOfNew(identity);
@@ -59,7 +59,7 @@ async function update(
   return { agent_id, updated: true };
 }
 
-/** Agent summary (W37). */
+/** The summary of an agent in lists (W37). */
 const listed = ({ agent_id: id, name, version, status, labels }: AgentSummary) => ({
   ...{ id, name, version, status, labels },
 });
@@ -71,7 +71,7 @@ const metadataOf = (agent: AgentSummary) => {
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** A deleted agent keeps its log under its id. */
+/** The id of an agent. A UUID is accepted unchecked, since a deleted agent keeps its log under its id. */
 async function idOf({ ports, identity }: Omit<ManagedCall, 'call'>, idOrName: string): Promise<string> {
   if (UUID.test(idOrName)) return idOrName.toLowerCase();
   return (await ports.agents.lookup(readerOf(identity), idOrName)).agent_id;
@@ -82,14 +82,14 @@ interface Parts {
   readonly executions: Pick<ExecutionApi, 'ended'>;
 }
 
-/** Word of an ended execution in the log of its agent, as in its own. */
+/** Event names for ended executions in the log of their agent, the same as in their own logs. */
 const ENDED_AS: Readonly<Partial<Record<ExecutionStatus['status'], string>>> = {
   ...{ completed: 'ExecutionCompleted', failed: 'ExecutionFailed', cancelled: 'ExecutionFailed' },
 };
 
 /**
- * The log of an agent (svc.agent.logs): what was done to it, and how executions of it in the reader's tenant ended, newest
- * first. A page costs a page of each, however far behind it is. Throws `not_found`.
+ * The log of an agent (svc.agent.logs), newest first: the changes to it, and the ends of its executions in the reader's
+ * tenant. A page reads one page of each, whatever its offset. Throws `not_found`.
  */
 async function agentLog(
   { agents, executions }: Parts,
@@ -125,20 +125,20 @@ async function agentLog(
 export interface Entry {
   readonly event_type: string;
   readonly payload: Readonly<Record<string, unknown>>;
-  /** ISO 8601, so that text order is time order. */
+  /** ISO 8601, so that sorting the text sorts by time. */
   readonly recorded_at: string;
 }
 
-/** Entries newest first, read by place. */
+/** A list of entries, newest first, with access by position. */
 export interface Descending {
   readonly total: number;
-  /** At least one and at most `limit` entries from place `skip` on; only asked for what is there. */
+  /** Reads from 1 to `limit` entries from position `skip` on. Callers only pass positions below `total`. */
   read(skip: number, limit: number): Promise<readonly Entry[]>;
 }
 
 /**
- * A page of two logs put together, newest first; of two at one time the first log's comes first. How many of each are before
- * the page is found by halving, so its cost does not grow with `offset`.
+ * Merges one page of two lists, newest first; at equal times the first list's entry comes first. A binary search finds
+ * how many entries of each list come before the page, so the cost does not grow with `offset`.
  */
 export async function newestOfTwo(
   first: Descending,
@@ -151,7 +151,7 @@ export async function newestOfTwo(
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
     const [[one], [other]] = await Promise.all([first.read(middle, 1), second.read(offset - middle - 1, 1)]);
-    // Gone meanwhile: the page is that of what is there now.
+    // An entry was removed meanwhile: return the page of what exists now.
     if (one === undefined || other === undefined) break;
     if (one.recorded_at >= other.recorded_at) low = middle + 1;
     else high = middle;

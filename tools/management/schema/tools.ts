@@ -12,7 +12,7 @@ import { managed } from '../managed.ts';
 
 const PARSERS = { agent: parseAgentManifest, workflow: parseWorkflowManifest } as const;
 
-/** svc.schema.* (W41): the schemas and checks that a deploy goes through, from the same zod schemas. */
+/** svc.schema.* (W41). The schemas and checks come from the zod schemas that a deploy uses. */
 export function schemaTools(late: LateManagement): Tool[] {
   const define = managed(late);
   return [
@@ -36,8 +36,8 @@ const MAKERS: Readonly<Record<SchemaKey, () => object>> = {
 const made = new Map<SchemaKey, JsonObject>();
 
 /**
- * The schema of a manifest, made once. As small as it can be said: of a large result a model is shown the beginning alone
- * (`STORED_ABOVE_BYTES`), and it has to see all of this one.
+ * The JSON Schema of a manifest, made once and kept as short as possible: a model sees only the beginning of a large
+ * result (`STORED_ABOVE_BYTES`) and needs the whole schema.
  */
 function manifestSchema(key: SchemaKey): JsonObject {
   const known = made.get(key);
@@ -48,7 +48,7 @@ function manifestSchema(key: SchemaKey): JsonObject {
   return schema;
 }
 
-/** Without what another word says already: that names are text, and the type beside its values. */
+/** Removes redundant keywords: `propertyNames` that allow any text, and the type of values that are listed. */
 function withoutRepeats(value: Json): Json {
   if (Array.isArray(value)) return value.map(withoutRepeats);
   if (value === null || typeof value !== 'object') return value;
@@ -61,10 +61,10 @@ function withoutRepeats(value: Json): Json {
 
 const isAnyText = (value: Json): boolean => JSON.stringify(value) === '{"type":"string"}';
 
-/** Shorter ones cost less than a reference to them. */
+/** Shortest part that is moved to `$defs`: a reference to a shorter one would be longer. */
 const WORTH_CHARS = 70;
 
-/** A JSON Schema whose parts that occur more than once stand under `$defs`. It means the same. */
+/** Moves repeated parts of a JSON Schema to `$defs`. The meaning does not change. */
 function saidOnce(schema: JsonObject): JsonObject {
   const counts = new Map<string, number>();
   count(schema, counts);
@@ -99,6 +99,6 @@ function count(value: Json, counts: Map<string, number>): void {
   for (const one of Object.values(value)) count(one, counts);
 }
 
-/** Not a map of properties, where `type` may be the name of one. */
+/** Whether an object is a schema and not a map of properties, where `type` may be a property name. */
 const isSchema = (value: JsonObject): boolean =>
   typeof value.type === 'string' || Array.isArray(value.anyOf) || Array.isArray(value.oneOf);

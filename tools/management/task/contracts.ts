@@ -19,7 +19,7 @@ import {
 } from '../../../usecases/fields.ts';
 import { changing, defineContract, reading, skipsJudge, starting, toolArguments } from '../../contract/arguments.ts';
 
-/** As GET /v1/executions/{id} answers it (H21). */
+/** The same fields as in GET /v1/executions/{id} (H21). */
 const taskStanding = {
   execution_id: z.string(),
   agent_id: z.string(),
@@ -58,7 +58,7 @@ export const taskStatus = defineContract({
   skipJudge: skipsJudge('svc.task.status'),
 });
 
-/** An ended execution, or `timed_out`: it goes on. */
+/** The status of an ended execution, or `timed_out` for one that still runs. */
 const waited = z.strictObject({ ...taskStanding, status: z.enum(['completed', 'failed', 'cancelled', 'timed_out']) });
 
 export const taskWait = defineContract({
@@ -70,7 +70,7 @@ export const taskWait = defineContract({
   skipJudge: skipsJudge('svc.task.wait'),
 });
 
-/** An alias among the tools of agents (W34). */
+/** The same tool under the name for agents (W34). */
 export const agentWait = defineContract({
   ...taskWait,
   name: 'svc.agent.wait',

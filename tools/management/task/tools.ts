@@ -53,7 +53,7 @@ export function taskTools(late: LateManagement): Tool[] {
     }),
 
     define(taskRemove, async ({ execution_id }, { ports, identity }) => {
-      // An unknown id is reported first, to every caller.
+      // Throws for an unknown id before the role check, whatever the caller's role.
       await ports.executions.hasEnded(identity, execution_id);
       requireRole(identity, 'write');
       await ports.executions.remove(identity, execution_id);
@@ -62,19 +62,19 @@ export function taskTools(late: LateManagement): Tool[] {
   ];
 }
 
-/** Its place among the node's effects is free while it waits. */
+/** Waits for an execution. Releases the effect's concurrency slot while it waits. */
 async function waitForTask(
   { execution_id, ...asked }: AskedWait & { readonly execution_id: string },
   { ports, identity, call }: ManagedCall,
 ): Promise<object> {
-  // What the caller does not see is refused before the wait.
+  // Throws for an execution that the caller may not see, before the wait begins.
   await ports.executions.hasEnded(identity, execution_id);
   const ended = await call.parked(ports.waits.execution(identity.tenant, execution_id, endWait(asked, call)));
   const status = await ports.executions.status(identity, execution_id);
   return ended || status.ended_at !== null ? status : { ...status, status: 'timed_out' };
 }
 
-/** Executions outlive their agent, so an id that is not deployed any more still finds them. */
+/** The id of an agent. A UUID is accepted unchecked, since executions outlive their agent. */
 async function idOf({ ports, identity }: Omit<ManagedCall, 'call'>, idOrName: string): Promise<string> {
   const found = await unless('not_found', ports.agents.get(readerOf(identity), idOrName));
   return found?.agent_id ?? idOrName.toLowerCase();

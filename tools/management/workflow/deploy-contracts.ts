@@ -21,7 +21,7 @@ const MAX_JUDGES = 20;
 
 const fraction = z.number().min(0).max(1);
 
-/** How svc.workflow.create judges (W35). */
+/** Arguments that control the judges of svc.workflow.create (W35). */
 const judgeArguments = {
   task_context: z.string().max(TEXT_CHARS).optional().describe('What the workflow is for; judges read it.'),
   judge_agents: z

@@ -28,7 +28,7 @@ import {
   workflowValidate,
 } from './deploy-contracts.ts';
 
-/** svc.workflow.*, as far as they are about what is deployed (W35). */
+/** The tools svc.workflow.* for deployed workflows (W35). */
 export function workflowDeployTools(late: LateManagement): Tool[] {
   const define = managed(late);
   return [
@@ -36,7 +36,7 @@ export function workflowDeployTools(late: LateManagement): Tool[] {
       const { ports, identity } = managedCall;
       await checkBefore(ports.workflows, identity, { manifest_yaml, force });
       const validation_results = await judged(ports.judges, { manifest_yaml, ...judging }, managedCall);
-      // The text that was judged is the text that is deployed, and all checks are made again with it.
+      // Deploys exactly the text that was judged. The deploy makes all checks again.
       const deployed = await ports.workflows.deploy(identity, manifest_yaml, { force, scope: scopeOfNew(identity) });
       return { ...deployed, validation_results };
     }),
@@ -87,7 +87,9 @@ interface Deploying {
   readonly force: boolean;
 }
 
-/** What would be refused anyway is refused before a judge spends time on it. Throws what the deploy would. */
+/**
+ * Makes the checks of a deploy before judges spend time on the manifest. Throws the errors that the deploy would throw.
+ */
 async function checkBefore(
   workflows: WorkflowCatalog,
   identity: Identity,
@@ -103,13 +105,13 @@ async function checkBefore(
     throw new SvcError('conflict', `${name} ${version} is deployed already; raise the version or force it`);
 }
 
-/** Where the workflow stands now; one that is not there is not made. */
+/** Deploys a new version of a workflow in its current scope. Throws `not_found` when there is no such workflow. */
 async function update(
   { manifest_yaml, force }: Deploying,
   { ports: { workflows }, identity }: ManagedCall,
 ): Promise<object> {
   const { metadata } = await workflows.validate(readerOf(identity), manifest_yaml);
-  // What is wrong with the text the deploy says best, and first.
+  // For an invalid manifest, `deploy` below throws the precise error.
   const found = metadata === undefined ? null : await workflows.get(readerOf(identity), metadata.name);
   if (found !== null) refuseShipped('workflow', found);
   const scope = found?.scope ?? scopeOfNew(identity);
@@ -118,7 +120,7 @@ async function update(
   return { workflow_id, updated: true, warnings };
 }
 
-/** Workflow summary (W37). */
+/** The summary of a workflow in lists (W37). */
 const listed = ({ id, name, version, initial_state }: WorkflowEntry) => ({ id, name, version, initial_state });
 
 function metadataOf(workflow: WorkflowEntry) {
@@ -137,7 +139,7 @@ function metadataOf(workflow: WorkflowEntry) {
   return { workflow_id, name, version, description, initial_state, status, scope, owner, labels, deployed_at };
 }
 
-/** Of one judge, its start included: a call of a tool ends after 630 s. */
+/** Time-out of one judge including its start, ms: a tool call ends after 630 s. */
 const JUDGE_TIMEOUT_MS = 540_000;
 
 interface Judging {
@@ -151,9 +153,9 @@ interface Judging {
 type Result = z.output<typeof validationResults>[number];
 
 /**
- * Has every judge look at the manifest, and answers what each said. Throws a `validation_failed` failure with all that was
- * said when one refuses: its score is below `min_score` or its confidence below `min_confidence`; `failed_precondition`
- * when one gave no verdict, `not_found` naming one that is not deployed.
+ * Lets every judge assess the manifest and returns their verdicts. Throws a `validation_failed` failure with all
+ * verdicts when a judge's score is below `min_score` or its confidence below `min_confidence`, `failed_precondition`
+ * when a judge gave no verdict, and `not_found` naming a judge that is not deployed.
  */
 async function judged(
   judges: JudgePanelApi,
@@ -177,7 +179,7 @@ async function judged(
   return results;
 }
 
-/** What a judge is given: as ValidateWithJudges gives it (G9). */
+/** The input of a judge, the same as in ValidateWithJudges (G9). */
 const contentOf = ({ manifest_yaml, task_context }: Judging): string =>
   JSON.stringify({
     task: 'Judge whether this workflow manifest is fit to be deployed.',

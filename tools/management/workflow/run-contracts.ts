@@ -61,7 +61,7 @@ export const executionsGet = defineContract({
   name: 'svc.workflow.executions.get',
   description: 'Shows an execution of a workflow with its input, its blackboard and the outputs of its states.',
   input: toolArguments({ execution_id: executionId, tenant_id: tenantId }),
-  // As GET /v1/workflows/executions/{id} answers it (H21).
+  // The same fields as in GET /v1/workflows/executions/{id} (H21).
   result: z.strictObject({
     ...{ ...identified, workflow_name: z.string(), workflow_version: z.string(), ...standing },
     ...{ reason: z.string().nullable(), error: z.string().nullable(), intent: z.string().nullable() },
@@ -100,7 +100,7 @@ export const workflowLogs = defineContract({
   skipJudge: skipsJudge('svc.workflow.logs'),
 });
 
-/** One thing was done, or not and why. */
+/** The result of a change: done, or not done with the error. */
 const doneOrNot = <Word extends string>(word: Word) =>
   z.union([
     z.strictObject({ [word]: z.literal(true), execution_id: z.string() }),

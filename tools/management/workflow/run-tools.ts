@@ -20,7 +20,7 @@ import {
 
 const MISSING = 'workflow execution not found';
 
-/** svc.workflow.*, as far as they are about executions (W35), over `WorkflowApi`. */
+/** The tools svc.workflow.* for executions (W35), over `WorkflowApi`. */
 export function workflowRunTools(late: LateManagement): Tool[] {
   const define = managed(late);
   return [
@@ -70,7 +70,7 @@ export function workflowRunTools(late: LateManagement): Tool[] {
 
     define(workflowRemove, ({ execution_id }, { ports, identity }) =>
       doneOrNot('removed', execution_id, async () => {
-        // An unknown id is reported first, to every caller.
+        // Throws for an unknown id before the role check, whatever the caller's role.
         await ports.runs.status(identity, execution_id);
         requireRole(identity, 'write');
         await ports.runs.remove(identity, execution_id);
@@ -79,12 +79,12 @@ export function workflowRunTools(late: LateManagement): Tool[] {
   ];
 }
 
-/** svc.workflow.wait and svc.execute.wait. Its place among the node's effects is free while it waits. */
+/** svc.workflow.wait and svc.execute.wait. Releases the effect's concurrency slot while it waits. */
 export async function waitForWorkflow(
   { execution_id, ...asked }: AskedWait & { readonly execution_id: string },
   { ports, identity, call }: ManagedCall,
 ): Promise<object> {
-  // What the caller does not see is refused before the wait.
+  // Throws for a run that the caller may not see, before the wait begins.
   await ports.runs.status(identity, execution_id);
   const ended = await call.parked(ports.waits.workflow(identity.tenant, execution_id, endWait(asked, call)));
   const { blackboard, ...execution } = await ports.runs.get(identity, execution_id);
@@ -102,7 +102,7 @@ async function doneOrNot(word: string, execution_id: string, act: () => Promise<
   }
 }
 
-/** Result of svc.workflow.status. */
+/** The result of svc.workflow.status. */
 function standing(summary: WorkflowSummary) {
   const { execution_id, workflow_id, status, current_state, started_at, last_transition_at } = summary;
   return { execution_id, workflow_id, status, current_state, started_at, last_transition_at };
@@ -110,7 +110,7 @@ function standing(summary: WorkflowSummary) {
 
 const listed = (summary: WorkflowSummary) => ({ ...standing(summary), ended_at: summary.ended_at });
 
-/** Executions outlive their workflow, so an id that is not deployed any more still finds them. */
+/** The id of a workflow. An id that is no longer deployed is accepted, since executions outlive their workflow. */
 async function idOf(ports: ManagedCall['ports'], identity: Identity, idOrName: string): Promise<string> {
   const found = await unless('not_found', ports.workflows.get(readerOf(identity), idOrName));
   return found?.id ?? idOrName.toLowerCase();
