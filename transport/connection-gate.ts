@@ -2,27 +2,30 @@ import { readFileSync } from 'node:fs';
 import { BlockList, isIP, isIPv6, type Socket } from 'node:net';
 
 export interface ConnectionLimits {
-  /** Open connections of a listener; further ones are closed at once. */
+  /** Most open connections of a listener; further ones are closed at once. */
   readonly connections: number;
-  /** Share of the process' descriptors that its connections may take. The shares of all listeners leave some for stores and files. */
+  /**
+   * Share of the process's file descriptors that its connections may use. The shares of all listeners leave some for
+   * stores and files.
+   */
   readonly descriptorShare: number;
 }
 
-/** Shares of a listener's connections that one address may have. A proxy is one address for all its clients. */
+/** Shares of a listener's connections for one address. A proxy's address stands for all its clients. */
 const SHARES = { proxy: 0.9, other: 0.25 };
-/** Where a proxy stands by itself. */
+/** Addresses of this machine, where a proxy needs no configuration. */
 const THIS_MACHINE = ['127.0.0.0/8', '::1'];
-/** Where the system does not tell. */
+/** Assumed number of descriptors where the system does not report one. */
 const USUAL_DESCRIPTORS = 65_536;
 
-/** How many connections there may be: as set, and fewer where the system gives the process few descriptors. */
+/** Most connections: the setting, or fewer when the process has few descriptors. */
 export function mostConnections({ connections, descriptorShare }: ConnectionLimits): number {
   return Math.max(1, Math.min(connections, Math.floor(descriptors() * descriptorShare)));
 }
 
 let known: number | undefined;
 
-/** RLIMIT_NOFILE of the process. */
+/** The limit RLIMIT_NOFILE of the process. */
 function descriptors(): number {
   known ??= limitOf(process.platform === 'linux' ? readFileSync('/proc/self/limits', 'utf8') : '');
   return known;
@@ -33,7 +36,7 @@ function limitOf(table: string): number {
   return Number.isSafeInteger(soft) && soft > 0 ? soft : USUAL_DESCRIPTORS;
 }
 
-/** Addresses and networks such as 10.0.0.0/8. */
+/** Parses addresses and networks such as 10.0.0.0/8. */
 function proxiesAt(addresses: readonly string[]): BlockList {
   const list = new BlockList();
   for (const text of addresses) {
@@ -45,7 +48,7 @@ function proxiesAt(addresses: readonly string[]): BlockList {
   return list;
 }
 
-/** Counts the connections of one listener, together and by address, and closes at once what is too many. */
+/** Counts the connections of one listener, in total and for each address, and closes at once those over a limit. */
 export class ConnectionGate {
   readonly #most: number;
   readonly #addresses = new Map<string, number>();
@@ -54,8 +57,8 @@ export class ConnectionGate {
   #open = 0;
 
   /**
-   * `proxies`: addresses and networks of proxies beside those of this machine (`spec.network.trust_proxy`). `refuses`: addresses
-   * that this listener is not for.
+   * `proxies`: addresses and networks of proxies besides this machine (`spec.network.trust_proxy`). `refuses`: returns
+   * true for addresses that this listener must not serve.
    */
   constructor(most: number, proxies: readonly string[] = [], refuses: (address: string) => boolean = () => false) {
     this.#most = most;
@@ -63,7 +66,7 @@ export class ConnectionGate {
     this.#proxies = proxiesAt([...THIS_MACHINE, ...proxies]);
   }
 
-  /** Whether it may stay; it is closed otherwise. */
+  /** Accepts or closes a connection; returns whether it was accepted. */
   enter(socket: Socket): boolean {
     const address = socket.remoteAddress ?? '';
     const ofAddress = this.#addresses.get(address) ?? 0;

@@ -1,6 +1,8 @@
 import { type Random, systemRandom } from '../runtime/random.ts';
 
-/** What the readiness of the node's parts comes to. `why` is shown to anyone who asks: no addresses, no secrets. */
+/**
+ * The combined readiness of the node's parts. `why` is shown to any caller, so it contains no addresses and no secrets.
+ */
 export interface Readiness {
   readonly ready: boolean;
   readonly why?: string;
@@ -16,7 +18,7 @@ const ZERO_TRACE = '0'.repeat(32);
 
 const ZERO_SPAN = '0'.repeat(16);
 
-/** Trace id of a W3C `traceparent`, else a new one: a header that is not valid starts a new trace (W3C rule). */
+/** Trace id of a W3C `traceparent`, or a new one: an invalid header starts a new trace (W3C rule). */
 export function traceOf(traceparent: string | string[] | undefined, random: Random = systemRandom): string {
   const match = typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent) : null;
   const [trace, span] = [match?.[1], match?.[2]];
@@ -24,6 +26,6 @@ export function traceOf(traceparent: string | string[] | undefined, random: Rand
   return trace;
 }
 
-/** What the answer carries: the same trace, and a span of this node. */
+/** The `traceparent` of an answer: the same trace with a span of this node. */
 export const traceparentOf = (trace: string, random: Random = systemRandom): string =>
   `00-${trace}-${random.hex(8)}-01`;

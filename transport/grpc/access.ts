@@ -14,7 +14,7 @@ import type { GrpcAuth } from './parts.ts';
 
 const RUNTIME = '/svc.runtime.v1.SvcRuntime/';
 
-/** What a method does, and what it is about for scopes of API keys. A method that is not here is forbidden. */
+/** The action of each method and its area for scopes of API keys. A method that is not listed is forbidden. */
 const ACCESS: ReadonlyMap<string, readonly [Action, ScopeArea]> = new Map<string, readonly [Action, ScopeArea]>([
   [`${RUNTIME}ExecuteAgent`, ['run', 'executions']],
   [`${RUNTIME}ExecuteSystemCommand`, ['write', 'system']],
@@ -26,7 +26,7 @@ const ACCESS: ReadonlyMap<string, readonly [Action, ScopeArea]> = new Map<string
   [`${RUNTIME}IngestStimulus`, ['run', 'stimuli']],
 ]);
 
-/** The standard services, on both ports. */
+/** Methods of the standard services, on both ports. */
 const PUBLIC: ReadonlySet<string> = new Set([
   '/grpc.health.v1.Health/Check',
   '/grpc.health.v1.Health/List',
@@ -35,10 +35,10 @@ const PUBLIC: ReadonlySet<string> = new Set([
   '/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo',
 ]);
 
-/** Needs no identity: everything else names what the caller must be allowed to do. */
+/** Whether a method needs no identity. Every other method has an action that the caller must be allowed to do. */
 export const isPublic = (path: string): boolean => PUBLIC.has(path);
 
-/** Who calls a method that lets callers in without a token (G2). */
+/** The caller of a method that accepts calls without a token (G2). */
 const WITHOUT_TOKEN: Identity = {
   kind: 'local',
   subject: 'without-token',
@@ -48,8 +48,8 @@ const WITHOUT_TOKEN: Identity = {
 };
 
 /**
- * The identity of a call, or null for a public method. A token that is sent is always checked. Throws
- * `unauthenticated`, `forbidden`, and `unavailable` when the keys to check with cannot be had.
+ * The identity of a call, or null for a public method. Checks a token whenever one is sent. Throws `unauthenticated`,
+ * `forbidden`, and `unavailable` when the keys for the check cannot be loaded.
  */
 export async function admit(
   path: string,
@@ -66,7 +66,10 @@ export async function admit(
   return identity;
 }
 
-/** Whoever is the operator by calling from this machine must have called this machine, and not be a page (transport/rest). */
+/**
+ * Refuses a web page or another host name where calling from this machine makes the caller the operator (as in
+ * transport/rest).
+ */
 function refuseForeign(metadata: Metadata, authority: string): void {
   const name = URL.parse(`http://${authority}`)?.hostname;
   if (name === undefined || !isThisMachine(name)) {
@@ -86,7 +89,7 @@ async function identify(
   return authenticator.authenticate({ authorization, tenantHeader: single(metadata, 'x-tenant-id') });
 }
 
-/** Values of a repeated key are joined, as HTTP does: what expects one value refuses them. */
+/** Joins the values of a repeated key, as HTTP does: a parser that expects one value then refuses them. */
 export function single(metadata: Metadata, key: string): string | undefined {
   const values = metadata.get(key);
   return values.length === 0 ? undefined : values.join(',');

@@ -22,36 +22,36 @@ export type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
 type PartialStatusObject = Parameters<ServerInterceptingCallInterface['sendStatus']>[0];
 
 interface CallContext {
-  /** Who asks; null for public methods. */
+  /** The caller; null for public methods. */
   readonly identity: Identity | null;
   /** W3C trace id of the call. */
   readonly trace: string;
-  /** Of a call that brings new work: it waits for this node no longer. */
+  /** Marks a start as durable, for calls that bring new work: admission then stops counting it. */
   readonly begun: () => void;
 }
 
-/** By the metadata object of the call, which is all that an interceptor and a handler share. */
+/** Contexts by the call's metadata object, the only object that interceptors and handlers share. */
 const contexts = new WeakMap<Metadata, CallContext>();
 
-/** Identity and trace of a call that was admitted. */
+/** Identity and trace of an admitted call. */
 export function callerOf(metadata: Metadata): { readonly identity: Identity; readonly trace: string } {
   const { identity, trace } = contextOf(metadata);
   if (identity === null) throw new SvcError('internal', 'a method without an admitted caller asked who calls');
   return { identity, trace };
 }
 
-/** On whose account a stream of the call is; undefined where nobody was asked for. */
+/** The owner that a call's stream counts for; undefined for a method without a caller. */
 export function ownerOf(metadata: Metadata): StreamOwner | undefined {
   const { identity } = contextOf(metadata);
   return identity === null ? undefined : streamOwner(identity);
 }
 
-/** W3C trace id of a call that was admitted. */
+/** W3C trace id of an admitted call. */
 export const traceOfCall = (metadata: Metadata): string => contextOf(metadata).trace;
 
 /**
- * Says that what a call starts is durable, where its answer waits for more than that. Of every other call it is known by its
- * answer.
+ * Reports that the start of this call is durable, for calls whose answer comes much later. For every other call the
+ * answer itself shows that.
  */
 export const hasBegun = (metadata: Metadata): void => contextOf(metadata).begun();
 
@@ -64,8 +64,8 @@ function contextOf(metadata: Metadata): CallContext {
 type Entrance = Pick<EndpointParts, 'admit' | 'enter' | 'messageBytes' | 'trailers' | 'limits' | 'logger'>;
 
 /**
- * Gives every call its trace and identity, or refuses it, before any of its message is read: a caller without a token
- * cannot make the node hold a payload. What is read then is bounded in bytes and in time.
+ * Gives every call its trace and identity or refuses it before its message is read, so that a caller without a token
+ * cannot make the node hold a payload. Then limits the message in bytes and in time.
  */
 export function callContext(parts: Entrance): ServerInterceptor {
   const strangers = new Strangers(parts.limits.strangerCalls);
@@ -133,7 +133,7 @@ export function callContext(parts: Entrance): ServerInterceptor {
 const bytesOf = (path: string, metadata: Metadata, { limits, messageBytes }: Entrance): number =>
   isPublic(path) ? limits.strangerBytes : (messageBytes?.(path, metadata) ?? limits.messageBytes);
 
-/** How long a request that has begun is waited for. */
+/** Ends a call whose request does not arrive completely in time. */
 class Arrival {
   readonly #ms: number;
   readonly #late: () => void;
@@ -145,7 +145,7 @@ class Arrival {
     this.#late = late;
   }
 
-  /** From now on, once more. */
+  /** Starts the time-out again. */
   wait(): void {
     clearTimeout(this.#timer);
     if (!this.#isOver) this.#timer = setTimeout(this.#late, this.#ms).unref();
@@ -185,7 +185,7 @@ function withTrailers(
   return { ...status, metadata };
 }
 
-/** An error says in which trace it happened; a good end said so at the start. */
+/** Adds the trace to the status of an error. A successful call sent it at the start. */
 function withTrace(status: PartialStatusObject, traceparent: string | undefined): PartialStatusObject {
   if (status.code === 0 || traceparent === undefined) return status;
   const metadata = status.metadata?.clone() ?? new Metadata();
@@ -193,7 +193,7 @@ function withTrace(status: PartialStatusObject, traceparent: string | undefined)
   return { ...status, metadata };
 }
 
-/** As HTTP/2 counts: names, values and 32 bytes each. */
+/** Size as HTTP/2 counts it: names, values and 32 bytes for each pair. */
 function sizeOf(metadata: Metadata): number {
   let bytes = 0;
   for (const [key, values] of Object.entries(metadata.toHttp2Headers())) {
@@ -202,17 +202,17 @@ function sizeOf(metadata: Metadata): number {
   return bytes;
 }
 
-/** Calls under way that nobody had to be known for, counted for each connection: health, reflection. */
+/** Counts the open calls without a caller, such as health and reflection, for each connection. */
 class Strangers {
   readonly #most: number;
-  /** By the client's `address:port`. */
+  /** Number of open calls by the client's `address:port`. */
   readonly #open = new Map<string, number>();
 
   constructor(most: number) {
     this.#most = most;
   }
 
-  /** One more; the answer ends it. Throws `rate_limited`. */
+  /** Counts a call until the returned function is called. Throws `rate_limited`. */
   enter(peer: string): () => void {
     const now = this.#open.get(peer) ?? 0;
     if (now >= this.#most) {
@@ -231,9 +231,9 @@ class Strangers {
 }
 
 /**
- * Lowers the bytes that the messages of one call may have, before any of them is read: the library has one bound for all
- * methods of a server, so who may send little would be given the memory of who may send much. Works on the parts of the
- * library that count bytes; throws `internal` where a version of it has others, which tests would see first.
+ * Lowers the size limit of one call's messages before any of them is read. The library has one limit for all methods of
+ * a server, so a caller of a small method could use as much memory as one of a large method. Changes internal fields of
+ * the library; throws `internal` when a version of it has other fields, which tests detect first.
  */
 function boundMessages(call: ServerInterceptingCallInterface, bytes: number): void {
   const decoder: unknown = Reflect.get(call, 'decoder');
@@ -244,7 +244,7 @@ function boundMessages(call: ServerInterceptingCallInterface, bytes: number): vo
     typeof Reflect.get(call, 'maxReceiveMessageSize') === 'number';
   if (!isKnown) throw new SvcError('internal', 'the gRPC library counts the bytes of messages in another place');
   Reflect.set(decoder, 'maxReadMessageLength', bytes);
-  // What a compressed message may become.
+  // The limit for a compressed message after decompression.
   Reflect.set(call, 'maxReceiveMessageSize', bytes);
 }
 

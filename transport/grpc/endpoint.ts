@@ -12,13 +12,13 @@ import type { EndpointParts } from './parts.ts';
 import { addReflection } from './reflection.ts';
 
 export interface GrpcServer {
-  /** Resolves with the bound `host:port`. Throws `unavailable` when the address cannot be had. */
+  /** Resolves with the bound `host:port`. Throws `unavailable` when the address cannot be bound. */
   listen(host: string, port: number): Promise<string>;
-  /** Ends the open event streams, lets other calls finish for a while, then cuts the connections. */
+  /** Ends the open event streams, lets other calls finish for a grace period, then cuts the connections. */
   close(): Promise<void>;
 }
 
-/** A gRPC server with health, reflection and what `addMethods` adds; it does not listen yet. */
+/** Creates a gRPC server with health, reflection and the services of `addMethods`. It does not listen yet. */
 export function createEndpoint(parts: EndpointParts, addMethods: (server: Server) => void): GrpcServer {
   const { limits, tls, streams } = parts;
   const server = new Server({
@@ -26,7 +26,7 @@ export function createEndpoint(parts: EndpointParts, addMethods: (server: Server
     'grpc.max_concurrent_streams': limits.callsPerConnection,
     'grpc.keepalive_time_ms': limits.keepaliveMs,
     'grpc.keepalive_timeout_ms': limits.keepaliveTimeoutMs,
-    // Bookkeeping for a service that is not served.
+    // Switches off the bookkeeping for a service that this server does not have.
     'grpc.enable_channelz': 0,
     interceptors: [callContext(parts)],
   });
@@ -57,9 +57,9 @@ export function createEndpoint(parts: EndpointParts, addMethods: (server: Server
 }
 
 /**
- * Waits for the connections themselves: `tryShutdown` calls back at once on Node.js 24, where closing an HTTP/2 server
- * closes its sessions, which the library takes for connections that have ended. Calls that are cut off end as UNAVAILABLE,
- * so that clients try another node; `forceShutdown` would end them as CANCELLED.
+ * Waits until the connections have closed. `tryShutdown` does not: on Node.js 24 closing an HTTP/2 server closes its
+ * sessions, which the library takes for closed connections, so it calls back at once. Calls that are cut off end as
+ * UNAVAILABLE, so that clients try another node; `forceShutdown` would end them as CANCELLED.
  */
 async function shutDown(server: Server, listener: GrpcListener, graceMs: number): Promise<void> {
   const timer = setTimeout(() => listener.cut(), graceMs);
@@ -68,12 +68,12 @@ async function shutDown(server: Server, listener: GrpcListener, graceMs: number)
   clearTimeout(timer);
 }
 
-/** So many wait to be accepted, as far as the system takes so many. */
+/** Most connections that wait to be accepted, if the system allows that many. */
 const BACKLOG = 4_096;
 
 /**
- * The sockets of a gRPC server: accepted here, so that they are counted, and handed to the library. A name that stands for
- * several addresses listens on each, at one port.
+ * The sockets of a gRPC server. They are accepted here, so that they can be counted, and passed to the library. A host
+ * name with several addresses listens on each of them, on the same port.
  */
 class GrpcListener {
   readonly #gate: ConnectionGate;
@@ -128,7 +128,7 @@ class GrpcListener {
     });
   }
 
-  /** Takes no more connections; those there are stay. */
+  /** Stops accepting connections; open ones stay. */
   close(): void {
     for (const server of this.#servers.splice(0)) server.close();
     this.#front?.close();

@@ -42,7 +42,7 @@ const MAX_AGENT_ID_CHARS = 256;
 const invalid = (field: string, expected: string): SvcError =>
   new SvcError('invalid_argument', `${field}: expected ${expected}`, { field });
 
-/** What the message asks for. Throws `invalid_argument` naming the field. */
+/** The start that the message asks for. Throws `invalid_argument` naming the field. */
 function startCallOf(request: ExecuteAgentRequest, limits: GrpcLimits): StartCall {
   const { agent_id, input, context_json, security_policy, workflow_execution_id } = request;
   const context = contextOf(context_json, limits);
@@ -55,7 +55,7 @@ function startCallOf(request: ExecuteAgentRequest, limits: GrpcLimits): StartCal
   };
 }
 
-/** A UUID is one whichever case it has; a name is taken as it is. */
+/** An agent's id or name. A UUID is lower-cased; a name stays unchanged. */
 function agentOf(agentId: string): string {
   if (agentId === '' || agentId.length > MAX_AGENT_ID_CHARS) throw invalid('agent_id', 'the UUID or name of an agent');
   return UUID.test(agentId) ? agentId.toLowerCase() : agentId;
@@ -66,7 +66,7 @@ function workflowOf(id: string): string {
   return id.toLowerCase();
 }
 
-/** Empty is none: proto3 has no other word for it. */
+/** Parses `context_json`. An empty text means none, since proto3 cannot express a missing field here. */
 export function contextOf(text: string, { contextBytes, contextDepth }: GrpcLimits): JsonObject | undefined {
   const field = 'context_json';
   if (text === '') return undefined;
@@ -76,7 +76,7 @@ export function contextOf(text: string, { contextBytes, contextDepth }: GrpcLimi
   return value;
 }
 
-/** The same in JSON, with the names of the message. */
+/** The policy as JSON with the field names of the message. */
 function policyOf({ network_policy: network, filesystem_policy: files, resource_limits: limits }: SecurityPolicy) {
   const policy: JsonObject = {};
   if (network !== undefined) policy.network_policy = { ...network };

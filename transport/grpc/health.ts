@@ -21,13 +21,15 @@ interface HealthAnswer {
 }
 
 interface HealthParts extends Pick<EndpointParts, 'services' | 'health' | 'limits' | 'logger'> {
-  /** Of their own: nobody is known who watches, and event streams are for callers. */
+  /** Separate from the event streams, which are for known callers: health watchers are unknown. */
   readonly watches: OpenStreams;
 }
 
-/** `grpc.health.v1.Health`: the node's readiness, asked for at each call, for the server and each of its services. */
+/**
+ * Adds `grpc.health.v1.Health`, which reads the node's readiness at each call, for the server and each of its services.
+ */
 export function addHealth(server: Server, parts: HealthParts): void {
-  // The server as a whole is the service without a name.
+  // The empty name stands for the whole server.
   const services = ['', ...parts.services];
   const look = async (name: string): Promise<Serving> => {
     if (!services.includes(name)) return 'SERVICE_UNKNOWN';
@@ -64,7 +66,7 @@ export function addHealth(server: Server, parts: HealthParts): void {
   });
 }
 
-/** Tells the client at once, and then of each change. */
+/** Sends the status at once and after each change. */
 async function watch(
   call: ServerWritableStream<HealthRequest, HealthAnswer>,
   look: (name: string) => Promise<Serving>,
@@ -75,7 +77,7 @@ async function watch(
   let told: Serving | null = null;
   while (!stream.signal.aborted && !call.cancelled) {
     const now = await look(call.request.service);
-    // A client that does not read is told what holds when it does.
+    // A client that does not read gets the current status when it reads again, not each change.
     if (now !== told && call.write({ status: now })) told = now;
     await pause(parts.limits.healthPollMs, stream.signal);
   }

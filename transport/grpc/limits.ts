@@ -1,40 +1,40 @@
 import type { ConnectionLimits } from '../connection-gate.ts';
 
-/** What one client may cost the node over gRPC. Every number is a setting. */
+/** Limits for one gRPC client. Every number is a setting. */
 export interface GrpcLimits extends ConnectionLimits {
-  /** Largest request: 16 MiB of payload (K7) and what surrounds it. */
+  /** Largest request, bytes: 16 MiB of payload (K7) and its envelope. */
   readonly messageBytes: number;
-  /** Largest request of a method that asks for no caller. */
+  /** Largest request of a method that needs no caller, bytes. */
   readonly strangerBytes: number;
-  /** Largest envelope of SEAL from who brings no bearer. */
+  /** Largest SEAL envelope of a caller without a bearer token, bytes. */
   readonly sealBytes: number;
-  /** Time all of a request has to come in; of a stream of requests, each next one. */
+  /** Longest time for a whole request to arrive, ms; in a stream of requests, for each one. */
   readonly requestTimeoutMs: number;
-  /** Simultaneous calls of one connection to methods that ask for no caller. */
+  /** Most simultaneous calls of one connection to methods that need no caller. */
   readonly strangerCalls: number;
-  /** Open health watches of all clients, and of one connection. */
+  /** Most open health watches, of all clients and of one connection. */
   readonly healthWatches: number;
   readonly healthWatchesPerConnection: number;
-  /** All metadata of one call together. */
+  /** Largest metadata of one call, bytes in total. */
   readonly metadataBytes: number;
-  /** Simultaneous calls of one connection. */
+  /** Most simultaneous calls of one connection. */
   readonly callsPerConnection: number;
-  /** Open event streams of all clients; further ones are answered UNAVAILABLE. */
+  /** Most open event streams of all clients; further ones are answered UNAVAILABLE. */
   readonly streams: number;
   /** Longest `context_json`, bytes. */
   readonly contextBytes: number;
   /** Deepest nesting of `context_json`. */
   readonly contextDepth: number;
-  /** What may wait for one client that does not read on, bytes; one event more is always taken. */
+  /** Most bytes that wait for one client that reads slowly; one more event is always accepted. */
   readonly unreadBytes: number;
-  /** How long a stream's client may leave what was sent unread. */
+  /** Longest time that a stream's client may leave sent data unread, ms. */
   readonly drainTimeoutMs: number;
-  /** A connection without traffic is asked whether it lives, and ended when it does not answer in time. */
+  /** Idle time after which a connection is pinged, ms; it is closed when the answer does not come in time. */
   readonly keepaliveMs: number;
   readonly keepaliveTimeoutMs: number;
-  /** How often health watchers are told of a change, at most. */
+  /** Shortest time between two updates of a health watcher, ms. */
   readonly healthPollMs: number;
-  /** How long calls may still run when the server closes; then their connections are cut. */
+  /** How long running calls may continue when the server closes, ms; then their connections are cut. */
   readonly closeGraceMs: number;
 }
 

@@ -15,22 +15,27 @@ import type { OpenStreams } from '../open-streams.ts';
 import type { ServerTls } from '../tls.ts';
 import type { GrpcLimits } from './limits.ts';
 
-/** What both ports, of clients and of nodes, are made of. */
+/** The parts that the server for clients and the server for nodes share. */
 export interface EndpointParts {
-  /** Full names of the services the methods belong to: what health and reflection tell of. */
+  /** Full names of the services of the methods, for health and reflection. */
   readonly services: readonly string[];
   /** Absent: plain text. */
   readonly tls?: ServerTls | undefined;
   readonly proxies?: readonly string[];
-  /** Whether an address is that of a container of agents, to be refused; absent: none is. */
+  /** Whether an address belongs to a container of agents and is refused. Absent: no address is. */
   readonly isOfAgents?: (address: string) => boolean;
-  /** Who calls, or null where that is nobody's business; throws for a call that is refused unread. `authority`: `host:port`. */
+  /**
+   * Resolves with the caller, or with null for methods that need none. Throws to refuse a call before its message is
+   * read. `authority`: `host:port`.
+   */
   admit(path: string, metadata: Metadata, authority: string): Promise<Identity | null>;
-  /** Largest message of a call that was admitted; absent: `limits.messageBytes` for all that ask for a caller. */
+  /** Largest message of an admitted call, bytes. Absent: `limits.messageBytes` for all methods that need a caller. */
   messageBytes?(path: string, metadata: Metadata): number;
-  /** Counts a call that brings new work until it is answered; throws `overloaded`, before it is known who calls. */
+  /**
+   * Counts a call that brings new work until it is answered. Throws `overloaded`, before the caller is authenticated.
+   */
   enter?(path: string): (() => void) | undefined;
-  /** Trailers of every answer to a call of `path`, refusals included. */
+  /** Trailers of every answer to a call of `path`, including errors. */
   trailers?(path: string): Readonly<Record<string, string>>;
   readonly logger: GrpcLogger;
   readonly health: Health;
@@ -38,9 +43,9 @@ export interface EndpointParts {
   readonly streams: OpenStreams;
 }
 
-/** `spec.grpc_auth` (G2). */
+/** The settings `spec.grpc_auth` (G2). */
 export interface GrpcAuth {
-  /** False: calls without a token act as the local operator; only loopback may be like that. */
+  /** False: calls without a token act as the local operator. Allowed only on loopback. */
   readonly enabled: boolean;
   /** Methods that need no token: `/package.Service/Method`. */
   readonly exempt_methods: readonly string[];
@@ -54,19 +59,19 @@ export interface GrpcLogger {
   readonly error: Log;
 }
 
-/** What the gRPC server translates into calls of. */
+/** What the gRPC server calls. */
 export interface GrpcServerParts {
   readonly agents: AgentCatalog;
   readonly executions: ExecutionApi;
-  /** Without it ValidateWithJudges is not served. */
+  /** Absent: ValidateWithJudges is not served. */
   readonly judges?: JudgePanelApi;
-  /** Without it ExecuteSystemCommand is not served. */
+  /** Absent: ExecuteSystemCommand is not served. */
   readonly commands?: CommandRunner;
-  /** Without it IngestStimulus is not served. */
+  /** Absent: IngestStimulus is not served. */
   readonly stimuli?: StimulusApi;
-  /** Without it QueryMemoryPatterns and StoreMemoryPattern are not served. */
+  /** Absent: QueryMemoryPatterns and StoreMemoryPattern are not served. */
   readonly patterns?: Patterns;
-  /** Without it AttestAgent and InvokeTool are not served. */
+  /** Absent: AttestAgent and InvokeTool are not served. */
   readonly seal?: SealParts;
   readonly authenticator: Authenticator;
   readonly auth: GrpcAuth;
@@ -74,24 +79,24 @@ export interface GrpcServerParts {
   /** Version of the product. */
   readonly version: string;
   readonly health: Health;
-  /** Rates of callers' tiers; without it nobody has any. */
+  /** Rates by tier. Absent: callers have no rate limits. */
   readonly tierLimits?: TierLimits;
-  /** How much callers may have running at once; without it as much as they like. */
+  /** Limits of what a caller has running at once. Absent: no limits. */
   readonly runningLimits?: RunningLimits;
-  /** Without it a key belongs to its tenant and names one id for ever. */
+  /** Absent: a key is shared by its whole tenant and names the same id for ever. */
   readonly startKeys?: StartKeys;
-  /** Without it no new work is refused for its amount. */
+  /** Absent: new work is never refused as `overloaded`. */
   readonly admission?: Admission;
-  /** With it the address speaks TLS alone (`spec.network.tls`). */
+  /** Set: the address accepts only TLS (`spec.network.tls`). */
   readonly tls?: ServerTls;
-  /** Proxies in front of it (`spec.network.trust_proxy`): each may hold more connections than a client. */
+  /** Proxies in front of this address (`spec.network.trust_proxy`): each may hold more connections than a client. */
   readonly proxies?: readonly string[];
-  /** Whether an address is that of a container of agents, to be refused; absent: none is. */
+  /** Whether an address belongs to a container of agents and is refused. Absent: no address is. */
   readonly isOfAgents?: (address: string) => boolean;
   readonly limits?: Partial<GrpcLimits>;
 }
 
-/** The same with all defaults filled in, as methods get it. */
+/** The same with all defaults filled in, for the methods. */
 export interface GrpcParts extends GrpcServerParts {
   readonly limits: GrpcLimits;
   readonly streams: OpenStreams;

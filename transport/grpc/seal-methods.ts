@@ -15,8 +15,8 @@ import type { GrpcLogger } from './parts.ts';
 import { decoded, type UnaryInBytes, unary } from './service.ts';
 
 /**
- * AttestAgent and InvokeTool for the internal address (S5): `authorization: Bearer` is the capability token of the
- * execution there. An agent attests with it; an envelope stands for itself without one.
+ * AttestAgent and InvokeTool for the internal address (S5). There `authorization: Bearer` carries the capability token
+ * of the execution. An agent attests with it; an envelope needs no token besides its own.
  */
 export function internalSealMethods(
   parts: { readonly logger: GrpcLogger; readonly tokens: ExecutionTokens },
@@ -30,8 +30,8 @@ export function internalSealMethods(
 }
 
 /**
- * AttestAgent (G12): a security token for an agent whose execution runs. INVALID_ARGUMENT names the field; NOT_FOUND,
- * FAILED_PRECONDITION and PERMISSION_DENIED as in transport/seal.
+ * AttestAgent (G12): gives a security token to an agent whose execution runs. Answers INVALID_ARGUMENT naming the
+ * field, and NOT_FOUND, FAILED_PRECONDITION and PERMISSION_DENIED as usecases/seal/attest-agent.ts.
  */
 export const attestAgent = (
   parts: { readonly logger: GrpcLogger },
@@ -50,8 +50,8 @@ export const attestAgent = (
   });
 
 /**
- * InvokeTool (G13): one tool call in a signed envelope. `result_json` is the JSON-RPC response of a call that was made;
- * one that was refused is a status, with the precise reason as trailer `svc-error-reason` and as ErrorInfo.
+ * InvokeTool (G13): makes one tool call from a signed envelope. `result_json` is the JSON-RPC response of a call that
+ * was made. A refused call is a status, with the precise reason in the trailer `svc-error-reason` and in ErrorInfo.
  */
 export const invokeTool = (
   parts: { readonly logger: GrpcLogger },

@@ -8,8 +8,8 @@ import { statusOf } from './status.ts';
 const bytes = (value: Buffer): Buffer => value;
 
 /**
- * A method whose messages stay bytes for the library: the handler decodes, so what cannot be decoded gets our error
- * instead of INTERNAL, and it knows how large an answer is.
+ * A method whose messages the library passes on as bytes. The handler decodes them, so a message that cannot be decoded
+ * gets this product's error instead of INTERNAL, and the handler knows the size of its answer.
  */
 export const inBytes = <M extends { readonly path: string }>(method: M) => ({
   ...method,
@@ -23,7 +23,7 @@ export type UnaryInBytes = handleUnaryCall<Buffer, Buffer>;
 
 export type StreamInBytes = handleServerStreamingCall<Buffer, Buffer>;
 
-/** Decodes a request; throws `invalid_argument` when the bytes are not that message. */
+/** Decodes a request. Throws `invalid_argument` when the bytes are not such a message. */
 export function decoded<T>(message: { decode(input: Uint8Array): T }, request: Buffer): T {
   try {
     return message.decode(request);
@@ -32,7 +32,7 @@ export function decoded<T>(message: { decode(input: Uint8Array): T }, request: B
   }
 }
 
-/** A method with one answer: what `handle` resolves with is the serialised message, what it throws is the status. */
+/** A method with one answer: `handle` resolves with the serialised message or throws the error of the status. */
 export const unary =
   (parts: { readonly logger: GrpcLogger }, handle: (call: UnaryCall) => Promise<Uint8Array>): UnaryInBytes =>
   (call, answer) => {
@@ -47,7 +47,10 @@ export const unary =
     );
   };
 
-/** A method that is specified and not served by this version: UNIMPLEMENTED for a caller and a request that are valid. */
+/**
+ * A specified method that this version does not serve: answers UNIMPLEMENTED to an authenticated caller with a valid
+ * request.
+ */
 export const unserved = (parts: GrpcParts, message: { decode(input: Uint8Array): unknown }): UnaryInBytes =>
   unary(parts, async (call) => {
     decoded(message, call.request);

@@ -2,10 +2,10 @@ import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import { Metadata, type StatusObject, status } from '@grpc/grpc-js';
 import { ERRORS, type ErrorDetail, type SvcError } from '../../runtime/errors.ts';
 
-/** Trailers of every error. */
+/** Trailer with the error code, on every error. */
 const ERROR_CODE_KEY = 'svc-error-code';
 
-/** The precise reason, where many share a code. */
+/** Trailer with the precise reason, for codes that have several. */
 const ERROR_REASON_KEY = 'svc-error-reason';
 
 const STATUS_DETAILS_KEY = 'grpc-status-details-bin';
@@ -15,8 +15,9 @@ const MAX_TEXT_CHARS = 1_024;
 const MAX_REASON_CHARS = 100;
 
 /**
- * What a client sees of an error: status and text of the one table (L5), its code and precise
- * reason as the trailers `svc-error-code` and `svc-error-reason`, field problems as google.rpc details. Of a bug only the trace id, whose log line says more.
+ * Turns an error into a gRPC status: status and text from the error table (L5), code and precise reason as the trailers
+ * `svc-error-code` and `svc-error-reason`, field problems as google.rpc details. Of a bug the client gets only the
+ * trace id, with which an operator finds the log line.
  */
 export function statusOf(error: SvcError, trace: string): StatusObject {
   const code = status[error.row.grpc];
@@ -30,12 +31,12 @@ export function statusOf(error: SvcError, trace: string): StatusObject {
   return { code, details: text, metadata };
 }
 
-/** Cut to a length, and free of half characters, which no header can hold. */
+/** Shortens a text to a length without splitting a surrogate pair, which no header can carry. */
 function clipped(text: string, maxChars: number): string {
   return (text.length > maxChars ? `${text.slice(0, maxChars - 1)}…` : text).toWellFormed();
 }
 
-/** Trailers travel in one header block, which clients bound to some 8 KiB. */
+/** Most field problems in the details: trailers share one header block, which clients limit to some 8 KiB. */
 const MAX_VIOLATIONS = 10;
 
 const MAX_FIELD_CHARS = 100;
@@ -43,8 +44,9 @@ const MAX_FIELD_CHARS = 100;
 const MAX_DESCRIPTION_CHARS = 200;
 
 /**
- * `google.rpc.Status` as the trailer `grpc-status-details-bin` carries it: BadRequest for field problems, RetryInfo for
- * what may pass, ErrorInfo for a precise reason. Null when the status says all. Field numbers: google/rpc/status.proto and error_details.proto.
+ * Encodes the `google.rpc.Status` of the trailer `grpc-status-details-bin`: BadRequest for field problems, RetryInfo
+ * for retryable errors, ErrorInfo for a precise reason. Null when the status has no details. Field numbers:
+ * google/rpc/status.proto and error_details.proto.
  */
 function statusDetails(code: number, message: string, error: SvcError): Uint8Array | null {
   if (error.row.kind === 'bug') return null;
@@ -64,7 +66,7 @@ function violationsOf({ details, field: named, message }: SvcError): readonly Er
   return named === undefined ? [] : [{ path: named, message }];
 }
 
-/** Tag of a field: number and wire type. */
+/** Tag of a field: its number and wire type. */
 const field = (number: number, wireType: 0 | 2): number => (number << 3) | wireType;
 
 const any = (type: string, value: Uint8Array): Uint8Array =>

@@ -13,13 +13,13 @@ import type { GrpcLogger } from './parts.ts';
 import type { StreamInBytes } from './service.ts';
 import { statusOf } from './status.ts';
 
-/** Response metadata, sent before the first event: the execution can also be followed over REST. */
+/** Response metadata, sent before the first event, so that the execution can also be followed over REST. */
 const EXECUTION_ID_KEY = 'svc-execution-id';
 
-/** The same, while no live node may serve the execution: what it waits for, in words. */
+/** Response metadata with what the execution waits for, as text, while no live node may serve it. */
 const WAITING_KEY = 'svc-waiting-for';
 
-/** Silence that the source reports; the connection is kept alive by the library. */
+/** Interval of the source's heartbeats, ms. Long, since the library keeps the connection alive. */
 const HEARTBEAT_MS = 60_000;
 
 type StreamCall = ServerWritableStream<Buffer, Buffer>;
@@ -27,13 +27,16 @@ type StreamCall = ServerWritableStream<Buffer, Buffer>;
 interface StartedExecution {
   readonly tenant: string;
   readonly executionId: string;
-  /** What it waits for; absent when a node serves it. */
+  /** What the execution waits for; absent when a node serves it. */
   readonly waitingFor?: string;
-  /** Where its events are followed. */
+  /** The source of its events. */
   readonly executions: Pick<ExecutionApi, 'follow'>;
 }
 
-/** Starts what a call asks for, or finds it started; its execution is streamed from the first event. */
+/**
+ * Starts the execution that a call asks for, or finds it when it was already started. The stream then begins at its
+ * first event.
+ */
 type BeginExecution = (call: StreamCall, signal: AbortSignal) => Promise<StartedExecution>;
 
 interface StreamParts {
@@ -43,8 +46,8 @@ interface StreamParts {
 }
 
 /**
- * A method that starts an execution and streams its events as recorded, from the first to the last. The end of the
- * call, by cancel, deadline or a lost connection, ends the stream and never the execution.
+ * A method that starts an execution and streams its recorded events from the first to the last. The end of the call, by
+ * cancel, deadline or a lost connection, ends the stream and never the execution.
  */
 export const streamExecution =
   (parts: StreamParts, begin: BeginExecution): StreamInBytes =>
@@ -74,7 +77,7 @@ async function run(call: StreamCall, begin: BeginExecution, parts: StreamParts):
   if (signal.aborted) throw stopped(signal.reason, started?.executionId);
 }
 
-/** Returns the last event that was written. */
+/** Writes the events; returns the last one written. */
 async function follow(
   { tenant, executionId, executions, waitingFor }: StartedExecution,
   call: StreamCall,
@@ -96,14 +99,14 @@ async function follow(
   return last;
 }
 
-/** Throws what a stream that was read to its end ends with, unless it is OK (W24). */
+/** Throws the error of a stream that was read to its end, unless the end is OK (W24). */
 function judgeEnd(last: ActorEvent | null): void {
   if (last?.name === 'execution_failed' && reasonOf(last) === 'max_iterations_exceeded') {
     throw new SvcError('iteration_limit', 'max_iterations_exceeded: no iteration was accepted');
   }
 }
 
-/** What a stream that was stopped ends with; never a hint to run the agent once more. */
+/** The error of a stream that was stopped. It never suggests to run the agent again. */
 function stopped(reason: unknown, executionId: string | undefined): SvcError {
   const goesOn =
     executionId === undefined ? '' : `; the execution goes on, follow it at /v1/executions/${executionId}/stream`;
@@ -116,7 +119,7 @@ function reasonOf({ payload }: ActorEvent): unknown {
   return payload !== null && typeof payload === 'object' && !Array.isArray(payload) ? payload.reason : undefined;
 }
 
-/** The library takes the error of a stream as its status. */
+/** Ends the stream with a status: the library takes it from the stream's error. */
 function fail(call: StreamCall, error: SvcError, parts: StreamParts): void {
   const trace = traceOfCall(call.metadata);
   logRefusal(parts.logger, error, { path: call.getPath(), trace });
@@ -124,8 +127,8 @@ function fail(call: StreamCall, error: SvcError, parts: StreamParts): void {
 }
 
 /**
- * Writes messages to a client no faster than it reads: beyond `unreadBytes` the next one waits. A client that leaves
- * them unread for `drainTimeoutMs` stops the stream as `too_slow`.
+ * Writes messages to a client no faster than it reads: beyond `unreadBytes` the next one waits. Stops the stream as
+ * `too_slow` when the client leaves them unread for `drainTimeoutMs`.
  */
 class EventWriter {
   readonly #call: ServerWritableStream<Buffer, Buffer>;
@@ -144,7 +147,7 @@ class EventWriter {
     this.#limits = limits;
   }
 
-  /** Resolves when there is room for the next message, or the stream was stopped. */
+  /** Resolves when there is room for the next message or the stream was stopped. */
   async write(message: Buffer): Promise<void> {
     const { signal } = this.#stream;
     if (signal.aborted) return;
@@ -177,7 +180,7 @@ class EventWriter {
 
 type Member = ExecutionEvent['event'];
 
-/** The members of the oneof (G6): the recorded payloads have the fields of the messages. */
+/** Builders for the members of the oneof (G6): the recorded payloads have the fields of the messages. */
 const MEMBERS: { readonly [Name in ExecutionEventName]: (payload: Json) => Member } = {
   execution_started: (payload) => ({
     $case: 'execution_started',
@@ -215,7 +218,7 @@ const MEMBERS: { readonly [Name in ExecutionEventName]: (payload: Json) => Membe
 
 const isEventName = (name: string): name is ExecutionEventName => Object.hasOwn(MEMBERS, name);
 
-/** One recorded event as a serialised `ExecutionEvent`. */
+/** Serialises one recorded event as an `ExecutionEvent`. */
 function encodeEvent(event: ActorEvent): Buffer {
   const { name, payload, seq } = event;
   if (!isEventName(name)) throw new SvcError('internal', `event ${seq} has the name ${name}, which has no message`);

@@ -30,7 +30,7 @@ import { attestAgent, invokeTool } from './seal-methods.ts';
 import { decoded, inBytes, type UnaryInBytes, unary, unserved } from './service.ts';
 import { validateWithJudges } from './validate-with-judges.ts';
 
-/** `svc.runtime.v1.SvcRuntime` (G1). */
+/** Adds `svc.runtime.v1.SvcRuntime` (G1). */
 function addSvcRuntime(server: Server, parts: GrpcParts): void {
   const service = SvcRuntimeService;
   const methods = {
@@ -63,14 +63,14 @@ function addSvcRuntime(server: Server, parts: GrpcParts): void {
   });
 }
 
-/** What brings new work. Of InvokeTool the called tool says it (transport/seal). */
+/** Methods that bring new work. InvokeTool is not listed: the called tool decides (usecases/seal). */
 const NEW_WORK: ReadonlySet<string> = new Set(
   ['ExecuteAgent', 'ExecuteSystemCommand', 'ValidateWithJudges', 'IngestStimulus'].map(
     (method) => `/${SvcRuntimeClient.serviceName}/${method}`,
   ),
 );
 
-/** The gRPC API of clients (G1) as a server that does not listen yet. */
+/** Creates the gRPC server for clients (G1). It does not listen yet. */
 export function createGrpcServer(given: GrpcServerParts): GrpcServer {
   const limits: GrpcLimits = { ...GRPC_LIMITS, ...given.limits };
   const parts: GrpcParts = { ...given, limits, streams: new OpenStreams(limits.streams) };
@@ -85,14 +85,15 @@ export function createGrpcServer(given: GrpcServerParts): GrpcServer {
   );
 }
 
-/** Where the request names no time-out (G8). */
+/** Time-out of a request that names none (G8). */
 const DEFAULT_TIMEOUT_SECONDS = 600;
 
 const MAX_TIMEOUT_SECONDS = 86_400;
 
 /**
- * ExecuteSystemCommand (G8): a shell command on this host, in an empty workspace of its own. An exit code other
- * than 0 is a normal answer; the time given over is DEADLINE_EXCEEDED. The end of the call, by cancel, deadline or a lost connection, ends the command with all it started.
+ * ExecuteSystemCommand (G8): runs a shell command on this host, in an empty workspace of its own. Every exit code is a
+ * normal answer; a time-out is DEADLINE_EXCEEDED. The end of the call, by cancel, deadline or a lost connection, ends
+ * the command with all its processes.
  */
 function executeSystemCommand(parts: GrpcParts): UnaryInBytes {
   const { commands } = parts;
@@ -100,7 +101,7 @@ function executeSystemCommand(parts: GrpcParts): UnaryInBytes {
   return unary(parts, async (call) => {
     const { tenant } = callerOf(call.metadata).identity;
     const asked = commandOf(decoded(ExecuteSystemCommandRequest, call.request));
-    // How long the command takes says nothing about this node.
+    // The duration of the command does not show how loaded this node is, so admission stops counting the call here.
     hasBegun(call.metadata);
     const result = await untilCallEnds(call, (signal) => commands.run({ ...asked, tenant, workspace: null }, signal));
     return ExecuteSystemCommandResponse.encode(answerOf(result, asked.timeout_ms)).finish();
@@ -112,7 +113,7 @@ function commandOf({ command, env, workdir, timeout_seconds = DEFAULT_TIMEOUT_SE
     const field = 'timeout_seconds';
     throw new SvcError('invalid_argument', `${field}: expected 1 to ${MAX_TIMEOUT_SECONDS}`, { field });
   }
-  // An empty workdir is none: proto3 clients often send it so.
+  // An empty workdir counts as missing: proto3 clients often send one.
   const given = workdir === undefined || workdir === '' ? {} : { workdir };
   return parseCommand({ command, env, ...given, timeout_ms: timeout_seconds * 1_000 });
 }
@@ -134,7 +135,10 @@ async function untilCallEnds(call: UnaryCall, run: (signal: AbortSignal) => Prom
   }
 }
 
-/** A time-out is no answer; what another limit ended has the exit code of a kill, and its reason last in stderr. */
+/**
+ * The answer to a finished command. Throws for a time-out. A command that another limit ended has the exit code of a
+ * kill, and the reason as the last line of stderr.
+ */
 function answerOf({ exit_code, stdout, stderr, duration_ms, stopped_by }: Result, timeoutMs: number) {
   if (stopped_by === 'timeout') {
     throw new SvcError('deadline_exceeded', `the command did not end within ${timeoutMs / 1_000} s and was ended`);
@@ -143,12 +147,11 @@ function answerOf({ exit_code, stdout, stderr, duration_ms, stopped_by }: Result
   return { exit_code, stdout, stderr: `${stderr}\nsvc: ended, it used more ${stopped_by} than it may\n`, duration_ms };
 }
 
-/** Trailer of ALREADY_EXISTS: the first delivery's id (G14). */
+/** Trailer of ALREADY_EXISTS with the id of the first delivery (G14). */
 const STIMULUS_ID_KEY = 'svc-stimulus-id';
 
 /**
- * IngestStimulus (G14): routes a stimulus to a workflow and starts it. A caller that goes away ends its waiting and
- * nothing else.
+ * IngestStimulus (G14): routes a stimulus to a workflow and starts it. A caller that disconnects ends only its wait.
  */
 const ingestStimulus =
   (parts: Pick<GrpcParts, 'logger'>, stimuli: StimulusApi): UnaryInBytes =>
@@ -176,7 +179,9 @@ const ingestStimulus =
     });
   };
 
-/** An empty `idempotency_key` is none: proto3 has no other word for it. */
+/**
+ * The stimulus of a request. An empty `idempotency_key` counts as missing, since proto3 cannot express that otherwise.
+ */
 function stimulusOf(request: IngestStimulusRequest, identity: Identity): IngestStimulus {
   const { source_name: source, content, idempotency_key: key, headers } = request;
   if (source.trim() === '') {
@@ -185,7 +190,10 @@ function stimulusOf(request: IngestStimulusRequest, identity: Identity): IngestS
   return { source, content, headers, identity, ...(key === undefined || key === '' ? {} : { idempotencyKey: key }) };
 }
 
-/** StoreMemoryPattern (G11): a new pattern in the caller's tenant, or more weight for the one that means the same. */
+/**
+ * StoreMemoryPattern (G11): stores a new pattern in the caller's tenant, or adds weight to the one with the same
+ * meaning.
+ */
 const storeMemoryPattern = (parts: Pick<GrpcParts, 'logger'>, patterns: Patterns): UnaryInBytes =>
   unary(parts, async ({ metadata, request }) => {
     const { tenant } = callerOf(metadata).identity;
@@ -193,7 +201,7 @@ const storeMemoryPattern = (parts: Pick<GrpcParts, 'logger'>, patterns: Patterns
     return StoreMemoryPatternResponse.encode(stored).finish();
   });
 
-/** Empty code is none: proto3 clients often send it so. */
+/** The pattern of a request. An empty code counts as missing: proto3 clients often send one. */
 function patternOf(request: StoreMemoryPatternRequest): NewPattern {
   const { solution_code } = request;
   return {
@@ -207,8 +215,8 @@ function patternOf(request: StoreMemoryPatternRequest): NewPattern {
 }
 
 /**
- * QueryMemoryPatterns (G11): what solved errors like this one, in the caller's tenant. None is an empty list, no
- * NOT_FOUND: the request names no pattern.
+ * QueryMemoryPatterns (G11): finds what solved similar errors in the caller's tenant. No match is an empty list and not
+ * NOT_FOUND, since the request names no pattern.
  */
 const queryMemoryPatterns = (parts: Pick<GrpcParts, 'logger'>, patterns: Patterns): UnaryInBytes =>
   unary(parts, async ({ metadata, request }) => {
@@ -217,7 +225,7 @@ const queryMemoryPatterns = (parts: Pick<GrpcParts, 'logger'>, patterns: Pattern
     return QueryMemoryResponse.encode({ patterns: found.map((pattern) => ({ ...pattern })) }).finish();
   });
 
-/** An empty type is none: proto3 clients often send it so. */
+/** The query of a request. An empty type counts as missing: proto3 clients often send one. */
 function queryOf({ error_signature, error_type, limit, min_success_score }: QueryMemoryRequest): PatternQuery {
   return {
     errorSignature: error_signature,

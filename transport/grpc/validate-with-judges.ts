@@ -21,10 +21,9 @@ import { decoded, type UnaryInBytes, unary } from './service.ts';
 type Parts = Pick<GrpcParts, 'agents' | 'limits' | 'logger' | 'streams'>;
 
 /**
- * ValidateWithJudges (G9): judges of the caller's tenant, run in the caller's name, give one verdict. A call that
- * ends before, by cancel, deadline, a lost connection or a closing node, ends the panel and its judges too.
- *
- * INVALID_ARGUMENT names the field, NOT_FOUND the judge; FAILED_PRECONDITION when no judge gave a verdict.
+ * ValidateWithJudges (G9): judges of the caller's tenant, run as the caller, give one verdict. When the call ends
+ * early, by cancel, deadline, a lost connection or a closing node, the panel and its judges end too. Answers
+ * INVALID_ARGUMENT naming the field, NOT_FOUND naming the judge, and FAILED_PRECONDITION when no judge gave a verdict.
  */
 export const validateWithJudges = (parts: Parts, panels: JudgePanelApi): UnaryInBytes =>
   unary(parts, async (call) => {
@@ -42,11 +41,11 @@ export const validateWithJudges = (parts: Parts, panels: JudgePanelApi): UnaryIn
   });
 
 interface DeployedJudge extends Judge {
-  /** As the caller named it. */
+  /** The name or id that the caller gave. */
   readonly given: string;
 }
 
-/** Each judge by its UUID; throws `not_found` before any is asked. */
+/** Finds the UUID of each judge. Throws `not_found` before any judge starts. */
 async function deployed(judges: readonly Judge[], identity: Identity, { agents }: Parts): Promise<DeployedJudge[]> {
   return Promise.all(
     judges.map(async (judge, index) => {
@@ -67,7 +66,7 @@ async function deployed(judges: readonly Judge[], identity: Identity, { agents }
   );
 }
 
-/** Runs `work` with a signal that ends when nobody waits for its answer any more. */
+/** Runs `work` with a signal that aborts when the call has ended. */
 async function whileCalled<T>(call: UnaryCall, parts: Parts, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   using waiting = parts.streams.open(ownerOf(call.metadata));
   const forgetDeadline = atDeadline(call.getDeadline(), () => waiting.stop('client_gone'));
@@ -85,7 +84,7 @@ async function whileCalled<T>(call: UnaryCall, parts: Parts, work: (signal: Abor
   }
 }
 
-/** Longest part of `reasoning` that one judge fills; `individual_results` holds all of it. */
+/** Most characters of one judge in `reasoning`; `individual_results` has the full text. */
 const QUOTED_CHARS = 500;
 
 function answer(concluded: PanelConcluded, judges: readonly DeployedJudge[]): ValidateResponse {
@@ -114,21 +113,21 @@ const MAX_JUDGES = 100;
 
 const MAX_AGENT_ID_CHARS = 128;
 
-/** What one execution takes as its input. */
+/** Most characters of one execution's input. */
 const MAX_INPUT_CHARS = 1024 * 1024;
 
-/** All inputs travel in one message, whose limit is 16 MiB (K7). */
+/** All inputs together, bytes: they travel in one message, whose limit is 16 MiB (K7). */
 const MAX_INPUTS_BYTES = 12 * 1024 * 1024;
 
-/** Time-out of a judge (G9); the deadline of the call ends a panel earlier. */
+/** Time-out of a judge, ms (G9). The deadline of the call may end the panel earlier. */
 const JUDGE_TIMEOUT_MS = 600_000;
 
 const invalid = (field: string, expected: string): SvcError =>
   new SvcError('invalid_argument', `${field}: expected ${expected}`, { field });
 
 /**
- * The judges with what each is asked: its template rendered with `task`, `output`, `context` and the context's own
- * members, or without a template the JSON {task, output, criteria?, context}. Throws `invalid_argument`.
+ * The judges with their inputs: the judge's template rendered with `task`, `output`, `context` and the members of the
+ * context, or without a template the JSON {task, output, criteria?, context}. Throws `invalid_argument`.
  */
 function judgesOf(request: ValidateRequest, limits: GrpcLimits): Judge[] {
   const { judges, task, output } = request;
@@ -159,7 +158,7 @@ function agentOf(agentId: string, field: string): string {
   return agentId;
 }
 
-/** proto3 cannot tell 0 from nothing said: both are the default. */
+/** The weight of a judge. 0 means the default, since proto3 cannot tell 0 from a missing value. */
 function weightOf(weight: number, field: string): number {
   if (weight === 0) return 1;
   if (!(weight >= 1e-6 && weight <= 1e6)) throw invalid(field, 'a number from 0.000001 to 1000000, or none for 1.0');
@@ -183,8 +182,8 @@ const STRATEGIES: ReadonlyMap<number, ConsensusRule['strategy']> = new Map<numbe
 ]);
 
 /**
- * The rule of a panel; without a config a weighted average. A weighted average with `n` is one of the best `n` judges,
- * without it of all; other strategies have no use for `n`. Throws `invalid_argument`.
+ * The consensus rule of a panel; without a config a weighted average. `n` limits a weighted average to the best `n`
+ * judges; other strategies ignore it. Throws `invalid_argument`.
  */
 function ruleOf(config: ConsensusConfig | undefined): ConsensusRule {
   const strategy = STRATEGIES.get(config?.strategy ?? Strategy.WEIGHTED_AVERAGE);
@@ -209,7 +208,7 @@ function fractionOf(value: number, field: string): number {
 }
 
 /**
- * The decimal number a caller wrote: a float of the wire is binary with 24 bits, and 0.8 arrives as 0.800000011920929,
- * which a judge's 0.8 would not reach.
+ * The decimal number that a caller wrote. A float on the wire is binary with 24 bits: 0.8 arrives as 0.800000011920929,
+ * and a judge's 0.8 would not reach it.
  */
 const decimal = (float: number): number => Number(float.toPrecision(7));

@@ -25,21 +25,21 @@ export interface RequestType<T> {
   decode(input: Uint8Array): T;
 }
 
-/** A request whose envelope holds: who sent it, and what the payload says. */
+/** A verified request: the node that sent it and its payload. */
 export interface Opened<T> {
   readonly node: NodeIdentity;
   readonly request: T;
 }
 
-/** The key of the node's token: what it registered with is pinned. */
+/** The public key of the node's token as PEM. Registration pins this key. */
 export const keyOf = ({ publicKey }: NodeIdentity): string => String(publicKey.export({ type: 'spki', format: 'pem' }));
 
 type EnvelopedCall = Pick<UnaryCall, 'metadata' | 'request' | 'getPath'>;
 
 /**
- * Opens the SealNodeEnvelope that a call carries (G21): it is verified over the bytes as
- * received before anything in it is read, and then the proof that the call is the one it was made for. Throws `unauthenticated`; `invalid_argument` for a payload that is not the
- * request of the method. An empty payload is a valid message.
+ * Opens the SealNodeEnvelope of a call (G21). Verifies it over the received bytes before reading any field, then checks
+ * the proof that it was made for this call. Throws `unauthenticated`, and `invalid_argument` for a payload that is not
+ * the method's request. An empty payload is a valid message.
  */
 export async function openedCall<T>(
   call: EnvelopedCall,
@@ -68,7 +68,7 @@ function envelopeOf(request: Buffer): SealNodeEnvelope {
   }
 }
 
-/** A method whose request comes in an envelope and whose answer is one message. */
+/** A method whose request comes in an envelope and that has one answer. */
 export const sealed = <T>(
   parts: ClusterParts,
   message: RequestType<T>,
@@ -86,13 +86,13 @@ export function requireSize(request: Buffer, mostBytes: number): void {
   }
 }
 
-/** What one node may cost another over the cluster port. Every number is a setting. */
+/** Limits for what one node may cost another over the cluster port. Every number is a setting. */
 export interface ClusterLimits extends GrpcLimits {
-  /** AttestNode and ChallengeNode under way at once, of all nodes; further ones are answered RESOURCE_EXHAUSTED. */
+  /** Most AttestNode and ChallengeNode calls of all nodes at once; further ones are answered RESOURCE_EXHAUSTED. */
   readonly attestations: number;
   /** Largest request of a caller without a token, bytes. */
   readonly attestationBytes: number;
-  /** Largest request of a node but ForwardExecution, whose manifest and input have `messageBytes`. */
+  /** Largest request of a node, bytes. ForwardExecution has `messageBytes` instead, for its manifest and input. */
   readonly controlBytes: number;
 }
 
@@ -104,42 +104,42 @@ export const CLUSTER_LIMITS: ClusterLimits = {
   controlBytes: 4 * 1024 * 1024,
 };
 
-/** Outcome of a pushed configuration; `reason` is shown to the controller that pushed it. */
+/** Result of a pushed configuration; the controller that pushed it gets `reason`. */
 export type Applied = { readonly accepted: true } | { readonly accepted: false; readonly reason: string };
 
-/** What a node that runs executions offers to controllers. */
+/** What a node that runs executions does for controllers. */
 export interface ClusterWorker {
   readonly executions: ExecutionApi;
-  /** Takes over the controller-managed sections, wholly or not at all; an older version than the one in force is not taken. */
+  /** Applies all controller-managed sections or none. Refuses a version older than the one in force. */
   applyConfig(configYaml: string): Promise<Applied>;
 }
 
-/** What the server of the cluster port translates into calls of. */
+/** What the server of the cluster port calls. */
 export interface ClusterServerParts {
   readonly peers: NodePeerApi;
   readonly tokens: NodeTokens;
-  /** Verifies token and signature of an envelope against the metadata `authorization`; throws `unauthenticated`. */
+  /** Verifies token and signature of an envelope against the metadata `authorization`. Throws `unauthenticated`. */
   openEnvelope(authorization: string | undefined, envelope: NodeEnvelope): Promise<NodeIdentity>;
-  /** Checks what the envelope does not say: for which call, which node and which time it was made. */
+  /** Checks the proof of an envelope: for which call, which node and at which time it was made. */
   readonly proofs: NodeProofs;
   /** Null on a pure controller: ForwardExecution and PushConfig answer FAILED_PRECONDITION. */
   readonly worker: ClusterWorker | null;
-  /** False on a pure worker: what only controllers do answers FAILED_PRECONDITION. */
+  /** False on a pure worker: methods of controllers answer FAILED_PRECONDITION. */
   readonly controller: boolean;
-  /** Who may be attested, and with what it may register. */
+  /** Decides which nodes may be attested, and with which role and capabilities they may register. */
   readonly joins: Pick<NodeAdmission, 'admit' | 'requireScope'>;
-  /** With it the port speaks TLS, and its authority says which clients it takes. */
+  /** Set: the port speaks TLS, and its certificate authority decides which clients it accepts. */
   readonly tls: ServerTls | null;
   readonly health: Health;
   readonly logger: GrpcLogger;
-  /** Without it no execution that is forwarded here is refused for its amount. */
+  /** Absent: forwarded executions are never refused as `overloaded`. */
   readonly admission?: Pick<Admission, 'enter'>;
-  /** Whether an address is that of a container of agents, to be refused; absent: none is. */
+  /** Whether an address belongs to a container of agents and is refused. Absent: no address is. */
   readonly isOfAgents?: (address: string) => boolean;
   readonly limits?: Partial<ClusterLimits>;
 }
 
-/** The same with all defaults filled in, as methods get it. */
+/** The same with all defaults filled in, for the methods. */
 export interface ClusterParts extends ClusterServerParts {
   readonly limits: ClusterLimits;
   readonly streams: OpenStreams;

@@ -53,7 +53,9 @@ import {
   uuidOf,
 } from './wire-names.ts';
 
-/** `svc.cluster.v1.NodeClusterService` (G16): the first two in the open, the others in a SealNodeEnvelope. */
+/**
+ * Adds `svc.cluster.v1.NodeClusterService` (G16): the first two methods are open, all others need a SealNodeEnvelope.
+ */
 export function addNodeCluster(server: Server, parts: ClusterParts): void {
   const methods = {
     attestNode: inBytes(service.attestNode),
@@ -80,10 +82,10 @@ export function addNodeCluster(server: Server, parts: ClusterParts): void {
   });
 }
 
-/** Metadata of AttestNode on a fleet that does not let every node in. */
+/** Metadata key of AttestNode for fleets that require a join token. */
 const JOIN_TOKEN_KEY = 'svc-join-token';
 
-/** AttestNode and ChallengeNode (G17): the two that need no token yet. */
+/** AttestNode and ChallengeNode (G17), the two methods that need no node token. */
 function attestation(parts: ClusterParts): {
   readonly attestNode: UnaryInBytes;
   readonly challengeNode: UnaryInBytes;
@@ -95,7 +97,7 @@ function attestation(parts: ClusterParts): {
       const from = callerHost(call.getPeer());
       const joining = await parts.joins.admit({ ...asked, from }, single(call.metadata, JOIN_TOKEN_KEY));
       const { challengeNonce, challengeId } = await parts.peers.attest(asked);
-      // A token is used up by a node that nothing else is against.
+      // A join token is used up only when every other check has passed.
       await joining.settle();
       return AttestNodeResponse.encode({ challenge_nonce: challengeNonce, challenge_id: challengeId }).finish();
     }),
@@ -108,7 +110,7 @@ function attestation(parts: ClusterParts): {
   };
 }
 
-/** Strangers may ask, so their calls are small, and together no more than the node can bear. */
+/** Limits the calls that need no token: their messages are small, and only a limited number runs at once. */
 function boundedCalls(parts: ClusterParts) {
   const { attestations, attestationBytes } = parts.limits;
   let underWay = 0;
@@ -129,7 +131,7 @@ function boundedCalls(parts: ClusterParts) {
 
 const MAX_REASON_CHARS = 500;
 
-/** RegisterNode (G24): upsert, at the address the node tells or calls from. */
+/** RegisterNode (G24): creates or updates a registration, at the address that the node gives or calls from. */
 const registerNode = (parts: ClusterParts): UnaryInBytes =>
   sealed(parts, RegisterNodeRequest, async ({ node, request }, call) => {
     if (request.capabilities === undefined) throw invalid('capabilities', 'a NodeCapabilityAdvertisement');
@@ -145,7 +147,7 @@ const registerNode = (parts: ClusterParts): UnaryInBytes =>
     return RegisterNodeResponse.encode({ peer_id: peerId }).finish();
   });
 
-/** Heartbeat (G26): load and status of the node, answered with the commands that wait for it. */
+/** Heartbeat (G26): reports load and status of the node; the answer carries the commands queued for it. */
 const heartbeat = (parts: ClusterParts): UnaryInBytes =>
   sealed(parts, HeartbeatRequest, async ({ node, request }) => {
     await requireOwner(node, parts);
@@ -159,15 +161,15 @@ const heartbeat = (parts: ClusterParts): UnaryInBytes =>
     return HeartbeatResponse.encode({ commands: commands.map(commandToWire) }).finish();
   });
 
-/** The token of an earlier owner of the node id takes no commands that are meant for the present one. */
+/** Refuses the token of an earlier owner of the node id: the commands are for the present owner. */
 async function requireOwner(node: NodeIdentity, { peers }: ClusterParts): Promise<void> {
   if (await peers.isRegistered(node.nodeId, keyOf(node))) return;
   if (await peers.isRegistered(node.nodeId)) throw new SvcError('unauthenticated', 'the node has another key now');
 }
 
 /**
- * DeregisterNode. The specification does not show its fields, so an empty request speaks of the node that sent it; one
- * that names another node is PERMISSION_DENIED.
+ * DeregisterNode. The specification does not show its fields, so an empty request means the node that sent it. A
+ * request that names another node is PERMISSION_DENIED.
  */
 const deregisterNode = (parts: ClusterParts): UnaryInBytes =>
   sealed(parts, DeregisterNodeRequest, async ({ node, request }) => {
@@ -180,8 +182,8 @@ const deregisterNode = (parts: ClusterParts): UnaryInBytes =>
   });
 
 /**
- * ForwardExecution (G29): starts an execution on this worker and streams its events as ExecuteAgent does. The same
- * `execution_id` again streams the same execution from its first event.
+ * ForwardExecution (G29): starts an execution on this worker and streams its events as ExecuteAgent does. A repeat of
+ * the same `execution_id` streams the same execution from its first event.
  */
 const forwardExecution = (parts: ClusterParts): StreamInBytes =>
   streamExecution(parts, async (call, signal) => {
@@ -194,7 +196,7 @@ const forwardExecution = (parts: ClusterParts): StreamInBytes =>
     return { tenant: identity.tenant, executionId: execution_id, executions };
   });
 
-/** PushConfig (G30): a text that is whole and valid is taken over, any other is refused with the reason. */
+/** PushConfig (G30): applies a complete and valid configuration; refuses any other with the reason. */
 const pushConfig = (parts: ClusterParts): UnaryInBytes =>
   sealed(parts, PushConfigRequest, async ({ node, request: { config_yaml, config_hash } }) => {
     requireController(node);
@@ -213,14 +215,15 @@ function workerOf({ worker }: ClusterParts): ClusterWorker {
   return worker;
 }
 
-/** Only controllers hand out work and configuration. */
+/** Throws unless the node is a controller: only controllers send work and configuration. */
 function requireController({ role }: NodeIdentity): void {
-  // A hybrid that acts as a controller shows the token it signed itself; what it was attested as may have been removed.
+  // A hybrid node acts as a controller with a token that it signed itself, since its own registration may have been
+  // removed.
   if (role === 'CONTROLLER') return;
   throw new SvcError('forbidden', `only a controller may call this: the token is for role ${role}`);
 }
 
-/** The controller as a service account of the tenant it names (G3). */
+/** The identity of a controller: a service account of the tenant that it names (G3). */
 const actingFor = ({ nodeId }: NodeIdentity, metadata: Metadata): Identity => ({
   kind: 'service_account',
   subject: `node:${nodeId}`,
@@ -229,7 +232,7 @@ const actingFor = ({ nodeId }: NodeIdentity, metadata: Metadata): Identity => ({
   tier: 'enterprise',
 });
 
-/** A method for nodes of the fleet: a worker's token alone is not enough, it has to be registered. */
+/** A method for members of the fleet: a worker's token is not enough, the node must also be registered. */
 const forMembers = <T>(
   parts: ClusterParts,
   message: RequestType<T>,
@@ -240,13 +243,13 @@ const forMembers = <T>(
     return handle(opened);
   });
 
-/** Controllers sign their own tokens and need not register with themselves. */
+/** Throws unless the node is registered. Controllers sign their own tokens and need no registration. */
 async function requireMember(node: NodeIdentity, { peers }: ClusterParts): Promise<void> {
   if (node.role === 'CONTROLLER' || (await peers.isRegistered(node.nodeId, keyOf(node)))) return;
   throw new SvcError('unauthenticated', 'this node is not registered: call RegisterNode first');
 }
 
-/** RouteExecution (G28). UNAVAILABLE without a healthy worker, RESOURCE_EXHAUSTED when none can take it. */
+/** RouteExecution (G28): UNAVAILABLE without a healthy worker, RESOURCE_EXHAUSTED when no worker matches. */
 const routeExecution = (parts: ClusterParts): UnaryInBytes =>
   forMembers(parts, RouteExecutionRequest, async ({ request: { execution_id, required } }) => {
     uuidOf(execution_id, 'execution_id');
@@ -263,7 +266,7 @@ const listPeers = (parts: ClusterParts): UnaryInBytes =>
     return ListPeersResponse.encode({ peers: peers.map(peerToWire) }).finish();
   });
 
-/** SyncConfig (G30): the controller-managed sections and their hash. */
+/** SyncConfig (G30): returns the controller-managed sections and their hash. */
 const syncConfig = (parts: ClusterParts): UnaryInBytes =>
   forMembers(parts, SyncConfigRequest, async () => {
     const { config_yaml, config_hash } = await parts.peers.config();

@@ -14,7 +14,7 @@ import { addNodeCluster } from './node-cluster.ts';
 
 export type { ClusterServerParts, ClusterWorker } from './envelope.ts';
 
-/** The gRPC API of nodes (G16; port 50056) as a server that does not listen yet. */
+/** Creates the gRPC server for nodes (G16; port 50056). It does not listen yet. */
 export function createClusterServer(given: ClusterServerParts): GrpcServer {
   const limits: ClusterLimits = { ...CLUSTER_LIMITS, ...given.limits };
   const parts: ClusterParts = { ...given, limits, streams: new OpenStreams(limits.streams) };
@@ -33,7 +33,10 @@ export function createClusterServer(given: ClusterServerParts): GrpcServer {
   );
 }
 
-/** What is little too large is refused by its method, which says how large it may be. */
+/**
+ * Extra bytes that are still read: a request that is slightly too large is refused by its method, which names its
+ * limit.
+ */
 const SLACK_BYTES = 64 * 1024;
 
 const FOR_STRANGERS: ReadonlySet<string> = new Set([
@@ -41,10 +44,10 @@ const FOR_STRANGERS: ReadonlySet<string> = new Set([
   NodeClusterServiceService.challengeNode.path,
 ]);
 
-/** Which side of a node serves a method, and what its caller must show before the message is read. */
+/** Which side of a node serves a method, and what the caller must present before its message is read. */
 interface Rule {
   readonly by: 'controller' | 'worker';
-  /** The join token of AttestNode is looked at with its message, since it may be for one node only. */
+  /** AttestNode presents its join token with the message, since a token may be valid for one node only. */
   readonly shows: 'nothing' | 'node token';
 }
 
@@ -52,7 +55,7 @@ const forControllers: Rule = { by: 'controller', shows: 'node token' };
 
 const forWorkers: Rule = { by: 'worker', shows: 'node token' };
 
-/** Which methods need which token (G16). A method that is not here is forbidden. */
+/** The rule of each method (G16). A method that is not listed is forbidden. */
 const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   [service.attestNode.path, { by: 'controller', shows: 'nothing' }],
   [service.challengeNode.path, { by: 'controller', shows: 'nothing' }],
@@ -69,7 +72,8 @@ const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
 type AdmissionParts = Pick<ClusterServerParts, 'tokens' | 'worker' | 'controller'>;
 
 /**
- * Refuses a call before its message is read: `failed_precondition` on a node of the other role, `unauthenticated` without a good node token. The envelope is verified with the message.
+ * Refuses a call before its message is read: `failed_precondition` on a node of the other role, `unauthenticated`
+ * without a valid node token. The envelope is verified later, with the message.
  */
 function admission(parts: AdmissionParts): (path: string, metadata: Metadata) => Promise<null> {
   return async (path, metadata) => {
@@ -98,8 +102,8 @@ function bearerOf(metadata: Metadata): string {
 }
 
 /**
- * Trailers `svc-node-id`, `svc-node-life` and `svc-node-time` of every answer, refusals included: a sender that reached
- * another receiver than it thought learns from the refusal for whom its proof has to be.
+ * Trailers `svc-node-id`, `svc-node-life` and `svc-node-time` of every answer, including errors. A sender that reached
+ * another node than expected learns from them for which node it has to make its proof.
  */
 const introduction =
   (proofs: Pick<NodeProofs, 'introduction'>) =>

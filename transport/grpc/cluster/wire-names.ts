@@ -33,10 +33,10 @@ const STATUSES: ReadonlyMap<number, NodePeerStatus> = new Map([
 export const invalid = (field: string, expected: string): SvcError =>
   new SvcError('invalid_argument', `${field}: expected ${expected}`, { field });
 
-/** Throws `invalid_argument` for a number that names nothing. */
+/** The role of a wire number. Throws `invalid_argument` for an unknown number. */
 export const roleOf = (number: number): NodeRole => named(ROLES, number, 'role');
 
-/** Throws `invalid_argument` for a number that names nothing. */
+/** The status of a wire number. Throws `invalid_argument` for an unknown number. */
 export const statusNamed = (number: number, field: string): NodePeerStatus => named(STATUSES, number, field);
 
 function named<Name extends string>(names: ReadonlyMap<number, Name>, number: number, field: string): Name {
@@ -67,14 +67,14 @@ export function commandToWire(command: NodeCommand): WireCommand {
     case 'shutdown':
       return { command: { $case: 'shutdown', value: { reason: command.reason } } };
     case 'sync_config': {
-      // The text itself is fetched with SyncConfig, so a heartbeat stays small.
+      // The node fetches the text itself with SyncConfig, so that a heartbeat stays small.
       const value = { config_version: command.config_version, config_payload: Buffer.alloc(0) };
       return { command: { $case: 'sync_config', value } };
     }
   }
 }
 
-/** Metadata of RegisterNode: where the node's own NodeClusterService is reached (G25). */
+/** Metadata key of RegisterNode for the address of the node's own NodeClusterService (G25). */
 export const NODE_ADDRESS_KEY = 'svc-node-grpc-address';
 
 const DEFAULT_PORT = 50_056;
@@ -82,8 +82,8 @@ const DEFAULT_PORT = 50_056;
 const ADDRESS = /^(?:\[([0-9a-fA-F:.]{2,45})\]|([A-Za-z0-9][A-Za-z0-9._-]{0,252})):(\d{1,5})$/;
 
 /**
- * `host:port` of the node that registers: what it says, else the address it calls from and the default port. Throws
- * `invalid_argument` for what is no address.
+ * `host:port` of the node that registers: the address that it gives, else the address that it calls from with the
+ * default port. Throws `invalid_argument` for a bad address.
  */
 export function nodeAddress(metadata: Metadata, peer: string): string {
   const said = single(metadata, NODE_ADDRESS_KEY);
@@ -97,7 +97,10 @@ function checked(address: string): string {
   throw invalid(NODE_ADDRESS_KEY, 'host:port, an IPv6 address in brackets');
 }
 
-/** The library tells `address:port`, IPv6 without brackets, and IPv4 callers of a dual-stack socket as IPv6. */
+/**
+ * The host of a caller. The library reports `address:port`, IPv6 without brackets, and IPv4 callers of a dual-stack
+ * socket as IPv6.
+ */
 export function callerHost(peer: string): string {
   const ip = peer.slice(0, peer.lastIndexOf(':')).replace(/^::ffff:(?=\d+\.)/, '');
   if (ip === '') throw new SvcError('invalid_argument', `${NODE_ADDRESS_KEY}: expected host:port`);
@@ -108,15 +111,15 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 const MAX_AGENT_ID_CHARS = 128;
 
-/** Throws `invalid_argument` naming the field. */
+/** Validates and lower-cases a UUID. Throws `invalid_argument` naming the field. */
 export function uuidOf(id: string, field: string): string {
   if (!UUID.test(id)) throw invalid(field, 'a UUID');
   return id.toLowerCase();
 }
 
 /**
- * The execution that a controller hands to this worker, to be started in a partition held here (P4). Throws
- * `invalid_argument` naming the field, `invalid_manifest` with path and line of each problem.
+ * The execution that a controller forwards to this worker, to be started in a partition that this worker owns (P4).
+ * Throws `invalid_argument` naming the field, `invalid_manifest` with path and line of each problem.
  */
 export function forwardedStart(
   request: ForwardExecutionRequest,

@@ -26,8 +26,9 @@ const GENERATE = InnerLoopService.generate.path;
 const SEAL: ReadonlySet<string> = new Set([SvcRuntimeService.attestAgent.path, SvcRuntimeService.invokeTool.path]);
 
 /**
- * gRPC on the internal address (`spec.network.internal.grpc_port`): svc.v1.InnerLoop for the holder of an execution's
- * capability token; AttestAgent and InvokeTool, which bring proofs of their own. It does not listen yet.
+ * Creates the gRPC server of the internal address (`spec.network.internal.grpc_port`), which does not listen yet. It
+ * serves svc.v1.InnerLoop for the holder of an execution's capability token, and AttestAgent and InvokeTool, which
+ * carry their own proofs.
  */
 export function createInternalGrpcServer(parts: InternalGrpcParts): GrpcServer {
   const limits: GrpcLimits = { ...GRPC_LIMITS, descriptorShare: 0.05, ...parts.limits };
@@ -37,12 +38,12 @@ export function createInternalGrpcServer(parts: InternalGrpcParts): GrpcServer {
   return createEndpoint(
     {
       services: [InnerLoopClient.serviceName, ...(seal === undefined ? [] : [SvcRuntimeClient.serviceName])],
-      // Before the message is read: nobody without a token makes the node hold a payload.
+      // Runs before the message is read: a caller without a token cannot make the node hold a payload.
       async admit(path, metadata) {
         if (isPublic(path)) return null;
         const token = bearerToken(single(metadata, 'authorization'));
         if (seal !== undefined && SEAL.has(path)) {
-          // Before a large message is read; whose token it is, the method asks again.
+          // Checks the token before a large message is read; the method checks again whose it is.
           if (token !== undefined) await gatewayCaller(parts.tokens, token);
           return null;
         }
@@ -90,7 +91,10 @@ interface GenerateParts extends InternalGrpcParts {
   callerOf(metadata: Metadata): GatewayCaller;
 }
 
-/** svc.v1.InnerLoop/Generate: one exchange of the dispatch gateway. A client that goes away ends the wait, not the loop. */
+/**
+ * svc.v1.InnerLoop/Generate: one exchange of the dispatch gateway. A client that disconnects ends the wait, not the
+ * loop.
+ */
 const generate = (parts: GenerateParts): UnaryInBytes =>
   unary(parts, async (call) => {
     const caller = parts.callerOf(call.metadata);
@@ -110,19 +114,19 @@ const generate = (parts: GenerateParts): UnaryInBytes =>
     }
   });
 
-/** The methods of SvcRuntime that agents call without a bearer. */
+/** The methods of SvcRuntime that agents call without a bearer token. */
 export interface SealMethods {
   readonly attestAgent: UnaryInBytes;
   readonly invokeTool: UnaryInBytes;
 }
 
-/** What gRPC on the internal address translates into calls of. */
+/** What the gRPC server of the internal address calls. */
 interface InternalGrpcParts {
   readonly dispatch: DispatchApi;
   readonly tokens: ExecutionTokens;
   readonly logger: GrpcLogger;
   readonly health: Health;
-  /** Without it AttestAgent and InvokeTool are not served here. */
+  /** Absent: AttestAgent and InvokeTool are not served here. */
   readonly seal?: SealMethods;
   readonly limits?: Partial<GrpcLimits>;
 }

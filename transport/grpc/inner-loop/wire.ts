@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../../../runtime/json.ts';
 import { type GatewayAnswer, type GatewayRequest, gatewayRequestOf } from '../../../usecases/gateway.ts';
 import { JSON_DEPTH, parseJson } from '../../json-measure.ts';
 
-/** The message of a request, checked as over REST. Throws `invalid_argument` naming the field. */
+/** Translates a request and validates it as over REST. Throws `invalid_argument` naming the field. */
 export function gatewayRequest({ request }: GenerateRequest): GatewayRequest {
   if (request === undefined) {
     throw new SvcError('invalid_argument', 'request: expected generate or dispatch_result', { field: 'request' });
@@ -44,7 +44,7 @@ export function wireResponse(answer: GatewayAnswer): GenerateResponse {
   return { response: { $case: 'dispatch', value } };
 }
 
-/** Fields the wire has no place for are left out. */
+/** Translates a message; drops fields that the wire format does not have. */
 function wireMessage(message: JsonObject): Message {
   const calls = message.tool_calls;
   return {
@@ -60,7 +60,7 @@ function wireCall(call: Json): ToolCall {
   return { id: textOf(call.id), name: textOf(call.name), arguments: textOf(call.arguments) };
 }
 
-/** Text as it is, structure as JSON. */
+/** A text unchanged, any other value as JSON. */
 function textOf(value: Json | undefined): string {
   if (value === undefined || value === null) return '';
   return typeof value === 'string' ? value : JSON.stringify(value);
