@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import {
   cpSync,
   existsSync,
@@ -14,6 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { promisify } from 'node:util';
 import { waitUntil } from '../support/wait-until.ts';
 import { SvcRun } from './svc-run.ts';
 
@@ -133,6 +134,18 @@ describe('the npm package', () => {
     });
   });
 
+  /** What the example of the client prints, run from the installed package with no other package there. */
+  async function clientRun(url: string): Promise<string> {
+    const alone = join(project, 'client');
+    cpSync(installed, join(alone, 'node_modules', 'svc-runtime'), { recursive: true });
+    const example = readFileSync(join(ROOT, 'examples', 'clients', 'run-workflow.ts'), 'utf8');
+    writeFileSync(join(alone, 'run.ts'), example.replace('../../clients/typescript/client.ts', 'svc-runtime/client'));
+    writeFileSync(join(alone, 'package.json'), '{"type":"module"}');
+    const workflow = join(ROOT, 'examples', 'workflows', 'data-job', 'workflow.yaml');
+    const options = { cwd: alone, env: { ...process.env, SVC_URL: url }, timeout: 60_000 };
+    return (await promisify(execFile)(process.execPath, ['run.ts', workflow, 'data-job'], options)).stdout;
+  }
+
   test('svc start is a whole node without any development package, and stops in order', async () => {
     const flags = ['--http-port', '0', '--grpc-port', '0', '--data', join(project, 'data')];
     const run = new SvcRun(['start', ...flags], {}, entry);
@@ -141,6 +154,7 @@ describe('the npm package', () => {
     assert.ok(url !== undefined, run.stderr);
     const list = new SvcRun(['agent', 'list', '--output', 'json', '--url', url], {}, entry);
     assert.deepEqual(await list.end(), { code: 0, stdout: '[]\n', stderr: '' });
+    assert.match(await clientRun(url), /\ncompleted \d states\n409 /);
     run.child.kill('SIGTERM');
     assert.equal((await run.end()).code, 0);
   });

@@ -49,6 +49,8 @@ const MAY: Record<string, (target: string) => boolean> = {
   tools: among(...KERNEL, ...DOMAIN),
   cluster: (target) => among(...KERNEL, ...DOMAIN)(target) || target.startsWith('proto/gen/'),
   transport: (target) => areaOf(target) === 'usecases' || OF_TRANSPORT.has(target) || target.startsWith('proto/gen/'),
+  // Clients know the API by its description alone.
+  clients: () => false,
   // A client of the API; the rest is for commands that need no node: start, validate, verify.
   cli: (target) => target === 'main.ts' || among('app', 'usecases', 'manifests')(target),
   app: (target) => !['test', 'bench', 'examples', 'cli', 'main.ts'].includes(areaOf(target)),

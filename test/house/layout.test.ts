@@ -16,6 +16,7 @@ const AREAS = [
   'transport',
   'tools',
   'cli',
+  'clients',
   'app',
   'usecases',
   'docs',
@@ -25,7 +26,7 @@ const AREAS = [
 ];
 
 const sources = projectFiles('.ts', '.lua').filter((file) => !isGenerated(file));
-const product = sources.filter((file) => !/^(test|bench|examples)\//.test(file));
+const product = sources.filter((file) => !/^(test|bench|examples|clients)\//.test(file));
 
 test('every folder of the layout has a README that says what lives there', () => {
   const missing = AREAS.filter((area) => !existsSync(`${area}/README.md`));

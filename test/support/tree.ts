@@ -10,7 +10,8 @@ export function projectFiles(...endings: string[]): string[] {
     .filter((file) => endings.length === 0 || endings.some((ending) => file.endsWith(ending)));
 }
 
-export const isGenerated = (file: string): boolean => file.startsWith('proto/gen/') || file === 'package-lock.json';
+export const isGenerated = (file: string): boolean =>
+  file.startsWith('proto/gen/') || file.startsWith('clients/typescript/gen/') || file === 'package-lock.json';
 
 export const linesOf = (file: string): string[] => readFileSync(file, 'utf8').split('\n');
 

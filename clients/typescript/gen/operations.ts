@@ -1,0 +1,2658 @@
+// Made by clients/typescript/generate.ts from the API description; do not edit.
+import type { CallOptions, Route, Sender, StreamedEvent } from "../client.ts";
+
+/** The operations of the API, by resource. */
+export interface SvcClient {
+  readonly health: {
+    /** The process runs (`GET /health`) */
+    get(options?: CallOptions): Promise<{
+      readonly status: "ok";
+    }>;
+    /** The process runs (`GET /health/live`) */
+    live(options?: CallOptions): Promise<{
+      readonly status: "ok";
+    }>;
+    /** The node can serve calls (`GET /health/ready`) */
+    ready(options?: CallOptions): Promise<{
+      readonly status: "ready";
+    }>;
+  };
+  readonly agents: {
+    /** List agents. The newest version of each agent, by name. (`GET /v1/agents`) */
+    list(input?: {
+      /** `global`: those of all tenants; `visible`: all the caller can run; default those of the tenant. */
+      readonly scope?: "global" | "visible";
+      /** Default all but archived ones. */
+      readonly status?: "deployed" | "paused" | "archived";
+      /** At most so many; default 1000, capped at 1000. */
+      readonly limit?: number;
+      /** Leaves out so many from the start. */
+      readonly skip?: number;
+      /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
+      readonly page_token?: string;
+    }, options?: CallOptions): Promise<{
+      readonly agents: readonly ({
+        /** Agent UUID; all versions of a name share it. */
+        readonly agent_id: string;
+        readonly name: string;
+        readonly tenant_id: string;
+        readonly version: string;
+        readonly description: string;
+        readonly status: "deployed" | "paused" | "archived";
+        readonly scope: "user" | "tenant" | "global";
+        /** Subject, for scope user. */
+        readonly owner: string | null;
+        readonly labels: Readonly<Record<string, string>>;
+        readonly deployed_at: string;
+      })[];
+      /** For `page_token`; absent at the end. */
+      readonly next_page_token?: string;
+    }>;
+    /** Deploy an agent. Takes the manifest as YAML, or as JSON that holds it. A second (name, version) in a scope needs `force`. (`POST /v1/agents`) */
+    deploy(input: {
+      /** Overwrite the same name and version; without a value it is true. */
+      readonly force?: "" | "true" | "false";
+      /** Default tenant; global needs the operator role. */
+      readonly scope?: "user" | "tenant" | "global";
+      readonly body: {
+        readonly manifest_yaml: string;
+        /** Overwrites the same name and version. */
+        readonly force?: boolean;
+        /** Default tenant; global needs the operator role. */
+        readonly scope?: "user" | "tenant" | "global";
+      } | string;
+    }, options?: CallOptions): Promise<{
+      readonly agent_id: string;
+      readonly deployed: true;
+      /** About its language and version, where there are any. */
+      readonly warnings?: readonly ({
+        /** Stable id of the rule, such as unreachable_state. */
+        readonly rule: string;
+        readonly severity: "error" | "warning";
+        readonly path: string;
+        readonly line: number;
+        readonly column: number;
+        readonly message: string;
+        /** What to write instead. */
+        readonly cure: string;
+      })[];
+    }>;
+    /** Search agents. Agents the caller sees, by what they do; best first. (`GET /v1/agents/search`) */
+    search(input: {
+      /** What is looked for, in words. */
+      readonly q: string;
+      /** At most so many; default 10, capped at 100. */
+      readonly limit?: number;
+      /** Only hits with at least this score, 0 to 1. */
+      readonly min_score?: number;
+      /** Default: deployed and paused ones. */
+      readonly status?: "deployed" | "paused" | "archived";
+      /** `KEY:VALUE`; may be there several times, and all must match. */
+      readonly label?: readonly (string)[];
+      /** What ships with the product, and what is deployed for all tenants. */
+      readonly include_platform_templates?: "true" | "false";
+    }, options?: CallOptions): Promise<{
+      readonly query: string;
+      readonly results: readonly ({
+        readonly id: string;
+        readonly name: string;
+        readonly version: string;
+        readonly description: string;
+        readonly labels: Readonly<Record<string, string>>;
+        /** 0 to 1, best first. */
+        readonly score: number;
+      })[];
+      readonly total: number;
+    }>;
+    /** Find an agent by its name (`GET /v1/agents/lookup/{name}`) */
+    lookup(input: {
+      readonly name: string;
+    }, options?: CallOptions): Promise<{
+      /** Agent UUID; all versions of a name share it. */
+      readonly agent_id: string;
+      readonly name: string;
+      readonly tenant_id: string;
+      readonly version: string;
+      readonly description: string;
+      readonly status: "deployed" | "paused" | "archived";
+      readonly scope: "user" | "tenant" | "global";
+      /** Subject, for scope user. */
+      readonly owner: string | null;
+      readonly labels: Readonly<Record<string, string>>;
+      readonly deployed_at: string;
+    }>;
+    /** Show an agent with its manifest (`GET /v1/agents/{id}`) */
+    get(input: {
+      /** Default the newest. */
+      readonly version?: string;
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      /** Agent UUID; all versions of a name share it. */
+      readonly agent_id: string;
+      readonly name: string;
+      readonly tenant_id: string;
+      readonly version: string;
+      readonly description: string;
+      readonly status: "deployed" | "paused" | "archived";
+      readonly scope: "user" | "tenant" | "global";
+      /** Subject, for scope user. */
+      readonly owner: string | null;
+      readonly labels: Readonly<Record<string, string>>;
+      readonly deployed_at: string;
+      /** The manifest, checked and with its defaults. */
+      readonly manifest: unknown;
+      /** The manifest as deployed. */
+      readonly manifest_yaml: string;
+    }>;
+    /** Pause or archive an agent, or put it back into service. Executions that run go on. Versions that are deployed later keep the status. (`PATCH /v1/agents/{id}`) */
+    setStatus(input: {
+      /** UUID */
+      readonly id: string;
+      /** `paused`: starts nothing; `archived`: starts nothing and is not listed; `deployed`: back in service. */
+      readonly status: "deployed" | "paused" | "archived";
+    }, options?: CallOptions): Promise<{
+      /** Agent UUID; all versions of a name share it. */
+      readonly agent_id: string;
+      readonly name: string;
+      readonly tenant_id: string;
+      readonly version: string;
+      readonly description: string;
+      readonly status: "deployed" | "paused" | "archived";
+      readonly scope: "user" | "tenant" | "global";
+      /** Subject, for scope user. */
+      readonly owner: string | null;
+      readonly labels: Readonly<Record<string, string>>;
+      readonly deployed_at: string;
+    }>;
+    /** Delete an agent with all its versions. Refused while executions of it run, unless forced: those keep their manifest and go on. (`DELETE /v1/agents/{id}`) */
+    delete(input: {
+      /** Also while executions of it run; they go on. Without a value it is true. */
+      readonly force?: "" | "true" | "false";
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly agent_id: string;
+      readonly deleted: true;
+    }>;
+    /** List the versions of an agent (`GET /v1/agents/{id}/versions`) */
+    listVersions(input: {
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly versions: readonly ({
+        /** Agent UUID; all versions of a name share it. */
+        readonly agent_id: string;
+        readonly name: string;
+        readonly tenant_id: string;
+        readonly version: string;
+        readonly description: string;
+        readonly status: "deployed" | "paused" | "archived";
+        readonly scope: "user" | "tenant" | "global";
+        /** Subject, for scope user. */
+        readonly owner: string | null;
+        readonly labels: Readonly<Record<string, string>>;
+        readonly deployed_at: string;
+      })[];
+    }>;
+    /** Promote or demote an agent. Promote: user to tenant, tenant to global. Demote: global to tenant, tenant to user. (`POST /v1/agents/{id}/scope`) */
+    changeScope(input: {
+      /** UUID */
+      readonly id: string;
+      readonly body: {
+        readonly action: "promote";
+        readonly target_scope?: "tenant" | "global";
+      } | {
+        readonly action: "demote";
+        readonly target_scope?: "tenant" | "user";
+        /** Owner, for scope user; default the caller. */
+        readonly user_id?: string;
+      };
+    }, options?: CallOptions): Promise<{
+      readonly name: string;
+      readonly target_scope: "user" | "tenant" | "global";
+      readonly promoted?: true;
+      readonly demoted?: true;
+      readonly agent_id: string;
+    }>;
+    /** Start an execution of an agent from a goal and values. Answers as soon as the start is durable; follow it at /v1/executions/{id}/stream. (`POST /v1/agents/{id}/execute`) */
+    execute(input: {
+      /** UUID */
+      readonly id: string;
+      /** The goal; part of the input, and {{intent}}. */
+      readonly intent?: string;
+      /** Values by name: {{KEY}} in the prompt; as JSON part of the input. */
+      readonly input?: Readonly<Record<string, unknown>>;
+      /** Version of the agent; default the newest. */
+      readonly version?: string;
+    }, options?: CallOptions): Promise<{
+      readonly execution_id: string;
+      readonly status: "started";
+    }>;
+    /** List the log events of an agent (`GET /v1/agents/{id}/logs`) */
+    listLogs(input: {
+      /** At most so many; default 50, capped at 200. */
+      readonly limit?: number;
+      /** Leaves out so many from the start. */
+      readonly offset?: number;
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly agent_id: string;
+      readonly events: readonly ({
+        readonly sequence: number;
+        readonly event_type: string;
+        readonly payload: Readonly<Record<string, unknown>>;
+        readonly recorded_at: string;
+      })[];
+      readonly total: number;
+      readonly limit: number;
+      readonly offset: number;
+    }>;
+    /** Get the manifest of an agent as it was deployed (`GET /v1/agents/{id}/export`) */
+    export(input: {
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<string>;
+    /** Have an agent written and deployed. Says in plain words what the agent should do; an agent writes the manifest, corrects what is refused, and deploys it. Answers with the execution of that agent, which is followed like all of them; its last output names what was deployed. (`POST /v1/agents/generate`) */
+    generate(input: {
+      /** What it should do, in plain words. */
+      readonly input: string;
+    }, options?: CallOptions): Promise<{
+      readonly execution_id: string;
+      readonly status: "started";
+    }>;
+  };
+  readonly executions: {
+    /** Start an execution. Answers as soon as the start is durable; follow it at /v1/executions/{id}/stream. (`POST /v1/executions`) */
+    start(input: {
+      /** UUID */
+      readonly agent_id: string;
+      /** Task input passed to the agent. */
+      readonly input: string;
+      /** Version of the agent; default the newest. */
+      readonly version?: string;
+      /** Values for the prompt template. */
+      readonly context?: Readonly<Record<string, unknown>>;
+    }, options?: CallOptions): Promise<{
+      readonly execution_id: string;
+      /** What no live node has, so that it cannot begin yet. */
+      readonly waiting_for?: {
+        readonly kind: "node" | "timer" | "approval" | "child" | "judges" | "effect" | "volumes" | "turn";
+        /** For people, such as "waiting for a node with tags gpu". */
+        readonly reason: string;
+        /** Of a workflow. */
+        readonly state_name?: string;
+        /** What no live node has. */
+        readonly tags?: readonly (string)[];
+        readonly approval_id?: string;
+        readonly child_execution_ids?: readonly (string)[];
+        /** Those that have not answered. */
+        readonly judges?: readonly ({
+          readonly agent: string;
+          readonly execution_id: string;
+          readonly status: "asked" | "judging";
+        })[];
+        readonly effects?: readonly ({
+          readonly effect_id: string;
+          /** Such as model.generate. */
+          readonly kind: string;
+          /** open: no node has begun it; started: the attempt runs; retrying: the next begins at retry_at; answered: its result is about to be handled. */
+          readonly status: "open" | "started" | "retrying" | "answered";
+          readonly attempt: number;
+          /** Node and its life, NODE/UUID. */
+          readonly runner?: string;
+          readonly retry_at?: string;
+          /** What keeps a started one from going on: a model or server that does not answer. */
+          readonly held_by?: string;
+        })[];
+        /** When a timer of its own ends the wait. */
+        readonly until?: string;
+        /** What the child it waits for waits for itself. */
+        readonly child?: {
+          readonly kind: "node" | "timer" | "approval" | "child" | "judges" | "effect" | "volumes" | "turn";
+          /** For people, such as "waiting for a node with tags gpu". */
+          readonly reason: string;
+          /** Of a workflow. */
+          readonly state_name?: string;
+          /** What no live node has. */
+          readonly tags?: readonly (string)[];
+          readonly approval_id?: string;
+          readonly child_execution_ids?: readonly (string)[];
+          /** Those that have not answered. */
+          readonly judges?: readonly ({
+            readonly agent: string;
+            readonly execution_id: string;
+            readonly status: "asked" | "judging";
+          })[];
+          readonly effects?: readonly ({
+            readonly effect_id: string;
+            /** Such as model.generate. */
+            readonly kind: string;
+            /** open: no node has begun it; started: the attempt runs; retrying: the next begins at retry_at; answered: its result is about to be handled. */
+            readonly status: "open" | "started" | "retrying" | "answered";
+            readonly attempt: number;
+            /** Node and its life, NODE/UUID. */
+            readonly runner?: string;
+            readonly retry_at?: string;
+            /** What keeps a started one from going on: a model or server that does not answer. */
+            readonly held_by?: string;
+          })[];
+          /** When a timer of its own ends the wait. */
+          readonly until?: string;
+        };
+      };
+    }>;
+    /** List executions, newest first (`GET /v1/executions`) */
+    list(input?: {
+      /** UUID */
+      readonly agent_id?: string;
+      readonly status?: "pending" | "running" | "completed" | "failed" | "cancelled";
+      /** At most so many; default 20, capped at 1000. */
+      readonly limit?: number;
+      /** Leaves out so many from the start. */
+      readonly skip?: number;
+      /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
+      readonly page_token?: string;
+    }, options?: CallOptions): Promise<{
+      readonly executions: readonly ({
+        readonly execution_id: string;
+        readonly agent_id: string;
+        readonly status: "pending" | "running" | "completed" | "failed" | "cancelled";
+        readonly iteration_count: number;
+        readonly last_output: string | null;
+        readonly last_error: string | null;
+        readonly started_at: string | null;
+        readonly ended_at: string | null;
+        readonly usage: {
+          readonly input_tokens: number;
+          readonly output_tokens: number;
+          readonly cost: number;
+        };
+        /** How often a program ran again because nobody knew whether it had acted; absent when never. */
+        readonly in_doubt?: number;
+        /** Tool calls that really ran; absent when none did. */
+        readonly tool_calls_executed?: number;
+        /** Tool calls that may have acted when their node failed, and were not repeated. */
+        readonly calls_in_doubt?: readonly ({
+          readonly tool: string;
+          readonly call: string;
+          readonly iteration: number;
+          readonly round: number;
+        })[];
+        /** What an unfinished one waits for; in lists only while no live node may serve it. */
+        readonly waiting_for?: {
+          readonly kind: "node" | "timer" | "approval" | "child" | "judges" | "effect" | "volumes" | "turn";
+          /** For people, such as "waiting for a node with tags gpu". */
+          readonly reason: string;
+          /** Of a workflow. */
+          readonly state_name?: string;
+          /** What no live node has. */
+          readonly tags?: readonly (string)[];
+          readonly approval_id?: string;
+          readonly child_execution_ids?: readonly (string)[];
+          /** Those that have not answered. */
+          readonly judges?: readonly ({
+            readonly agent: string;
+            readonly execution_id: string;
+            readonly status: "asked" | "judging";
+          })[];
+          readonly effects?: readonly ({
+            readonly effect_id: string;
+            /** Such as model.generate. */
+            readonly kind: string;
+            /** open: no node has begun it; started: the attempt runs; retrying: the next begins at retry_at; answered: its result is about to be handled. */
+            readonly status: "open" | "started" | "retrying" | "answered";
+            readonly attempt: number;
+            /** Node and its life, NODE/UUID. */
+            readonly runner?: string;
+            readonly retry_at?: string;
+            /** What keeps a started one from going on: a model or server that does not answer. */
+            readonly held_by?: string;
+          })[];
+          /** When a timer of its own ends the wait. */
+          readonly until?: string;
+          /** What the child it waits for waits for itself. */
+          readonly child?: {
+            readonly kind: "node" | "timer" | "approval" | "child" | "judges" | "effect" | "volumes" | "turn";
+            /** For people, such as "waiting for a node with tags gpu". */
+            readonly reason: string;
+            /** Of a workflow. */
+            readonly state_name?: string;
+            /** What no live node has. */
+            readonly tags?: readonly (string)[];
+            readonly approval_id?: string;
+            readonly child_execution_ids?: readonly (string)[];
+            /** Those that have not answered. */
+            readonly judges?: readonly ({
+              readonly agent: string;
+              readonly execution_id: string;
+              readonly status: "asked" | "judging";
+            })[];
+            readonly effects?: readonly ({
+              readonly effect_id: string;
+              /** Such as model.generate. */
+              readonly kind: string;
+              /** open: no node has begun it; started: the attempt runs; retrying: the next begins at retry_at; answered: its result is about to be handled. */
+              readonly status: "open" | "started" | "retrying" | "answered";
+              readonly attempt: number;
+              /** Node and its life, NODE/UUID. */
+              readonly runner?: string;
+              readonly retry_at?: string;
+              /** What keeps a started one from going on: a model or server that does not answer. */
+              readonly held_by?: string;
+            })[];
+            /** When a timer of its own ends the wait. */
+            readonly until?: string;
+          };
+        };
+      })[];
+      /** For `page_token`; absent at the end. */
+      readonly next_page_token?: string;
+    }>;
+    /** Show the state of an execution (`GET /v1/executions/{id}`) */
+    get(input: {
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly execution_id: string;
+      readonly agent_id: string;
+      readonly status: "pending" | "running" | "completed" | "failed" | "cancelled";
+      readonly iteration_count: number;
+      readonly last_output: string | null;
+      readonly last_error: string | null;
+      readonly started_at: string | null;
+      readonly ended_at: string | null;
+      readonly usage: {
+        readonly input_tokens: number;
+        readonly output_tokens: number;
+        readonly cost: number;
+      };
+      /** How often a program ran again because nobody knew whether it had acted; absent when never. */
+      readonly in_doubt?: number;
+      /** Tool calls that really ran; absent when none did. */
+      readonly tool_calls_executed?: number;
+      /** Tool calls that may have acted when their node failed, and were not repeated. */
+      readonly calls_in_doubt?: readonly ({
+        readonly tool: string;
+        readonly call: string;
+        readonly iteration: number;
+        readonly round: number;
+      })[];
+      /** What an unfinished one waits for; in lists only while no live node may serve it. */
+      readonly waiting_for?: {
+        readonly kind: "node" | "timer" | "approval" | "child" | "judges" | "effect" | "volumes" | "turn";
+        /** For people, such as "waiting for a node with tags gpu". */
+        readonly reason: string;
+        /** Of a workflow. */
+        readonly state_name?: string;
+        /** What no live node has. */
+        readonly tags?: readonly (string)[];
+        readonly approval_id?: string;
+        readonly child_execution_ids?: readonly (string)[];
+        /** Those that have not answered. */
+        readonly judges?: readonly ({
+          readonly agent: string;
+          readonly execution_id: string;
+          readonly status: "asked" | "judging";
+        })[];
+        readonly effects?: readonly ({
+          readonly effect_id: string;
+          /** Such as model.generate. */
+          readonly kind: string;
+          /** open: no node has begun it; started: the attempt runs; retrying: the next begins at retry_at; answered: its result is about to be handled. */
+          readonly status: "open" | "started" | "retrying" | "answered";
+          readonly attempt: number;
+          /** Node and its life, NODE/UUID. */
+          readonly runner?: string;
+          readonly retry_at?: string;
+          /** What keeps a started one from going on: a model or server that does not answer. */
+          readonly held_by?: string;
+        })[];
+        /** When a timer of its own ends the wait. */
+        readonly until?: string;
+        /** What the child it waits for waits for itself. */
+        readonly child?: {
+          readonly kind: "node" | "timer" | "approval" | "child" | "judges" | "effect" | "volumes" | "turn";
+          /** For people, such as "waiting for a node with tags gpu". */
+          readonly reason: string;
+          /** Of a workflow. */
+          readonly state_name?: string;
+          /** What no live node has. */
+          readonly tags?: readonly (string)[];
+          readonly approval_id?: string;
+          readonly child_execution_ids?: readonly (string)[];
+          /** Those that have not answered. */
+          readonly judges?: readonly ({
+            readonly agent: string;
+            readonly execution_id: string;
+            readonly status: "asked" | "judging";
+          })[];
+          readonly effects?: readonly ({
+            readonly effect_id: string;
+            /** Such as model.generate. */
+            readonly kind: string;
+            /** open: no node has begun it; started: the attempt runs; retrying: the next begins at retry_at; answered: its result is about to be handled. */
+            readonly status: "open" | "started" | "retrying" | "answered";
+            readonly attempt: number;
+            /** Node and its life, NODE/UUID. */
+            readonly runner?: string;
+            readonly retry_at?: string;
+            /** What keeps a started one from going on: a model or server that does not answer. */
+            readonly held_by?: string;
+          })[];
+          /** When a timer of its own ends the wait. */
+          readonly until?: string;
+        };
+      };
+    }>;
+    /** Remove an execution that has ended. While it runs it is 409. (`DELETE /v1/executions/{id}`) */
+    remove(input: {
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly execution_id: string;
+      readonly removed: true;
+    }>;
+    /** Page through the log of an execution, oldest first (`GET /v1/executions/{id}/events`) */
+    listEvents(input: {
+      /** At most so many; default 50, capped at 200. */
+      readonly limit?: number;
+      /** Leaves out so many from the start. */
+      readonly offset?: number;
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly execution_id: string;
+      readonly status: "pending" | "running" | "completed" | "failed" | "cancelled";
+      readonly events: readonly ({
+        readonly sequence: number;
+        readonly event_type: string;
+        readonly payload: Readonly<Record<string, unknown>>;
+        readonly recorded_at: string;
+      })[];
+      readonly total: number;
+      readonly limit: number;
+      readonly offset: number;
+    }>;
+    /** Cancel a running execution. An execution that has ended is 409. (`POST /v1/executions/{id}/cancel`) */
+    cancel(input: {
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly execution_id: string;
+      readonly cancelled: true;
+    }>;
+    /** Follow an execution live. Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose one key names the event. Ends after the last event; asked for at the last event of an ended execution it answers 204, so that an EventSource stops. (`GET /v1/executions/{id}/stream`) */
+    stream(input: {
+      /** The same for clients that cannot set headers. */
+      readonly last_event_id?: string;
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): AsyncGenerator<StreamedEvent<Readonly<Record<string, unknown>>>, void, undefined>;
+  };
+  readonly workflows: {
+    /** List workflows. The newest version of each workflow, by name. (`GET /v1/workflows`) */
+    list(input?: {
+      /** `global`: those of all tenants; `visible`: all the caller can run; default those of the tenant. */
+      readonly scope?: "global" | "visible";
+      /** Default all but archived ones. */
+      readonly status?: "deployed" | "paused" | "archived";
+      /** At most so many; default 1000, capped at 1000. */
+      readonly limit?: number;
+      /** Leaves out so many from the start. */
+      readonly skip?: number;
+      /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
+      readonly page_token?: string;
+    }, options?: CallOptions): Promise<{
+      readonly workflows: readonly ({
+        /** Workflow UUID; all versions of a name in a scope share it. */
+        readonly id: string;
+        readonly name: string;
+        readonly version: string;
+        readonly initial_state: string;
+        readonly scope: "user" | "tenant" | "global";
+        /** Subject, for scope user. */
+        readonly owner: string | null;
+        readonly status: "deployed" | "paused" | "archived";
+        readonly description: string;
+        readonly labels: Readonly<Record<string, string>>;
+        readonly deployed_at: string;
+      })[];
+      /** For `page_token`; absent at the end. */
+      readonly next_page_token?: string;
+    }>;
+    /** Deploy a workflow. Takes the manifest as YAML, or as JSON that holds it. A second (name, version) in a scope needs `force`. (`POST /v1/workflows`) */
+    deploy(input: {
+      /** Overwrite the same name and version; without a value it is true. */
+      readonly force?: "" | "true" | "false";
+      /** Default tenant; global needs the operator role. */
+      readonly scope?: "user" | "tenant" | "global";
+      readonly body: {
+        readonly manifest_yaml: string;
+        /** Overwrites the same name and version. */
+        readonly force?: boolean;
+        /** Default tenant; global needs the operator role. */
+        readonly scope?: "user" | "tenant" | "global";
+      } | string;
+    }, options?: CallOptions): Promise<{
+      readonly workflow_id: string;
+      readonly deployed: true;
+      /** Findings of the checker; they never refuse a deploy. */
+      readonly warnings: readonly ({
+        /** Stable id of the rule, such as unreachable_state. */
+        readonly rule: string;
+        readonly severity: "error" | "warning";
+        readonly path: string;
+        readonly line: number;
+        readonly column: number;
+        readonly message: string;
+        /** What to write instead. */
+        readonly cure: string;
+      })[];
+    }>;
+    /** Search workflows. Workflows the caller sees, by what they do; best first. (`GET /v1/workflows/search`) */
+    search(input: {
+      /** What is looked for, in words. */
+      readonly q: string;
+      /** At most so many; default 10, capped at 100. */
+      readonly limit?: number;
+      /** Only hits with at least this score, 0 to 1. */
+      readonly min_score?: number;
+      /** Default: deployed and paused ones. */
+      readonly status?: "deployed" | "paused" | "archived";
+      /** `KEY:VALUE`; may be there several times, and all must match. */
+      readonly label?: readonly (string)[];
+      /** What ships with the product, and what is deployed for all tenants. */
+      readonly include_platform_templates?: "true" | "false";
+    }, options?: CallOptions): Promise<{
+      readonly query: string;
+      readonly results: readonly ({
+        readonly id: string;
+        readonly name: string;
+        readonly version: string;
+        readonly description: string;
+        readonly labels: Readonly<Record<string, string>>;
+        /** 0 to 1, best first. */
+        readonly score: number;
+      })[];
+      readonly total: number;
+    }>;
+    /** Show a workflow with its manifest (`GET /v1/workflows/{name}`) */
+    get(input: {
+      /** Default the newest. */
+      readonly version?: string;
+      /** Name or UUID; a name stands for the nearest scope: user, tenant, global. */
+      readonly name: string;
+    }, options?: CallOptions): Promise<{
+      /** Workflow UUID; all versions of a name in a scope share it. */
+      readonly id: string;
+      readonly name: string;
+      readonly version: string;
+      readonly initial_state: string;
+      readonly scope: "user" | "tenant" | "global";
+      /** Subject, for scope user. */
+      readonly owner: string | null;
+      readonly status: "deployed" | "paused" | "archived";
+      readonly description: string;
+      readonly labels: Readonly<Record<string, string>>;
+      readonly deployed_at: string;
+      /** The manifest, checked and with its defaults. */
+      readonly manifest: unknown;
+      /** The manifest as deployed. */
+      readonly manifest_yaml: string;
+    }>;
+    /** Pause or archive a workflow, or put it back into service. Executions that run go on. Versions that are deployed later keep the status. (`PATCH /v1/workflows/{name}`) */
+    setStatus(input: {
+      /** Name or UUID; a name stands for the nearest scope: user, tenant, global. */
+      readonly name: string;
+      /** `paused`: starts nothing; `archived`: starts nothing and is not listed; `deployed`: back in service. */
+      readonly status: "deployed" | "paused" | "archived";
+    }, options?: CallOptions): Promise<{
+      /** Workflow UUID; all versions of a name in a scope share it. */
+      readonly id: string;
+      readonly name: string;
+      readonly version: string;
+      readonly initial_state: string;
+      readonly scope: "user" | "tenant" | "global";
+      /** Subject, for scope user. */
+      readonly owner: string | null;
+      readonly status: "deployed" | "paused" | "archived";
+      readonly description: string;
+      readonly labels: Readonly<Record<string, string>>;
+      readonly deployed_at: string;
+    }>;
+    /** Delete a workflow with all its versions. Refused while executions of it run, unless forced: those keep their manifest and go on. (`DELETE /v1/workflows/{name}`) */
+    delete(input: {
+      /** Also while executions of it run; they go on. Without a value it is true. */
+      readonly force?: "" | "true" | "false";
+      /** Name or UUID; a name stands for the nearest scope: user, tenant, global. */
+      readonly name: string;
+    }, options?: CallOptions): Promise<{
+      readonly workflow_id: string;
+      readonly deleted: true;
+    }>;
+    /** List the versions of a workflow (`GET /v1/workflows/{name}/versions`) */
+    listVersions(input: {
+      /** Name or UUID; a name stands for the nearest scope: user, tenant, global. */
+      readonly name: string;
+    }, options?: CallOptions): Promise<{
+      readonly versions: readonly ({
+        /** Workflow UUID; all versions of a name in a scope share it. */
+        readonly id: string;
+        readonly name: string;
+        readonly version: string;
+        readonly initial_state: string;
+        readonly scope: "user" | "tenant" | "global";
+        /** Subject, for scope user. */
+        readonly owner: string | null;
+        readonly status: "deployed" | "paused" | "archived";
+        readonly description: string;
+        readonly labels: Readonly<Record<string, string>>;
+        readonly deployed_at: string;
+      })[];
+    }>;
+    /** Promote or demote a workflow. Promote: user to tenant, tenant to global. Demote: global to tenant, tenant to user. (`POST /v1/workflows/{name}/scope`) */
+    changeScope(input: {
+      /** Name or UUID; a name stands for the nearest scope: user, tenant, global. */
+      readonly name: string;
+      readonly body: {
+        readonly action: "promote";
+        readonly target_scope?: "tenant" | "global";
+      } | {
+        readonly action: "demote";
+        readonly target_scope?: "tenant" | "user";
+        /** Owner, for scope user; default the caller. */
+        readonly user_id?: string;
+      };
+    }, options?: CallOptions): Promise<{
+      readonly name: string;
+      readonly target_scope: "user" | "tenant" | "global";
+      readonly promoted?: true;
+      readonly demoted?: true;
+      readonly workflow_id: string;
+    }>;
+    /** Run a workflow. Answers as soon as the start is durable; follow it at /v1/workflows/executions/{id}/stream. An input that does not fit `metadata.input_schema` is 422 and creates nothing. (`POST /v1/workflows/{name}/run`) */
+    run(input: {
+      /** Name or UUID; a name stands for the nearest scope: user, tenant, global. */
+      readonly name: string;
+      /** The goal; {{intent}}. */
+      readonly intent?: string;
+      /** Checked against metadata.input_schema; {{input.KEY}}. */
+      readonly input?: Readonly<Record<string, unknown>>;
+      /** Put on the blackboard before the first state. */
+      readonly blackboard?: Readonly<Record<string, unknown>>;
+      /** Version of the workflow; default the newest. */
+      readonly version?: string;
+    }, options?: CallOptions): Promise<{
+      readonly execution_id: string;
+      readonly status: "started";
+    }>;
+    /** Have a workflow written and deployed. Says in plain words what the workflow should do; an agent writes the manifest, corrects what is refused, and deploys it. Answers with the execution of that agent, which is followed like all of them; its last output names what was deployed. (`POST /v1/workflows/generate`) */
+    generate(input: {
+      /** What it should do, in plain words. */
+      readonly input: string;
+    }, options?: CallOptions): Promise<{
+      readonly execution_id: string;
+      readonly status: "started";
+    }>;
+    /** Get the manifest of a workflow as it was deployed (`GET /v1/workflows/{name}/export`) */
+    export(input: {
+      /** Default the newest. */
+      readonly version?: string;
+      /** Name or UUID; a name stands for the nearest scope: user, tenant, global. */
+      readonly name: string;
+    }, options?: CallOptions): Promise<string>;
+    /** Check a workflow manifest without deploying it. Always 200: `valid` is false when there are errors. Warnings never refuse a deploy. (`POST /v1/workflows/validate`) */
+    validate(input: {
+      readonly body: {
+        readonly manifest_yaml: string;
+      } | string;
+    }, options?: CallOptions): Promise<{
+      readonly valid: boolean;
+      readonly findings: readonly ({
+        /** Stable id of the rule, such as unreachable_state. */
+        readonly rule: string;
+        readonly severity: "error" | "warning";
+        readonly path: string;
+        readonly line: number;
+        readonly column: number;
+        readonly message: string;
+        /** What to write instead. */
+        readonly cure: string;
+      })[];
+      /** When the text is a manifest. */
+      readonly metadata?: {
+        readonly name: string;
+        readonly version: string;
+        readonly initial_state: string;
+      };
+    }>;
+  };
+  readonly workflowExecutions: {
+    /** List workflow executions, newest first (`GET /v1/workflows/executions`) */
+    list(input?: {
+      /** UUID or name of the workflow. */
+      readonly workflow_id?: string;
+      readonly status?: "running" | "waiting_for_human_input" | "completed" | "failed" | "cancelled";
+      /** At most so many; default 20, capped at 1000. */
+      readonly limit?: number;
+      /** Leaves out so many from the start. */
+      readonly offset?: number;
+      /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
+      readonly page_token?: string;
+    }, options?: CallOptions): Promise<{
+      readonly executions: readonly ({
+        readonly execution_id: string;
+        readonly workflow_id: string;
+        readonly workflow_name: string;
+        readonly workflow_version: string;
+        readonly status: "running" | "waiting_for_human_input" | "completed" | "failed" | "cancelled";
+        readonly current_state: string | null;
+        /** Code of a failure, or why it was cancelled. */
+        readonly reason: string | null;
+        /** What failed, for people. */
+        readonly error: string | null;
+        readonly started_at: string;
+        readonly last_transition_at: string;
+        readonly ended_at: string | null;
+      })[];
+      readonly total: number;
+      readonly limit: number;
+      readonly offset: number;
+      /** For `page_token`; absent at the end. */
+      readonly next_page_token?: string;
+    }>;
+    /** Show a workflow execution, and what it waits for (`GET /v1/workflows/executions/{id}`) */
+    get(input: {
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly execution_id: string;
+      readonly workflow_id: string;
+      readonly workflow_name: string;
+      readonly workflow_version: string;
+      readonly status: "running" | "waiting_for_human_input" | "completed" | "failed" | "cancelled";
+      readonly current_state: string | null;
+      /** Code of a failure, or why it was cancelled. */
+      readonly reason: string | null;
+      /** What failed, for people. */
+      readonly error: string | null;
+      readonly started_at: string;
+      readonly last_transition_at: string;
+      readonly ended_at: string | null;
+      readonly intent: string | null;
+      readonly input: unknown;
+      readonly blackboard: Readonly<Record<string, unknown>>;
+      readonly state_outputs: Readonly<Record<string, unknown>>;
+      readonly output: unknown;
+      /** What an unfinished one waits for. */
+      readonly waiting_for?: {
+        readonly kind: "node" | "timer" | "approval" | "child" | "judges" | "effect" | "volumes" | "turn";
+        /** For people, such as "waiting for a node with tags gpu". */
+        readonly reason: string;
+        /** Of a workflow. */
+        readonly state_name?: string;
+        /** What no live node has. */
+        readonly tags?: readonly (string)[];
+        readonly approval_id?: string;
+        readonly child_execution_ids?: readonly (string)[];
+        /** Those that have not answered. */
+        readonly judges?: readonly ({
+          readonly agent: string;
+          readonly execution_id: string;
+          readonly status: "asked" | "judging";
+        })[];
+        readonly effects?: readonly ({
+          readonly effect_id: string;
+          /** Such as model.generate. */
+          readonly kind: string;
+          /** open: no node has begun it; started: the attempt runs; retrying: the next begins at retry_at; answered: its result is about to be handled. */
+          readonly status: "open" | "started" | "retrying" | "answered";
+          readonly attempt: number;
+          /** Node and its life, NODE/UUID. */
+          readonly runner?: string;
+          readonly retry_at?: string;
+          /** What keeps a started one from going on: a model or server that does not answer. */
+          readonly held_by?: string;
+        })[];
+        /** When a timer of its own ends the wait. */
+        readonly until?: string;
+        /** What the child it waits for waits for itself. */
+        readonly child?: {
+          readonly kind: "node" | "timer" | "approval" | "child" | "judges" | "effect" | "volumes" | "turn";
+          /** For people, such as "waiting for a node with tags gpu". */
+          readonly reason: string;
+          /** Of a workflow. */
+          readonly state_name?: string;
+          /** What no live node has. */
+          readonly tags?: readonly (string)[];
+          readonly approval_id?: string;
+          readonly child_execution_ids?: readonly (string)[];
+          /** Those that have not answered. */
+          readonly judges?: readonly ({
+            readonly agent: string;
+            readonly execution_id: string;
+            readonly status: "asked" | "judging";
+          })[];
+          readonly effects?: readonly ({
+            readonly effect_id: string;
+            /** Such as model.generate. */
+            readonly kind: string;
+            /** open: no node has begun it; started: the attempt runs; retrying: the next begins at retry_at; answered: its result is about to be handled. */
+            readonly status: "open" | "started" | "retrying" | "answered";
+            readonly attempt: number;
+            /** Node and its life, NODE/UUID. */
+            readonly runner?: string;
+            readonly retry_at?: string;
+            /** What keeps a started one from going on: a model or server that does not answer. */
+            readonly held_by?: string;
+          })[];
+          /** When a timer of its own ends the wait. */
+          readonly until?: string;
+        };
+      };
+    }>;
+    /** Remove a workflow execution that has ended. While it runs it is 409. (`DELETE /v1/workflows/executions/{id}`) */
+    remove(input: {
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly execution_id: string;
+      readonly removed: true;
+    }>;
+    /** Page through the log of a workflow execution, oldest first (`GET /v1/workflows/executions/{id}/logs`) */
+    listLogs(input: {
+      /** At most so many; default 50, capped at 200. */
+      readonly limit?: number;
+      /** Leaves out so many from the start. */
+      readonly offset?: number;
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly execution_id: string;
+      readonly status: "running" | "waiting_for_human_input" | "completed" | "failed" | "cancelled";
+      readonly events: readonly ({
+        readonly sequence: number;
+        readonly event_type: string;
+        readonly payload: Readonly<Record<string, unknown>>;
+        readonly recorded_at: string;
+        readonly state_name: string | null;
+        readonly iteration_number: number | null;
+      })[];
+      readonly total: number;
+      readonly limit: number;
+      readonly offset: number;
+    }>;
+    /** Answer the approval a workflow execution waits for. One that waits for no approval is 409 (H20). (`POST /v1/workflows/executions/{id}/signal`) */
+    signal(input: {
+      /** UUID */
+      readonly id: string;
+      /** What conditions and {{human.feedback}} see. */
+      readonly response: string;
+    }, options?: CallOptions): Promise<{
+      readonly signalled: true;
+      readonly execution_id: string;
+    }>;
+    /** Cancel a workflow execution with its children. One that has ended is 409. (`POST /v1/workflows/executions/{id}/cancel`) */
+    cancel(input: {
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly execution_id: string;
+      readonly cancelled: true;
+    }>;
+    /** Follow a workflow execution live. Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose one key names the event. Ends after the last event; asked for at the last event of an ended execution it answers 204, so that an EventSource stops. (`GET /v1/workflows/executions/{id}/stream`) */
+    stream(input: {
+      /** The same for clients that cannot set headers. */
+      readonly last_event_id?: string;
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): AsyncGenerator<StreamedEvent<Readonly<Record<string, unknown>>>, void, undefined>;
+    /** Follow a workflow execution live. Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose one key names the event. Ends after the last event; asked for at the last event of an ended execution it answers 204, so that an EventSource stops. (`GET /v1/workflows/executions/{id}/logs/stream`) */
+    streamLogs(input: {
+      /** The same for clients that cannot set headers. */
+      readonly last_event_id?: string;
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): AsyncGenerator<StreamedEvent<Readonly<Record<string, unknown>>>, void, undefined>;
+  };
+  readonly approvals: {
+    /** List pending approval requests, oldest first (`GET /v1/human-approvals`) */
+    list(input?: {
+      /** At most so many; default 1000, capped at 1000. */
+      readonly limit?: number;
+      /** Leaves out so many from the start. */
+      readonly skip?: number;
+      /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
+      readonly page_token?: string;
+    }, options?: CallOptions): Promise<{
+      readonly pending_requests: readonly ({
+        /** UUID of the request. */
+        readonly id: string;
+        /** Execution that waits for the decision. */
+        readonly execution_id: string;
+        readonly prompt: string;
+        /** ISO 8601. */
+        readonly created_at: string;
+        /** Seconds before it times out; 0: it waits without end. */
+        readonly timeout_seconds: number;
+      })[];
+      /** Of all that are pending. */
+      readonly count: number;
+      /** For `page_token`; absent at the end. */
+      readonly next_page_token?: string;
+    }>;
+    /** Show a pending approval request. One that is unknown, expired or resolved is answered with 200 and `error`. (`GET /v1/human-approvals/{id}`) */
+    get(input: {
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly request: {
+        /** UUID of the request. */
+        readonly id: string;
+        /** Execution that waits for the decision. */
+        readonly execution_id: string;
+        readonly prompt: string;
+        /** ISO 8601. */
+        readonly created_at: string;
+        /** Seconds before it times out; 0: it waits without end. */
+        readonly timeout_seconds: number;
+      };
+    } | {
+      /** The request was not found or is completed. */
+      readonly error: string;
+    }>;
+    /** Approve what waits for a human (`POST /v1/human-approvals/{id}/approve`) */
+    approve(input: {
+      /** UUID */
+      readonly id: string;
+      readonly body: {
+        /** `{{human.feedback}}` of the workflow. */
+        readonly feedback?: string;
+        readonly approved_by?: string;
+      } | null;
+    }, options?: CallOptions): Promise<{
+      readonly status: "approved";
+      readonly request_id: string;
+    }>;
+    /** Reject what waits for a human (`POST /v1/human-approvals/{id}/reject`) */
+    reject(input: {
+      /** UUID */
+      readonly id: string;
+      /** `{{human.feedback}}` of the workflow. */
+      readonly reason: string;
+      readonly rejected_by?: string;
+    }, options?: CallOptions): Promise<{
+      readonly status: "rejected";
+      readonly request_id: string;
+    }>;
+  };
+  readonly stimuli: {
+    /** List stimuli, newest first (`GET /v1/stimuli`) */
+    list(input?: {
+      /** At most so many; default 20, capped at 1000. */
+      readonly limit?: number;
+      /** Leaves out so many from the start. */
+      readonly skip?: number;
+      /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
+      readonly page_token?: string;
+    }, options?: CallOptions): Promise<{
+      readonly stimuli: readonly ({
+        readonly id: string;
+        readonly source: string;
+        readonly status: "received" | "routed" | "rejected";
+        /** Null when it was rejected. */
+        readonly workflow_execution_id: string | null;
+        /** Why it was rejected. */
+        readonly reason: string | null;
+        readonly received_at: string;
+      })[];
+      /** For `page_token`; absent at the end. */
+      readonly next_page_token?: string;
+    }>;
+    /** Route a stimulus to a workflow and start it. Answers when the workflow execution is durably started. (`POST /v1/stimuli`) */
+    ingest(input: {
+      /** `http_api` or a source name of your own. */
+      readonly source: string;
+      /** Natural language or a JSON string. */
+      readonly content: string;
+      /** A repeat within 24 hours is 409. */
+      readonly idempotency_key?: string;
+    }, options?: CallOptions): Promise<{
+      readonly stimulus_id: string;
+      /** The workflow execution that was started. */
+      readonly workflow_execution_id: string;
+    }>;
+    /** Show what became of a stimulus (`GET /v1/stimuli/{id}`) */
+    get(input: {
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly id: string;
+      readonly source: string;
+      readonly status: "received" | "routed" | "rejected";
+      /** Null when it was rejected. */
+      readonly workflow_execution_id: string | null;
+      /** Why it was rejected. */
+      readonly reason: string | null;
+      readonly received_at: string;
+    }>;
+    /** List the direct routes from sources to workflows (`GET /v1/stimuli/routes`) */
+    listRoutes(options?: CallOptions): Promise<{
+      readonly routes: readonly ({
+        /** Lower-case. */
+        readonly source: string;
+        /** Name or UUID. */
+        readonly workflow: string;
+        /** Of the settings of the node, or put by a call. */
+        readonly origin: "settings" | "stored";
+      })[];
+    }>;
+    /** Route a source to a workflow, instead of where it went before (`PUT /v1/stimuli/routes/{source}`) */
+    putRoute(input: {
+      readonly source: string;
+      readonly workflow: string;
+    }, options?: CallOptions): Promise<{
+      /** Lower-case. */
+      readonly source: string;
+      /** Name or UUID. */
+      readonly workflow: string;
+      /** Of the settings of the node, or put by a call. */
+      readonly origin: "settings" | "stored";
+    }>;
+    /** Remove a direct route. One of the settings of the node is 409: it is removed there. (`DELETE /v1/stimuli/routes/{source}`) */
+    removeRoute(input: {
+      readonly source: string;
+    }, options?: CallOptions): Promise<{
+      readonly source: string;
+      readonly removed: true;
+    }>;
+  };
+  readonly volumes: {
+    /** Create a volume (`POST /v1/volumes`) */
+    create(input: {
+      /** Unique in the tenant. */
+      readonly name: string;
+      readonly storage_class?: "ephemeral" | "persistent";
+      /** Default and largest: `spec.storage` of the node. */
+      readonly size_limit_bytes?: number;
+      /** Ephemeral only. */
+      readonly ttl_hours?: number;
+    }, options?: CallOptions): Promise<{
+      readonly id: string;
+      readonly name: string;
+      readonly storage_class: "ephemeral" | "persistent";
+      readonly size_limit_bytes: number | null;
+      readonly used_bytes: number;
+      readonly expires_at: string | null;
+      readonly workflow_execution_id: string | null;
+      readonly created_at: string;
+    }>;
+    /** List volumes. Newest first; those of workflow executions are named EXECUTION/workspace and EXECUTION/shared/NAME. (`GET /v1/volumes`) */
+    list(input?: {
+      /** At most so many; default 100, capped at 1000. */
+      readonly limit?: number;
+      /** Leaves out so many from the start. */
+      readonly skip?: number;
+      /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
+      readonly page_token?: string;
+    }, options?: CallOptions): Promise<{
+      readonly volumes: readonly ({
+        readonly id: string;
+        readonly name: string;
+        readonly storage_class: "ephemeral" | "persistent";
+        readonly size_limit_bytes: number | null;
+        readonly used_bytes: number;
+        readonly expires_at: string | null;
+        readonly workflow_execution_id: string | null;
+        readonly created_at: string;
+      })[];
+      /** For `page_token`; absent at the end. */
+      readonly next_page_token?: string;
+    }>;
+    /** Show a volume (`GET /v1/volumes/{id}`) */
+    get(input: {
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly id: string;
+      readonly name: string;
+      readonly storage_class: "ephemeral" | "persistent";
+      readonly size_limit_bytes: number | null;
+      readonly used_bytes: number;
+      readonly expires_at: string | null;
+      readonly workflow_execution_id: string | null;
+      readonly created_at: string;
+    }>;
+    /** Delete a volume with its files. While a running execution uses it, it is 409. (`DELETE /v1/volumes/{id}`) */
+    delete(input: {
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly volume_id: string;
+      readonly deleted: true;
+    }>;
+  };
+  readonly patterns: {
+    /** Find or list learned patterns. With error_signature what solved errors like it, best first; without it all, strongest first. (`GET /v1/cortex/patterns`) */
+    list(input?: {
+      /** Finds what solved errors like it; without it all are listed. */
+      readonly error_signature?: string;
+      /** Only of this type, whatever its case. */
+      readonly error_type?: string;
+      /** Only those that succeeded so often, 0 to 1. Counts with error_signature only. */
+      readonly min_success_score?: number;
+      /** At most so many; default 10, capped at 100. */
+      readonly limit?: number;
+      /** Counts without error_signature only, as page_token does. */
+      readonly skip?: number;
+      /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
+      readonly page_token?: string;
+    }, options?: CallOptions): Promise<{
+      readonly patterns: readonly ({
+        readonly pattern_id: string;
+        readonly error_signature: string;
+        readonly error_type: string;
+        readonly solution_approach: string;
+        readonly solution_code?: string;
+        /** 0 to 1; halved by each half life since it was stored last. */
+        readonly success_score: number;
+        /** How often it was stored. */
+        readonly frequency: number;
+      })[];
+      /** For `page_token`; absent at the end. */
+      readonly next_page_token?: string;
+    }>;
+    /** Store an error and what solved it. A pattern that means the same is counted once more instead. (`POST /v1/cortex/patterns`) */
+    store(input: {
+      readonly error_signature: string;
+      readonly error_type: string;
+      readonly error_message?: string;
+      readonly solution_approach: string;
+      readonly solution_code?: string;
+      readonly tags?: readonly (string)[];
+    }, options?: CallOptions): Promise<{
+      readonly pattern_id: string;
+      /** A pattern that means the same was there; it gained weight instead. */
+      readonly deduplicated: boolean;
+      readonly new_frequency: number;
+    }>;
+  };
+  readonly apiKeys: {
+    /** Make an API key. It acts as its maker, with the rights of this moment, within its scopes. The key is shown this once. (`POST /v1/api-keys`) */
+    create(input: {
+      /** What it is for. */
+      readonly name: string;
+      /** Default: `*`. Of *, agents:*, agents:read, agents:write, approvals:*, approvals:read, approvals:write, cluster:*, cluster:read, cluster:write, executions:*, executions:read, executions:write, keys:*, keys:read, keys:write, limits:*, limits:read, limits:write, patterns:*, patterns:read, patterns:write, secrets:*, secrets:read, secrets:write, stimuli:*, stimuli:read, stimuli:write, system:*, system:read, system:write, tools:*, tools:read, tools:call, volumes:*, volumes:read, volumes:write, workflows:*, workflows:read, workflows:write; `*` is everything but keys:write. */
+      readonly scopes?: readonly ("*" | "agents:*" | "agents:read" | "agents:write" | "approvals:*" | "approvals:read" | "approvals:write" | "cluster:*" | "cluster:read" | "cluster:write" | "executions:*" | "executions:read" | "executions:write" | "keys:*" | "keys:read" | "keys:write" | "limits:*" | "limits:read" | "limits:write" | "patterns:*" | "patterns:read" | "patterns:write" | "secrets:*" | "secrets:read" | "secrets:write" | "stimuli:*" | "stimuli:read" | "stimuli:write" | "system:*" | "system:read" | "system:write" | "tools:*" | "tools:read" | "tools:call" | "volumes:*" | "volumes:read" | "volumes:write" | "workflows:*" | "workflows:read" | "workflows:write")[];
+      /** Seconds from now; default 90 days. */
+      readonly expires_in?: number;
+    }, options?: CallOptions): Promise<{
+      readonly id: string;
+      readonly name: string;
+      readonly tenant_id: string;
+      /** Who calls with it. */
+      readonly owner: {
+        readonly kind: string;
+        readonly subject: string;
+        readonly tier: string;
+      };
+      readonly scopes: readonly (string)[];
+      readonly status: "active" | "expired" | "revoked";
+      /** Id of the key that made it; it ends with that. */
+      readonly made_by_key: string | null;
+      readonly created_at: string;
+      readonly expires_at: string;
+      /** Within a minute. */
+      readonly last_used_at: string | null;
+      readonly revoked_at: string | null;
+      readonly revoked_by: string | null;
+      /** Shown this once; the node keeps a hash. */
+      readonly key: string;
+    }>;
+    /** List API keys, the newest first (`GET /v1/api-keys`) */
+    list(input?: {
+      /** Of everybody in the tenant, for who administers it. */
+      readonly all?: "" | "true" | "false";
+      /** At most so many; default 100, capped at 1000. */
+      readonly limit?: number;
+      /** Leaves out so many from the start. */
+      readonly skip?: number;
+      /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
+      readonly page_token?: string;
+    }, options?: CallOptions): Promise<{
+      readonly keys: readonly ({
+        readonly id: string;
+        readonly name: string;
+        readonly tenant_id: string;
+        /** Who calls with it. */
+        readonly owner: {
+          readonly kind: string;
+          readonly subject: string;
+          readonly tier: string;
+        };
+        readonly scopes: readonly (string)[];
+        readonly status: "active" | "expired" | "revoked";
+        /** Id of the key that made it; it ends with that. */
+        readonly made_by_key: string | null;
+        readonly created_at: string;
+        readonly expires_at: string;
+        /** Within a minute. */
+        readonly last_used_at: string | null;
+        readonly revoked_at: string | null;
+        readonly revoked_by: string | null;
+      })[];
+      /** For `page_token`; absent at the end. */
+      readonly next_page_token?: string;
+    }>;
+    /** Show an API key, never the key itself (`GET /v1/api-keys/{id}`) */
+    get(input: {
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly id: string;
+      readonly name: string;
+      readonly tenant_id: string;
+      /** Who calls with it. */
+      readonly owner: {
+        readonly kind: string;
+        readonly subject: string;
+        readonly tier: string;
+      };
+      readonly scopes: readonly (string)[];
+      readonly status: "active" | "expired" | "revoked";
+      /** Id of the key that made it; it ends with that. */
+      readonly made_by_key: string | null;
+      readonly created_at: string;
+      readonly expires_at: string;
+      /** Within a minute. */
+      readonly last_used_at: string | null;
+      readonly revoked_at: string | null;
+      readonly revoked_by: string | null;
+    }>;
+    /** Revoke an API key, on every node within a second. What the key made is worth nothing with it. (`DELETE /v1/api-keys/{id}`) */
+    revoke(input: {
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly id: string;
+      readonly name: string;
+      readonly tenant_id: string;
+      /** Who calls with it. */
+      readonly owner: {
+        readonly kind: string;
+        readonly subject: string;
+        readonly tier: string;
+      };
+      readonly scopes: readonly (string)[];
+      readonly status: "active" | "expired" | "revoked";
+      /** Id of the key that made it; it ends with that. */
+      readonly made_by_key: string | null;
+      readonly created_at: string;
+      readonly expires_at: string;
+      /** Within a minute. */
+      readonly last_used_at: string | null;
+      readonly revoked_at: string | null;
+      readonly revoked_by: string | null;
+    }>;
+    /** Say whether a text is a live API key of the tenant (`POST /v1/api-keys/validate`) */
+    validate(input: {
+      readonly key: string;
+    }, options?: CallOptions): Promise<{
+      readonly valid: boolean;
+      /** Null for everything that is no live key of the tenant. */
+      readonly key: {
+        readonly id: string;
+        readonly name: string;
+        readonly tenant_id: string;
+        /** Who calls with it. */
+        readonly owner: {
+          readonly kind: string;
+          readonly subject: string;
+          readonly tier: string;
+        };
+        readonly scopes: readonly (string)[];
+        readonly status: "active" | "expired" | "revoked";
+        /** Id of the key that made it; it ends with that. */
+        readonly made_by_key: string | null;
+        readonly created_at: string;
+        readonly expires_at: string;
+        /** Within a minute. */
+        readonly last_used_at: string | null;
+        readonly revoked_at: string | null;
+        readonly revoked_by: string | null;
+      } | null;
+    }>;
+  };
+  readonly rateLimits: {
+    /** List rates that were set for users and tenants at run time (`GET /v1/admin/rate-limits/overrides`) */
+    listOverrides(input?: {
+      /** Tenant slug. */
+      readonly tenant?: string;
+      /** Subject of the user’s token. */
+      readonly subject?: string;
+      /** At most so many; default 100, capped at 1000. */
+      readonly limit?: number;
+      /** Leaves out so many from the start. */
+      readonly skip?: number;
+      /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
+      readonly page_token?: string;
+    }, options?: CallOptions): Promise<{
+      readonly overrides: readonly ({
+        readonly tenant: string;
+        readonly subject: string | null;
+        readonly rates: {
+          readonly agent_executions?: {
+            readonly minute?: number | null;
+            readonly hour?: number | null;
+            readonly day?: number | null;
+            readonly week?: number | null;
+            readonly month?: number | null;
+          };
+          readonly workflow_executions?: {
+            readonly minute?: number | null;
+            readonly hour?: number | null;
+            readonly day?: number | null;
+            readonly week?: number | null;
+            readonly month?: number | null;
+          };
+          readonly model_calls?: {
+            readonly minute?: number | null;
+            readonly hour?: number | null;
+            readonly day?: number | null;
+            readonly week?: number | null;
+            readonly month?: number | null;
+          };
+          readonly model_tokens?: {
+            readonly minute?: number | null;
+            readonly hour?: number | null;
+            readonly day?: number | null;
+            readonly week?: number | null;
+            readonly month?: number | null;
+          };
+          readonly tools?: Readonly<Record<string, {
+              readonly minute?: number | null;
+              readonly hour?: number | null;
+              readonly day?: number | null;
+              readonly week?: number | null;
+              readonly month?: number | null;
+            }>>;
+          readonly agents?: number | null;
+          readonly concurrent_executions?: number | null;
+        };
+        readonly updated_at: string;
+        readonly updated_by: string;
+      })[];
+      /** For `page_token`; absent at the end. */
+      readonly next_page_token?: string;
+    }>;
+    /** Set the rates of a user or a tenant, on every node within 2 s. Instead of what was set for it before. A user’s rates count before its tenant’s, those before its tier’s. (`PUT /v1/admin/rate-limits/overrides`) */
+    putOverride(input: {
+      /** Tenant slug. */
+      readonly tenant: string;
+      /** Without it the rates are those of each user of the tenant. */
+      readonly subject?: string;
+      /** As a block of `spec.rate_limits.users`; what is not said stays as it is, null takes a bound away. */
+      readonly rates: {
+        readonly agent_executions?: {
+          readonly minute?: number | null;
+          readonly hour?: number | null;
+          readonly day?: number | null;
+          readonly week?: number | null;
+          readonly month?: number | null;
+        };
+        readonly workflow_executions?: {
+          readonly minute?: number | null;
+          readonly hour?: number | null;
+          readonly day?: number | null;
+          readonly week?: number | null;
+          readonly month?: number | null;
+        };
+        readonly model_calls?: {
+          readonly minute?: number | null;
+          readonly hour?: number | null;
+          readonly day?: number | null;
+          readonly week?: number | null;
+          readonly month?: number | null;
+        };
+        readonly model_tokens?: {
+          readonly minute?: number | null;
+          readonly hour?: number | null;
+          readonly day?: number | null;
+          readonly week?: number | null;
+          readonly month?: number | null;
+        };
+        readonly tools?: Readonly<Record<string, {
+            readonly minute?: number | null;
+            readonly hour?: number | null;
+            readonly day?: number | null;
+            readonly week?: number | null;
+            readonly month?: number | null;
+          }>>;
+        readonly agents?: number | null;
+        readonly concurrent_executions?: number | null;
+      };
+    }, options?: CallOptions): Promise<{
+      readonly tenant: string;
+      readonly subject: string | null;
+      readonly rates: {
+        readonly agent_executions?: {
+          readonly minute?: number | null;
+          readonly hour?: number | null;
+          readonly day?: number | null;
+          readonly week?: number | null;
+          readonly month?: number | null;
+        };
+        readonly workflow_executions?: {
+          readonly minute?: number | null;
+          readonly hour?: number | null;
+          readonly day?: number | null;
+          readonly week?: number | null;
+          readonly month?: number | null;
+        };
+        readonly model_calls?: {
+          readonly minute?: number | null;
+          readonly hour?: number | null;
+          readonly day?: number | null;
+          readonly week?: number | null;
+          readonly month?: number | null;
+        };
+        readonly model_tokens?: {
+          readonly minute?: number | null;
+          readonly hour?: number | null;
+          readonly day?: number | null;
+          readonly week?: number | null;
+          readonly month?: number | null;
+        };
+        readonly tools?: Readonly<Record<string, {
+            readonly minute?: number | null;
+            readonly hour?: number | null;
+            readonly day?: number | null;
+            readonly week?: number | null;
+            readonly month?: number | null;
+          }>>;
+        readonly agents?: number | null;
+        readonly concurrent_executions?: number | null;
+      };
+      readonly updated_at: string;
+      readonly updated_by: string;
+    }>;
+    /** Take back the rates that were set for a user or a tenant (`DELETE /v1/admin/rate-limits/overrides`) */
+    removeOverride(input: {
+      /** Tenant slug. */
+      readonly tenant: string;
+      /** Without it the rates are those of each user of the tenant. */
+      readonly subject?: string;
+    }, options?: CallOptions): Promise<{
+      readonly tenant: string;
+      readonly subject: string | null;
+      readonly deleted: true;
+    }>;
+    /** What the caller used of its rate limits (`GET /v1/user/rate-limits/usage`) */
+    ownUsage(options?: CallOptions): Promise<{
+      readonly tenant: string;
+      readonly subject: string;
+      readonly kind: string;
+      readonly tier: string;
+      /** One for each bound there is. */
+      readonly buckets: readonly ({
+        /** `model_calls`, or the pattern of tools counted together: `tool:fs.*`. */
+        readonly name: string;
+        readonly window: "minute" | "hour" | "day" | "week" | "month";
+        readonly used: number;
+        readonly limit: number;
+        readonly resets_at: string;
+      })[];
+      readonly concurrent_executions: {
+        readonly used: number;
+        readonly limit: number | null;
+      };
+      readonly agents: {
+        readonly limit: number | null;
+      };
+    }>;
+    /** What a user used of its rate limits (`GET /v1/admin/rate-limits/usage`) */
+    usage(input: {
+      /** Tenant slug. */
+      readonly tenant: string;
+      /** Subject of the user’s token. */
+      readonly subject: string;
+      /** Of the user’s token: whose bounds to show. */
+      readonly tier?: "free" | "pro" | "business" | "enterprise";
+      /** What the caller is. */
+      readonly kind?: "tenant_user" | "consumer" | "service_account" | "operator" | "local";
+    }, options?: CallOptions): Promise<{
+      readonly tenant: string;
+      readonly subject: string;
+      readonly kind: string;
+      readonly tier: string;
+      /** One for each bound there is. */
+      readonly buckets: readonly ({
+        /** `model_calls`, or the pattern of tools counted together: `tool:fs.*`. */
+        readonly name: string;
+        readonly window: "minute" | "hour" | "day" | "week" | "month";
+        readonly used: number;
+        readonly limit: number;
+        readonly resets_at: string;
+      })[];
+      readonly concurrent_executions: {
+        readonly used: number;
+        readonly limit: number | null;
+      };
+      readonly agents: {
+        readonly limit: number | null;
+      };
+    }>;
+  };
+  readonly secrets: {
+    /** List secrets of the tenant by path, never their values (`GET /v1/secrets`) */
+    list(input?: {
+      /** Only paths that begin like this. */
+      readonly prefix?: string;
+      /** At most so many; default 100, capped at 1000. */
+      readonly limit?: number;
+    }, options?: CallOptions): Promise<{
+      readonly secrets: readonly ({
+        readonly path: string;
+        /** How settings and manifests name it. */
+        readonly reference: string;
+        readonly version: number;
+        /** The newest first. */
+        readonly earlier: readonly ({
+          readonly version: number;
+          readonly reference: string;
+        })[];
+        readonly created_at: string | null;
+        readonly updated_at: string;
+        readonly updated_by: string | null;
+      })[];
+    }>;
+    /** Show a secret: versions and times, never its value (`GET /v1/secrets/{path}`) */
+    get(input: {
+      /** `db/password`, with `%2F` for each slash. */
+      readonly path: string;
+    }, options?: CallOptions): Promise<{
+      readonly path: string;
+      /** How settings and manifests name it. */
+      readonly reference: string;
+      readonly version: number;
+      /** The newest first. */
+      readonly earlier: readonly ({
+        readonly version: number;
+        readonly reference: string;
+      })[];
+      readonly created_at: string | null;
+      readonly updated_at: string;
+      readonly updated_by: string | null;
+    }>;
+    /** Create or rotate a secret of this node. The value there was is kept as an earlier version. (`PUT /v1/secrets/{path}`) */
+    put(input: {
+      /** `db/password`, with `%2F` for each slash. */
+      readonly path: string;
+      /** Never answered by any route. */
+      readonly value: string;
+      /** What must be there before: `absent` only creates, `present` only rotates. */
+      readonly expect?: "absent" | "present" | "any";
+    }, options?: CallOptions): Promise<{
+      readonly path: string;
+      /** How settings and manifests name it. */
+      readonly reference: string;
+      readonly version: number;
+      /** The newest first. */
+      readonly earlier: readonly ({
+        readonly version: number;
+        readonly reference: string;
+      })[];
+      readonly created_at: string | null;
+      readonly updated_at: string;
+      readonly updated_by: string | null;
+    }>;
+    /** Delete a secret with all its versions, or one earlier version (`DELETE /v1/secrets/{path}`) */
+    remove(input: {
+      /** Only this earlier version; without it the secret with all its versions. */
+      readonly version?: string;
+      /** `db/password`, with `%2F` for each slash. */
+      readonly path: string;
+    }, options?: CallOptions): Promise<{
+      readonly path: string;
+      readonly version: number | null;
+      readonly deleted: true;
+    }>;
+  };
+  readonly joinTokens: {
+    /** Make a join token. A node joins with it once, within the hour, by default. The token is shown this once. (`POST /v1/cluster/join-tokens`) */
+    create(input: {
+      /** Node ids, also with `*` at the end; default any. */
+      readonly names?: readonly (string)[];
+      /** Tags that the node may register with; default none. */
+      readonly tags?: readonly (string)[];
+      /** Where the node may be reached: IP addresses, networks, host names; default where it calls from. */
+      readonly addresses?: readonly (string)[];
+      /** Default WORKER. */
+      readonly roles?: readonly ("WORKER" | "HYBRID")[];
+      /** How many nodes may join with it; default 1. */
+      readonly uses?: number;
+      /** Seconds from now; default one hour. */
+      readonly expires_in?: number;
+    }, options?: CallOptions): Promise<{
+      readonly id: string;
+      readonly names: readonly (string)[];
+      readonly tags: readonly (string)[];
+      readonly addresses: readonly (string)[];
+      readonly roles: readonly ("WORKER" | "HYBRID")[];
+      readonly uses: number;
+      readonly used_by: readonly ({
+        readonly node_id: string;
+        readonly from: string;
+        readonly at: string;
+      })[];
+      /** How often a node was refused with it. */
+      readonly refusals: number;
+      readonly status: "active" | "used_up" | "expired" | "revoked";
+      readonly created_at: string;
+      readonly created_by: string;
+      readonly expires_at: string;
+      /** Shown this once; the node keeps a hash. */
+      readonly token: string;
+    }>;
+    /** List join tokens and who used them, the newest first (`GET /v1/cluster/join-tokens`) */
+    list(input?: {
+      /** At most so many; default 100, capped at 1000. */
+      readonly limit?: number;
+      /** Leaves out so many from the start. */
+      readonly skip?: number;
+      /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
+      readonly page_token?: string;
+    }, options?: CallOptions): Promise<{
+      readonly join_tokens: readonly ({
+        readonly id: string;
+        readonly names: readonly (string)[];
+        readonly tags: readonly (string)[];
+        readonly addresses: readonly (string)[];
+        readonly roles: readonly ("WORKER" | "HYBRID")[];
+        readonly uses: number;
+        readonly used_by: readonly ({
+          readonly node_id: string;
+          readonly from: string;
+          readonly at: string;
+        })[];
+        /** How often a node was refused with it. */
+        readonly refusals: number;
+        readonly status: "active" | "used_up" | "expired" | "revoked";
+        readonly created_at: string;
+        readonly created_by: string;
+        readonly expires_at: string;
+      })[];
+      /** For `page_token`; absent at the end. */
+      readonly next_page_token?: string;
+    }>;
+    /** Revoke a join token. It lets no node in any more, and nodes that came in by it get no new node token. (`DELETE /v1/cluster/join-tokens/{id}`) */
+    revoke(input: {
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly id: string;
+      readonly names: readonly (string)[];
+      readonly tags: readonly (string)[];
+      readonly addresses: readonly (string)[];
+      readonly roles: readonly ("WORKER" | "HYBRID")[];
+      readonly uses: number;
+      readonly used_by: readonly ({
+        readonly node_id: string;
+        readonly from: string;
+        readonly at: string;
+      })[];
+      /** How often a node was refused with it. */
+      readonly refusals: number;
+      readonly status: "active" | "used_up" | "expired" | "revoked";
+      readonly created_at: string;
+      readonly created_by: string;
+      readonly expires_at: string;
+    }>;
+  };
+  readonly faults: {
+    /** Make a fault on purpose. Only where `spec.chaos` is on, for actors of the tenants it names; nodes need `svc-system` among them. (`POST /v1/chaos/faults`) */
+    inject(input: {
+      readonly body: {
+        readonly kind: "kill-actor";
+        /** kind/tenant/id of an actor. */
+        readonly address: string;
+      } | {
+        readonly kind: "kill-owner";
+        /** kind/tenant/id of an actor. */
+        readonly address: string;
+      } | {
+        readonly kind: "kill-node";
+        /** Node id. */
+        readonly node: string;
+      } | {
+        readonly kind: "freeze-node";
+        /** Node id. */
+        readonly node: string;
+        readonly ms: number;
+      };
+    }, options?: CallOptions): Promise<{
+      readonly id: string;
+      readonly kind: "kill-actor" | "kill-owner" | "kill-node" | "freeze-node";
+      /** Address or node id. */
+      readonly target: string;
+      /** Of the actor; svc-system for a node. */
+      readonly tenant: string;
+      /** Subject of who asked. */
+      readonly by: string;
+      readonly at: string;
+      readonly state: "requested" | "done" | "refused";
+      /** The node that has to act. */
+      readonly node: string;
+      /** Why it was refused. */
+      readonly reason: string | null;
+      /** Of a freeze. */
+      readonly ms: number | null;
+    }>;
+    /** List the faults that were asked for, newest first, and count those that were done (`GET /v1/chaos/faults`) */
+    list(input?: {
+      /** At most so many; default 50, capped at 1000. */
+      readonly limit?: number;
+    }, options?: CallOptions): Promise<{
+      readonly counts: {
+        readonly "kill-actor": number;
+        readonly "kill-owner": number;
+        readonly "kill-node": number;
+        readonly "freeze-node": number;
+      };
+      readonly faults: readonly ({
+        readonly id: string;
+        readonly kind: "kill-actor" | "kill-owner" | "kill-node" | "freeze-node";
+        /** Address or node id. */
+        readonly target: string;
+        /** Of the actor; svc-system for a node. */
+        readonly tenant: string;
+        /** Subject of who asked. */
+        readonly by: string;
+        readonly at: string;
+        readonly state: "requested" | "done" | "refused";
+        /** The node that has to act. */
+        readonly node: string;
+        /** Why it was refused. */
+        readonly reason: string | null;
+        /** Of a freeze. */
+        readonly ms: number | null;
+      })[];
+    }>;
+  };
+  readonly execute: {
+    /** Reach a goal by a program. An agent writes the program, a container without a network runs it. Answers as soon as the start is durable; read the result at /v1/execute/{id}, follow the run at `stream_url`. (`POST /v1/execute/intent`) */
+    intent(input: {
+      /** The goal, in plain words. */
+      readonly intent: string;
+      /** What the program reads, as JSON, in the variable SVC_INPUTS. */
+      readonly inputs?: Readonly<Record<string, unknown>>;
+      /** Of the program. */
+      readonly language?: "python" | "javascript" | "bash";
+      /** A persistent volume, read-only below /workspace; tier pro and above. */
+      readonly volume_id?: string;
+      /** Of the program; at most, and by default, what the tier of the caller allows. */
+      readonly timeout_seconds?: number;
+    }, options?: CallOptions): Promise<{
+      readonly pipeline_execution_id: string;
+      readonly status: "started";
+      readonly stream_url: string;
+    }>;
+    /** Reach a goal by a program, with defaults. POST /v1/execute/intent with nothing but the goal. (`POST /v1/execute`) */
+    start(input: {
+      /** The goal, in plain words. */
+      readonly prompt: string;
+    }, options?: CallOptions): Promise<{
+      readonly pipeline_execution_id: string;
+      readonly status: "started";
+      readonly stream_url: string;
+    }>;
+    /** Show how a pipeline execution stands. Running, completed with its result, or failed with the reason and the state that failed. (`GET /v1/execute/{id}`) */
+    get(input: {
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly status: "running";
+    } | {
+      readonly status: "completed";
+      readonly final_result: string;
+      readonly duration_ms: number;
+      readonly reused_existing_agent: boolean;
+    } | {
+      readonly status: "failed";
+      readonly reason: string;
+      readonly failed_at_state: string | null;
+    }>;
+  };
+  readonly cluster: {
+    /** Show this node, the fleet in numbers, and which pools nobody serves (`GET /v1/cluster/status`) */
+    status(options?: CallOptions): Promise<{
+      /** The node that answers. */
+      readonly node: {
+        readonly node_id: string;
+        /** UUID of this life of the node. */
+        readonly incarnation: string;
+        readonly role: "controller" | "worker" | "hybrid";
+        readonly tags: readonly (string)[];
+        readonly ready: boolean;
+        readonly draining: boolean;
+        /** How many partitions, by pool. */
+        readonly partitions: Readonly<Record<string, number>>;
+        /** Actors in memory. */
+        readonly residents: number;
+        /** Held partitions in which messages wait and are not read: an alarm. */
+        readonly unread_partitions: number;
+        /** Messages that wait for the state of their actor. */
+        readonly postponed_messages: number;
+        /** Refused since the start because the lease was lost. */
+        readonly fenced_commits: number;
+        readonly running_effects: number;
+        /** Since the node lease was last extended. */
+        readonly lease_age_ms: number;
+      };
+      readonly nodes: {
+        readonly ACTIVE: number;
+        readonly DRAINING: number;
+        readonly UNHEALTHY: number;
+      };
+      readonly pools: readonly ({
+        readonly pool: string;
+        readonly tags: readonly (string)[];
+        readonly partitions: number;
+        /** Partitions that a live node should serve. */
+        readonly served: number;
+        readonly waiting_for: {
+          readonly tags: readonly (string)[];
+          /** Such as "waiting for a node with tags gpu". */
+          readonly reason: string;
+        } | null;
+      })[];
+      /** Whether the node that answers takes faults on purpose. */
+      readonly chaos: boolean;
+    }>;
+    /** Show the configuration that controllers manage for all nodes (`GET /v1/cluster/config`) */
+    getConfig(options?: CallOptions): Promise<{
+      readonly config_yaml: string;
+      /** SHA-256 of the text, lower-case hex. */
+      readonly config_hash: string;
+      /** Grows with each text that is set; nodes refuse an older one. */
+      readonly version: number;
+    }>;
+    /** Set the configuration that controllers manage for all nodes. Takes it as YAML, or as JSON that holds it. Every registered node is told with its next heartbeat. (`PUT /v1/cluster/config`) */
+    putConfig(input: {
+      readonly body: {
+        readonly config_yaml: string;
+      } | string;
+    }, options?: CallOptions): Promise<{
+      readonly config_yaml: string;
+      /** SHA-256 of the text, lower-case hex. */
+      readonly config_hash: string;
+      /** Grows with each text that is set; nodes refuse an older one. */
+      readonly version: number;
+    }>;
+    /** Push the managed configuration to every node that can be reached (`POST /v1/cluster/config/push`) */
+    pushConfig(options?: CallOptions): Promise<{
+      readonly nodes: readonly ({
+        readonly node_id: string;
+        readonly accepted: boolean;
+        readonly reason: string | null;
+      })[];
+    }>;
+  };
+  readonly nodes: {
+    /** List the nodes: members with a node lease, and registered peers (`GET /v1/cluster/nodes`) */
+    list(input?: {
+      readonly status?: "ACTIVE" | "DRAINING" | "UNHEALTHY";
+      /** Only nodes with this tag. */
+      readonly tag?: string;
+    }, options?: CallOptions): Promise<{
+      readonly nodes: readonly ({
+        readonly node_id: string;
+        readonly role: "CONTROLLER" | "WORKER" | "HYBRID" | null;
+        readonly status: "ACTIVE" | "DRAINING" | "UNHEALTHY";
+        readonly tags: readonly (string)[];
+        /** What a registered peer advertises. */
+        readonly capabilities: {
+          readonly gpu_count: number;
+          readonly vram_gb: number;
+          readonly cpu_cores: number;
+          readonly available_memory_gb: number;
+          readonly supported_runtimes: readonly (string)[];
+          readonly tags: readonly (string)[];
+        } | null;
+        readonly version: string | null;
+        readonly started_at: string | null;
+        readonly grpc_address: string | null;
+        readonly rest_url: string | null;
+        /** How many partitions, by pool. */
+        readonly partitions: Readonly<Record<string, number>>;
+        readonly last_heartbeat_at: string | null;
+        /** Holds a node lease: it lives. */
+        readonly member: boolean;
+        /** Known to NodeClusterService. */
+        readonly registered: boolean;
+      })[];
+    }>;
+    /** Show a node (`GET /v1/cluster/nodes/{id}`) */
+    get(input: {
+      /** Node id. */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly node_id: string;
+      readonly role: "CONTROLLER" | "WORKER" | "HYBRID" | null;
+      readonly status: "ACTIVE" | "DRAINING" | "UNHEALTHY";
+      readonly tags: readonly (string)[];
+      /** What a registered peer advertises. */
+      readonly capabilities: {
+        readonly gpu_count: number;
+        readonly vram_gb: number;
+        readonly cpu_cores: number;
+        readonly available_memory_gb: number;
+        readonly supported_runtimes: readonly (string)[];
+        readonly tags: readonly (string)[];
+      } | null;
+      readonly version: string | null;
+      readonly started_at: string | null;
+      readonly grpc_address: string | null;
+      readonly rest_url: string | null;
+      /** How many partitions, by pool. */
+      readonly partitions: Readonly<Record<string, number>>;
+      readonly last_heartbeat_at: string | null;
+      /** Holds a node lease: it lives. */
+      readonly member: boolean;
+      /** Known to NodeClusterService. */
+      readonly registered: boolean;
+    }>;
+    /** Forget a node with its key and registration (`DELETE /v1/cluster/nodes/{id}`) */
+    remove(input: {
+      /** Node id. */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly node_id: string;
+      readonly removed: true;
+    }>;
+    /** Drain a node: it hands its partitions over and gets no new work (`POST /v1/cluster/nodes/{id}/drain`) */
+    drain(input: {
+      /** Node id. */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly node_id: string;
+      readonly draining: true;
+    }>;
+    /** Drain a node and end its process in order (`POST /v1/cluster/nodes/{id}/shutdown`) */
+    shutdown(input: {
+      /** Node id. */
+      readonly id: string;
+      readonly body: {
+        /** Goes to the log of the node. */
+        readonly reason?: string;
+      } | null;
+    }, options?: CallOptions): Promise<{
+      readonly node_id: string;
+      readonly shutting_down: true;
+    }>;
+  };
+  readonly volumeFiles: {
+    /** List a directory of a volume (`GET /v1/volumes/{id}/files`) */
+    list(input: {
+      /** From the root of the volume; `..` is refused. */
+      readonly path?: string;
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly path: string;
+      readonly entries: readonly ({
+        readonly name: string;
+        readonly kind: "file" | "directory" | "link" | "other";
+        readonly size_bytes: number;
+        readonly modified_at: string;
+      })[];
+      /** There are more than 1,000. */
+      readonly truncated: boolean;
+    }>;
+    /** Delete a file or directory of a volume (`DELETE /v1/volumes/{id}/files`) */
+    delete(input: {
+      /** From the root of the volume; `..` is refused. */
+      readonly path: string;
+      /** Directories with all they hold. */
+      readonly recursive?: "" | "true" | "false";
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly path: string;
+      readonly deleted: true;
+    }>;
+    /** Download a file of a volume (`GET /v1/volumes/{id}/files/content`) */
+    read(input: {
+      /** From the root of the volume; `..` is refused. */
+      readonly path: string;
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<Uint8Array>;
+    /** Upload a file to a volume. The body is the content, of any type. The file changes in one step when all of it has arrived. (`PUT /v1/volumes/{id}/files/content`) */
+    write(input: {
+      /** From the root of the volume; `..` is refused. */
+      readonly path: string;
+      /** UUID */
+      readonly id: string;
+      readonly body?: string | Uint8Array;
+    }, options?: CallOptions): Promise<{
+      readonly path: string;
+      readonly bytes_written: number;
+      readonly created: boolean;
+    }>;
+    /** Make a directory in a volume. With its parents; one that is there is fine. (`POST /v1/volumes/{id}/files/mkdir`) */
+    mkdir(input: {
+      /** UUID */
+      readonly id: string;
+      /** From the root of the volume; `..` is refused. */
+      readonly path: string;
+    }, options?: CallOptions): Promise<{
+      readonly path: string;
+    }>;
+  };
+  readonly seal: {
+    /** Attest an agent: a session and its security token (`POST /v1/seal/attest`) */
+    attest(input: {
+      readonly agent_id: string;
+      readonly execution_id: string;
+      /** Container that was started for the execution; where there is none, the execution id. */
+      readonly container_id: string;
+      /** Base64 of an Ed25519 public key: the 32 raw bytes, or the SPKI. */
+      readonly agent_public_key: string;
+    }, options?: CallOptions): Promise<{
+      /** JWT, to be sent in every envelope. */
+      readonly security_token: string;
+      readonly session_id: string;
+      /** ISO 8601. */
+      readonly expires_at: string;
+    }>;
+    /** Call a tool with a signed envelope. The same id with the same payload again is answered from the record; the tool is not run twice. (`POST /v1/seal/invoke`) */
+    invoke(input: {
+      /** `seal/v1`. */
+      readonly protocol: string;
+      /** JWT from attestation. */
+      readonly security_token: string;
+      /** Base64 of the Ed25519 signature over the payload. */
+      readonly signature: string;
+      /** JSON-RPC `tools/call`: base64 of the signed bytes, or an object, whose RFC 8785 form is signed. */
+      readonly payload: string | Readonly<Record<string, unknown>>;
+      /** RFC 3339, UTC, within 30 s. */
+      readonly timestamp: string;
+    }, options?: CallOptions): Promise<{
+      readonly jsonrpc: "2.0";
+      readonly id: string | number | null;
+      /** MCP tool result. */
+      readonly result: {
+        readonly content: readonly (Readonly<Record<string, unknown>>)[];
+        readonly structuredContent?: Readonly<Record<string, unknown>>;
+        readonly isError: boolean;
+      };
+    }>;
+    /** Call a tool with a signed envelope. The same id with the same payload again is answered from the record; the tool is not run twice. (`POST /v1/invoke`) */
+    invokeAlias(input: {
+      /** `seal/v1`. */
+      readonly protocol: string;
+      /** JWT from attestation. */
+      readonly security_token: string;
+      /** Base64 of the Ed25519 signature over the payload. */
+      readonly signature: string;
+      /** JSON-RPC `tools/call`: base64 of the signed bytes, or an object, whose RFC 8785 form is signed. */
+      readonly payload: string | Readonly<Record<string, unknown>>;
+      /** RFC 3339, UTC, within 30 s. */
+      readonly timestamp: string;
+    }, options?: CallOptions): Promise<{
+      readonly jsonrpc: "2.0";
+      readonly id: string | number | null;
+      /** MCP tool result. */
+      readonly result: {
+        readonly content: readonly (Readonly<Record<string, unknown>>)[];
+        readonly structuredContent?: Readonly<Record<string, unknown>>;
+        readonly isError: boolean;
+      };
+    }>;
+    /** List the tools of an attested agent’s session. The bearer is the security token of the session, not one of an identity provider. (`GET /v1/seal/tools`) */
+    listTools(options?: CallOptions): Promise<{
+      readonly tool: "svc.tools.list";
+      readonly tools: readonly ({
+        readonly name: string;
+        readonly description: string;
+        readonly source: "builtin" | "mcp";
+        readonly skip_judge: boolean;
+        /** JSON Schema of its arguments. */
+        readonly input_schema: Readonly<Record<string, unknown>>;
+      })[];
+      readonly total: number;
+    }>;
+  };
+  readonly sealSessions: {
+    /** List sessions in which tools were called, newest first (`GET /v1/seal/sessions`) */
+    list(input?: {
+      readonly execution_id?: string;
+      /** At most so many; default 100, capped at 1000. */
+      readonly limit?: number;
+      /** Leaves out so many from the start. */
+      readonly skip?: number;
+      /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
+      readonly page_token?: string;
+    }, options?: CallOptions): Promise<{
+      readonly sessions: readonly ({
+        readonly session_id: string;
+        readonly execution_id: string | null;
+        readonly agent_id: string | null;
+        readonly source: "seal" | "inner_loop" | "mcp" | "rest";
+        readonly status: "active" | "closed" | "revoked";
+        readonly calls: number;
+        readonly denied: number;
+        /** ISO 8601. */
+        readonly opened_at: string;
+      })[];
+      readonly count: number;
+      /** For `page_token`; absent at the end. */
+      readonly next_page_token?: string;
+    }>;
+    /** Show a session (`GET /v1/seal/sessions/{id}`) */
+    get(input: {
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly session_id: string;
+      readonly execution_id: string | null;
+      readonly agent_id: string | null;
+      readonly source: "seal" | "inner_loop" | "mcp" | "rest";
+      readonly status: "active" | "closed" | "revoked";
+      readonly calls: number;
+      readonly denied: number;
+      /** ISO 8601. */
+      readonly opened_at: string;
+    }>;
+    /** Revoke a session: nothing more is called in it (`POST /v1/seal/sessions/{id}/revoke`) */
+    revoke(input: {
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly session_id: string;
+      readonly status: "revoked" | "closed";
+    }>;
+    /** Export the audit chain of a session (`GET /v1/seal/sessions/{id}/audit`) */
+    audit(input: {
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly format: "svc-audit/v1";
+      readonly session_id: string;
+      readonly tenant: string;
+      readonly records: readonly ({
+        readonly sequence: number;
+        readonly at: string;
+        readonly body: {
+          readonly kind: "opened";
+          readonly session_id: string;
+          readonly tenant: string;
+          readonly execution_id: string | null;
+          readonly agent_id: string | null;
+          readonly source: "seal" | "inner_loop" | "mcp" | "rest";
+          readonly subject: string;
+          readonly security_context: string;
+          readonly public_key: string | null;
+          readonly tools: readonly ({
+            readonly name: string;
+            readonly schema_hash: string;
+          })[];
+        } | {
+          readonly kind: "decided";
+          readonly call: string;
+          readonly tool: string;
+          readonly envelope_hash: string | null;
+          readonly payload_hash: string;
+          readonly decision: "allowed" | "denied";
+          readonly reason: string | null;
+          readonly schema_hash: string | null;
+        } | {
+          readonly kind: "ended";
+          readonly call: string;
+          readonly outcome: "succeeded" | "failed" | "in_doubt";
+          readonly error: string | null;
+          readonly result_hash: string | null;
+        } | {
+          readonly kind: "refused";
+          readonly envelope_hash: string;
+          readonly reason: string;
+        } | {
+          readonly kind: "replayed";
+          readonly call: string;
+          readonly envelope_hash: string;
+        } | {
+          readonly kind: "closed";
+          readonly reason: string;
+        };
+        readonly previous_hash: string | null;
+        readonly hash: string;
+      })[];
+      readonly head: string;
+    }>;
+  };
+  readonly tools: {
+    /** List the tools the caller may use. Without those of files and commands, which belong to an execution. (`GET /v1/tools`) */
+    list(input?: {
+      /** A part of the name or the description. */
+      readonly query?: string;
+      /** Also the JSON Schema of the arguments; without a value it is true. */
+      readonly schemas?: "" | "true" | "false";
+    }, options?: CallOptions): Promise<{
+      readonly tool: "svc.tools.list" | "svc.tools.search";
+      readonly tools: readonly ({
+        readonly name: string;
+        readonly description: string;
+        readonly source: "builtin" | "mcp";
+        readonly skip_judge: boolean;
+        /** JSON Schema of its arguments. */
+        readonly input_schema?: Readonly<Record<string, unknown>>;
+      })[];
+      readonly total: number;
+    }>;
+    /** Call a tool. What a tool that ran reports as its failure is a 200 with `isError`. Each call is decided, recorded and chained as in SEAL. (`POST /v1/tools/{name}`) */
+    call(input: {
+      /** Such as svc.agent.list. */
+      readonly name: string;
+      readonly body: Readonly<Record<string, unknown>> | null;
+    }, options?: CallOptions): Promise<{
+      readonly content: readonly (Readonly<Record<string, unknown>>)[];
+      readonly structuredContent?: Readonly<Record<string, unknown>>;
+      readonly isError: boolean;
+    }>;
+  };
+  readonly jwks: {
+    /** Public keys of node tokens, of all controllers (`GET /.well-known/jwks.json`) */
+    get(options?: CallOptions): Promise<{
+      readonly keys: readonly ({
+        readonly kty: string;
+        /** RFC 7638 thumbprint. */
+        readonly kid: string;
+        readonly alg: string;
+        readonly use: string;
+        readonly n: string;
+        readonly e: string;
+      })[];
+    }>;
+  };
+  readonly webhooks: {
+    /** Take a webhook and start its workflow. The raw body is signed with a secret of the source, in the scheme that `spec.stimulus.webhooks` of the node gives it: `svc` unless another one is set. The secret is the environment variable SVC_WEBHOOK_SECRET_<SOURCE> of the node unless others are set. Answers when the workflow execution is durably started. A repeat is 409, with schemes stripe and slack 200 with `duplicate`. (`POST /v1/webhooks/{source}`) */
+    receive(input: {
+      readonly source: string;
+      readonly body: string | Uint8Array;
+    }, options?: CallOptions): Promise<{
+      readonly stimulus_id: string;
+      /** The workflow execution that was started. */
+      readonly workflow_execution_id: string;
+      /** A repeat, of a source whose scheme is stripe or slack: the ids are those of the first delivery. */
+      readonly duplicate?: true;
+    }>;
+  };
+}
+
+const HEALTH_GET: Route = {"method":"GET","path":"/health","query":[],"body":null,"answer":"json"};
+const HEALTH_LIVE: Route = {"method":"GET","path":"/health/live","query":[],"body":null,"answer":"json"};
+const HEALTH_READY: Route = {"method":"GET","path":"/health/ready","query":[],"body":null,"answer":"json"};
+const AGENTS_LIST: Route = {"method":"GET","path":"/v1/agents","query":["scope","status","limit","skip","page_token"],"body":null,"answer":"json"};
+const AGENTS_DEPLOY: Route = {"method":"POST","path":"/v1/agents","query":["force","scope"],"body":"json","answer":"json"};
+const AGENTS_SEARCH: Route = {"method":"GET","path":"/v1/agents/search","query":["q","limit","min_score","status","label","include_platform_templates"],"body":null,"answer":"json"};
+const AGENTS_LOOKUP: Route = {"method":"GET","path":"/v1/agents/lookup/{name}","query":[],"body":null,"answer":"json"};
+const AGENTS_GET: Route = {"method":"GET","path":"/v1/agents/{id}","query":["version"],"body":null,"answer":"json"};
+const AGENTS_SET_STATUS: Route = {"method":"PATCH","path":"/v1/agents/{id}","query":[],"body":"json","answer":"json"};
+const AGENTS_DELETE: Route = {"method":"DELETE","path":"/v1/agents/{id}","query":["force"],"body":null,"answer":"json"};
+const AGENTS_LIST_VERSIONS: Route = {"method":"GET","path":"/v1/agents/{id}/versions","query":[],"body":null,"answer":"json"};
+const AGENTS_CHANGE_SCOPE: Route = {"method":"POST","path":"/v1/agents/{id}/scope","query":[],"body":"json","answer":"json"};
+const AGENTS_EXECUTE: Route = {"method":"POST","path":"/v1/agents/{id}/execute","query":[],"body":"json","answer":"json"};
+const AGENTS_LIST_LOGS: Route = {"method":"GET","path":"/v1/agents/{id}/logs","query":["limit","offset"],"body":null,"answer":"json"};
+const EXECUTIONS_START: Route = {"method":"POST","path":"/v1/executions","query":[],"body":"json","answer":"json"};
+const EXECUTIONS_LIST: Route = {"method":"GET","path":"/v1/executions","query":["agent_id","status","limit","skip","page_token"],"body":null,"answer":"json"};
+const EXECUTIONS_GET: Route = {"method":"GET","path":"/v1/executions/{id}","query":[],"body":null,"answer":"json"};
+const EXECUTIONS_REMOVE: Route = {"method":"DELETE","path":"/v1/executions/{id}","query":[],"body":null,"answer":"json"};
+const EXECUTIONS_LIST_EVENTS: Route = {"method":"GET","path":"/v1/executions/{id}/events","query":["limit","offset"],"body":null,"answer":"json"};
+const EXECUTIONS_CANCEL: Route = {"method":"POST","path":"/v1/executions/{id}/cancel","query":[],"body":null,"answer":"json"};
+const WORKFLOWS_LIST: Route = {"method":"GET","path":"/v1/workflows","query":["scope","status","limit","skip","page_token"],"body":null,"answer":"json"};
+const WORKFLOWS_DEPLOY: Route = {"method":"POST","path":"/v1/workflows","query":["force","scope"],"body":"json","answer":"json"};
+const WORKFLOWS_SEARCH: Route = {"method":"GET","path":"/v1/workflows/search","query":["q","limit","min_score","status","label","include_platform_templates"],"body":null,"answer":"json"};
+const WORKFLOWS_GET: Route = {"method":"GET","path":"/v1/workflows/{name}","query":["version"],"body":null,"answer":"json"};
+const WORKFLOWS_SET_STATUS: Route = {"method":"PATCH","path":"/v1/workflows/{name}","query":[],"body":"json","answer":"json"};
+const WORKFLOWS_DELETE: Route = {"method":"DELETE","path":"/v1/workflows/{name}","query":["force"],"body":null,"answer":"json"};
+const WORKFLOWS_LIST_VERSIONS: Route = {"method":"GET","path":"/v1/workflows/{name}/versions","query":[],"body":null,"answer":"json"};
+const WORKFLOWS_CHANGE_SCOPE: Route = {"method":"POST","path":"/v1/workflows/{name}/scope","query":[],"body":"json","answer":"json"};
+const WORKFLOWS_RUN: Route = {"method":"POST","path":"/v1/workflows/{name}/run","query":[],"body":"json","answer":"json"};
+const WORKFLOW_EXECUTIONS_LIST: Route = {"method":"GET","path":"/v1/workflows/executions","query":["workflow_id","status","limit","offset","page_token"],"body":null,"answer":"json"};
+const WORKFLOW_EXECUTIONS_GET: Route = {"method":"GET","path":"/v1/workflows/executions/{id}","query":[],"body":null,"answer":"json"};
+const WORKFLOW_EXECUTIONS_REMOVE: Route = {"method":"DELETE","path":"/v1/workflows/executions/{id}","query":[],"body":null,"answer":"json"};
+const WORKFLOW_EXECUTIONS_LIST_LOGS: Route = {"method":"GET","path":"/v1/workflows/executions/{id}/logs","query":["limit","offset"],"body":null,"answer":"json"};
+const WORKFLOW_EXECUTIONS_SIGNAL: Route = {"method":"POST","path":"/v1/workflows/executions/{id}/signal","query":[],"body":"json","answer":"json"};
+const WORKFLOW_EXECUTIONS_CANCEL: Route = {"method":"POST","path":"/v1/workflows/executions/{id}/cancel","query":[],"body":null,"answer":"json"};
+const APPROVALS_LIST: Route = {"method":"GET","path":"/v1/human-approvals","query":["limit","skip","page_token"],"body":null,"answer":"json"};
+const APPROVALS_GET: Route = {"method":"GET","path":"/v1/human-approvals/{id}","query":[],"body":null,"answer":"json"};
+const APPROVALS_APPROVE: Route = {"method":"POST","path":"/v1/human-approvals/{id}/approve","query":[],"body":"json","answer":"json"};
+const APPROVALS_REJECT: Route = {"method":"POST","path":"/v1/human-approvals/{id}/reject","query":[],"body":"json","answer":"json"};
+const STIMULI_LIST: Route = {"method":"GET","path":"/v1/stimuli","query":["limit","skip","page_token"],"body":null,"answer":"json"};
+const STIMULI_INGEST: Route = {"method":"POST","path":"/v1/stimuli","query":[],"body":"json","answer":"json"};
+const STIMULI_GET: Route = {"method":"GET","path":"/v1/stimuli/{id}","query":[],"body":null,"answer":"json"};
+const STIMULI_LIST_ROUTES: Route = {"method":"GET","path":"/v1/stimuli/routes","query":[],"body":null,"answer":"json"};
+const STIMULI_PUT_ROUTE: Route = {"method":"PUT","path":"/v1/stimuli/routes/{source}","query":[],"body":"json","answer":"json"};
+const STIMULI_REMOVE_ROUTE: Route = {"method":"DELETE","path":"/v1/stimuli/routes/{source}","query":[],"body":null,"answer":"json"};
+const VOLUMES_CREATE: Route = {"method":"POST","path":"/v1/volumes","query":[],"body":"json","answer":"json"};
+const VOLUMES_LIST: Route = {"method":"GET","path":"/v1/volumes","query":["limit","skip","page_token"],"body":null,"answer":"json"};
+const VOLUMES_GET: Route = {"method":"GET","path":"/v1/volumes/{id}","query":[],"body":null,"answer":"json"};
+const VOLUMES_DELETE: Route = {"method":"DELETE","path":"/v1/volumes/{id}","query":[],"body":null,"answer":"json"};
+const PATTERNS_LIST: Route = {"method":"GET","path":"/v1/cortex/patterns","query":["error_signature","error_type","min_success_score","limit","skip","page_token"],"body":null,"answer":"json"};
+const PATTERNS_STORE: Route = {"method":"POST","path":"/v1/cortex/patterns","query":[],"body":"json","answer":"json"};
+const API_KEYS_CREATE: Route = {"method":"POST","path":"/v1/api-keys","query":[],"body":"json","answer":"json"};
+const API_KEYS_LIST: Route = {"method":"GET","path":"/v1/api-keys","query":["all","limit","skip","page_token"],"body":null,"answer":"json"};
+const API_KEYS_GET: Route = {"method":"GET","path":"/v1/api-keys/{id}","query":[],"body":null,"answer":"json"};
+const API_KEYS_REVOKE: Route = {"method":"DELETE","path":"/v1/api-keys/{id}","query":[],"body":null,"answer":"json"};
+const API_KEYS_VALIDATE: Route = {"method":"POST","path":"/v1/api-keys/validate","query":[],"body":"json","answer":"json"};
+const RATE_LIMITS_LIST_OVERRIDES: Route = {"method":"GET","path":"/v1/admin/rate-limits/overrides","query":["tenant","subject","limit","skip","page_token"],"body":null,"answer":"json"};
+const RATE_LIMITS_PUT_OVERRIDE: Route = {"method":"PUT","path":"/v1/admin/rate-limits/overrides","query":[],"body":"json","answer":"json"};
+const RATE_LIMITS_REMOVE_OVERRIDE: Route = {"method":"DELETE","path":"/v1/admin/rate-limits/overrides","query":["tenant","subject"],"body":null,"answer":"json"};
+const RATE_LIMITS_OWN_USAGE: Route = {"method":"GET","path":"/v1/user/rate-limits/usage","query":[],"body":null,"answer":"json"};
+const RATE_LIMITS_USAGE: Route = {"method":"GET","path":"/v1/admin/rate-limits/usage","query":["tenant","subject","tier","kind"],"body":null,"answer":"json"};
+const SECRETS_LIST: Route = {"method":"GET","path":"/v1/secrets","query":["prefix","limit"],"body":null,"answer":"json"};
+const SECRETS_GET: Route = {"method":"GET","path":"/v1/secrets/{path}","query":[],"body":null,"answer":"json"};
+const SECRETS_PUT: Route = {"method":"PUT","path":"/v1/secrets/{path}","query":[],"body":"json","answer":"json"};
+const SECRETS_REMOVE: Route = {"method":"DELETE","path":"/v1/secrets/{path}","query":["version"],"body":null,"answer":"json"};
+const JOIN_TOKENS_CREATE: Route = {"method":"POST","path":"/v1/cluster/join-tokens","query":[],"body":"json","answer":"json"};
+const JOIN_TOKENS_LIST: Route = {"method":"GET","path":"/v1/cluster/join-tokens","query":["limit","skip","page_token"],"body":null,"answer":"json"};
+const JOIN_TOKENS_REVOKE: Route = {"method":"DELETE","path":"/v1/cluster/join-tokens/{id}","query":[],"body":null,"answer":"json"};
+const FAULTS_INJECT: Route = {"method":"POST","path":"/v1/chaos/faults","query":[],"body":"json","answer":"json"};
+const FAULTS_LIST: Route = {"method":"GET","path":"/v1/chaos/faults","query":["limit"],"body":null,"answer":"json"};
+const AGENTS_EXPORT: Route = {"method":"GET","path":"/v1/agents/{id}/export","query":[],"body":null,"answer":"text"};
+const EXECUTIONS_STREAM: Route = {"method":"GET","path":"/v1/executions/{id}/stream","query":["last_event_id"],"body":null,"answer":"stream"};
+const AGENTS_GENERATE: Route = {"method":"POST","path":"/v1/agents/generate","query":[],"body":"json","answer":"json"};
+const WORKFLOWS_GENERATE: Route = {"method":"POST","path":"/v1/workflows/generate","query":[],"body":"json","answer":"json"};
+const EXECUTE_INTENT: Route = {"method":"POST","path":"/v1/execute/intent","query":[],"body":"json","answer":"json"};
+const EXECUTE_START: Route = {"method":"POST","path":"/v1/execute","query":[],"body":"json","answer":"json"};
+const EXECUTE_GET: Route = {"method":"GET","path":"/v1/execute/{id}","query":[],"body":null,"answer":"json"};
+const WORKFLOWS_EXPORT: Route = {"method":"GET","path":"/v1/workflows/{name}/export","query":["version"],"body":null,"answer":"text"};
+const WORKFLOW_EXECUTIONS_STREAM: Route = {"method":"GET","path":"/v1/workflows/executions/{id}/stream","query":["last_event_id"],"body":null,"answer":"stream"};
+const WORKFLOW_EXECUTIONS_STREAM_LOGS: Route = {"method":"GET","path":"/v1/workflows/executions/{id}/logs/stream","query":["last_event_id"],"body":null,"answer":"stream"};
+const CLUSTER_STATUS: Route = {"method":"GET","path":"/v1/cluster/status","query":[],"body":null,"answer":"json"};
+const NODES_LIST: Route = {"method":"GET","path":"/v1/cluster/nodes","query":["status","tag"],"body":null,"answer":"json"};
+const NODES_GET: Route = {"method":"GET","path":"/v1/cluster/nodes/{id}","query":[],"body":null,"answer":"json"};
+const NODES_REMOVE: Route = {"method":"DELETE","path":"/v1/cluster/nodes/{id}","query":[],"body":null,"answer":"json"};
+const NODES_DRAIN: Route = {"method":"POST","path":"/v1/cluster/nodes/{id}/drain","query":[],"body":null,"answer":"json"};
+const NODES_SHUTDOWN: Route = {"method":"POST","path":"/v1/cluster/nodes/{id}/shutdown","query":[],"body":"json","answer":"json"};
+const CLUSTER_GET_CONFIG: Route = {"method":"GET","path":"/v1/cluster/config","query":[],"body":null,"answer":"json"};
+const CLUSTER_PUT_CONFIG: Route = {"method":"PUT","path":"/v1/cluster/config","query":[],"body":"json","answer":"json"};
+const CLUSTER_PUSH_CONFIG: Route = {"method":"POST","path":"/v1/cluster/config/push","query":[],"body":null,"answer":"json"};
+const VOLUME_FILES_LIST: Route = {"method":"GET","path":"/v1/volumes/{id}/files","query":["path"],"body":null,"answer":"json"};
+const VOLUME_FILES_DELETE: Route = {"method":"DELETE","path":"/v1/volumes/{id}/files","query":["path","recursive"],"body":null,"answer":"json"};
+const VOLUME_FILES_READ: Route = {"method":"GET","path":"/v1/volumes/{id}/files/content","query":["path"],"body":null,"answer":"bytes"};
+const VOLUME_FILES_WRITE: Route = {"method":"PUT","path":"/v1/volumes/{id}/files/content","query":["path"],"body":"application/octet-stream","answer":"json"};
+const VOLUME_FILES_MKDIR: Route = {"method":"POST","path":"/v1/volumes/{id}/files/mkdir","query":[],"body":"json","answer":"json"};
+const SEAL_ATTEST: Route = {"method":"POST","path":"/v1/seal/attest","query":[],"body":"json","answer":"json"};
+const SEAL_INVOKE: Route = {"method":"POST","path":"/v1/seal/invoke","query":[],"body":"json","answer":"json"};
+const SEAL_INVOKE_ALIAS: Route = {"method":"POST","path":"/v1/invoke","query":[],"body":"json","answer":"json"};
+const SEAL_LIST_TOOLS: Route = {"method":"GET","path":"/v1/seal/tools","query":[],"body":null,"answer":"json"};
+const SEAL_SESSIONS_LIST: Route = {"method":"GET","path":"/v1/seal/sessions","query":["execution_id","limit","skip","page_token"],"body":null,"answer":"json"};
+const SEAL_SESSIONS_GET: Route = {"method":"GET","path":"/v1/seal/sessions/{id}","query":[],"body":null,"answer":"json"};
+const SEAL_SESSIONS_REVOKE: Route = {"method":"POST","path":"/v1/seal/sessions/{id}/revoke","query":[],"body":null,"answer":"json"};
+const SEAL_SESSIONS_AUDIT: Route = {"method":"GET","path":"/v1/seal/sessions/{id}/audit","query":[],"body":null,"answer":"json"};
+const TOOLS_LIST: Route = {"method":"GET","path":"/v1/tools","query":["query","schemas"],"body":null,"answer":"json"};
+const TOOLS_CALL: Route = {"method":"POST","path":"/v1/tools/{name}","query":[],"body":"json","answer":"json"};
+const JWKS_GET: Route = {"method":"GET","path":"/.well-known/jwks.json","query":[],"body":null,"answer":"json"};
+const WORKFLOWS_VALIDATE: Route = {"method":"POST","path":"/v1/workflows/validate","query":[],"body":"json","answer":"json"};
+const WEBHOOKS_RECEIVE: Route = {"method":"POST","path":"/v1/webhooks/{source}","query":[],"body":"application/octet-stream","answer":"json"};
+
+/** The operations, sent by `sender`. */
+export const operationsOf = (sender: Sender): SvcClient => ({
+  health: {
+    get: (options) => sender.json(HEALTH_GET, {}, options),
+    live: (options) => sender.json(HEALTH_LIVE, {}, options),
+    ready: (options) => sender.json(HEALTH_READY, {}, options),
+  },
+  agents: {
+    list: (input, options) => sender.json(AGENTS_LIST, input, options),
+    deploy: (input, options) => sender.json(AGENTS_DEPLOY, input, options),
+    search: (input, options) => sender.json(AGENTS_SEARCH, input, options),
+    lookup: (input, options) => sender.json(AGENTS_LOOKUP, input, options),
+    get: (input, options) => sender.json(AGENTS_GET, input, options),
+    setStatus: (input, options) => sender.json(AGENTS_SET_STATUS, input, options),
+    delete: (input, options) => sender.json(AGENTS_DELETE, input, options),
+    listVersions: (input, options) => sender.json(AGENTS_LIST_VERSIONS, input, options),
+    changeScope: (input, options) => sender.json(AGENTS_CHANGE_SCOPE, input, options),
+    execute: (input, options) => sender.json(AGENTS_EXECUTE, input, options),
+    listLogs: (input, options) => sender.json(AGENTS_LIST_LOGS, input, options),
+    export: (input, options) => sender.text(AGENTS_EXPORT, input, options),
+    generate: (input, options) => sender.json(AGENTS_GENERATE, input, options),
+  },
+  executions: {
+    start: (input, options) => sender.json(EXECUTIONS_START, input, options),
+    list: (input, options) => sender.json(EXECUTIONS_LIST, input, options),
+    get: (input, options) => sender.json(EXECUTIONS_GET, input, options),
+    remove: (input, options) => sender.json(EXECUTIONS_REMOVE, input, options),
+    listEvents: (input, options) => sender.json(EXECUTIONS_LIST_EVENTS, input, options),
+    cancel: (input, options) => sender.json(EXECUTIONS_CANCEL, input, options),
+    stream: (input, options) => sender.stream(EXECUTIONS_STREAM, input, options),
+  },
+  workflows: {
+    list: (input, options) => sender.json(WORKFLOWS_LIST, input, options),
+    deploy: (input, options) => sender.json(WORKFLOWS_DEPLOY, input, options),
+    search: (input, options) => sender.json(WORKFLOWS_SEARCH, input, options),
+    get: (input, options) => sender.json(WORKFLOWS_GET, input, options),
+    setStatus: (input, options) => sender.json(WORKFLOWS_SET_STATUS, input, options),
+    delete: (input, options) => sender.json(WORKFLOWS_DELETE, input, options),
+    listVersions: (input, options) => sender.json(WORKFLOWS_LIST_VERSIONS, input, options),
+    changeScope: (input, options) => sender.json(WORKFLOWS_CHANGE_SCOPE, input, options),
+    run: (input, options) => sender.json(WORKFLOWS_RUN, input, options),
+    generate: (input, options) => sender.json(WORKFLOWS_GENERATE, input, options),
+    export: (input, options) => sender.text(WORKFLOWS_EXPORT, input, options),
+    validate: (input, options) => sender.json(WORKFLOWS_VALIDATE, input, options),
+  },
+  workflowExecutions: {
+    list: (input, options) => sender.json(WORKFLOW_EXECUTIONS_LIST, input, options),
+    get: (input, options) => sender.json(WORKFLOW_EXECUTIONS_GET, input, options),
+    remove: (input, options) => sender.json(WORKFLOW_EXECUTIONS_REMOVE, input, options),
+    listLogs: (input, options) => sender.json(WORKFLOW_EXECUTIONS_LIST_LOGS, input, options),
+    signal: (input, options) => sender.json(WORKFLOW_EXECUTIONS_SIGNAL, input, options),
+    cancel: (input, options) => sender.json(WORKFLOW_EXECUTIONS_CANCEL, input, options),
+    stream: (input, options) => sender.stream(WORKFLOW_EXECUTIONS_STREAM, input, options),
+    streamLogs: (input, options) => sender.stream(WORKFLOW_EXECUTIONS_STREAM_LOGS, input, options),
+  },
+  approvals: {
+    list: (input, options) => sender.json(APPROVALS_LIST, input, options),
+    get: (input, options) => sender.json(APPROVALS_GET, input, options),
+    approve: (input, options) => sender.json(APPROVALS_APPROVE, input, options),
+    reject: (input, options) => sender.json(APPROVALS_REJECT, input, options),
+  },
+  stimuli: {
+    list: (input, options) => sender.json(STIMULI_LIST, input, options),
+    ingest: (input, options) => sender.json(STIMULI_INGEST, input, options),
+    get: (input, options) => sender.json(STIMULI_GET, input, options),
+    listRoutes: (options) => sender.json(STIMULI_LIST_ROUTES, {}, options),
+    putRoute: (input, options) => sender.json(STIMULI_PUT_ROUTE, input, options),
+    removeRoute: (input, options) => sender.json(STIMULI_REMOVE_ROUTE, input, options),
+  },
+  volumes: {
+    create: (input, options) => sender.json(VOLUMES_CREATE, input, options),
+    list: (input, options) => sender.json(VOLUMES_LIST, input, options),
+    get: (input, options) => sender.json(VOLUMES_GET, input, options),
+    delete: (input, options) => sender.json(VOLUMES_DELETE, input, options),
+  },
+  patterns: {
+    list: (input, options) => sender.json(PATTERNS_LIST, input, options),
+    store: (input, options) => sender.json(PATTERNS_STORE, input, options),
+  },
+  apiKeys: {
+    create: (input, options) => sender.json(API_KEYS_CREATE, input, options),
+    list: (input, options) => sender.json(API_KEYS_LIST, input, options),
+    get: (input, options) => sender.json(API_KEYS_GET, input, options),
+    revoke: (input, options) => sender.json(API_KEYS_REVOKE, input, options),
+    validate: (input, options) => sender.json(API_KEYS_VALIDATE, input, options),
+  },
+  rateLimits: {
+    listOverrides: (input, options) => sender.json(RATE_LIMITS_LIST_OVERRIDES, input, options),
+    putOverride: (input, options) => sender.json(RATE_LIMITS_PUT_OVERRIDE, input, options),
+    removeOverride: (input, options) => sender.json(RATE_LIMITS_REMOVE_OVERRIDE, input, options),
+    ownUsage: (options) => sender.json(RATE_LIMITS_OWN_USAGE, {}, options),
+    usage: (input, options) => sender.json(RATE_LIMITS_USAGE, input, options),
+  },
+  secrets: {
+    list: (input, options) => sender.json(SECRETS_LIST, input, options),
+    get: (input, options) => sender.json(SECRETS_GET, input, options),
+    put: (input, options) => sender.json(SECRETS_PUT, input, options),
+    remove: (input, options) => sender.json(SECRETS_REMOVE, input, options),
+  },
+  joinTokens: {
+    create: (input, options) => sender.json(JOIN_TOKENS_CREATE, input, options),
+    list: (input, options) => sender.json(JOIN_TOKENS_LIST, input, options),
+    revoke: (input, options) => sender.json(JOIN_TOKENS_REVOKE, input, options),
+  },
+  faults: {
+    inject: (input, options) => sender.json(FAULTS_INJECT, input, options),
+    list: (input, options) => sender.json(FAULTS_LIST, input, options),
+  },
+  execute: {
+    intent: (input, options) => sender.json(EXECUTE_INTENT, input, options),
+    start: (input, options) => sender.json(EXECUTE_START, input, options),
+    get: (input, options) => sender.json(EXECUTE_GET, input, options),
+  },
+  cluster: {
+    status: (options) => sender.json(CLUSTER_STATUS, {}, options),
+    getConfig: (options) => sender.json(CLUSTER_GET_CONFIG, {}, options),
+    putConfig: (input, options) => sender.json(CLUSTER_PUT_CONFIG, input, options),
+    pushConfig: (options) => sender.json(CLUSTER_PUSH_CONFIG, {}, options),
+  },
+  nodes: {
+    list: (input, options) => sender.json(NODES_LIST, input, options),
+    get: (input, options) => sender.json(NODES_GET, input, options),
+    remove: (input, options) => sender.json(NODES_REMOVE, input, options),
+    drain: (input, options) => sender.json(NODES_DRAIN, input, options),
+    shutdown: (input, options) => sender.json(NODES_SHUTDOWN, input, options),
+  },
+  volumeFiles: {
+    list: (input, options) => sender.json(VOLUME_FILES_LIST, input, options),
+    delete: (input, options) => sender.json(VOLUME_FILES_DELETE, input, options),
+    read: (input, options) => sender.bytes(VOLUME_FILES_READ, input, options),
+    write: (input, options) => sender.json(VOLUME_FILES_WRITE, input, options),
+    mkdir: (input, options) => sender.json(VOLUME_FILES_MKDIR, input, options),
+  },
+  seal: {
+    attest: (input, options) => sender.json(SEAL_ATTEST, input, options),
+    invoke: (input, options) => sender.json(SEAL_INVOKE, input, options),
+    invokeAlias: (input, options) => sender.json(SEAL_INVOKE_ALIAS, input, options),
+    listTools: (options) => sender.json(SEAL_LIST_TOOLS, {}, options),
+  },
+  sealSessions: {
+    list: (input, options) => sender.json(SEAL_SESSIONS_LIST, input, options),
+    get: (input, options) => sender.json(SEAL_SESSIONS_GET, input, options),
+    revoke: (input, options) => sender.json(SEAL_SESSIONS_REVOKE, input, options),
+    audit: (input, options) => sender.json(SEAL_SESSIONS_AUDIT, input, options),
+  },
+  tools: {
+    list: (input, options) => sender.json(TOOLS_LIST, input, options),
+    call: (input, options) => sender.json(TOOLS_CALL, input, options),
+  },
+  jwks: {
+    get: (options) => sender.json(JWKS_GET, {}, options),
+  },
+  webhooks: {
+    receive: (input, options) => sender.json(WEBHOOKS_RECEIVE, input, options),
+  },
+});

@@ -1,0 +1,24 @@
+/**
+ * Deploys a workflow, runs it and follows it to its end, over REST with the typed client.
+ *
+ *   SVC_URL=http://127.0.0.1:8080 node examples/clients/run-workflow.ts examples/workflows/data-job/workflow.yaml data-job
+ */
+import { readFileSync } from 'node:fs';
+import { createClient, SvcApiError } from '../../clients/typescript/client.ts';
+
+const [file = '', name = ''] = process.argv.slice(2);
+const svc = createClient({ baseUrl: process.env.SVC_URL ?? 'http://127.0.0.1:8080' });
+
+await svc.workflows.deploy({ body: readFileSync(file, 'utf8'), force: 'true' });
+const { execution_id: id } = await svc.workflows.run({ name, input: {} }, { idempotencyKey: `${name}-today` });
+for await (const { event } of svc.workflowExecutions.stream({ id })) console.log(Object.keys(event).join());
+
+const { status, state_outputs } = await svc.workflowExecutions.get({ id });
+console.log(status, Object.keys(state_outputs).length, 'states');
+
+try {
+  await svc.workflowExecutions.cancel({ id });
+} catch (error) {
+  if (!(error instanceof SvcApiError)) throw error;
+  console.log(error.status, error.message);
+}
