@@ -61,9 +61,12 @@ interface Catalog<Summary, Deployed extends Summary> {
   versions(reader: CatalogReader, idOrName: string): Promise<Summary[]>;
   /** Pauses, archives or resumes. Records the event of its kind (such as AgentPaused) with user and time. */
   setStatus(identity: Identity, idOrName: string, status: CatalogStatus): Promise<Summary>;
-  /** From user to tenant, from tenant to global. Throws `forbidden`, or `conflict` when the name is taken there. */
+  /**
+   * Widens the scope: from user to tenant, from tenant to global. Throws `forbidden`, or `conflict` when the name is taken
+   * there.
+   */
   promote(identity: Identity, idOrName: string, target: 'tenant' | 'global'): Promise<Summary>;
-  /** From global to tenant, from tenant to user. Throws as `promote`. */
+  /** Narrows the scope: from global to tenant, from tenant to user. Throws as `promote`. */
   demote(identity: Identity, idOrName: string, target: 'tenant' | 'user', userId?: string): Promise<Summary>;
 }
 

@@ -85,7 +85,7 @@ export interface AmongRealms {
 
 const ALONE: AmongRealms = { subjectPrefix: '', tenants: new Set() };
 
-/** By issuer. Realms of kind `tenant` need no prefix: each has its own tenant. */
+/** The rules of each realm, by issuer. Realms of kind `tenant` need no prefix, since each has its own tenant. */
 export function amongRealms(realms: readonly RealmSettings[]): ReadonlyMap<string, AmongRealms> {
   const tenants = new Set(realms.filter(({ kind }) => kind === 'tenant').map(({ slug }) => slug));
   return new Map(

@@ -58,7 +58,6 @@ export function rateBucket(
   return bucketOf(ratesOf(settings, principal, overrides), what);
 }
 
-/** All buckets of a principal. */
 export function rateBuckets(settings: NodeRateLimits, principal: Principal, overrides: OverridingRates): RateBucket[] {
   const layers = ratesOf(settings, principal, overrides);
   const tools = new Set(layers.flatMap((rates) => Object.keys(rates.tools ?? {})).sort());

@@ -8,7 +8,7 @@ export type RealmKind = 'system' | 'consumer' | 'tenant';
 
 /** One issuer of tokens. */
 export interface RealmSettings {
-  /** For kind `tenant`: the tenant itself. */
+  /** The tenant, for kind `tenant`. */
   readonly slug: string;
   /** Compared with the token's `iss`, character by character. */
   readonly issuerUrl: string;
@@ -46,15 +46,15 @@ export interface AuthenticatorSettings {
   /** Without realms: the token that calls must send to act as the local operator; absent: none is needed. */
   readonly localToken?: string;
   readonly claims?: Partial<ClaimNames>;
-  /** How long fetched keys count as fresh. Default 300,000. */
+  /** Time for which fetched keys count as fresh. Default 300,000. */
   readonly jwksCacheTtlMs?: number;
-  /** How long fetched keys are used while the provider does not answer. Default 3,600,000. */
+  /** Time for which fetched keys are used while the provider does not answer. Default 3,600,000. */
   readonly jwksStaleMs?: number;
   /** Minimum time between fetches after an unknown `kid` or a failure. Default 10,000. */
   readonly jwksCooldownMs?: number;
-  /** Default 5,000. */
+  /** Time-out of connecting. Default 5,000. */
   readonly connectTimeoutMs?: number;
-  /** Whole fetch. Default 8,000. */
+  /** Time-out of a whole fetch. Default 8,000. */
   readonly requestTimeoutMs?: number;
   /** Tolerated difference of clocks for `exp` and `nbf`. Default 30,000. */
   readonly clockSkewMs?: number;

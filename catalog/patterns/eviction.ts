@@ -14,7 +14,7 @@ export class PatternEviction {
   readonly #index: Pick<PatternIndex, 'remove'>;
   readonly #most: number;
   readonly #step: number;
-  /** By tenant, most recently counted last. */
+  /** Number of patterns by tenant, the most recently counted last. */
   readonly #counts = new Map<string, { count: number; sinceCounted: number }>();
 
   constructor(patterns: Collection<PatternRecord>, index: Pick<PatternIndex, 'remove'>, most: number) {

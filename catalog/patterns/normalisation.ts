@@ -52,7 +52,7 @@ export function errorWords(text: string): readonly string[] {
   return words.length > 0 ? words : fallbackWords(text, MAX_WORDS.error);
 }
 
-/** The same for a solution, but keeps quoted values: they are part of its meaning. */
+/** Normalises a solution in the same way, but keeps quoted values, which are part of its meaning. */
 export function solutionWords(text: string): readonly string[] {
   const words = stems(withoutVolatile(text), MAX_WORDS.solution);
   return words.length > 0 ? words : fallbackWords(text, MAX_WORDS.solution);

@@ -56,7 +56,6 @@ interface Use {
   readonly once: string | undefined;
 }
 
-/** A new pattern. */
 export function newRecord(tenant: string, { pattern, form, id }: Given, { nowMs, decay, once }: Use): PatternRecord {
   const used = { weight: 1, last_used_ms: nowMs };
   return {
@@ -129,7 +128,7 @@ const PATTERN_LIMITS = {
 
 const DEFAULT_FOUND = 10;
 
-/** Below it two signatures share words by chance. */
+/** Default similarity of a query; signatures below it share words by chance only. */
 const MIN_SIMILARITY = 0.3;
 
 /** Throws `invalid_argument` naming the field as the wire does. */

@@ -46,7 +46,7 @@ export function similarity(some: readonly string[], others: readonly string[]): 
   return similarityTo(some)(others);
 }
 
-/** The same, for comparing one text with many. */
+/** As `similarity`, for comparing one text with many. */
 export function similarityTo(some: readonly string[]): (others: readonly string[]) => number {
   const one = vectorOf(some);
   const length = lengthOf(one);
@@ -60,14 +60,14 @@ export function similarityTo(some: readonly string[]): (others: readonly string[
   };
 }
 
-/** Signature, and message when both have one. */
+/** Compares the signatures, and the messages when both errors have one. */
 export function errorSimilarity(some: ComparedError, other: ComparedError): number {
   const signature = similarity(some.signature, other.signature);
   if (some.message.length === 0 || other.message.length === 0) return signature;
   return SIGNATURE_SHARE * signature + (1 - SIGNATURE_SHARE) * similarity(some.message, other.message);
 }
 
-/** Approach, and code when both have some. */
+/** Compares the approaches, and the code when both solutions have some. */
 export function solutionSimilarity(some: ComparedSolution, other: ComparedSolution): number {
   const approach = similarity(some.approach, other.approach);
   if (some.code.length === 0 || other.code.length === 0) return approach;

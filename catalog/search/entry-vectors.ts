@@ -27,7 +27,7 @@ export class EntryVectors {
   readonly #hashes = new Map<string, string>();
   readonly #uses = new Map<string, number>();
   readonly #vectors = new Map<string, Vector>();
-  /** Texts whose vectors may be stored, and texts that have none yet. */
+  /** Texts by hash whose stored vectors are not read yet; `#unmade` has the texts without a stored vector. */
   readonly #unread = new Map<string, string>();
   readonly #unmade = new Map<string, string>();
   readonly #obsolete = new Set<string>();

@@ -20,10 +20,10 @@ export interface CatalogRecord extends StoredDocument, Place {
   readonly name: string;
   /** Newest first. */
   readonly versions: readonly VersionEntry[];
-  /** Of the newest version. Stored here, so that a list needs no other read. */
+  /** Description of the newest version, stored here so that a list needs no other read. */
   readonly description: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** For workflows. */
+  /** Set for workflows only. */
   readonly initial_state?: string;
   /**
    * `CatalogStatus` is visible. `arriving` reserves the place for an entry that may come from another tenant, and is hidden.
@@ -84,7 +84,7 @@ export interface CatalogKind<Manifest extends ManifestHead> {
     readonly deployed: string;
     readonly removed: string;
     readonly moved: string;
-    /** By the new status; `deployed` is the event of resuming. */
+    /** Event type by the new status; `deployed` is the event of resuming. */
     readonly status: Readonly<Record<CatalogStatus, string>>;
   };
   /** Parses a text that was deployed. */

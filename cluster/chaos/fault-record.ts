@@ -25,7 +25,7 @@ export interface FaultRecord extends StoredDocument {
   readonly kind: Fault['kind'];
   readonly target: string;
   readonly target_tenant: string;
-  /** Of `kill-owner`. */
+  /** The partition of `kill-owner`; else null. */
   readonly partition: string | null;
   readonly by: string;
   readonly at: string;

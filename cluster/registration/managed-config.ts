@@ -111,10 +111,7 @@ export function createManagedConfig(parts: ManagedConfigParts): ManagedConfig {
   };
 }
 
-/**
- * Calls all setters. When one fails, restores the previous values of those before it and returns the error; otherwise returns
- * null.
- */
+/** Calls all setters. When one fails, restores all previous values and returns the error; otherwise returns null. */
 async function switchTo(
   parts: ManagedConfigParts,
   to: ManagedNodeConfig['spec'],

@@ -183,7 +183,7 @@ class RegistrationLoop {
 
 const PHASES = { 'at once': 'joining', soon: 'unreachable', slowly: 'refused' } as const;
 
-/** For a bug it includes the cause. */
+/** Fields of an error for the log; for a bug with its cause. */
 const lineOf = (error: SvcError): Readonly<Record<string, unknown>> => ({
   code: error.code,
   reason: error.message,

@@ -21,9 +21,9 @@ import type { ContainerExtras } from '../containers/settings.ts';
 /** Longer than any container may run. */
 const ABANDONED_AFTER_MS = 25 * 3_600_000;
 
-/** Path in an agent's container of the bootstrap and a long prompt, read-only. */
+/** Directory of the bootstrap and of a long prompt in an agent's container, read-only. */
 const NODE_PATH = '/svc';
-/** Path in an agent's container of the exchange. */
+/** Directory of the exchange in an agent's container. */
 const EXCHANGE_PATH = '/run/svc';
 
 export const BOOTSTRAP = `${NODE_PATH}/bootstrap.sh`;

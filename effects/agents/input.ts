@@ -49,7 +49,7 @@ export const AgentContainerInput = z.object({
   /** Reports standard output as progress `{text}` while it comes. */
   stream: z.boolean().default(false),
   limits: z.object({
-    /** From the start of the container. */
+    /** Longest run, counted from the start of the container. */
     timeout_ms: z
       .number()
       .int()
@@ -63,7 +63,7 @@ export const AgentContainerInput = z.object({
     cpu_millicores: z.number().int().min(1).nullish(),
     /** Size of /tmp; the engine limits the root file system (docs/guides/containers.md). */
     disk_bytes: z.number().int().min(1).nullish(),
-    /** Kept of each of stdout and stderr. */
+    /** Number of bytes kept of stdout and of stderr each. */
     output_bytes: z.number().int().min(1).max(MiB).default(MiB),
   }),
 });

@@ -20,13 +20,13 @@ const LONGEST_ARGUMENT_BYTES = 124 * 1_024;
 /** The token is valid a little longer than the container runs, for a last call under way. */
 const TOKEN_MARGIN_MS = 60_000;
 
-/** For images without a user when the settings name none either (W26). */
+/** User for images without one, when the settings name none either (W26). */
 const USER = '1000:1000';
 
 interface PlannedContainer {
   readonly container: ContainerInput;
   readonly extras: Pick<ContainerExtras, 'binds' | 'labels' | 'user'>;
-  /** Those of the node, restricted for this container. */
+  /** Parts of the node, restricted for this container. */
   readonly parts: EngineParts;
   readonly secrets: readonly string[];
 }
@@ -113,7 +113,7 @@ function defaultUser(): string {
 }
 
 export interface AgentContainerParts {
-  /** Those of `container.run` on this node. */
+  /** Parts of `container.run` on this node. */
   readonly containers: ContainerParts;
   /** Directory of this node for exchanges, closed to other users; the engine must see the same file system. */
   readonly directory: string;
@@ -134,7 +134,7 @@ export interface AgentContainerParts {
 interface RuntimeSettings {
   /** `spec.runtime.containers.runtimes`. */
   readonly runtimes: TableSettings;
-  /** For agents that name neither image nor language. */
+  /** Image for agents that name neither image nor language. */
   readonly defaultImage: string;
 }
 

@@ -149,7 +149,7 @@ interface EndRequest {
   readonly pid: string | null;
   readonly mark: string;
   readonly stopped: boolean;
-  /** Time-out. */
+  /** Time-out for ending the processes. */
   readonly withinMs?: number;
 }
 

@@ -27,7 +27,7 @@ export interface HostParts {
   readonly view: ProgramView | null;
   /** Memory, processes, open files, …; default: those of programs. */
   readonly limits?: Partial<Omit<ProgramLimits, 'timeout_ms' | 'output_bytes' | 'total_output_bytes'>>;
-  /** Between TERM and KILL. */
+  /** Time between TERM and KILL. */
   readonly killGraceMs?: number;
 }
 

@@ -126,7 +126,7 @@ function labelsOf(owner: ContainerOwner, realm: string, node: string): Record<st
   };
 }
 
-/** Null for a container of someone else. */
+/** The effect of a container by its labels; null for a container that no effect has created. */
 export function ownerOf(labels: Readonly<Record<string, string>>): ContainerOwner | null {
   const effectId = labels[EFFECT_LABEL];
   const tenant = labels[TENANT_LABEL];

@@ -99,7 +99,7 @@ export type ContainerInput = z.output<typeof ContainerInput>;
 export type StoppedBy = 'timeout' | 'memory' | 'output';
 
 export interface ContainerResult {
-  /** Of the engine; 128 plus the number of the signal that ended it. */
+  /** Exit code as the engine reports it: 128 plus the number of the signal if one ended it. */
   readonly exit_code: number;
   readonly stdout: string;
   readonly stderr: string;

@@ -19,7 +19,7 @@ export interface ContainerOwner {
 export interface ContainerLimits {
   readonly networkMode: string;
   readonly pids: number;
-  /** For steps that set none. */
+  /** Default for steps that set none. */
   readonly cpuMillicores: number;
   readonly memoryBytes: number;
   readonly readOnlyRoot: boolean;

@@ -5,9 +5,9 @@ import type { McpServerSettings } from './limits.ts';
 
 /** Secrets of a server, resolved at each start, so that a restart uses a renewed one. */
 export interface ServerCredentials {
-  /** For a program. */
+  /** Environment of a program. */
   readonly environment: Readonly<Record<string, string>>;
-  /** For each HTTP request. */
+  /** Headers of each HTTP request. */
   readonly headers: Readonly<Record<string, string>>;
   /** Removes all resolved values from a text. */
   clean(text: string): string;

@@ -15,7 +15,7 @@ interface Watched extends GroupLimits {
 }
 
 const EVERY_MS = 200;
-/** The watch uses at most one part in this number of the node's processor time. */
+/** The watch uses at most 1 / `COST_SHARE` of the node's processor time. */
 const COST_SHARE = 20;
 /** Fork bombs grow at once: without a limit of the system, young groups are checked more often. */
 const YOUNG = { forMs: 3_000, everyMs: 20, costShare: 8 };

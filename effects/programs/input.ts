@@ -19,7 +19,7 @@ export const ProgramLimits = z.object({
   memory_bytes: z.number().int().min(MiB).nullish(),
   /** Processor time of each process as a share of the longest run: 500 is half a core. */
   cpu_millicores: z.number().int().min(1).nullish(),
-  /** Kept of each of stdout and stderr. */
+  /** Number of bytes kept of stdout and of stderr each. */
   output_bytes: z
     .number()
     .int()

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { markedProcesses, signal, startTicks } from './process-table.ts';
 import { runCgroups } from './run-cgroup.ts';
 
-/** Below the workspaces; no tenant's name starts with a dot. */
+/** Directory below the workspaces; no tenant's name starts with a dot. */
 const RECORDS = '.programs';
 /** Workspaces of single commands, removed after each. */
 export const PRIVATE = '.commands';

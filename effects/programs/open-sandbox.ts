@@ -11,7 +11,7 @@ import { type SharedFile, WORKSPACE } from './view.ts';
 
 const run = promisify(execFile);
 
-/** Below the workspaces; no tenant's name starts with a dot. */
+/** Directory below the workspaces; no tenant's name starts with a dot. */
 const FILES = '.sandbox';
 const PROBE_MS = 10_000;
 const PATHS = 'spec.runtime.host_commands.paths';

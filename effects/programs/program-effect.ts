@@ -46,7 +46,7 @@ export interface ProgramEffectOptions {
   }>;
   /** Base of relative program paths. Default: the node's working directory. */
   readonly baseDirectory?: string;
-  /** Between TERM and KILL. */
+  /** Time between TERM and KILL. */
   readonly killGraceMs?: number;
   /** Volumes of workflows; without it programs with mounts are refused. */
   readonly volumes?: ProcessVolumes;
@@ -154,9 +154,9 @@ async function sharedFile(view: ProgramView | null, base: string, program: strin
 }
 
 interface Prepared {
-  /** On this host. */
+  /** Path on this host. */
   readonly workspace: string;
-  /** As the program sees it. */
+  /** Path as the program sees it. */
   readonly seen: string;
   readonly start: ViewedProgram;
   readonly guard?: Guard;

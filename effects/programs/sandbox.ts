@@ -6,7 +6,7 @@ import type { Bind, ProgramView, SharedFile, ViewedProgram, ViewOptions } from '
 /** Ids of programs inside the sandbox, and outside by default if the node runs as root. */
 export const SANDBOX_IDS: Owner = { uid: 1_000, gid: 1_000 };
 const MiB = 1_048_576;
-/** In memory; larger files belong into the workspace. */
+/** Size of /tmp, which is in memory; larger files belong into the workspace. */
 const TMP_BYTES = 256 * MiB;
 const SHARED_MEMORY_BYTES = 64 * MiB;
 

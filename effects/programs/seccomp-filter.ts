@@ -51,7 +51,7 @@ const FAMILIES = [1, 2, 10, 16];
 const [NUMBER, ARCHITECTURE, FIRST_ARGUMENT, SECOND_ARGUMENT] = [0, 4, 16, 24];
 const X32_BIT = 0x40000000;
 const CLONE_NEWUSER = 0x10000000;
-/** Insert text into the input of a terminal. */
+/** `ioctl` requests that insert text into the input of a terminal. */
 const [TIOCSTI, TIOCLINUX] = [0x5412, 0x541c];
 
 type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, value: number];

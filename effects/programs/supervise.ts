@@ -18,7 +18,7 @@ interface Supervision {
   /** Mark of the run, also in the program's environment. */
   readonly run: string;
   readonly watch: GroupWatch;
-  /** Between TERM and KILL. */
+  /** Time between TERM and KILL. */
   readonly killGraceMs: number;
   readonly stop: AbortSignal;
   readonly secrets?: readonly string[];
@@ -69,7 +69,7 @@ type StopCause = 'timeout' | 'output' | GroupExcess;
 interface RunOptions {
   readonly limits: ProgramLimits;
   readonly watch: GroupWatch;
-  /** Between TERM and KILL. */
+  /** Time between TERM and KILL. */
   readonly killGraceMs: number;
   readonly secrets: readonly string[];
   readonly onText: (text: string) => void;

@@ -7,7 +7,7 @@ import { type Bind, type ProgramView, type ViewedProgram, type ViewOptions, WORK
 
 const run = promisify(execFile);
 
-/** Below the workspaces; no tenant's name starts with a dot. */
+/** Directory below the workspaces; no tenant's name starts with a dot. */
 const VIEW = '.view';
 
 /**

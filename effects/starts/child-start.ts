@@ -81,7 +81,6 @@ export const AgentStartInput = z.object({
   context: z.record(z.string(), z.json()).optional(),
   /** Default `inherit`: that of the agent's manifest and the node. */
   isolation: z.enum(['inherit', 'firecracker', 'docker', 'process']).optional(),
-  /** Volumes to mount. */
   mounts: z
     .array(
       z.object({

@@ -14,7 +14,7 @@ interface Watched {
 
 const EVERY_MS = 250;
 
-/** The watch uses at most one part in this number of the time. */
+/** The watch uses at most 1 / `COST_SHARE` of the time. */
 const COST_SHARE = 20;
 
 /** Measures volumes periodically while processes write to them. */

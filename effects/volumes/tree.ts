@@ -45,7 +45,6 @@ export class Place implements AsyncDisposable {
   }
 }
 
-/** Opens the root of a volume. */
 export async function openRoot(root: string): Promise<Place> {
   return new Place(await open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), root, []);
 }

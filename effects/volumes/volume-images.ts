@@ -7,7 +7,7 @@ import { OneAtATimePerKey } from '../../runtime/kit/queues.ts';
 
 const run = promisify(execFile);
 
-/** Below the volumes; no tenant's name starts with a dot. */
+/** Directory below the volumes; no tenant's name starts with a dot. */
 const IMAGES = '.images';
 const MiB = 1024 * 1024;
 

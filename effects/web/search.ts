@@ -158,7 +158,7 @@ const text = z
 
 const hit = { title: text, url: z.string() };
 
-/** Of SearXNG and Tavily. */
+/** Answer format of SearXNG and Tavily. */
 const ContentResults = z.object({ results: z.array(z.object({ ...hit, content: text })).default([]) });
 
 const Brave = z.object({

@@ -126,7 +126,7 @@ export const JOIN_TOKENS: CollectionSpec = { name: 'join_tokens', unique: [['dig
 export interface JoinedNode extends StoredDocument {
   /** `x` of its Ed25519 key. */
   readonly key: string;
-  /** Null: by `spec.cluster.join_token`. */
+  /** The join token that it used; null for `spec.cluster.join_token`. */
   readonly token_id: string | null;
   /** Time of its latest attestation, to the day. */
   readonly seen_at: string;

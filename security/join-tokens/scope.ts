@@ -131,9 +131,9 @@ export interface JoinTokenView extends JoinScope {
 export interface JoinTokens {
   /** The only answer that contains the token. Throws `invalid_argument` naming the field. */
   create(by: Pick<Identity, 'subject'>, request: NewJoinToken): Promise<JoinTokenView & { readonly token: string }>;
-  /** The newest first. */
+  /** Newest first. */
   list(page: PageAsked): Promise<Page<JoinTokenView>>;
-  /** It admits no more nodes, and nodes that joined with it get no new node tokens. Throws `not_found`. */
+  /** Revokes the token: it admits no more nodes, and nodes that joined with it get no new node tokens. Throws `not_found`. */
   revoke(by: Pick<Identity, 'subject'>, id: string): Promise<JoinTokenView>;
 }
 

@@ -13,7 +13,7 @@ export type SigningSettings = z.infer<typeof NodeSigning>;
 export interface SigningParts {
   /** Keys of backend `file` are stored in its subdirectory `signing-keys`. */
   readonly dataDir: string;
-  /** A secret reference of the settings to its value; asked at each login, so that a changed secret needs no restart. */
+  /** Resolves a secret reference of the settings. Called at each login, so that a changed secret needs no restart. */
   readonly resolve: (reference: string) => Promise<string>;
   readonly clock: Clock;
   /** Called for failures that do not stop signing. */

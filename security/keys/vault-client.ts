@@ -31,7 +31,7 @@ export interface VaultAnswer {
 
 interface Call {
   readonly method: 'GET' | 'POST';
-  /** Below /v1/, escaped. */
+  /** Path below /v1/, escaped. */
   readonly path: string;
   readonly body?: object;
 }

@@ -27,7 +27,7 @@ export interface SecurityContexts {
 /** A violated constraint. */
 export interface Breach {
   readonly reason: DenialReason;
-  /** What was expected, without the tool's name. */
+  /** The expectation that was not met, without the tool's name. */
   readonly message: string;
   readonly field?: string;
   /** The step of the check that failed (`STAGE`). Of several breaches the one with the highest stage is reported. */

@@ -25,7 +25,8 @@ interface Asked {
   readonly entries: readonly ManifestTool[] | null;
   readonly touches: Touches;
   /**
-   * Of a built-in tool; null for a tool of an MCP server, to which the execution's rules for files and network do not apply.
+   * Contract of a built-in tool; null for a tool of an MCP server, to which the execution's rules for files and network do not
+   * apply.
    */
   readonly contract: ToolContract | null;
 }

@@ -145,7 +145,7 @@ const MAX_REMEMBERED = 1_000;
 
 interface Remembered {
   readonly claims: AgentClaims;
-  /** By the monotonic clock. */
+  /** Expiry in the cache, ms of the monotonic clock. */
   readonly untilMs: number;
 }
 
