@@ -200,7 +200,7 @@ export interface NodeProofs {
 export interface Pem {
   readonly cert: Buffer;
   readonly key: Buffer;
-  /** Authority that signs the certificates of those who connect; null: they need none. */
+  /** Authority that signs client certificates; null: clients need none. */
   readonly ca: Buffer | null;
 }
 

@@ -105,7 +105,10 @@ export function countBound(
   return last;
 }
 
-/** The rates for the principal, the strongest last: overrides of run time win over the settings. */
+/**
+ * The rates for the principal, the weakest first: of its tier or kind, of its tenant, of the user. On each level an override
+ * comes after the settings.
+ */
 function ratesOf(settings: NodeRateLimits, principal: Principal, overrides: OverridingRates): Rates[] {
   const { kind, tier, tenant, subject } = principal;
   const { tiers, kinds, tenants, users } = settings;

@@ -111,7 +111,7 @@ const MAX_CONCEPTS = 32;
 /** Confidence that another word in an entry has the meaning of the query's word. */
 const SIMILARITY = { same: 1, joined: 0.95, synonyms: 0.9, misspelt: 0.85 } as const;
 
-/** Weight of a word that all entries contain. The other bound is above the weight of any word, however large the catalog. */
+/** Weight of a word that all entries contain. All weights are below `MOST_WEIGHT`, however large the catalog is. */
 const LEAST_WEIGHT = 1;
 
 const MOST_WEIGHT = 4;

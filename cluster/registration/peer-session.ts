@@ -145,7 +145,7 @@ export class PeerSession {
     }));
   }
 
-  /** Deregisters from the controllers that may know this node, within 2 s, even when the signal is aborted. */
+  /** Deregisters when the node may be registered, within 2 s, even when the signal is aborted. */
   async deregister(reason: string): Promise<void> {
     if (!this.#mayBeRegistered || this.#token === null) return;
     const request = { node_id: this.#options.attestant.nodeId, reason };

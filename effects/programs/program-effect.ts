@@ -136,7 +136,7 @@ async function runProgram(
   return { ...result };
 }
 
-/** The rules of a manifest without rules. */
+/** Rules for a manifest that sets none. */
 const CLOSED: ProgramRules = { network: 'closed', read_only: false };
 
 /**

@@ -16,8 +16,8 @@ export interface CheckedPath extends Touched {
 }
 
 /**
- * Why a path is never allowed, under any capability: it contains `..`, or the system cannot represent it. Null for a valid
- * path.
+ * Why a path is refused under every capability: it contains `..` or control characters, or is empty or too long. Null for a
+ * valid path.
  */
 export function pathFault({ field, path }: Touched): Omit<Breach, 'stage'> | null {
   if (path.split(/[/\\]/).includes('..'))
