@@ -2,10 +2,10 @@ import { randomInt } from 'node:crypto';
 import { SvcError } from '../runtime/errors.ts';
 import type { Json } from '../runtime/json.ts';
 
-/** What a JSON text is made of, counted without building anything. */
+/** Counts of a JSON text, made without parsing it. */
 interface JsonMeasure {
   readonly values: number;
-  /** Names in all objects together. */
+  /** Number of names in all objects. */
   readonly names: number;
 }
 
@@ -14,7 +14,7 @@ type JsonExcess = 'depth' | 'values' | 'names';
 interface JsonBounds {
   readonly maxDepth: number;
   readonly maxValues: number;
-  /** Names that differ: an object of many is what takes a parser, and whoever walks it, longest. */
+  /** Most different names: large objects take a parser, and every function that walks them, the longest time. */
   readonly maxNames: number;
 }
 
@@ -29,15 +29,15 @@ const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x
 const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
 /**
- * Counts values and names in the UTF-8 of a JSON text, and stops at the first excess, so that nothing deep or numerous is
- * ever built. Of a text that is no JSON the numbers mean nothing: the parser refuses it afterwards. A mebibyte takes some
- * milliseconds, text in strings almost nothing.
+ * Counts values and names in the UTF-8 of a JSON text and stops at the first excess, so that nothing too deep or too
+ * large is ever built. The counts of an invalid text mean nothing; the parser refuses it afterwards. A mebibyte takes
+ * some milliseconds, text in strings almost nothing.
  */
 export function measureJson(json: Uint8Array, { maxDepth, maxValues, maxNames }: JsonBounds): JsonMeasure | JsonExcess {
   let depth = 0;
   let values = 1;
   let names = 0;
-  // An opening bracket makes a value more only if something stands behind it.
+  // An opening bracket adds a value only when something follows it.
   let opened = false;
   let string = { from: 0, end: 0 };
   const different = new Set<number>();
@@ -64,19 +64,19 @@ export function measureJson(json: Uint8Array, { maxDepth, maxValues, maxNames }:
   return { values, names };
 }
 
-/** Nobody outside can know it, and so choose names that fall together. */
+/** Random, so that a caller cannot choose names with equal hashes. */
 const SEED = randomInt(2 ** 31);
 
 const PRIME = 0x01000193;
 
-/** FNV-1a of the bytes between two places. */
+/** FNV-1a hash of the bytes between the quotes at `from` and `end`. */
 function hashOf(json: Uint8Array, from: number, end: number): number {
   let hash = SEED;
   for (let at = from + 1; at < end; at += 1) hash = Math.imul(hash ^ (json[at] ?? 0), PRIME);
   return hash;
 }
 
-/** Index of the quote that ends the string which begins at `from`; the last one when none does. */
+/** Index of the quote that ends the string which begins at `from`; the end of the text when there is none. */
 export function endOfString(json: Uint8Array, from: number): number {
   for (let quote = json.indexOf(QUOTE, from + 1); quote !== -1; quote = json.indexOf(QUOTE, quote + 1)) {
     let slashes = 0;
@@ -92,26 +92,26 @@ export const JSON_DEPTH = 100;
 /** Most values of one JSON text that a caller may send. */
 export const JSON_VALUES = 100_000;
 
-/** Most different names in all objects of one text. */
+/** Most different names in all objects of one JSON text that a caller may send. */
 export const JSON_NAMES = 10_000;
 
 export interface JsonPlace {
   readonly field: string;
-  /** Begins the text of an error: "the body". */
+  /** First words of the error text: "the body". */
   readonly what: string;
   readonly maxDepth: number;
-  /** Default `JSON_VALUES`. */
+  /** Default: `JSON_VALUES`. */
   readonly maxValues?: number;
 }
 
-/** What is wrong with a text, in a form that threads can tell one another. */
+/** What is wrong with a text, as a value that can be sent between threads. */
 export type JsonProblem = 'utf-8' | 'syntax' | 'name_twice' | 'prototype' | JsonExcess;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * Parses JSON that came from outside. Throws `invalid_argument` naming `field` when it is not valid, nested deeper than
- * `maxDepth`, has a name twice in one object or one called `__proto__`, which readers understand differently;
+ * Parses JSON from outside. Throws `invalid_argument` naming `field` when the text is not valid, is nested deeper than
+ * `maxDepth`, repeats a name in one object or has the name `__proto__` (readers treat both differently), and
  * `payload_too_large` when it has too many values or names.
  */
 export function parseJson(text: string, place: JsonPlace): Json {
@@ -122,13 +122,13 @@ export function parseJson(text: string, place: JsonPlace): Json {
 
 type JsonRead = { readonly value: Json } | { readonly problem: JsonProblem };
 
-/** The same for UTF-8 bytes, without throwing. */
+/** Like `parseJson`, for UTF-8 bytes, and returns a problem instead of throwing. */
 function readJson(bytes: Uint8Array, { maxDepth, maxValues = JSON_VALUES }: JsonPlace): JsonRead {
   const measure = measureJson(bytes, { maxDepth, maxValues, maxNames: JSON_NAMES });
   return typeof measure === 'string' ? { problem: measure } : readMeasured(bytes, measure);
 }
 
-/** Of bytes whose bounds were checked. */
+/** Parses bytes whose limits were already checked. */
 export function readMeasured(bytes: Uint8Array, { names }: JsonMeasure): JsonRead {
   const text = decoded(bytes);
   if (text === null) return { problem: 'utf-8' };
@@ -141,11 +141,11 @@ export function readMeasured(bytes: Uint8Array, { names }: JsonMeasure): JsonRea
   }
   const kept = namesOf(value);
   if (kept === null) return { problem: 'prototype' };
-  // The parser keeps one of two members with the same name, so fewer are left than the text has.
+  // The parser keeps one of two members with the same name, so a repeated name leaves fewer names than the text has.
   return kept < names ? { problem: 'name_twice' } : { value };
 }
 
-/** Null: not valid UTF-8. */
+/** Decodes bytes; null when they are not valid UTF-8. */
 export function decoded(bytes: Uint8Array): string | null {
   try {
     return utf8.decode(bytes);
@@ -155,7 +155,9 @@ export function decoded(bytes: Uint8Array): string | null {
   }
 }
 
-/** How many names all objects of a value have, null when one is `__proto__`: copied later, it would become a prototype. */
+/**
+ * Number of names in all objects of a value; null when one is `__proto__`, which would become a prototype when copied.
+ */
 function namesOf(value: Json): number | null {
   if (value === null || typeof value !== 'object') return 0;
   let count = 0;

@@ -11,9 +11,9 @@ const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x
 const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
 /**
- * The text of a member of a JSON object, found in its bytes without parsing them: so that a token can be checked before
- * what it came with. Undefined where there is none, or where the name or the text is written with escapes, as no writer of
- * tokens does.
+ * Finds the text of a member of a JSON object in its bytes without parsing them, so that a token can be checked before
+ * the rest of a body. Undefined when the member is missing, or when its name or text has escapes, which writers of
+ * tokens never use.
  */
 export function textMember(json: Uint8Array, name: string): string | undefined {
   const wanted = Buffer.from(`"${name}"`);
@@ -32,7 +32,7 @@ export function textMember(json: Uint8Array, name: string): string | undefined {
   return undefined;
 }
 
-/** Where the value begins whose name ends at `end`; -1 when that was no name. */
+/** Index of the value after the name that ends at `end`; -1 when that string is not a name. */
 function valueBehind(json: Uint8Array, end: number): number {
   let at = end + 1;
   while (isSpace(json[at])) at += 1;

@@ -13,14 +13,19 @@ import {
 } from './json-measure.ts';
 import type { JsonAnswer, JsonQuestion } from './json-worker.ts';
 
-/** Larger bodies, and those of more values, are read on a thread of their own: they would hold up every other call. */
+/**
+ * Bodies above this size, and bodies with many values, are parsed on a thread, because they would block every other
+ * call.
+ */
 const HERE_BYTES = 1024 * 1024;
 const HERE_VALUES = 10_000;
-/** Bodies that wait for the thread; each may be as large as a body may be. */
+/** Most bodies that wait for the thread; each may have the largest allowed size. */
 const MOST_WAITING = 32;
 const MAX_HEAP_MB = 512;
 
-/** As `parseJson`, for the bytes of a body, which must not be used afterwards. Throws `overloaded` too. */
+/**
+ * Like `parseJson`, for the bytes of a body. The caller must not use the bytes afterwards. Also throws `overloaded`.
+ */
 export async function parseJsonBytes(bytes: Buffer, place: JsonPlace): Promise<Json> {
   const { maxDepth, maxValues = JSON_VALUES } = place;
   if (bytes.length <= HERE_BYTES) {
@@ -37,7 +42,7 @@ export async function parseJsonBytes(bytes: Buffer, place: JsonPlace): Promise<J
   return 'value' in answer ? answer.value : JSON.parse(decoded(answer.bytes) ?? '');
 }
 
-/** In memory of its own, which can be handed to the thread and back without a copy. */
+/** The bytes in a buffer of their own, which can be transferred to the thread and back without a copy. */
 const owned = (bytes: Buffer): Uint8Array<ArrayBuffer> =>
   bytes.buffer instanceof ArrayBuffer && bytes.buffer.byteLength === bytes.byteLength
     ? new Uint8Array(bytes.buffer)
@@ -48,10 +53,13 @@ interface Asked {
   readonly reject: (error: SvcError) => void;
 }
 
-/** One thread for all bodies of the process, begun with the first; it keeps the process alive only while it reads. */
+/**
+ * The one thread that parses large bodies of the process. It starts with the first body and keeps the process alive
+ * only while it parses.
+ */
 class JsonThread {
   #worker: Worker | null = null;
-  /** Oldest first. */
+  /** Requests to the thread, oldest first. */
   #asked: Asked[] = [];
 
   ask(question: JsonQuestion): Promise<JsonAnswer> {
@@ -65,7 +73,8 @@ class JsonThread {
   }
 
   #start(): Worker {
-    // As this file is named: from sources as from the package. It sees nothing of the node's environment.
+    // The worker has the extension of this file, so that it is found in the sources and in the package. It gets none of
+    // the node's environment variables.
     const file = new URL(`./json-worker${extname(import.meta.filename)}`, import.meta.url);
     const worker = new Worker(file, {
       ...{ env: {}, execArgv: [], stdin: false },

@@ -1,39 +1,48 @@
 import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
 
-/** Why a stream was told to stop. */
+/** Why a stream is stopped. */
 export type StopReason = 'client_gone' | 'too_slow' | 'server_closing';
 
-/** One open stream: its signal is aborted with a `StopReason`. */
+/** An open stream. Its signal aborts with a `StopReason`. */
 export interface OpenStream extends Disposable {
   readonly signal: AbortSignal;
   stop(reason: StopReason): void;
 }
 
-/** On whose account a stream is open. */
+/** The caller and tenant that a stream counts for. */
 export interface StreamOwner {
   readonly caller: string;
-  /** Absent: the caller alone is counted. */
+  /** Absent: the stream counts only for the caller. */
   readonly tenant?: string;
 }
 
-/** Shares of all streams that one caller and one tenant may have, and that is kept for tenants which have few. */
+/**
+ * Shares of all streams: the most for one caller, the most for one tenant, the part reserved for tenants with few
+ * streams, and up to which share a tenant has few.
+ */
 const SHARES = { caller: 0.1, tenant: 0.25, reserve: 0.1, few: 0.01 };
 
-/** How many streams there may be; what is not given is a share of `most`. */
+/** Limits for streams. A missing limit is a share of `most`. */
 export interface StreamBounds {
   readonly most: number;
   readonly perCaller?: number;
   readonly perTenant?: number;
 }
 
-/** Whose stream a caller's is; the operator of a node without an identity provider is nobody's rival. */
+/**
+ * The owner that a caller's stream counts for. Undefined for the operator of a node without an identity provider, who
+ * shares the node with no other caller.
+ */
 export const streamOwner = (identity: Identity): StreamOwner | undefined =>
   identity.kind === 'local'
     ? undefined
     : { caller: JSON.stringify([identity.tenant, identity.kind, identity.subject]), tenant: identity.tenant };
 
-/** Event streams of the server: counted and bounded, together, for each caller and each tenant; ended when it closes. */
+/**
+ * Counts and limits the server's open event streams, in total, for each caller and for each tenant. Ends them when it
+ * closes.
+ */
 export class OpenStreams {
   readonly #open = new Set<AbortController>();
   readonly #callers = new Map<string, number>();
@@ -51,7 +60,10 @@ export class OpenStreams {
     return this.#open.size;
   }
 
-  /** Throws `rate_limited` when the owner has too many, `unavailable` when all have, or the server is closing. */
+  /**
+   * Opens a stream. Throws `rate_limited` when the owner has too many, `unavailable` when there are too many in total
+   * or the server is closing.
+   */
   open(owner?: StreamOwner): OpenStream {
     if (this.#closing) throw new SvcError('unavailable', 'The server is closing.');
     this.#requireRoom(owner);

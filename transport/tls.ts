@@ -3,20 +3,20 @@ import type { Socket } from 'node:net';
 import { createServer, type SecureContextOptions, type SecureVersion, type Server, type TLSSocket } from 'node:tls';
 import type { Certificate } from '../security/api.ts';
 
-/** What an address shows that speaks TLS, and what it asks of clients. */
+/** Certificate and client requirements of an address with TLS. */
 export interface ServerTls {
-  /** With an authority (`ca`) clients must show a certificate that it signed. */
+  /** With an authority (`ca`), clients must present a certificate that it signed. */
   readonly certificate: Certificate;
   readonly minVersion: SecureVersion;
 }
 
-/** A client has this long to agree on keys. */
+/** Longest TLS handshake, ms. */
 const HANDSHAKE_MS = 10_000;
 
 /**
- * TLS for connections that were accepted and counted elsewhere: `secured` gets each once it is encrypted. A certificate that
- * is replaced counts for connections made from then on. Who speaks no TLS, or shows no certificate where one is asked for,
- * is cut off: nothing was asked yet, so nothing is to be answered.
+ * Adds TLS to connections that were accepted and counted elsewhere; `secured` gets each connection once it is
+ * encrypted. A replaced certificate applies to new connections. A client without TLS, or without a required
+ * certificate, is disconnected without an answer, since no request has arrived yet.
  */
 export class TlsFront {
   readonly #server: Server;
@@ -44,15 +44,15 @@ export class TlsFront {
   }
 }
 
-/** Ciphers are those of Node.js, which leave out what is known to be weak. */
+/** TLS options. Ciphers are the defaults of Node.js, which exclude weak ones. */
 function optionsOf({ certificate, minVersion }: ServerTls): SecureContextOptions {
   const { cert, key, ca } = certificate.current;
   return { cert, key, minVersion, honorCipherOrder: true, ...(ca === null ? {} : { ca }) };
 }
 
 /**
- * Puts TLS in front of an HTTP server: connections that it accepts reach its own handling once they are secure. It listens,
- * closes and counts connections as before.
+ * Puts TLS in front of an HTTP server: it handles a connection only once the TLS handshake is complete. Listening,
+ * closing and counting connections stay the same.
  */
 export function speakTls(server: HttpServer, tls: ServerTls): void {
   const serve = server.listeners('connection');

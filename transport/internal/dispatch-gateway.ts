@@ -16,7 +16,7 @@ import type { InternalServerParts } from './parts.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whose bootstrap calls. */
+    /** The execution whose bootstrap calls. */
     gatewayCaller: GatewayCaller | null;
   }
 }
@@ -26,14 +26,14 @@ const config = { access: 'public' } as const;
 const schema = { body: GatewayRequest };
 
 /**
- * POST /v1/dispatch-gateway (H9): answers when the loop has a final answer or needs a command run, after minutes if it
- * must. A client that goes away ends the wait alone; the same request again gets the same answer. Every error is
- * `{error: CODE, message}`: those of the table, a model's and its providers' 502, 503 and 429 among them.
+ * POST /v1/dispatch-gateway (H9): answers when the loop has a final answer or needs a command run, which may take
+ * minutes. A client that disconnects ends only its wait; the same request sent again gets the same answer. Every error
+ * is `{error: CODE, message}`, including the 502, 503 and 429 of models and providers.
  */
 export function addDispatchGateway(app: RestApp, parts: InternalServerParts, waits: OpenStreams): void {
   speakShell(app);
   app.decorateRequest('gatewayCaller', null);
-  // Before the body is read: nobody without a token makes the node hold a payload.
+  // Runs before the body is read: a caller without a token cannot make the node hold a payload.
   app.addHook('onRequest', async (request) => {
     request.gatewayCaller = await gatewayCaller(parts.tokens, tokenOf(request.raw));
   });
@@ -57,27 +57,27 @@ function endWithClient(reply: FastifyReply, wait: OpenStream): void {
   reply.raw.once('close', () => wait.stop('client_gone'));
 }
 
-/** Whose bootstrap calls: what its capability token says (S5). */
+/** The execution whose bootstrap calls, from its capability token (S5). */
 export interface GatewayCaller {
   readonly tenant: string;
   readonly executionId: string;
 }
 
-/** The caller of a token. Throws `unauthenticated` without one or for one that does not hold, `unavailable`. */
+/** Verifies a capability token. Throws `unauthenticated` for a missing or invalid token, `unavailable`. */
 export async function gatewayCaller(tokens: ExecutionTokens, token: string | undefined): Promise<GatewayCaller> {
   if (token === undefined) throw new SvcError('unauthenticated', "The execution's capability token is needed.");
   const { tenant, executionId } = await tokens.verify(token);
   return { tenant, executionId: executionId.toLowerCase() };
 }
 
-/** Answers go out as a shell reads them when that is asked for, or when the request was written by one. */
+/** Whether to answer in the shell form: the client accepts it, or its request was in that form. */
 function wantsShell(request: FastifyRequest): boolean {
   const { accept = '*/*' } = request.headers;
   if (accept.includes(SHELL_ANSWER)) return true;
   return !accept.includes('application/json') && (request.headers['content-type'] ?? '').startsWith(SHELL_REQUEST);
 }
 
-/** Takes requests in the shell's form, and gives errors in it to those who cannot read JSON. */
+/** Accepts requests in the shell form and answers them in that form, including errors. */
 function speakShell(app: RestApp): void {
   app.addContentTypeParser(SHELL_REQUEST, { parseAs: 'buffer' }, async (_request: FastifyRequest, body: Buffer) =>
     readShellRequest(body),
@@ -91,7 +91,7 @@ function speakShell(app: RestApp): void {
   });
 }
 
-/** What the one error handler of all routes wrote. */
+/** Parses the body that the error handler of all routes wrote. */
 function problemOf(payload: string): { readonly error: string; readonly message: string } {
   const body: unknown = JSON.parse(payload);
   const has = typeof body === 'object' && body !== null && 'error' in body && 'message' in body;
@@ -100,22 +100,22 @@ function problemOf(payload: string): { readonly error: string; readonly message:
 
 const WITH_TOKEN = /^\/x\/([^/?#]*)(\/.*)?$/s;
 
-/** By request: the address holds the token, so it leaves the address before anything can show or log it. */
+/** Tokens by request. The token is removed from the URL before anything can show or log it. */
 const tokens = new WeakMap<IncomingMessage, string>();
 
-/** `/x/TOKEN/v1/…` as `/v1/…` (S5). */
+/** Turns `/x/TOKEN/v1/…` into `/v1/…` and remembers the token (S5). */
 export function withoutToken(request: IncomingMessage): string {
   const url = request.url ?? '/';
   const match = WITH_TOKEN.exec(url);
   if (match === null) return url;
   tokens.set(request, match[1] ?? '');
   const rest = match[2] ?? '/';
-  // Fastify remembers the address as it came.
+  // Fastify keeps the original URL; replace it too.
   Object.assign(request, { originalUrl: rest });
   return rest;
 }
 
-/** The token of the address, else of `Authorization: Bearer`. Throws `unauthenticated` when both name different ones. */
+/** The token of the URL, else of `Authorization: Bearer`. Throws `unauthenticated` when both are there and differ. */
 export function tokenOf(request: IncomingMessage): string | undefined {
   const inPath = tokens.get(request);
   const inHeader = bearerToken(request.headers.authorization);

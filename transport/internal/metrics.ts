@@ -3,13 +3,13 @@ import type { LocalNode } from '../../usecases/ports/cluster.ts';
 import type { AdmissionCounts } from '../../usecases/starts/admission.ts';
 import type { RestApp } from '../rest/parts.ts';
 
-/** What this node knows of itself without asking a store: a scrape answers while the stores are away. */
+/** What this node knows about itself without a store, so that a scrape answers while the stores are unavailable. */
 export interface NodeFigures {
   local(): LocalNode;
   admission(): AdmissionCounts;
 }
 
-/** One figure: its name below `svc_`, what it says, and how it is read. */
+/** One metric: its name after `svc_`, its help text, and how its value is read. */
 type Figure = readonly [name: string, help: string, read: (node: LocalNode, starts: AdmissionCounts) => number];
 
 const GAUGES: readonly Figure[] = [
@@ -32,10 +32,10 @@ const GAUGES: readonly Figure[] = [
   ['starts_limit', 'so many of them may be under way now', (_node, { limit }) => limit],
 ];
 
-/** A delay of the event loop is seen from here on; finer would wake an idle process the more often. */
+/** Shortest delay of the event loop that is measured, ms. A finer measurement would wake an idle process more often. */
 const LOOP_PRECISION_MS = 50;
 
-/** Since the start of the process. */
+/** Metrics that count from the start of the process. */
 const COUNTERS: readonly Figure[] = [
   [
     'commits_fenced_total',
@@ -45,7 +45,7 @@ const COUNTERS: readonly Figure[] = [
   ['starts_refused_total', 'calls refused as overloaded', (_node, { refused }) => refused],
 ];
 
-/** Adds GET /metrics, the figures of this node and its process in the text format of Prometheus (H5). */
+/** Adds GET /metrics: the metrics of this node and its process in the text format of Prometheus (H5). */
 export function addMetrics(app: RestApp, figures: NodeFigures): void {
   const registry = registryOf(figures);
   app.get('/metrics', { config: { access: 'public' }, schema: { hide: true } }, async (_request, reply) => {
@@ -57,7 +57,7 @@ export function addMetrics(app: RestApp, figures: NodeFigures): void {
 function registryOf(figures: NodeFigures): Registry {
   const registry = new Registry();
   const registers = [registry];
-  // Event loop delay, CPU, memory, descriptors.
+  // Delay of the event loop, CPU, memory, descriptors.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_PRECISION_MS });
   for (const [name, help, read] of GAUGES) {
     const gauge: Gauge = new Gauge({

@@ -4,16 +4,16 @@ import type { DispatchApi } from '../../usecases/gateway.ts';
 import type { RestLimits } from '../rest/limits.ts';
 import type { RestApp } from '../rest/parts.ts';
 
-/** What the internal address translates into calls of. */
+/** What the server of the internal address calls. */
 export interface InternalServerParts {
   readonly dispatch: DispatchApi;
   readonly tokens: ExecutionTokens;
   readonly logger: FastifyBaseLogger;
-  /** Adds the routes of SEAL, which need no bearer here; also reached below /x/TOKEN. */
+  /** Adds the SEAL routes, which need no bearer token here. They are also served under /x/TOKEN. */
   readonly addSealRoutes?: (app: RestApp) => void;
-  /** The operator's routes of this address: /metrics. They must be of access `public`; programs in a sandbox have none of them. */
+  /** Adds the operator's routes: /metrics. They must have access `public`; programs in a sandbox cannot reach them. */
   readonly addRoutes?: (app: RestApp) => void;
-  /** Whether an address is that of a container of agents, which has no operator's route either. */
+  /** Whether an address belongs to a container of agents, which cannot reach the operator's routes either. */
   readonly isOfAgents?: (address: string) => boolean;
   readonly limits?: Partial<RestLimits>;
 }

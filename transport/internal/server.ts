@@ -10,10 +10,10 @@ import type { InternalServerParts } from './parts.ts';
 
 export type { InternalServerParts } from './parts.ts';
 
-/** A capability token (RS256, about 700 characters) is a part of the path, so no path part is longer than this. */
+/** Longest part of a path, in characters: a capability token (RS256, about 700 characters) is one part. */
 const PATH_PART_LENGTH = 4_096;
 
-/** Nobody has an identity here: routes are public, and what they need they check themselves. */
+/** Authenticates no one: all routes here are public and check capability tokens themselves. */
 const nobody: Authenticator = {
   required: true,
   async authenticate() {
@@ -22,8 +22,9 @@ const nobody: Authenticator = {
 };
 
 /**
- * The internal address (S5, `spec.network.internal`): the dispatch gateway for agents' programs, and SEAL beside it,
- * as a server that does not listen yet. Closing it ends the waits of bootstraps with `unavailable`, and they come again.
+ * Creates the server of the internal address (S5, `spec.network.internal`) with the dispatch gateway for agents'
+ * programs and SEAL. It does not listen yet. Closing it ends the waits of bootstraps with `unavailable`, after which
+ * they repeat their request.
  */
 export function createInternalServer(parts: InternalServerParts): RestApp {
   const limits: RestLimits = {
@@ -60,7 +61,10 @@ export function createInternalServer(parts: InternalServerParts): RestApp {
 /** Connections of programs in a sandbox. */
 const ofPrograms = new WeakSet<Socket>();
 
-/** Serves a connection of a program as one of the listener, which listens already, without the operator's routes. */
+/**
+ * Serves a program's connection like one of the listener, without the operator's routes. The listener must be
+ * listening.
+ */
 export function acceptProgram(app: RestApp, connection: Socket): void {
   ofPrograms.add(connection);
   app.server.emit('connection', connection);

@@ -19,20 +19,20 @@ import { callerOf } from '../rest/request-context.ts';
 import { metadataChallenge } from '../rest/routes/jwks.ts';
 import { loadSdk, type McpSdk } from './sdk.ts';
 
-/** Arguments of one call, and all around them. */
+/** Largest body, bytes: the arguments of one call and their envelope. */
 const BODY_BYTES = 4 * 1024 * 1024;
 
 const TEXT_PROBLEMS: readonly ErrorCode[] = ['invalid_argument', 'payload_too_large'];
 
-/** What the SDK's server looks at. */
+/** The headers that the SDK's server reads. */
 const HEADERS = ['accept', 'content-type', 'mcp-protocol-version'];
 
-/** POST /mcp, on nodes that have the part for it. Not in the API description: its messages are those of MCP. */
+/** POST /mcp, on nodes that have `parts.mcp`. It is not in the API description, since its messages are those of MCP. */
 export function mcpRoute(app: RestApp, parts: RestParts): void {
   const { mcp, version, limits } = parts;
   if (mcp === undefined) return;
   app.register((scope: RestApp, _options, done) => {
-    // JSON-RPC has its own answer to text that is no JSON, so it is parsed by the handler.
+    // The handler parses the body, since JSON-RPC has its own error for invalid JSON.
     scope.removeAllContentTypeParsers();
     scope.addHook('onSend', async (request, reply, payload) => {
       const more = reply.statusCode === 401 ? metadataChallenge(request, parts) : null;
@@ -77,7 +77,7 @@ async function messageOf(body: unknown, maxDepth: number): Promise<Read> {
   if (!Buffer.isBuffer(body)) return { error: 'Parse error: the body is empty', code: PARSE_ERROR };
   try {
     const message = await parseJsonBytes(body, { field: 'body', what: 'the body', maxDepth });
-    // MCP gave batches up again; one message is one request, with its own limits.
+    // MCP has removed batches: one message is one request, with its own limits.
     if (Array.isArray(message)) return { error: 'Invalid Request: batches are not served', code: INVALID_REQUEST };
     return { message };
   } catch (error) {
@@ -114,13 +114,13 @@ interface McpCall {
   /** The parsed body: one JSON-RPC message. */
   readonly message: Json;
   readonly caller: Caller;
-  /** Of the product. */
+  /** Version of the product. */
   readonly version: string;
-  /** What went wrong and is ours: the client is told no details. */
+  /** Called with an internal error; the client gets no details of it. */
   readonly onBug: (error: unknown) => void;
 }
 
-/** Answers one message by an SDK server of its own: nothing is kept for the next one. */
+/** Answers one message with a new SDK server, so that no state is kept between messages. */
 async function answerMcp(parts: McpParts, { headers, message, caller, version, onBug }: McpCall): Promise<Response> {
   const sdk = await loadSdk();
   const { jsonSchemaValidator } = sdk;
@@ -141,7 +141,7 @@ async function answerMcp(parts: McpParts, { headers, message, caller, version, o
   }
 }
 
-/** Errors of handlers as JSON-RPC ones; texts of bugs stay here. */
+/** Runs a handler and turns its errors into JSON-RPC errors. The text of a bug is not sent. */
 async function told<Result>(onBug: (error: unknown) => void, handle: () => Promise<Result>): Promise<Result> {
   try {
     return await handle();
@@ -157,7 +157,7 @@ async function told<Result>(onBug: (error: unknown) => void, handle: () => Promi
 
 const CALL_ID_CHARS = 200;
 
-/** `tools/call`: what a caller calls, its answer as MCP says it. */
+/** `tools/call`: calls a tool for a caller and answers in the form of MCP. */
 async function callTool(
   sdk: McpSdk,
   parts: McpParts,
@@ -178,15 +178,15 @@ async function callTool(
   }
 }
 
-/** With its type: 1 and "1" are two ids. */
+/** The id with its type, since 1 and "1" are different ids. */
 function callId(id: RequestId): string {
   if (typeof id === 'number') return `n:${id}`;
   return `s:${id.length > CALL_ID_CHARS ? hash('sha256', id, 'hex') : id}`;
 }
 
 /**
- * The answer of a session as MCP says it: a denial is a result the model can read. Throws `RpcError` for arguments that
- * break a rule, and for a tool the caller is not offered, which is an unknown one here.
+ * Translates the answer of a session for MCP: a denial becomes a result that the model can read. Throws `RpcError` for
+ * invalid arguments, and for a tool that the caller is not offered, which counts as unknown here.
  */
 export function callResult(sdk: McpSdk, answer: InvokeAnswer, isOffered: boolean, tool: string): CallToolResult {
   switch (answer.kind) {
@@ -205,7 +205,9 @@ export function callResult(sdk: McpSdk, answer: InvokeAnswer, isOffered: boolean
   }
 }
 
-/** A call that could not be made, for the model to read: `rate_limited` is what tools call `RateLimitExceeded`. */
+/**
+ * The result of a call that could not be made, for the model to read. Tools call `rate_limited` `RateLimitExceeded`.
+ */
 export const errorResult = ({ code, message, retryAfterMs }: SvcError): CallToolResult =>
   failure(code === 'rate_limited' ? 'RateLimitExceeded' : code, message, retryAfterMs);
 
@@ -224,17 +226,17 @@ function outcomeResult(sdk: McpSdk, outcome: ToolOutcome): CallToolResult {
     ...rest,
     content: content.map((block) => {
       const parsed = sdk.ContentBlockSchema.safeParse(block);
-      // A server behind this one may know kinds that MCP of today does not.
+      // An MCP server behind this one may use content types that this version of MCP does not have.
       return parsed.success ? parsed.data : { type: 'text' as const, text: JSON.stringify(block) };
     }),
   };
 }
 
-/** A grant as `tools/list` shows it. */
+/** The tools of a grant in the form of `tools/list`. */
 function listedTools(granter: McpParts['granter'], { tools }: ToolGrant): Tool[] {
   return tools.flatMap(({ name, description, input_schema, reads, mode, source }) => {
     const { type, ...rest } = input_schema;
-    // Clients refuse the whole list for a schema of another type.
+    // Clients refuse the whole list when one schema has another type.
     if (type !== 'object') return [];
     const result = source === 'builtin' ? granter.outputSchema(name) : undefined;
     return [
@@ -258,7 +260,7 @@ const INVALID_PARAMS = -32_602;
 
 const INTERNAL_ERROR = -32_603;
 
-/** An error answer: the SDK sends `code`, `message` and `data` of what a handler throws. */
+/** An error answer: the SDK sends `code`, `message` and `data` of a thrown error. */
 export class RpcError extends Error {
   override readonly name = 'RpcError';
   readonly code: number;

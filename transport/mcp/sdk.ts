@@ -1,6 +1,6 @@
 import { Lazy } from '../../runtime/kit/lazy.ts';
 
-/** The official SDK, loaded with the first request: a node nobody asks over MCP does not pay for it. */
+/** Loads the official SDK at the first request, so that a node without MCP clients does not hold it. */
 export const loadSdk = (): Promise<McpSdk> => sdk.get();
 
 const sdk = new Lazy(load);
@@ -14,7 +14,7 @@ async function load() {
   ]);
   return {
     Server: server.Server,
-    /** Shared: an SDK server would make its own, which costs more than the rest of a request. */
+    /** Shared: each SDK server would create its own validator, which costs more than the rest of a request. */
     jsonSchemaValidator: new validation.AjvJsonSchemaValidator(),
     Transport: http.WebStandardStreamableHTTPServerTransport,
     ListToolsRequestSchema: types.ListToolsRequestSchema,

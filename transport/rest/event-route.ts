@@ -11,7 +11,9 @@ import type { RestParts } from './parts.ts';
 import { type ProblemStyle, problemBody } from './problem.ts';
 import { callerOf } from './request-context.ts';
 
-/** At most 15 digits: every such number is exact in JavaScript. An empty value is none. */
+/**
+ * An event number. At most 15 digits, so that every number is exact in JavaScript. An empty value counts as missing.
+ */
 const EventNumber = z
   .string()
   .regex(/^(?:0|[1-9]\d{0,14})?$/, 'must be the number of an event')
@@ -22,7 +24,7 @@ export const STREAM_DESCRIPTION =
   'one key names the event. Ends after the last event; asked for at the last event of an ended execution it answers ' +
   '204, so that an EventSource stops.';
 
-/** What every route of an event stream takes and answers. */
+/** Parameters and answers that all routes with an event stream share. */
 export const streamSchema = {
   headers: CallerHeaders.extend({ 'last-event-id': EventNumber.describe('Goes on behind this event.') }),
   querystring: z.object({ last_event_id: EventNumber.describe('The same for clients that cannot set headers.') }),
@@ -32,10 +34,10 @@ export const streamSchema = {
   },
 };
 
-/** Options of such a route. Heartbeats come from the source, so they wait for a slow client as well. */
+/** Options of routes with an event stream. Heartbeats come from the source, so they too wait for a slow client. */
 export const streamOptions = (style: ProblemStyle) => ({
   exposeHeadRoute: false,
-  // `only` takes curl's `Accept: */*` too.
+  // `only` also accepts curl's `Accept: */*`.
   sse: { kind: 'only', heartbeat: false } as const,
   preSerialization: async (_request: FastifyRequest, reply: FastifyReply, payload: unknown) =>
     reply.statusCode === 406 ? problemBody(new SvcError('not_acceptable'), style) : payload,
@@ -52,20 +54,23 @@ export interface EventSource {
   ): AsyncIterable<ActorEvent | null>;
 }
 
-/** Throws `not_found`, or `invalid_argument` for a number beyond the events there are. */
+/**
+ * Whether the client has read the whole stream. Throws `not_found`, and `invalid_argument` for a number beyond the last
+ * event.
+ */
 async function nothingLeft(source: EventSource, after: number): Promise<boolean> {
   if (await source.hasEnded()) return (await source.events(after, 1)).length === 0;
-  // Going on behind an event that was never sent would leave out the ones before it, silently.
+  // A stream after an event that was never sent would silently skip the events before it.
   if (after > 0 && (await source.events(after - 1, 1)).length === 0) {
     throw new SvcError('invalid_argument', 'Last-Event-ID: this execution has no event with that number yet');
   }
   return false;
 }
 
-/** The number behind which a client wants to go on. */
+/** The number of the last event that the client has read. */
 export const afterOf = (header: string | undefined, query: string | undefined): number => Number(header || query || 0);
 
-/** Serves the events behind `after` to the end, or 204 when the client has seen all. */
+/** Streams the events after `after` to the last one; answers 204 when the client has read all. */
 export async function serveEvents(
   { streams, limits }: Pick<RestParts, 'streams' | 'limits'>,
   request: FastifyRequest,
@@ -79,7 +84,7 @@ export async function serveEvents(
   try {
     await writeEvents(events, reply.raw, stream, limits);
   } catch (error) {
-    // The answer has begun, so the client can only be told to come back, which it was.
+    // The answer has begun, so no error can be sent; the client was already told to reconnect.
     request.log.warn({ err: error, trace: request.trace }, 'event stream broke off');
   }
   return undefined;
@@ -87,11 +92,11 @@ export async function serveEvents(
 
 const HEARTBEAT = ': heartbeat\n\n';
 
-/** An unnamed record, one JSON object whose one key names the event (H12). JSON keeps it on one line. */
+/** An event as an unnamed record: one JSON object whose only key names the event (H12). JSON keeps it on one line. */
 const eventRecord = (event: ActorEvent): string =>
   `id: ${event.seq}\ndata: ${JSON.stringify({ [event.name]: event.payload })}\n\n`;
 
-/** Tells a client when to come back; sent where a stream stops before its last event. */
+/** The record that tells a client when to reconnect. Sent when a stream stops before its last event. */
 const retryRecord = (reconnectMs: number): string => `retry: ${reconnectMs}\n\n`;
 
 interface EventStreamLimits {
@@ -100,9 +105,9 @@ interface EventStreamLimits {
 }
 
 /**
- * Writes events to a client until the last one, the client is gone, too slow, or the server closes. Never holds more
- * than one event beyond what the socket takes: the next is only asked for when the client has read on. Throws what the
- * source throws, after the client was told to come back.
+ * Writes events to a client until the last one is written, the client is gone or too slow, or the server closes. Holds
+ * at most one event that the socket does not accept: it reads the next one only when the client has read on. Tells the
+ * client to reconnect, then throws, when the source throws.
  */
 async function writeEvents(
   events: AsyncIterable<ActorEvent | null>,
@@ -131,7 +136,7 @@ async function write(client: ServerResponse, text: string, stream: OpenStream, d
   if (client.write(text)) return;
   const slow = setTimeout(() => {
     stream.stop('too_slow');
-    // What it did not read is dropped with the connection; it can resume by id.
+    // Drops the unread data with the connection; the client can resume by event id.
     client.destroy();
   }, drainTimeoutMs);
   try {

@@ -1,43 +1,43 @@
 import type { ConnectionLimits } from '../connection-gate.ts';
 
-/** What one client may cost the node over HTTP. Every number is a setting. */
+/** Limits for one HTTP client. Every number is a setting. */
 export interface RestLimits extends ConnectionLimits {
-  /** Largest body of a route that carries a payload (K7). */
+  /** Largest body of a route that carries a payload, bytes (K7). */
   readonly bodyBytes: number;
-  /** Largest body of a route that carries a text. */
+  /** Largest body of a route that carries a text, bytes. */
   readonly textBytes: number;
-  /** Largest body of every other route. */
+  /** Largest body of every other route, bytes. */
   readonly controlBytes: number;
-  /** Largest body of a route that asks for no caller, unless it checks who sends it. */
+  /** Largest body of a route that needs no caller, bytes, unless the route itself checks its sender. */
   readonly strangerBytes: number;
-  /** Largest body of a webhook (H25). */
+  /** Largest body of a webhook, bytes (H25). */
   readonly webhookBytes: number;
-  /** Webhooks of more than 4 KiB that are read at once; further ones are refused. */
+  /** Most webhooks over 4 KiB that are read at once; further ones are refused. */
   readonly webhooksAtOnce: number;
-  /** Time a webhook's body has to come in. */
+  /** Longest time for a webhook's body to arrive, ms. */
   readonly webhookTimeoutMs: number;
-  /** Largest envelope of SEAL from who brings no bearer. */
+  /** Largest SEAL envelope of a caller without a bearer token, bytes. */
   readonly sealBytes: number;
   /** Deepest nesting of a JSON body. */
   readonly jsonDepth: number;
-  /** Longest part of a path. */
+  /** Longest part of a path, in characters. */
   readonly pathPartLength: number;
-  /** All headers of one request together. */
+  /** Largest headers of one request, bytes in total. */
   readonly headerBytes: number;
-  /** Open event streams; further ones get 503. */
+  /** Most open event streams; further ones get 503. */
   readonly streams: number;
-  /** Time a client has to send its headers, and its whole request. */
+  /** Longest time for a request's headers to arrive, ms; `requestTimeoutMs` limits the whole request. */
   readonly headersTimeoutMs: number;
   readonly requestTimeoutMs: number;
-  /** How long an idle connection is kept for the next request. */
+  /** How long an idle connection is kept for the next request, ms. */
   readonly keepAliveTimeoutMs: number;
-  /** How long calls may still run when the server closes; then their connections are cut. */
+  /** How long running calls may continue when the server closes, ms; then their connections are cut. */
   readonly closeGraceMs: number;
-  /** Silence on an event stream before a comment is sent. */
+  /** Silence on an event stream before a comment is sent, ms. */
   readonly heartbeatMs: number;
-  /** How long a stream's client may leave what was sent unread. */
+  /** Longest time that a stream's client may leave sent data unread, ms. */
   readonly drainTimeoutMs: number;
-  /** What an event stream tells its client to wait before it comes back. */
+  /** How long an event stream tells its client to wait before it reconnects, ms. */
   readonly reconnectMs: number;
 }
 

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { isIPv4 } from 'node:net';
 import { SvcError } from '../../runtime/errors.ts';
 
-/** What a page can send to any site without asking first, as a form does. */
+/** Content types that a page can send to any site without a preflight request, as a form does. */
 const FORM_TYPES: ReadonlySet<string> = new Set([
   'text/plain',
   'multipart/form-data',
@@ -12,20 +12,20 @@ const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 export const isSafe = (method: string): boolean => SAFE_METHODS.has(method);
 
-/** What of a request tells whether a page of another site sent it. */
+/** The parts of a request that show whether a page of another site sent it. */
 export interface GuardedRequest {
   readonly method: string;
   readonly headers: IncomingHttpHeaders;
-  /** Origins whose pages may call all the same. */
+  /** Origins whose pages may call anyway. */
   readonly allowed: ReadonlySet<string>;
-  /** The route takes bodies of every type: a webhook, whose sender signs it. */
+  /** True for a route that accepts every content type: a webhook, whose sender signs the body. */
   readonly takesForms: boolean;
 }
 
 /**
- * On a node without an identity provider every caller is the operator (S2), so a page of some other site in the
- * operator's browser must not become one: neither directly, nor through a name or an address that leads to this machine.
- * Throws `forbidden`, and `unsupported_media_type` for the body of a form.
+ * Refuses requests from web pages of other sites. On a node without an identity provider every caller is the operator
+ * (S2), so such a page in the operator's browser could act as the operator, directly or through a host name that leads
+ * to this machine. Throws `forbidden`, and `unsupported_media_type` for the body of a form.
  */
 export function refuseForeignPages(request: GuardedRequest): void {
   const { headers, method } = request;
@@ -37,9 +37,12 @@ export function refuseForeignPages(request: GuardedRequest): void {
   }
 }
 
-/** A name of another site may lead to 127.0.0.1; browsers take 0.0.0.0 and :: for this machine too. */
+/**
+ * Refuses other host names: another site's name may resolve to 127.0.0.1, and browsers take 0.0.0.0 and :: for this
+ * machine too.
+ */
 function refuseForeignHost(host: string | undefined, safe: boolean): void {
-  // A client of HTTP/1.0 sends none, and a browser always does.
+  // HTTP/1.0 clients send no Host header; browsers always do.
   if (host === undefined) return;
   const name = URL.parse(`http://${host}`)?.hostname;
   if (name !== undefined && (isThisMachine(name) || (safe && name.endsWith('.localhost')))) return;
@@ -47,13 +50,13 @@ function refuseForeignHost(host: string | undefined, safe: boolean): void {
   throw new SvcError('forbidden', text, { field: 'host' });
 }
 
-/** For host names as URLs have them: an IPv6 address in brackets. */
+/** Whether a host name means this machine. IPv6 addresses are in brackets, as in URLs. */
 export const isThisMachine = (name: string): boolean =>
   name === 'localhost' || name === '[::1]' || (isIPv4(name) && name.startsWith('127.'));
 
 /**
- * Browsers say where a page is from by `Origin` or `Sec-Fetch-Site`, some of them by one of the two only; programs by
- * neither. An origin on this machine alone is what a program of this machine says of itself.
+ * Refuses pages of other origins. Browsers name a page's origin in `Origin` or `Sec-Fetch-Site`, some in only one of
+ * them; programs send neither. An origin on this machine without `Sec-Fetch-Site` comes from a program on this machine.
  */
 function refuseForeignOrigin({ headers, allowed }: GuardedRequest): void {
   const { origin } = headers;

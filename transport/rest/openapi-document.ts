@@ -10,7 +10,7 @@ Errors: agent and execution routes answer 400, 404 and 500 with \`{"error": TEXT
 
 type BodyContent = Readonly<Record<string, { readonly schema: z.ZodType }>>;
 
-/** The contents of a body that may come in several types, as deploy-agent declares it. */
+/** The contents of a body with several content types, as deploy-agent declares it. */
 function bodyContents(body: unknown): BodyContent | undefined {
   if (typeof body !== 'object' || body === null || !('content' in body)) return undefined;
   const contents: Record<string, { schema: z.ZodType }> = {};
@@ -27,7 +27,7 @@ function jsonSchemaOf(schema: z.ZodType): object {
 
 type Transform = NonNullable<FastifyDynamicSwaggerOptions['transform']>;
 
-/** The type provider's transform knows one body type a route; this adds those with several. */
+/** Adds bodies with several content types: the type provider's transform handles one type for each route. */
 const transform: Transform = (route) => {
   const contents = bodyContents(route.schema?.body);
   if (contents === undefined) return jsonSchemaTransform(route);
@@ -41,7 +41,9 @@ const transform: Transform = (route) => {
 
 type Generated = Parameters<NonNullable<FastifyDynamicSwaggerOptions['transformObject']>>[0];
 
-/** The generator calls every body required; of a file no bytes at all are a content too. */
+/**
+ * Corrects bodies that are optional, since the generator marks every body as required; an empty file is a valid body.
+ */
 const transformObject: NonNullable<FastifyDynamicSwaggerOptions['transformObject']> = (generated: Generated) => {
   if (!('openapiObject' in generated)) return generated.swaggerObject;
   for (const methods of Object.values(generated.openapiObject.paths ?? {})) {
@@ -51,7 +53,7 @@ const transformObject: NonNullable<FastifyDynamicSwaggerOptions['transformObject
   return generated.openapiObject;
 };
 
-/** Options of the generator: OpenAPI 3.1 from the routes' own schemas. */
+/** Options of the generator: OpenAPI 3.1 from the schemas of the routes. */
 export function openapiOptions(version: string, bearer: boolean): FastifyDynamicSwaggerOptions {
   return {
     openapi: {
@@ -62,7 +64,7 @@ export function openapiOptions(version: string, bearer: boolean): FastifyDynamic
         description: DESCRIPTION,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
-      // Relative to where the document was read.
+      // Relative to the URL of the document.
       servers: [{ url: '/' }],
       tags: [
         { name: 'agents', description: 'What is deployed' },
@@ -92,7 +94,7 @@ export function openapiOptions(version: string, bearer: boolean): FastifyDynamic
   };
 }
 
-/** Remembers which methods each path has, to tell a wrong path (404) from a wrong method (405). */
+/** Remembers the methods of each path, to tell a wrong path (404) from a wrong method (405). */
 export class KnownPaths {
   readonly #methods = new Map<string, Set<string>>();
   readonly #patterns = new Map<string, RegExp>();
@@ -104,10 +106,10 @@ export class KnownPaths {
     this.#patterns.set(path, patternOf(path));
   }
 
-  /** Methods of the path, sorted; empty when there is no such path. */
+  /** The methods of the path, sorted; empty for an unknown path. */
   methodsOf(url: string): string[] {
     const path = url.split('?', 1)[0] ?? '';
-    // A path that is written out is one of its own, also where a parameter of another one would fit.
+    // A path without parameters wins over a path whose parameter would match too.
     const own = this.#methods.get(path);
     if (own !== undefined) return [...own].sort();
     const found = new Set<string>();
@@ -117,14 +119,17 @@ export class KnownPaths {
     return [...found].sort();
   }
 
-  /** Whether the path is written out, without the method: then a parameter of another path must not take it. */
+  /**
+   * Whether a path without parameters exists, but without this method. Then the parameter of another path must not
+   * match it.
+   */
   isWrittenOutWithout(method: string, url: string): boolean {
     const path = url.split('?', 1)[0] ?? '';
     const own = /[:*]/.test(path) ? undefined : this.#methods.get(path);
     return own !== undefined && !own.has(method);
   }
 
-  /** The error for a request that no route took, and its `Allow` header. */
+  /** The error for a request that matched no route, with its `Allow` header. */
   refusalOf(method: string, url: string): { error: SvcError; allow: string | undefined } {
     const methods = this.methodsOf(url);
     if (methods.length === 0) return { error: new SvcError('not_found', 'There is no such path.'), allow: undefined };

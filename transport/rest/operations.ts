@@ -5,7 +5,7 @@ import type { RestApp, RestParts } from './parts.ts';
 import { callerOf, keyedCallerOf } from './request-context.ts';
 import { problemSchemas } from './schemas/problems.ts';
 
-/** Serves every operation of the table that this node has the use cases for. */
+/** Adds a route for every operation of the table whose use cases this node has. */
 export function operationRoutes(app: RestApp, parts: RestParts): void {
   for (const operation of OPERATIONS) {
     if (operation.needs.every((need) => parts[need] !== undefined)) serve(app, parts, operation);

@@ -14,56 +14,56 @@ import type { OpenStreams } from '../open-streams.ts';
 import type { ServerTls } from '../tls.ts';
 import type { RestLimits } from './limits.ts';
 
-/** Who may issue tokens for this node, and how others reach it. */
+/** The issuers of tokens for this node, and the node's public address. */
 export interface ResourceParts {
-  /** Issuers of the realms (`spec.iam.realms`); none: callers need no token. */
+  /** Issuers of the realms (`spec.iam.realms`). Empty: callers need no token. */
   readonly issuers: readonly string[];
-  /** `spec.network.public_url`; absent: the host that the request was sent to. */
+  /** `spec.network.public_url`. Absent: the host of the request. */
   readonly publicUrl?: string | undefined;
 }
 
-/** What /mcp translates into calls of. */
+/** What /mcp calls. */
 export type McpParts = CallerToolParts;
 
-/** What the REST server translates into calls of. */
+/** What the REST server calls. */
 export interface RestServerParts extends OperationPorts {
   readonly authenticator: Authenticator;
   readonly logger: FastifyBaseLogger;
   /** Version of the product, shown in the API description. */
   readonly version: string;
   readonly health: Health;
-  /** Registered peers, and the configuration controllers manage; without it /v1/cluster shows members alone. */
+  /** Registered peers and the controller-managed configuration. Absent: /v1/cluster shows only members. */
   readonly peers?: NodePeerApi;
-  /** Without it there is no /.well-known/jwks.json. */
+  /** Absent: /.well-known/jwks.json is not served. */
   readonly nodeTokens?: Pick<NodeTokens, 'keySet'>;
-  /** Who signs webhooks, and how; without it there is no /v1/webhooks. */
+  /** Verifies the signatures of webhooks. Absent: /v1/webhooks is not served. */
   readonly webhooks?: Webhooks;
-  /** Calls of tools by callers; without it there is no /mcp and no /v1/tools. */
+  /** Tool calls by callers. Absent: /mcp and /v1/tools are not served. */
   readonly mcp?: McpParts;
-  /** Without it no new work is refused for its amount. */
+  /** Absent: new work is never refused as `overloaded`. */
   readonly admission?: Admission;
-  /** Without it there is no /v1/seal and no /v1/invoke. */
+  /** Absent: /v1/seal and /v1/invoke are not served. */
   readonly seal?: SealParts;
-  /** Without it there is no /v1/execute. */
+  /** Absent: /v1/execute is not served. */
   readonly intents?: IntentApi;
-  /** Languages and versions of agents here; without it a deploy says nothing about them. */
+  /** Languages and versions that agents may use on this node. Absent: a deploy does not check them. */
   readonly runtimes?: RuntimeTable;
-  /** Without it nothing is generated. */
+  /** Absent: the generate routes are not served. */
   readonly authors?: AuthorApi;
-  /** Origins whose pages may call (`spec.network.cors.allow`); absent: none. */
+  /** Origins whose pages may call (`spec.network.cors.allow`). Absent: none. */
   readonly origins?: readonly string[];
-  /** Without it, or without issuers, nothing says where tokens come from. */
+  /** Absent or without issuers: no answer names the issuers of tokens. */
   readonly resource?: ResourceParts;
-  /** With it the address speaks https alone (`spec.network.tls`). */
+  /** Set: the address accepts only https (`spec.network.tls`). */
   readonly tls?: ServerTls;
-  /** Proxies in front of it (`spec.network.trust_proxy`): each may hold more connections than a client. */
+  /** Proxies in front of this address (`spec.network.trust_proxy`): each may hold more connections than a client. */
   readonly proxies?: readonly string[];
-  /** Whether an address is that of a container of agents, to be refused; absent: none is. */
+  /** Whether an address belongs to a container of agents and is refused. Absent: no address is. */
   readonly isOfAgents?: (address: string) => boolean;
   readonly limits?: Partial<RestLimits>;
 }
 
-/** The same with all defaults filled in, as routes get it. */
+/** The same with all defaults filled in, for the routes. */
 export interface RestParts extends RestServerParts {
   readonly limits: RestLimits;
   readonly streams: OpenStreams;

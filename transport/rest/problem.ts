@@ -3,8 +3,8 @@ import { ERRORS, type ErrorCode, type ErrorDetail, SvcError } from '../../runtim
 import { REST_LIMITS } from './limits.ts';
 
 /**
- * Which body an error of a route has. `coded`: `{error: CODE, message: TEXT, details?}` (H1). `plain`: agent and
- * execution routes answer 400, 404 and 500 with `{error: TEXT, details?}`, and everything else `coded`.
+ * The form of a route's error bodies. `coded`: `{error: CODE, message: TEXT, details?}` (H1). `plain`: agent and
+ * execution routes answer 400, 404 and 500 with `{error: TEXT, details?}`, and all other errors as `coded`.
  */
 export type ProblemStyle = 'coded' | 'plain';
 
@@ -17,13 +17,13 @@ interface ProblemBody {
   readonly reason?: string;
 }
 
-/** Texts a route is specified to answer with, whatever the part behind it said. */
+/** Texts that the specification fixes for a route, whatever the error says. */
 export interface ProblemTexts {
   readonly notFound?: string;
   readonly bug?: string;
 }
 
-/** What a client may read of an error: never the message of a bug, whose texts nobody checked for secrets. */
+/** The text of an error for clients. Never the message of a bug, which may contain secrets. */
 function publicText(error: SvcError, texts: ProblemTexts): string {
   if (error.code === 'not_found') return texts.notFound ?? error.message;
   if (error.row.kind !== 'bug') return error.message;
@@ -42,13 +42,13 @@ export function problemBody(error: SvcError, style: ProblemStyle, texts: Problem
   };
 }
 
-/** Whole seconds for `Retry-After`, for errors that may pass. */
+/** Seconds for `Retry-After`, for retryable errors; undefined for all others. */
 export function retryAfterSeconds(error: SvcError): number | undefined {
   if (error.row.http !== 429 && error.row.http !== 503) return undefined;
   return Math.max(1, Math.ceil((error.retryAfterMs ?? 1_000) / 1_000));
 }
 
-/** Errors Fastify makes before a handler runs, in our terms. */
+/** Codes of the errors that Fastify throws before a handler runs. */
 const CODES: Readonly<Record<string, [ErrorCode, string?]>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: ['payload_too_large'],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type'],
@@ -60,11 +60,11 @@ const CODES: Readonly<Record<string, [ErrorCode, string?]>> = {
 const isFastifyError = (error: unknown): error is FastifyError =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('FST_');
 
-/** Of a client that closed the connection in the middle of its body: nobody reads the answer. */
+/** Whether the client closed the connection while it sent its body, so that no one reads the answer. */
 const isGone = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ECONNRESET' && error.message === 'aborted';
 
-/** Any thrown value as an SvcError, keeping what Fastify knew about it. `bodyBytes`: what the route takes at most. */
+/** Turns any thrown value into an SvcError and keeps what Fastify reported. `bodyBytes`: largest body of the route. */
 export function fromFramework(thrown: unknown, bodyBytes: number = REST_LIMITS.bodyBytes): SvcError {
   if (thrown instanceof SvcError) return thrown;
   if (isGone(thrown)) return new SvcError('cancelled', 'the client ended the request before all of it had come');
@@ -79,7 +79,7 @@ export function fromFramework(thrown: unknown, bodyBytes: number = REST_LIMITS.b
   return new SvcError(ours ? 'internal' : 'invalid_argument', undefined, { cause: thrown });
 }
 
-/** A schema that names its own text (`invalid agent id`, H10) answers with that text alone. */
+/** A schema with one of these texts (`invalid agent id`, H10) answers with the text alone. */
 const EXACT = /^invalid (?:agent|execution|request) id$/;
 
 const MAX_DETAILS = 20;
@@ -97,14 +97,14 @@ function fromValidation(error: FastifyError): SvcError {
   return new SvcError('invalid_argument', text, { details, cause: error });
 }
 
-/** Answers a thrown value: status and body of the one table, in the style of the route (H1). */
+/** Answers a thrown value with status and body of the error table, in the style of the route (H1). */
 export function answerError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const error = fromFramework(thrown, request.routeOptions.bodyLimit);
   log(error, request);
   const retryAfter = retryAfterSeconds(error);
   if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter));
   if (error.code === 'unauthenticated') reply.header('www-authenticate', challenge(request));
-  // The rest of a body we refused is not worth reading.
+  // Closes the connection, since the rest of a refused body is not read.
   if (error.code === 'payload_too_large' || error.code === 'request_timed_out') reply.header('connection', 'close');
   const { problems = 'coded', texts } = request.routeOptions.config;
   return reply
@@ -120,7 +120,7 @@ const challenge = (request: FastifyRequest): string =>
 function log(error: SvcError, request: FastifyRequest): void {
   const line = { code: error.code, method: request.method, route: request.routeOptions.url, trace: request.trace };
   if (error.row.kind === 'bug') request.log.error({ ...line, err: error.cause ?? error }, 'request failed');
-  // The node says once that it refuses.
+  // An overloaded node logs its refusals once, not for each call.
   else if (error.row.http >= 500 && error.code !== 'overloaded')
     request.log.warn({ ...line, reason: error.message }, 'request not served');
   else request.log.debug({ ...line, reason: error.message }, 'request refused');

@@ -16,47 +16,50 @@ import { isSafe, refuseForeignPages } from './local-guard.ts';
 import type { KnownPaths } from './openapi-document.ts';
 import type { ProblemStyle, ProblemTexts } from './problem.ts';
 
-/** `public` needs no identity; everything else names what the caller must be allowed to do. */
+/** What a caller must be allowed to do; `public` routes need no identity. */
 export type Access = Action | 'public';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who asks; null on public routes. */
+    /** The caller; null on public routes. */
     identity: Identity | null;
-    /** What the API key allows by which the call came; null: it came without one. */
+    /** What the API key of the call allows; null when the call came without a key. */
     key: KeyGrant | null;
     /** W3C trace id of the call. */
     trace: string;
   }
   interface FastifyContextConfig {
     access?: Access;
-    /** What a key's scopes are compared with, where it is not `access` in the area of the path. */
+    /** What a key's scopes are compared with. Absent: `access` in the area of the path. */
     scope?: { readonly area: ScopeArea; readonly action: Action };
-    /** Takes bodies of every content type, web forms' among them, from callers that sign them. */
+    /** True: accepts bodies of every content type, including web forms, from callers that sign them. */
     takesForms?: boolean;
     problems?: ProblemStyle;
     texts?: ProblemTexts;
   }
 }
 
-/** The identity of a route that is not public. */
+/** The caller of a route that is not public. */
 export function callerOf(request: FastifyRequest): Identity {
   if (request.identity === null) throw new SvcError('internal', 'a public route asked who calls');
   return request.identity;
 }
 
-/** The same with the key by which the call came. */
+/** The caller with the API key of the call. */
 export const keyedCallerOf = (request: FastifyRequest): Caller =>
   request.key === null ? callerOf(request) : { ...callerOf(request), key: request.key };
 
 interface ContextParts {
   readonly paths: KnownPaths;
   readonly admit?: Admit;
-  /** Whose pages may call. */
+  /** Origins whose pages may call. */
   readonly origins: ReadonlySet<string>;
 }
 
-/** Gives every request its trace and identity, and refuses it here when its path, method or role is wrong. */
+/**
+ * Gives every request its trace and identity. Refuses a wrong path, a wrong method and a caller without the required
+ * role.
+ */
 export function addRequestContext(
   app: FastifyInstance,
   authenticator: Authenticator,
@@ -70,7 +73,7 @@ export function addRequestContext(
     reply.header('traceparent', traceparentOf(request.trace));
     const taken = request.routeOptions.url ?? '';
     if (request.is404 || (taken.includes(':') && paths.isWrittenOutWithout(request.method, request.url))) {
-      // Here and not in a handler, which would first want to understand the body.
+      // Checked here, because a handler runs only after the body was parsed.
       const { error, allow } = paths.refusalOf(request.method, request.url);
       if (allow !== undefined) reply.header('allow', allow);
       throw error;
@@ -99,7 +102,7 @@ export function addRequestContext(
 const single = (header: string | string[] | undefined): string | undefined =>
   Array.isArray(header) ? header.join(',') : header;
 
-/** What the routes below a path are about, for scopes of API keys. A path that is not here is reached by `*` alone. */
+/** The area of each path for scopes of API keys. A path that is not listed needs the scope `*`. */
 const AREAS: Readonly<Record<string, ScopeArea>> = {
   '/mcp': 'tools',
   '/v1/admin/rate-limits': 'limits',
@@ -125,10 +128,10 @@ const AREAS: Readonly<Record<string, ScopeArea>> = {
   '/v1/workflows/executions': 'executions',
 };
 
-/** Routes that put agents and workflows there, though they are `run` and not `write`. */
+/** Routes that deploy agents and workflows although their access is `run` and not `write`. */
 const GENERATES = new Set(['/v1/agents/generate', '/v1/workflows/generate']);
 
-/** The area of a route, by its template. Whoever starts an agent or a workflow needs a scope of executions. */
+/** The area of a route, by its path template. A start of an agent or workflow needs a scope of executions. */
 export function areaOfPath(template: string, action: Action): ScopeArea | undefined {
   const parts = template.split('/');
   for (let length = parts.length; length > 1; length -= 1) {
@@ -141,8 +144,9 @@ export function areaOfPath(template: string, action: Action): ScopeArea | undefi
 }
 
 /**
- * What brings new work. Everything else is taken always: reads, health, cancels, answers to approvals, signals, removals,
- * and calls of tools, of which those that start a run are refused by their name (transport/caller-tools, transport/seal).
+ * Routes that bring new work. All others are never refused: reads, health, cancels, answers to approvals, signals,
+ * removals, and tool calls. Calls of tools that start a run are refused by the tool's name (usecases/caller-tools.ts,
+ * usecases/seal).
  */
 const NEW_WORK: ReadonlySet<string> = new Set([
   '/v1/agents',
@@ -160,19 +164,19 @@ const NEW_WORK: ReadonlySet<string> = new Set([
 
 const begun = new WeakMap<FastifyRequest, () => void>();
 
-/** Says that what a request starts is durable, where its answer waits for more than that. */
+/** Reports that the start of this request is durable, for requests whose answer comes much later. */
 export const hasBegun = (request: FastifyRequest): void => begun.get(request)?.();
 
-/** Whether a request may come in; throws `overloaded`. */
+/** Admits a request or throws `overloaded`. */
 export type Admit = (request: FastifyRequest, reply: FastifyReply) => void;
 
-/** Refuses new work of an overloaded node before it is known who asks, and counts what is under way until its answer. */
+/** Refuses new work of an overloaded node before authentication, and counts each admitted start until its answer. */
 export const admitStarts =
   (admission: Admission): Admit =>
   (request, reply) => {
     if (request.method !== 'POST' || !NEW_WORK.has(request.routeOptions.url ?? '')) return;
     const ended = admission.enter();
     begun.set(request, ended);
-    // Also when the client has gone before it is answered.
+    // Also ends the count when the client disconnects before the answer.
     reply.raw.once('close', ended);
   };

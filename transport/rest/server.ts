@@ -18,12 +18,12 @@ import { type Admit, addRequestContext, admitStarts } from './request-context.ts
 import { addRoutes } from './routes/index.ts';
 import { parseJsonBodies } from './signed-body.ts';
 
-/** How soon a connection that has become idle is closed while the server closes. */
+/** How often a closing server closes connections that have become idle, ms. */
 const IDLE_LOOK_MS = 50;
 
 /**
- * The REST API as a server that does not listen yet. Closing it ends the open event streams, telling their
- * clients to come back, and lets running calls finish.
+ * Creates the server of the REST API, which does not listen yet. Closing it ends the open event streams, tells their
+ * clients to reconnect, and lets running calls finish.
  */
 export function createRestServer(parts: RestServerParts): RestApp {
   const limits: RestLimits = { ...REST_LIMITS, ...parts.limits };
@@ -41,23 +41,25 @@ export function createRestServer(parts: RestServerParts): RestApp {
   return app;
 }
 
-/** What every HTTP address of the node is made of. */
+/** The parts that all HTTP servers of the node share. */
 interface AppParts extends Pick<RestParts, 'authenticator' | 'logger' | 'limits' | 'streams'> {
-  /** Sees a request before routing; answers the path to route by. */
+  /** Runs before routing; returns the path to route by. */
   readonly rewriteUrl?: (request: IncomingMessage) => string;
-  /** Origins whose pages may call (`spec.network.cors.allow`); absent: none. */
+  /** Origins whose pages may call (`spec.network.cors.allow`). Absent: none. */
   readonly origins?: readonly string[];
-  /** Sees a request before it is known who asks; what it throws is the answer. */
+  /** Runs before authentication; an error that it throws is the answer. */
   readonly admit?: Admit;
-  /** With it the address speaks https alone. */
+  /** Set: the address accepts only https. */
   readonly tls?: ServerTls;
   /** Addresses of proxies: each may hold more connections than a client. */
   readonly proxies?: readonly string[];
-  /** Whether an address is that of a container of agents, to be refused; absent: none is. */
+  /** Whether an address belongs to a container of agents and is refused. Absent: no address is. */
   readonly isOfAgents?: (address: string) => boolean;
 }
 
-/** An application without routes: bounds, identity, error answers and headers as everywhere. */
+/**
+ * Creates an application without routes, with the limits, identity, error answers and headers that all servers share.
+ */
 export function openApp(parts: AppParts): RestApp {
   const { limits, streams } = parts;
   const app: RestApp = openFastify(parts);
@@ -87,7 +89,7 @@ function openFastify({ logger, limits, rewriteUrl }: AppParts): RestApp {
   return fastify({
     loggerInstance: logger,
     ...(rewriteUrl === undefined ? {} : { rewriteUrl }),
-    // Requests are logged by what went wrong, with their route and never with their headers.
+    // Logs only errors, with their route and never with their headers.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: limits.bodyBytes,
     requestTimeout: limits.requestTimeoutMs,
@@ -96,7 +98,7 @@ function openFastify({ logger, limits, rewriteUrl }: AppParts): RestApp {
     http: {
       headersTimeout: limits.headersTimeoutMs,
       maxHeaderSize: limits.headerBytes,
-      // Node looks for late requests only so often, by default every 30 s.
+      // Node.js checks for late requests only at this interval, by default every 30 s.
       connectionsCheckingInterval: Math.ceil(limits.headersTimeoutMs / 4),
     },
     routerOptions: { maxParamLength: limits.pathPartLength },
@@ -108,8 +110,8 @@ function openFastify({ logger, limits, rewriteUrl }: AppParts): RestApp {
 }
 
 /**
- * A client that never finishes its request would keep a closing server open for ever: Node stops its time-outs then.
- * And one whose call or stream has ended keeps its connection for the next one, which nobody will answer.
+ * Cuts connections that would keep a closing server open: a client that never finishes its request, since Node.js stops
+ * its time-outs then, and a client that keeps its connection for a next request, which no one would answer.
  */
 function cutLateConnections(app: RestApp, graceMs: number): void {
   const late = setTimeout(() => app.server.closeAllConnections(), graceMs);
@@ -127,13 +129,13 @@ const HEADERS: Readonly<Record<string, string>> = {
   'cross-origin-resource-policy': 'same-origin',
 };
 
-/** For everything but the page, which brings a policy of its own. */
+/** Headers of all answers except the page at /docs, which has its own policy. */
 const API_HEADERS: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
 };
 
-/** Headers of every answer: nothing is cached, framed, sniffed or told to other sites. */
+/** Adds the headers of every answer: it is not cached, framed, sniffed or named to other sites. */
 function addSecurityHeaders(app: FastifyInstance): void {
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(HEADERS);
@@ -141,12 +143,12 @@ function addSecurityHeaders(app: FastifyInstance): void {
   });
 }
 
-/** How long a browser may remember the answer to its question, seconds. */
+/** How long a browser may remember the answer to a preflight request, seconds. */
 const MAX_AGE_S = 600;
 
 /**
- * CORS for the origins of `spec.network.cors.allow`, and for nobody else: their pages may read answers and send every
- * method. Without an entry nothing is answered to a browser's question, so it keeps pages of other sites away.
+ * Adds CORS for the origins of `spec.network.cors.allow` only: their pages may read answers and send every method.
+ * Without an entry preflight requests get no CORS headers, so that browsers block pages of other sites.
  */
 function allowOrigins(app: FastifyInstance, allowed: ReadonlySet<string>): void {
   if (allowed.size === 0) return;
@@ -174,7 +176,10 @@ function answerPreflight(reply: FastifyReply): FastifyReply {
     .send();
 }
 
-/** Tighter than the package's own, which allows styles and fonts from anywhere and asks for https on plain http nodes. */
+/**
+ * Stricter than the package's own policy, which allows styles and fonts from anywhere and requires https on plain http
+ * nodes.
+ */
 const POLICY = [
   "default-src 'self'",
   "img-src 'self' data:",
@@ -185,11 +190,11 @@ const POLICY = [
 ].join('; ');
 
 /**
- * The page at /docs to read the API description. All its files come with the package, and its policy lets a browser
- * load nothing from elsewhere.
+ * Adds the page at /docs that shows the API description. All its files come with the package, and its policy lets a
+ * browser load nothing from elsewhere.
  */
 function docsPage(app: RestApp, _options: object, done: () => void): void {
-  // Its routes bring no access of their own; the page says nothing that the description does not.
+  // The package's routes have no access of their own. The page shows only the API description, so it is public.
   app.addHook('onRoute', (route) => {
     route.config = { ...route.config, access: 'public' };
   });
@@ -217,7 +222,7 @@ function fromParser(code: string | undefined): [reason: string, error: SvcError]
   }
 }
 
-/** Answers what never became a request: broken HTTP, too large headers, a client that sends too slowly. */
+/** Answers connections that never became a request: invalid HTTP, too large headers, a client that sends too slowly. */
 function answerSocketError(error: ParserError, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -234,7 +239,7 @@ function answerSocketError(error: ParserError, socket: Socket): void {
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroySoon());
 }
 
-/** Routes that carry a payload: what starts runs, manifests, calls of tools, files (K7). Paths as routes have them. */
+/** Routes that carry a payload: starts, manifests, tool calls, files (K7). Paths are route templates. */
 const PAYLOADS: ReadonlySet<string> = new Set([
   '/v1/agents',
   '/v1/agents/:id/execute',
@@ -265,8 +270,8 @@ const TEXTS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Gives every route the bytes that a body of its class may have, unless it says so itself: payloads as much as anything,
- * texts less, every other route what a few fields need, and a route that asks for no caller the least.
+ * Sets the body limit of every route that does not set its own: `bodyBytes` for payloads, `textBytes` for texts,
+ * `strangerBytes` for routes that need no caller, `controlBytes` for all others.
  */
 function boundBodies(app: FastifyInstance, limits: RestLimits): void {
   app.addHook('onRoute', (route) => {

@@ -5,21 +5,21 @@ import type { Json } from '../../runtime/json.ts';
 import type { BodySignature } from '../../security/api.ts';
 import { parseJsonBytes } from '../json-thread.ts';
 
-/** Bodies up to this size are read however many there are. */
+/** Bodies up to this size do not count against `webhooksAtOnce`. */
 const SMALL_BYTES = 4 * 1024;
 
 export interface SignedBodyLimits {
-  /** Largest body. */
+  /** Largest body, bytes. */
   readonly webhookBytes: number;
-  /** Larger than 4 KiB, being read at once. */
+  /** Most bodies over 4 KiB that are read at once. */
   readonly webhooksAtOnce: number;
-  /** Time the body has to come in. */
+  /** Longest time for a body to arrive, ms. */
   readonly webhookTimeoutMs: number;
 }
 
 /**
- * Reads bodies that a signature stands for: hashed as they come, and handed on only when it fits. Nobody is known before,
- * so few large ones are held at once, and not for long.
+ * Reads signed bodies: hashes them while they arrive and returns a body only when its signature is valid. The sender is
+ * unknown until then, so only a few large bodies are held at once, and only for a short time.
  */
 export class SignedBodies {
   readonly #limits: SignedBodyLimits;
@@ -29,7 +29,7 @@ export class SignedBodies {
     this.#limits = limits;
   }
 
-  /** Throws `payload_too_large`, `overloaded`, `request_timed_out`, `invalid_signature`. */
+  /** Reads one body. Throws `payload_too_large`, `overloaded`, `request_timed_out`, `invalid_signature`. */
   async read(request: IncomingMessage, signature: BodySignature): Promise<Buffer> {
     const { webhookTimeoutMs } = this.#limits;
     const late = Promise.withResolvers<never>();
@@ -55,7 +55,7 @@ export class SignedBodies {
     };
     count(bytes);
     bytes = 0;
-    // A refused sender must be able to read why, so its connection is left as it is.
+    // Keeps the connection of a refused sender open, so that it can read the error.
     for await (const chunk of request.iterator({ destroyOnReturn: false })) {
       if (hold.disposed || !Buffer.isBuffer(chunk)) break;
       bytes += chunk.length;
@@ -84,10 +84,10 @@ export class SignedBodies {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Content types a manifest may come as. */
+/** Content types of YAML manifests. */
 const YAML_TYPES = ['application/yaml', 'application/x-yaml', 'text/yaml', 'text/x-yaml'];
 
-/** JSON for every route; other types are 415. */
+/** Parses JSON bodies on all routes; other content types get 415. */
 export function parseJsonBodies(app: FastifyInstance, maxDepth: number): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
@@ -96,7 +96,7 @@ export function parseJsonBodies(app: FastifyInstance, maxDepth: number): void {
   });
 }
 
-/** YAML as text, for the routes of `app` only: what it means is the manifest parser's business. */
+/** Accepts YAML bodies as text on the routes of `app`; the manifest parser parses them. */
 export function acceptYamlBodies(app: FastifyInstance): void {
   app.addContentTypeParser(YAML_TYPES, { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
     refuseEncoded(request);
@@ -121,7 +121,7 @@ export function refuseEncoded(request: FastifyRequest): void {
 
 const isSpace = (byte: number): boolean => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
 
-/** An empty body is none. */
+/** Parses a body; undefined for an empty one. */
 export async function jsonOf(body: Buffer, maxDepth: number): Promise<Json | undefined> {
   if (body.every(isSpace)) return undefined;
   return parseJsonBytes(body, { field: 'body', what: 'the body', maxDepth });

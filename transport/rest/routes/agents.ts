@@ -23,7 +23,7 @@ const deployAgentSchema = {
   response: { 200: DeployAnswer, ...problemSchemas({ style: 'plain', hasBody: true, also: [409, 422] }) },
 };
 
-/** POST /v1/agents (H11). In a plugin of its own: only here YAML is a body. */
+/** POST /v1/agents (H11). In a plugin of its own, since only this route accepts YAML bodies. */
 export function deployAgentRoute(app: RestApp, { agents, runtimes }: RestParts): void {
   app.register((plugin: RestApp, _options, done) => {
     acceptYamlBodies(plugin);
@@ -57,7 +57,7 @@ export function exportAgentRoute(app: RestApp, { agents }: RestParts): void {
     { config: agentRoute('read'), schema: exportAgentSchema },
     async (request, reply) => {
       const manifestYaml = await agents.export(callerOf(request), request.params.id.toLowerCase());
-      // The text as it is: the serializer of the schema would make a JSON string of it.
+      // Sends the text itself: the serializer of the schema would make a JSON string of it.
       return reply
         .type('application/yaml; charset=utf-8')
         .serializer((text: string) => text)

@@ -20,30 +20,30 @@ import { callerOf } from '../request-context.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 import { acceptYamlBodies } from '../signed-body.ts';
 
-/** One node as operators see it: what its node lease says, joined with what it told as a registered peer. */
+/** One node for operators: the data of its node lease and of its registration. */
 interface FleetNode {
   readonly node_id: string;
   readonly role: NodeRole | null;
   readonly status: NodePeerStatus;
   readonly tags: readonly string[];
-  /** Of a registered peer. */
+  /** Null for a node that is not a registered peer. */
   readonly capabilities: Capabilities | null;
   readonly version: string | null;
   readonly started_at: string | null;
   readonly grpc_address: string | null;
   readonly rest_url: string | null;
-  /** How many partitions it should serve, by pool. */
+  /** Number of partitions that it should serve, by pool. */
   readonly partitions: Readonly<Record<string, number>>;
   readonly last_heartbeat_at: string | null;
-  /** Holds a node lease. */
+  /** Whether it holds a node lease. */
   readonly member: boolean;
-  /** Known to NodeClusterService. */
+  /** Whether it is registered with NodeClusterService. */
   readonly registered: boolean;
 }
 
 const ROLES = { controller: 'CONTROLLER', worker: 'WORKER', hybrid: 'HYBRID' } as const;
 
-/** Every node that is a member or registered, ordered by id. */
+/** All members and registered nodes, ordered by id. */
 function joinNodes(members: readonly MemberStatus[], peers: readonly NodePeer[]): FleetNode[] {
   const byId = new Map(peers.map((peer) => [peer.node_id, peer]));
   const live = members.map((member) => nodeOf(member, byId.get(member.node_id)));
@@ -57,7 +57,7 @@ function nodeOf(member: MemberStatus | undefined, peer: NodePeer | undefined): F
   return {
     node_id: member?.node_id ?? peer?.node_id ?? '',
     role: info === null ? (peer?.role ?? null) : ROLES[info.role],
-    // What the node itself says last wins; a queued drain is told by its record before the node knows.
+    // The node's own lease wins. Before the node knows of a queued drain, its record already shows it.
     status: info?.draining === true ? 'DRAINING' : (peer?.status ?? 'ACTIVE'),
     tags: info?.tags ?? peer?.capabilities.tags ?? [],
     capabilities: peer?.capabilities ?? null,
@@ -74,7 +74,7 @@ function nodeOf(member: MemberStatus | undefined, peer: NodePeer | undefined): F
 
 const textOrNull = (text: string | undefined): string | null => (text === undefined || text === '' ? null : text);
 
-/** How many nodes have each status. */
+/** Number of nodes for each status. */
 function countByStatus(nodes: readonly FleetNode[]): Record<NodePeerStatus, number> {
   const counts = { ACTIVE: 0, DRAINING: 0, UNHEALTHY: 0 };
   for (const { status } of nodes) counts[status] += 1;
@@ -106,7 +106,7 @@ const setConfigSchema = {
   response: { 200: ManagedConfigAnswer, ...problemSchemas({ style: 'coded', hasBody: true, also: [422] }) },
 };
 
-/** The text, whichever way it came, once it was checked. Throws `invalid_argument`, `validation_failed`. */
+/** The configuration text of a JSON or YAML body. Throws `invalid_argument`, `validation_failed`. */
 function checkedText(body: unknown): string {
   const text = typeof body === 'string' && body !== '' ? body : ManagedConfigBody.safeParse(body).data?.config_yaml;
   if (text === undefined) {
@@ -119,7 +119,7 @@ function checkedText(body: unknown): string {
   throw new SvcError('validation_failed', says, { details: parsed.problems });
 }
 
-/** PUT /v1/cluster/config. In a plugin of its own: only here YAML is a body. */
+/** PUT /v1/cluster/config. In a plugin of its own, since only this route accepts YAML bodies. */
 function setConfigRoute(app: RestApp, { peers }: ConfigRouteParts): void {
   app.register((scope: RestApp, _options, done) => {
     acceptYamlBodies(scope);
@@ -138,7 +138,7 @@ const pushConfigSchema = {
   response: { 200: PushAnswers, ...problemSchemas({ style: 'coded', hasBody: true }) },
 };
 
-/** POST /v1/cluster/config/push (G30). A node that refuses says why; the others get it all the same. */
+/** POST /v1/cluster/config/push (G30). A node that refuses answers why; the other nodes still get the configuration. */
 function pushConfigRoute(app: RestApp, { cluster }: ConfigRouteParts): void {
   app.post('/v1/cluster/config/push', { config: { access: 'operate' }, schema: pushConfigSchema }, async () => ({
     nodes: await cluster.pushConfig(),
@@ -218,7 +218,7 @@ const drainNodeSchema = {
   },
 };
 
-/** POST /v1/cluster/nodes/{id}/drain. A member hears it at once, a peer that is none with its next heartbeat. */
+/** POST /v1/cluster/nodes/{id}/drain. A member gets the command at once, a registered peer with its next heartbeat. */
 function drainNodeRoute(app: RestApp, parts: ClusterRouteParts): void {
   app.post(
     '/v1/cluster/nodes/:id/drain',
@@ -226,7 +226,7 @@ function drainNodeRoute(app: RestApp, parts: ClusterRouteParts): void {
     async (request) => {
       const node = await findNode(parts, request.params.id);
       request.log.info({ node: node.node_id, by: callerOf(request).subject }, 'an operator drains a node');
-      // The way that needs nobody but the store: controllers may be away, and it tells them with its next heartbeat.
+      // Needs only the store: the controllers that would send the command with a heartbeat may be down.
       if (node.member) await parts.cluster.drainMember(node.node_id);
       else await parts.peers?.drain(node.node_id, callerOf(request));
       return { node_id: node.node_id, draining: true as const };
@@ -246,7 +246,7 @@ const removeNodeSchema = {
   },
 };
 
-/** DELETE /v1/cluster/nodes/{id}. While the node is a live member it is 409. */
+/** DELETE /v1/cluster/nodes/{id}. Answers 409 while the node is a live member. */
 function removeNodeRoute(app: RestApp, parts: ClusterRouteParts): void {
   app.delete('/v1/cluster/nodes/:id', { config: { access: 'operate' }, schema: removeNodeSchema }, async (request) => {
     const { id } = request.params;
@@ -254,7 +254,7 @@ function removeNodeRoute(app: RestApp, parts: ClusterRouteParts): void {
     if (members.some(({ node_id }) => node_id === id)) {
       throw new SvcError('failed_precondition', `The node ${id} lives: shut it down first.`);
     }
-    // Not looked for among the peers: one that was attested and never registered has a key to forget.
+    // Does not check for a registration: a node that was attested and never registered has a key to remove.
     if (parts.peers === undefined) throw noNode(id);
     await parts.peers.remove(id, callerOf(request));
     return { node_id: id, removed: true as const };
@@ -274,7 +274,9 @@ const shutDownNodeSchema = {
   },
 };
 
-/** POST /v1/cluster/nodes/{id}/shutdown. A member hears it at once, a peer that is none with its next heartbeat. */
+/**
+ * POST /v1/cluster/nodes/{id}/shutdown. A member gets the command at once, a registered peer with its next heartbeat.
+ */
 function shutDownNodeRoute(app: RestApp, parts: ClusterRouteParts): void {
   app.post(
     '/v1/cluster/nodes/:id/shutdown',
@@ -294,7 +296,7 @@ const FLEET = [getClusterStatusRoute, listNodesRoute, getNodeRoute, drainNodeRou
 
 const CONFIG = [getConfigRoute, setConfigRoute, pushConfigRoute];
 
-/** /v1/cluster, as far as the node has the parts for it. */
+/** The routes under /v1/cluster that this node has the parts for. */
 export function clusterRoutes(app: RestApp, parts: RestParts): void {
   const { cluster, peers } = parts;
   if (cluster === undefined) return;
@@ -303,12 +305,12 @@ export function clusterRoutes(app: RestApp, parts: RestParts): void {
   for (const route of CONFIG) route(app, { ...parts, cluster, peers });
 }
 
-/** Parts of a node that is in a fleet; peers only where NodeClusterService has a controller's side. */
+/** The parts of a node in a fleet. `peers` exists only where NodeClusterService serves controllers. */
 interface ClusterRouteParts extends RestParts {
   readonly cluster: ClusterApi;
 }
 
-/** Configuration for all nodes is kept where peers are. */
+/** The parts for the configuration of all nodes, which is stored with the peers. */
 interface ConfigRouteParts extends ClusterRouteParts {
   readonly peers: NodePeerApi;
 }
@@ -316,7 +318,7 @@ interface ConfigRouteParts extends ClusterRouteParts {
 const peersOf = async (peers: NodePeerApi | undefined): Promise<readonly NodePeer[]> =>
   peers === undefined ? [] : peers.list();
 
-/** One node, from its lease and its registration. Throws `not_found`. */
+/** A node by its lease and its registration. Throws `not_found`. */
 async function findNode({ cluster, peers }: ClusterRouteParts, nodeId: string): Promise<FleetNode> {
   const [{ members }, known] = await Promise.all([cluster.status(), peersOf(peers)]);
   const found = joinNodes(members, known).find(({ node_id }) => node_id === nodeId);

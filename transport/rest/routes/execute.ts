@@ -15,7 +15,7 @@ import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf } from '../request-context.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 
-/** /v1/execute, where the node has the intent pipeline. */
+/** Adds /v1/execute on nodes with the intent pipeline. */
 export function executeRoutes(app: RestApp, { intents, startKeys }: RestParts): void {
   if (intents === undefined) return;
   startIntentRoutes(app, intents, startKeys);
@@ -104,7 +104,7 @@ export function generateRoutes(app: RestApp, { authors, startKeys }: RestParts):
   );
 }
 
-/** Who starts it, under the id that its key names; `what` keeps the keys of kinds apart. Throws `conflict`. */
+/** The starter with the id that its key names; `what` separates the keys of different calls. Throws `conflict`. */
 async function starterOf(
   request: FastifyRequest,
   what: StartKey['what'],

@@ -23,7 +23,7 @@ const healthSchema = {
   response: { 200: Alive, ...problemSchemas({ style: 'coded', isPublic: true }) },
 };
 
-/** GET /health (H5) and its twin for orchestrators: the process runs. */
+/** GET /health (H5) and its alias for orchestrators: the process runs. */
 function healthRoutes(app: RestApp): void {
   for (const [operationId, url] of Object.entries({ 'health.get': '/health', 'health.live': '/health/live' })) {
     app.get(url, { config: { access: 'public' }, schema: { ...healthSchema, operationId } }, async () => ({
@@ -43,7 +43,7 @@ const healthReadySchema = {
   },
 };
 
-/** GET /health/ready: 503 while a part the node needs is down, or the node drains. */
+/** GET /health/ready: answers 503 while a part that the node needs is unavailable or the node drains. */
 function healthReadyRoute(app: RestApp, { health }: RestParts): void {
   app.get('/health/ready', { config: { access: 'public' }, schema: healthReadySchema }, async () => {
     const { ready, why } = await health.ready();
@@ -52,7 +52,9 @@ function healthReadyRoute(app: RestApp, { health }: RestParts): void {
   });
 }
 
-/** Every route of the REST API: the table of operations, and what is no plain question with one answer. */
+/**
+ * All routes of the REST API: the table of operations, and the routes that do not fit one request with one JSON answer.
+ */
 const ROUTES: readonly ((app: RestApp, parts: RestParts) => void)[] = [
   healthRoutes,
   healthReadyRoute,

@@ -23,7 +23,7 @@ const jwksSchema = {
   },
 };
 
-/** GET /.well-known/jwks.json (G20): public, like the keys; nodes without node tokens have no such path. */
+/** GET /.well-known/jwks.json (G20). Public, like the keys; not served by nodes without node tokens. */
 export function jwksRoute(app: RestApp, { nodeTokens }: RestParts): void {
   if (nodeTokens === undefined) return;
   app.get('/.well-known/jwks.json', { config: { access: 'public' }, schema: jwksSchema }, async (_request, reply) => {
@@ -35,10 +35,10 @@ export function jwksRoute(app: RestApp, { nodeTokens }: RestParts): void {
 
 const PATH = '/.well-known/oauth-protected-resource';
 
-/** Of a resource with a path the metadata is below the well-known part (RFC 9728, section 3.1). */
+/** The metadata of a resource with a path is below the well-known path (RFC 9728, section 3.1). */
 const PATHS = { 'protected_resource.get': PATH, 'protected_resource.get_mcp': `${PATH}/mcp` };
 
-/** A name or an address, with a port or without. */
+/** A host name or an address, with or without a port. */
 const HOST = /^(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/;
 
 const protectedResourceSchema = {
@@ -56,7 +56,9 @@ const protectedResourceSchema = {
   },
 };
 
-/** Protected resource metadata of /mcp: a client of MCP that was answered 401 finds its authorization server by it. */
+/**
+ * Protected resource metadata of /mcp: an MCP client that was answered 401 uses it to find its authorization server.
+ */
 export function protectedResourceRoute(app: RestApp, { mcp, resource, tls }: RestParts): void {
   if (mcp === undefined || resource === undefined || resource.issuers.length === 0) return;
   for (const [operationId, path] of Object.entries(PATHS)) {
@@ -70,13 +72,16 @@ export function protectedResourceRoute(app: RestApp, { mcp, resource, tls }: Res
   }
 }
 
-/** What a 401 of /mcp adds to its challenge; null on a node without realms. */
+/** The challenge parameter that a 401 of /mcp gets; null on a node without realms. */
 export function metadataChallenge(request: FastifyRequest, { resource, tls }: RestParts): string | null {
   if (resource === undefined || resource.issuers.length === 0) return null;
   return `resource_metadata="${baseUrl(request, resource, tls !== undefined)}${PATH}/mcp"`;
 }
 
-/** Of a host that is none the loopback name is told, so that nothing a client sent comes back to it unread. */
+/**
+ * The base URL of the node. An invalid Host header is replaced by the loopback name, so that no unchecked text of the
+ * client is sent back.
+ */
 function baseUrl(request: FastifyRequest, { publicUrl }: ResourceParts, isSecure: boolean): string {
   if (publicUrl !== undefined) return publicUrl;
   const scheme = isSecure ? 'https' : 'http';
@@ -84,7 +89,7 @@ function baseUrl(request: FastifyRequest, { publicUrl }: ResourceParts, isSecure
   return `${scheme}://${HOST.test(host) ? host : 'localhost'}`;
 }
 
-/** GET /v1/openapi.json: the description made of the schemas the routes are checked with. */
+/** GET /v1/openapi.json: the API description, made from the schemas that validate the routes. */
 export function openapiRoute(app: RestApp): void {
   app.get('/v1/openapi.json', { config: { access: 'public' }, schema: { hide: true } }, async (_request, reply) =>
     reply.type('application/json; charset=utf-8').serializer(JSON.stringify).send(app.swagger()),

@@ -4,7 +4,7 @@ import { DeployBody, type DeployQuery, isSet } from '../../../usecases/operation
 
 export const YamlBody = z.string().min(1).describe('The manifest.');
 
-/** The body as the JSON form, whichever way the manifest came. Throws `invalid_argument`. */
+/** The body in its JSON form, for a manifest sent as YAML or as JSON. Throws `invalid_argument`. */
 export function manifestBody<T extends { readonly manifest_yaml: string }>(schema: z.ZodType<T>, body: unknown): T {
   const asked = schema.safeParse(typeof body === 'string' ? { manifest_yaml: body } : body);
   if (asked.success) return asked.data;
@@ -17,7 +17,7 @@ export function manifestBody<T extends { readonly manifest_yaml: string }>(schem
   throw new SvcError('invalid_argument', text, { field });
 }
 
-/** What is to be deployed and how, whichever way it came. Throws `invalid_argument`. */
+/** The manifest and options of a deploy, from body and query. Throws `invalid_argument`. */
 export function deployment(asked: unknown, query: z.output<typeof DeployQuery>) {
   const body = manifestBody(DeployBody, asked);
   const scope = body.scope ?? query.scope;

@@ -96,7 +96,7 @@ const listToolsSchema = {
   response: { 200: ToolsAnswer, ...problemSchemas({ style: 'coded' }) },
 };
 
-/** GET /v1/seal/tools, for the agent by its own token, on every address alike. */
+/** GET /v1/seal/tools for an agent with its own token; the same on every address. */
 function listToolsRoute(app: RestApp, parts: SealParts): void {
   app.get('/v1/seal/tools', { config: { access: 'public' }, schema: listToolsSchema }, async (request) => {
     const { tool, tools, total } = await listedTools(parts, bearerToken(request.headers.authorization));
@@ -110,7 +110,7 @@ const ofOne = { ...shared, params: SessionParams };
 
 const problems = problemSchemas({ style: 'coded', also: [404] });
 
-/** GET /v1/seal/sessions: newest first. */
+/** GET /v1/seal/sessions, newest first. */
 function listSessionsRoute(app: RestApp, { sessions }: SealParts): void {
   const schema = {
     ...shared,
@@ -142,7 +142,7 @@ function getSessionRoute(app: RestApp, { sessions }: SealParts): void {
   );
 }
 
-/** POST /v1/seal/sessions/{id}/revoke: counts at once, on every node. */
+/** POST /v1/seal/sessions/{id}/revoke: takes effect at once, on every node. */
 function revokeSessionRoute(app: RestApp, { sessions }: SealParts): void {
   const schema = {
     ...ofOne,
@@ -159,7 +159,7 @@ function revokeSessionRoute(app: RestApp, { sessions }: SealParts): void {
   });
 }
 
-/** GET /v1/seal/sessions/{id}/audit: the chain and its signed head, for `svc audit verify`. */
+/** GET /v1/seal/sessions/{id}/audit: the audit chain and its signed head, for `svc audit verify`. */
 function auditSessionRoute(app: RestApp, { sessions, signer }: SealParts): void {
   const schema = {
     ...ofOne,
@@ -181,7 +181,7 @@ function auditSessionRoute(app: RestApp, { sessions, signer }: SealParts): void 
 
 const FOR_PEOPLE = [listSessionsRoute, getSessionRoute, revokeSessionRoute, auditSessionRoute];
 
-/** The routes of agents, on the public and on the internal address. */
+/** Adds the routes of agents, on the public or the internal address. */
 export function addSealRoutes(app: RestApp, parts: SealParts, access: SealAccess): void {
   attestRoute(app, parts, access);
   if (access.bearer) invokeRoute(app, parts, access);
@@ -196,7 +196,7 @@ export function addSealRoutes(app: RestApp, parts: SealParts, access: SealAccess
   listToolsRoute(app, parts);
 }
 
-/** /v1/seal and /v1/invoke of the public address, where the node has SEAL. */
+/** Adds /v1/seal and /v1/invoke to the public address, on nodes with SEAL. */
 export function sealRoutes(app: RestApp, { seal }: RestParts): void {
   if (seal === undefined) return;
   addSealRoutes(app, seal, { bearer: true });
@@ -210,8 +210,9 @@ interface StrangerParts {
 }
 
 /**
- * Envelopes of callers without a bearer, on the routes of `app`: at most 1 MiB, and of more than a stranger may send the
- * security token is checked before anything is parsed. The capability token of an execution lifts both, once it was checked.
+ * Limits the envelopes of callers without a bearer token on the routes of `app`: at most `sealBytes`, and above
+ * `strangerBytes` the security token is checked before anything is parsed. A verified capability token of an execution
+ * lifts both limits.
  */
 function boundStrangers(app: FastifyInstance, { seal, executions, limits }: StrangerParts): void {
   const known = new WeakSet<IncomingMessage>();
@@ -248,7 +249,7 @@ async function checkToken(seal: StrangerParts['seal'], body: Buffer): Promise<vo
   }
 }
 
-/** Ends with an error behind so many bytes. */
+/** A stream that fails after more than `most` bytes. */
 function atMost(most: number): Transform & { receivedEncodedLength: number } {
   const counted = new Transform({
     transform(chunk: Buffer, _encoding, done) {
@@ -264,10 +265,10 @@ function atMost(most: number): Transform & { receivedEncodedLength: number } {
 const tooLarge = (most: number): SvcError =>
   new SvcError('payload_too_large', `the body is larger than ${most} bytes without a bearer token`, { field: 'body' });
 
-/** Where the routes of SEAL are reached: behind the bearer like every route, or on the internal address (S5). */
+/** How the SEAL routes are reached: with a bearer token like every route, or on the internal address (S5). */
 type SealAccess =
   | { readonly bearer: true }
-  /** An agent has no bearer; the capability token of its execution, when it is sent, says whose it is. */
+  /** An agent has no bearer token. The capability token of its execution, if sent, names the execution. */
   | { readonly bearer: false; readonly tokens: ExecutionTokens; readonly limits?: Partial<RestLimits> };
 
 async function sealCaller(request: FastifyRequest, access: SealAccess): Promise<SealCaller | null> {
@@ -280,7 +281,7 @@ async function sealCaller(request: FastifyRequest, access: SealAccess): Promise<
   return { ...(await gatewayCaller(access.tokens, token)), verified: true };
 }
 
-/** Ends when nobody waits for the answer any more. What was asked for goes on. */
+/** A signal that aborts when the client disconnects before its answer. The work itself goes on. */
 export function whileClientWaits(reply: FastifyReply['raw']): AbortSignal {
   const gone = new AbortController();
   reply.once('close', () => {
@@ -289,7 +290,7 @@ export function whileClientWaits(reply: FastifyReply['raw']): AbortSignal {
   return gone.signal;
 }
 
-/** A call that failed, with the id its client knows it by. */
+/** The error of a failed call, with the JSON-RPC id of the client. */
 class RpcProblem extends Error {
   override readonly name = 'RpcProblem';
   readonly id: RpcId;
@@ -302,13 +303,13 @@ class RpcProblem extends Error {
   }
 }
 
-/** Whether it is about a body that is no envelope, so that nobody has opened it. */
+/** Whether the error is about a body that is not an envelope, which no audit chain has recorded yet. */
 const isMalformed = (thrown: unknown): boolean =>
   !(thrown instanceof RpcProblem) && fromFramework(thrown).code === 'invalid_argument';
 
 /**
- * Errors of the invoke routes as JSON-RPC (H16), a body that is no envelope included. What is refused before it
- * is read, for its bearer, size or type, is answered as everywhere.
+ * Answers errors of the invoke routes as JSON-RPC errors (H16), also for a body that is not an envelope. A request that
+ * is refused before its body is read, for its bearer token, size or type, gets the error body of all other routes.
  */
 function answerRpcProblem(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   if (thrown instanceof RpcProblem) return answer(thrown.id, thrown.error, request, reply);

@@ -6,7 +6,7 @@ import { callerOf, hasBegun } from '../request-context.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 import { answerStimulusError, duplicateSchema, ingestWebhookRoute } from './webhooks.ts';
 
-/** /v1/stimuli and /v1/webhooks, as far as the node has the parts for them. */
+/** Adds the routes under /v1/stimuli and /v1/webhooks that this node has the parts for. */
 export function stimulusRoutes(app: RestApp, { stimuli, webhooks, limits }: RestParts): void {
   if (stimuli === undefined) return;
   ingestStimulusRoute(app, stimuli);

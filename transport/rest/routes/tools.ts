@@ -16,7 +16,7 @@ import { problemSchemas } from '../schemas/problems.ts';
 import { callProblems, ToolArguments, ToolList, ToolParams, ToolResult, ToolsQuery } from '../schemas/seal.ts';
 import { whileClientWaits } from './seal.ts';
 
-/** /v1/tools, for callers without an agent, where the node has tool sessions. */
+/** Adds /v1/tools, for callers without an agent, on nodes with tool sessions. */
 export function toolRoutes(app: RestApp, { mcp }: RestParts): void {
   if (mcp === undefined) return;
   listToolsRoute(app, mcp);
@@ -64,7 +64,7 @@ const callToolSchema = {
   response: { 200: ToolResult, ...callProblems },
 };
 
-/** POST /v1/tools/{name}: the same tools as over /mcp; statuses are those of SEAL (H16). */
+/** POST /v1/tools/{name}: calls the same tools as /mcp, with the statuses of SEAL (H16). */
 function callToolRoute(app: RestApp, parts: CallerToolParts): void {
   app.post('/v1/tools/:name', { config: { access: 'run' }, schema: callToolSchema }, async (request, reply) => {
     const caller = { identity: callerOf(request), trace: request.trace, signal: whileClientWaits(reply.raw) };

@@ -19,7 +19,7 @@ interface VolumeRouteParts extends RestParts {
   readonly volumes: VolumeApi & { readonly files: VolumeFiles };
 }
 
-/** Statuses of everything below one volume: a link or `..` that leads out is 403, a full volume 507. */
+/** Error statuses of all routes below one volume: a link or `..` that leaves the volume is 403, a full volume 507. */
 const FILE_STATUSES: readonly number[] = [404, 409, 507];
 
 const MOST = 1_000;
@@ -66,7 +66,7 @@ function downloadFileRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
     await volumes.requireSeen(callerOf(request), id);
     const file = await volumes.files.download(callerOf(request).tenant, id, request.query.path);
     const content = Readable.from(file.content, { objectMode: false });
-    // A client that leaves before the first byte was read has the file closed too.
+    // Closes the file also when the client disconnects before the first byte is read.
     content.once('close', () => void file.close().catch((error: unknown) => request.log.warn(error)));
     reply.header('content-disposition', 'attachment');
     reply.header('content-length', file.sizeBytes);
@@ -86,7 +86,10 @@ const uploadFileSchema = {
   response: { 200: FileWritten, ...problemSchemas({ style: 'coded', hasBody: true, also: FILE_STATUSES }) },
 };
 
-/** PUT /v1/volumes/{id}/files/content?path=. In a plugin of its own: only here a body is a stream of any type. */
+/**
+ * PUT /v1/volumes/{id}/files/content?path=. In a plugin of its own, since only this route takes bodies of any type as
+ * streams.
+ */
 function uploadFileRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
   app.register((scope: RestApp, _options, done) => {
     scope.removeAllContentTypeParsers();
@@ -100,7 +103,7 @@ function uploadFileRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
           throw new SvcError('unsupported_media_type', 'files are taken without Content-Encoding');
         }
         const id = request.params.id.toLowerCase();
-        // A refused upload leaves the connection as it is: the client must be able to read why.
+        // A refused upload keeps the connection open, so that the client can read the error.
         const { body } = request;
         const content = body instanceof Readable ? body.iterator({ destroyOnReturn: false }) : Buffer.alloc(0);
         await volumes.requireSeen(callerOf(request), id);
@@ -166,7 +169,7 @@ function deleteFileRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
 
 const FILES = [listFilesRoute, downloadFileRoute, uploadFileRoute, makeDirectoryRoute, deleteFileRoute];
 
-/** Files of /v1/volumes, on nodes that have volumes. */
+/** Adds the routes for files under /v1/volumes, on nodes with volumes. */
 export function volumeFileRoutes(app: RestApp, parts: RestParts): void {
   const { volumes } = parts;
   if (volumes === undefined) return;

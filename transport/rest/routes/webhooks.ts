@@ -13,10 +13,10 @@ import { SignedBodies, type SignedBodyLimits } from '../signed-body.ts';
 
 const content = { 'application/json': { schema: DuplicateProblem } };
 
-/** The 409 of the two routes that take stimuli. */
+/** The 409 answer of the two routes that accept stimuli. */
 export const duplicateSchema = { 409: { description: 'The same delivery was processed within 24 hours.', content } };
 
-/** A duplicate names the first one (H22); every other error is answered like everywhere. */
+/** Answers a duplicate with the id of the first delivery (H22) and every other error as all routes do. */
 export function answerStimulusError(thrown: Error, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const first = duplicateOf(thrown);
   if (first === null) return answerError(thrown, request, reply);
@@ -27,7 +27,7 @@ export function answerStimulusError(thrown: Error, request: FastifyRequest, repl
     .send({ error: 'idempotent_duplicate', message: thrown.message, ...first });
 }
 
-/** What each scheme wants in which header, as the schemes say it. */
+/** The headers that the signature schemes need, from the schemes themselves. */
 const headerFields = Object.fromEntries(
   Object.entries(SCHEMES).flatMap(([scheme, { headers }]) =>
     Object.entries(headers).map(([name, expected]) => [
@@ -56,10 +56,10 @@ node unless others are set. Answers when the workflow execution is durably start
   },
 };
 
-/** What the headers said, kept while the body is being read. */
+/** What the headers state, kept while the body is read. */
 interface Claim {
   readonly delivery: SignedDelivery;
-  /** As they came. */
+  /** Headers unchanged from the request. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -70,8 +70,8 @@ interface WebhookParts {
 }
 
 /**
- * POST /v1/webhooks/{source} (H25). In a plugin of its own: only here every content type is raw bytes. No bearer is
- * needed, the signature stands for it: it is checked before anything else is looked up.
+ * POST /v1/webhooks/{source} (H25). In a plugin of its own, since only this route takes every content type as raw
+ * bytes. The signature replaces a bearer token: it is checked before anything else is looked up.
  */
 export function ingestWebhookRoute(app: RestApp, { stimuli, webhooks, limits }: WebhookParts): void {
   const claims = new WeakMap<FastifyRequest, Claim>();
@@ -86,11 +86,11 @@ export function ingestWebhookRoute(app: RestApp, { stimuli, webhooks, limits }: 
     schema,
     bodyLimit: limits.webhookBytes,
     errorHandler: answerStimulusError,
-    // Before the body: who has no signature cannot make the node hold a payload.
+    // Runs before the body is read: a caller without a signature cannot make the node hold a payload.
     onRequest: async (request: FastifyRequest<{ Params: { source: string } }>) => {
       const delivery = await webhooks.open(request.params.source, request.raw.headersDistinct);
       claims.set(request, { delivery, headers: headersOf(request) });
-      // Fastify refuses a content type that is none before a parser sees it; here nothing depends on it.
+      // Fastify refuses an invalid content type before a parser sees it; this route does not depend on the type.
       request.raw.headers['content-type'] = 'application/octet-stream';
     },
   };
@@ -112,7 +112,7 @@ export function ingestWebhookRoute(app: RestApp, { stimuli, webhooks, limits }: 
   });
 }
 
-/** A request without a body has none that a parser saw; its signature is that of nothing. */
+/** The bytes of a body. No parser runs for a request without a body; its signature is that of zero bytes. */
 function bytesOf(body: unknown, { delivery }: Claim): Buffer {
   if (Buffer.isBuffer(body)) return body;
   delivery.verify();
@@ -125,7 +125,7 @@ function contentOf(source: string, { delivery, headers }: Claim, body: Buffer): 
   return {
     source,
     headers,
-    // The stimulus' content is text; what is none goes on as base64.
+    // The content of a stimulus is text; other bytes are sent as base64.
     ...(isUtf8(body)
       ? { content: body.toString('utf8') }
       : { content: body.toString('base64'), contentEncoding: 'base64' }),
@@ -134,7 +134,7 @@ function contentOf(source: string, { delivery, headers }: Claim, body: Buffer): 
   };
 }
 
-/** Repeated headers are joined, as HTTP does. */
+/** The headers of a request; repeated headers are joined, as HTTP does. */
 function headersOf({ headers }: FastifyRequest): Record<string, string> {
   const all: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {

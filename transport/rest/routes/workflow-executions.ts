@@ -34,7 +34,7 @@ const sourceOf = (workflows: WorkflowApi, viewer: Identity, id: string): EventSo
 
 const STREAMS = { 'workflow_executions.stream': 'stream', 'workflow_executions.stream_logs': 'logs/stream' };
 
-/** GET /v1/workflows/executions/{id}/stream, and the same under the original's name, …/logs/stream. */
+/** GET /v1/workflows/executions/{id}/stream and its alias …/logs/stream. */
 export function streamWorkflowRoutes(app: RestApp, parts: WorkflowRouteParts): void {
   const config = workflowExecutionRoute('read');
   for (const [operationId, path] of Object.entries(STREAMS)) {
@@ -47,7 +47,7 @@ export function streamWorkflowRoutes(app: RestApp, parts: WorkflowRouteParts): v
   }
 }
 
-/** The parts of a node that has workflows. */
+/** The parts of a node with workflows. */
 export interface WorkflowRouteParts extends Omit<RestParts, 'workflows'>, WorkflowParts {}
 
 export const workflowRoute = (access: Access) => ({ access, problems: 'coded' }) as const;

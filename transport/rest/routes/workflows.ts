@@ -27,7 +27,7 @@ const deployWorkflowSchema = {
   response: { 200: DeployAnswer, ...problemSchemas({ style: 'coded', hasBody: true, also: [409, 422] }) },
 };
 
-/** POST /v1/workflows (H11). In a plugin of its own: only here YAML is a body. */
+/** POST /v1/workflows (H11). In a plugin of its own, since only some routes accept YAML bodies. */
 function deployWorkflowRoute(app: RestApp, { catalog }: WorkflowRouteParts): void {
   app.register((plugin: RestApp, _options, done) => {
     acceptYamlBodies(plugin);
@@ -60,7 +60,7 @@ function exportWorkflowRoute(app: RestApp, { catalog }: WorkflowRouteParts): voi
     async (request, reply) => {
       const reader = readerOf(callerOf(request));
       const { manifest_yaml } = await catalog.get(reader, request.params.name, request.query.version);
-      // The text as it is: the serializer of the schema would make a JSON string of it.
+      // Sends the text itself: the serializer of the schema would make a JSON string of it.
       return reply
         .type('application/yaml; charset=utf-8')
         .serializer((text: string) => text)
@@ -69,7 +69,7 @@ function exportWorkflowRoute(app: RestApp, { catalog }: WorkflowRouteParts): voi
   );
 }
 
-/** Every document has an answer here. */
+/** Accepts any document, since the validation answers for each. */
 const Anything = z.unknown().describe('The workflow manifest.');
 
 const validateWorkflowSchema = {
@@ -82,7 +82,9 @@ const validateWorkflowSchema = {
   response: { 200: ValidateAnswer, ...problemSchemas({ style: 'coded', hasBody: true }) },
 };
 
-/** POST /v1/workflows/validate: changes nothing, so a reader may. In a plugin of its own, for the YAML. */
+/**
+ * POST /v1/workflows/validate. Changes nothing, so it needs only read access. In a plugin of its own for YAML bodies.
+ */
 function validateWorkflowRoute(app: RestApp, { catalog }: WorkflowRouteParts): void {
   app.register((plugin: RestApp, _options, done) => {
     acceptYamlBodies(plugin);
@@ -98,7 +100,7 @@ function validateWorkflowRoute(app: RestApp, { catalog }: WorkflowRouteParts): v
 
 const readerOf = ({ tenant, subject }: Identity) => ({ tenant, subject });
 
-/** What /v1/workflows has beside the table, where the node has workflows. */
+/** Adds the routes of workflows that are not in the table of operations, on nodes with workflows. */
 export function workflowRoutes(app: RestApp, parts: RestParts): void {
   const { workflows } = parts;
   if (workflows === undefined) return;

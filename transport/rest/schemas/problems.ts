@@ -39,7 +39,7 @@ const TITLES: Readonly<Record<number, string>> = {
   507: 'The volume is full.',
 };
 
-/** Every answer of a route whose caller is known may be one of these; 408 and 431 come before a request exists. */
+/** Statuses that every route with a caller may answer; 408 and 431 come before a request exists. */
 const ALWAYS = [400, 408, 431, 500];
 const WITH_IDENTITY = [401, 403, 429, 503, 504];
 const WITH_BODY = [413, 415];
@@ -48,11 +48,11 @@ export interface ProblemStatuses {
   readonly style: ProblemStyle;
   readonly isPublic?: boolean;
   readonly hasBody?: boolean;
-  /** Statuses only this route has. */
+  /** Statuses that only this route answers. */
   readonly also?: readonly number[];
 }
 
-/** The `response` entries of a route's errors, from the bodies problem.ts really makes. */
+/** The `response` schemas of a route's errors, for the bodies that problem.ts writes. */
 export function problemSchemas({ style, isPublic = false, hasBody = false, also = [] }: ProblemStatuses) {
   const statuses = [...ALWAYS, ...(isPublic ? [] : WITH_IDENTITY), ...(hasBody ? WITH_BODY : []), ...also];
   const entries = statuses.map((status) => {

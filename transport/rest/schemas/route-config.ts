@@ -1,9 +1,9 @@
 import type { Access } from '../request-context.ts';
 
-/** Routes under /v1/agents: errors are plain bodies (H1), and so is the text for what is not there (H10). */
+/** Options of routes under /v1/agents: plain error bodies (H1) and the fixed text of 404 (H10). */
 export const agentRoute = (access: Access) =>
   ({ access, problems: 'plain', texts: { notFound: 'agent not found' } }) as const;
 
-/** Routes under /v1/executions/{id}. */
+/** Options of routes under /v1/executions/{id}. */
 export const executionRoute = (access: Access) =>
   ({ access, problems: 'plain', texts: { notFound: 'execution not found' } }) as const;

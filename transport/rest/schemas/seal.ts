@@ -19,7 +19,7 @@ export const ToolsQuery = z.object({
   schemas: flagField.describe('Also the JSON Schema of the arguments; without a value it is true.'),
 });
 
-/** A tool as svc.tools.list tells it (W39). */
+/** A tool as svc.tools.list returns it (W39). */
 const OfferedTool = z.object({
   name: z.string(),
   description: z.string(),
@@ -36,17 +36,17 @@ export const ToolList = z.object({
 
 export const ToolArguments = z.looseObject({}).nullish().describe('The arguments of the tool; absent for none.');
 
-/** MCP tool result. */
+/** An MCP tool result. */
 export const ToolResult = z.object({
   content: z.array(z.looseObject({})),
   structuredContent: z.looseObject({}).optional(),
   isError: z.boolean(),
 });
 
-/** Denials say which rule it was: `reason`. */
+/** Errors of tool calls. A denial names its rule in `reason`. */
 export const callProblems = problemSchemas({ style: 'coded', hasBody: true, also: [409, 422] });
 
-/** Attestation (H17). */
+/** The body of an attestation (H17). */
 export const AttestBody = z.strictObject({
   agent_id: z.guid(AGENT_ID_TEXT),
   execution_id: z.guid(EXECUTION_ID_TEXT),
@@ -64,7 +64,7 @@ export const AttestAnswer = z.object({
   expires_at: z.string().describe('ISO 8601.'),
 });
 
-/** Envelope (H13). */
+/** A signed envelope (H13). */
 export const EnvelopeBody = z.strictObject({
   protocol: z.string().max(32).describe('`seal/v1`.'),
   security_token: z.string().max(16_384).describe('JWT from attestation.'),
@@ -93,10 +93,10 @@ const RpcProblem = z.object({
   }),
 });
 
-/** What is refused before the route is reached has the body of every other route. */
+/** A request that is refused before it reaches the route gets the error body of all other routes. */
 const RpcOrCoded = z.union([RpcProblem, z.looseObject({ error: z.string(), message: z.string() })]);
 
-/** Errors of the invoke routes: JSON-RPC errors with statuses of their own (H16). */
+/** Errors of the invoke routes: JSON-RPC errors with HTTP statuses of their own (H16). */
 export function rpcProblemSchemas(statuses: Omit<ProblemStatuses, 'style'>) {
   const described = problemSchemas({ ...statuses, style: 'coded' });
   return Object.fromEntries(
