@@ -33,13 +33,13 @@ const texts = { notFound: 'agent not found' };
 
 const common = { tag: 'agents', needs: ['agents'] } as const;
 
-/** What agents and workflows have both. */
+/** The part of the catalogs that agents and workflows share. */
 interface Movable<Entry> {
   promote(identity: Identity, named: string, target: 'tenant' | 'global'): Promise<Entry>;
   demote(identity: Identity, named: string, target: 'tenant' | 'user', userId?: string): Promise<Entry>;
 }
 
-/** One promotion or demotion: the entry in its new scope, and how the answer says it. */
+/** Promotes or demotes an entry; returns it in its new scope with the fields that the answer gets. */
 export async function changeScope<Entry>(
   catalog: Movable<Entry>,
   caller: Identity,
@@ -55,7 +55,10 @@ export async function changeScope<Entry>(
   return { entry, done: { demoted: true, target_scope } };
 }
 
-/** Deployed agents (H10, H11). A deploy takes YAML too and an export answers with it, so REST serves these two by itself. */
+/**
+ * Operations on deployed agents (H10, H11). Deploy and export are routes of REST alone, since a deploy accepts YAML and
+ * an export answers with it.
+ */
 export const AGENT_OPERATIONS = [
   operation({
     ...common,

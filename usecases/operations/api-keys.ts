@@ -61,10 +61,10 @@ const ValidateKeyAnswer = z.object({
 
 const common = { tag: 'api keys', access: 'read', needs: ['keys'] } as const;
 
-/** Whoever may look may make and revoke keys: they give no more than their maker has. */
+/** A caller that may read may also create and revoke keys, since a key allows no more than its maker may do. */
 const change = { area: 'keys', action: 'write' } as const;
 
-/** API keys: each acts as its maker, within its scopes. */
+/** Operations on API keys. A key acts as its maker, within its scopes. */
 export const API_KEY_OPERATIONS = [
   operation({
     ...common,

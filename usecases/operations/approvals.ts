@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { operation } from './operation.ts';
 import { nextPageField, pageAsked, pageFields, RequestIdParams } from './schemas/fields.ts';
 
-/** A question to a human as callers see it (H19). */
+/** A question to a human, in the shape that callers get (H19). */
 const ApprovalRequest = z.object({
   id: z.string().describe('UUID of the request.'),
   execution_id: z.string().describe('Execution that waits for the decision.'),
@@ -17,7 +17,7 @@ const ApprovalList = z.object({
   ...nextPageField,
 });
 
-/** The status is 200 for both (H19). */
+/** An approval, or an error. Both have status 200 (H19). */
 const ApprovalFound = z.union([
   z.object({ request: ApprovalRequest }),
   z.object({ error: z.string().describe('The request was not found or is completed.') }),
@@ -49,7 +49,7 @@ const common = { tag: 'approvals', needs: ['approvals'] } as const;
 
 const texts = { notFound: 'request not found' };
 
-/** Questions to humans, and their answers (H19). One answer wins, others are 409. */
+/** Lists questions to humans and takes their answers (H19). The first answer wins; later ones get 409. */
 export const APPROVAL_OPERATIONS = [
   operation({
     ...common,

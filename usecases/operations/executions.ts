@@ -30,7 +30,7 @@ const common = { tag: 'executions', needs: ['executions'] } as const;
 
 const texts = { notFound: 'execution not found' };
 
-/** Runs of agents. Following one live is a stream, which REST and gRPC serve by themselves. */
+/** Operations on runs of agents. REST and gRPC serve the live event streams by themselves. */
 export const EXECUTION_OPERATIONS = [
   operation({
     tag: 'executions',

@@ -22,7 +22,7 @@ const ActorAddress = z
   })
   .describe('kind/tenant/id of an actor.');
 
-/** Body of POST /v1/chaos/faults. */
+/** The body of POST /v1/chaos/faults. */
 const FaultBody = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('kill-actor'), address: ActorAddress }),
   z.strictObject({ kind: z.literal('kill-owner'), address: ActorAddress }),
@@ -54,7 +54,7 @@ const MOST = 1_000;
 
 const common = { tag: 'chaos', access: 'break', needs: ['chaos'] } as const;
 
-/** Faults on purpose, for operators. */
+/** Operations for fault injection, for operators. */
 export const FAULT_OPERATIONS = [
   operation({
     ...common,

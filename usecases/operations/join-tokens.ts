@@ -58,7 +58,7 @@ const common = { tag: 'cluster', needs: ['cluster', 'joinTokens'] } as const;
 
 const path = '/v1/cluster/join-tokens';
 
-/** Tokens with which new nodes join the fleet. */
+/** Operations on the tokens with which new nodes join the fleet. */
 export const JOIN_TOKEN_OPERATIONS = [
   operation({
     ...common,

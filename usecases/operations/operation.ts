@@ -21,13 +21,13 @@ import type { StartLimits } from '../starts/start-execution.ts';
 import type { StimulusApi } from '../stimuli.ts';
 import type { WorkflowApi } from '../workflow-runs.ts';
 
-/** Workflows that are deployed, and their runs. */
+/** Deployed workflows and their runs. */
 export interface WorkflowParts {
   readonly catalog: WorkflowCatalog;
   readonly workflows: WorkflowApi;
 }
 
-/** Use cases behind the operations. A node without one does not serve the operations that need it. */
+/** Use cases that operations call. A node without one of them does not serve the operations that need it. */
 export interface OperationPorts extends StartLimits {
   readonly agents: AgentCatalog;
   /** Search over the catalog. */
@@ -50,7 +50,7 @@ export interface OperationPorts extends StartLimits {
   readonly chaos?: ChaosApi;
 }
 
-/** What a caller sends, by where it stands in an HTTP request. Other surfaces pass the same values by name. */
+/** Schemas of what a caller sends, by its place in an HTTP request. Other transports pass the same values by name. */
 interface Schemas {
   readonly params?: z.ZodType;
   readonly query?: z.ZodType;
@@ -58,33 +58,35 @@ interface Schemas {
   readonly body?: z.ZodType;
 }
 
-/** One call of an operation: its checked input, who calls, and the trace it belongs to. */
+/** One call of an operation: its validated input, its caller and its trace. */
 export interface OperationCall<S extends Schemas = Schemas> {
   readonly params: S['params'] extends z.ZodType ? z.output<S['params']> : unknown;
   readonly query: S['query'] extends z.ZodType ? z.output<S['query']> : unknown;
   readonly headers: S['headers'] extends z.ZodType ? z.output<S['headers']> : unknown;
   readonly body: S['body'] extends z.ZodType ? z.output<S['body']> : unknown;
   readonly identity: Identity;
-  /** The same with the API key by which the call came. */
+  /** The identity with the API key of the call, if it has one. */
   readonly caller: Caller;
   /** W3C trace id. */
   readonly trace: string;
 }
 
-/** How an operation is seen over REST. */
+/** How REST serves an operation. */
 interface RestView {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Parameters as `:name`. */
+  /** The path with parameters as `:name`. */
   readonly path: string;
   /** `plain`: `{error: TEXT}` for 400, 404 and 500 (H1); `coded`: `{error: CODE, message}`. */
   readonly style: 'plain' | 'coded';
   /** Statuses of errors that only this operation has. */
   readonly also?: readonly number[];
-  /** Texts that callers compare (H10, H12). */
+  /** Fixed texts that clients compare (H10, H12). */
   readonly texts?: { readonly notFound?: string; readonly bug?: string };
 }
 
-/** One thing a caller can ask, and how each surface shows it. Surfaces walk the table; they add no rule of their own. */
+/**
+ * One operation that callers can call, and how each transport serves it. Transports read the table and add no rules.
+ */
 export interface Operation {
   /** `resource.verb`: the operationId of the API description. */
   readonly name: string;
@@ -93,25 +95,25 @@ export interface Operation {
   readonly description?: string;
   /** What the caller must be allowed to do. */
   readonly access: Action;
-  /** What a key's scopes are compared with, where it is not `access` in the area of the path. */
+  /** What a key's scopes are compared with. Absent: `access` in the area of the path. */
   readonly scope?: { readonly area: ScopeArea; readonly action: Action };
   readonly needs: readonly (keyof OperationPorts)[];
   readonly input: Schemas;
   readonly answer: z.ZodType;
   readonly rest: RestView;
-  /** Tool of the same use case (tools/management), commands of the CLI and method of gRPC, where there are any. */
+  /** The tool (tools/management), the CLI commands and the gRPC method of the same use case, if there are any. */
   readonly tool?: string;
   readonly commands?: readonly string[];
   readonly grpc?: string;
   handle(ports: OperationPorts, call: OperationCall): Promise<unknown>;
 }
 
-/** The ports an operation needs are there when it is called. */
+/** The ports with those that an operation needs present. */
 type Needed<N extends keyof OperationPorts> = OperationPorts & {
   readonly [K in N]-?: NonNullable<OperationPorts[K]>;
 };
 
-/** An entry of the table with the types of its own input and answer, checked where it is written. */
+/** An operation with the types of its own input and answer, so that the compiler checks its handler. */
 interface Entry<S extends Schemas, A extends z.ZodType, N extends keyof OperationPorts>
   extends Omit<Operation, 'needs' | 'input' | 'answer' | 'handle'> {
   readonly needs: readonly N[];

@@ -26,7 +26,7 @@ const MemoryPattern = z.object({
 
 const MemoryPatternList = z.object({ patterns: z.array(MemoryPattern), ...nextPageField });
 
-/** Body of POST /v1/cortex/patterns: the fields of StoreMemoryPattern (G11). */
+/** The body of POST /v1/cortex/patterns: the fields of StoreMemoryPattern (G11). */
 export const StorePatternBody = z.object({
   error_signature: telling(4_096),
   error_type: telling(200),
@@ -44,7 +44,7 @@ const StorePatternAnswer = z.object({
 
 const common = { tag: 'cortex', needs: ['patterns'] } as const;
 
-/** What was learned from errors (G11). */
+/** Operations on patterns that were learned from errors (G11). */
 export const PATTERN_OPERATIONS = [
   operation({
     ...common,

@@ -87,7 +87,7 @@ const usage = { tag: 'rate limits', needs: ['rateUsage'], answer: UsageAnswer } 
 
 const path = '/v1/admin/rate-limits/overrides';
 
-/** Rates that were set at run time, and what callers used of theirs (H27). */
+/** Operations on the rate limits that were set at run time, and on callers' use of their limits (H27). */
 export const RATE_LIMIT_OPERATIONS = [
   operation({
     ...overrides,

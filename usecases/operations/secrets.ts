@@ -57,10 +57,10 @@ const SecretRemovedAnswer = z.object({
 
 const common = { tag: 'secrets', access: 'write', needs: ['secretStore'] } as const;
 
-/** Only who may write secrets may look at their paths; a key needs no more than `secrets:read` for it. */
+/** Reading paths of secrets needs the role to write them; of a key it needs only the scope `secrets:read`. */
 const look = { area: 'secrets', action: 'read' } as const;
 
-/** Secrets of a node: values go in and never come out. */
+/** Operations on a node's secrets. No answer contains a value. */
 export const SECRET_OPERATIONS = [
   operation({
     ...common,

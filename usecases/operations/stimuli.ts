@@ -19,8 +19,8 @@ const stimuli = { tag: 'stimuli', needs: ['stimuli'], access: 'read' } as const;
 const routes = { tag: 'stimuli', needs: ['stimuli', 'stimulusRoutes'] } as const;
 
 /**
- * Events from outside, and where they go (H22). Sending one stays with REST: its answer to a duplicate names the first
- * delivery.
+ * Operations on stimuli, which are events from outside, and on their routes (H22). Sending a stimulus is a route of
+ * REST alone, since its answer to a duplicate names the first delivery.
  */
 export const STIMULUS_OPERATIONS = [
   operation({

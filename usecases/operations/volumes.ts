@@ -9,7 +9,7 @@ const MOST = 1_000;
 
 const common = { tag: 'volumes', needs: ['volumes'] } as const;
 
-/** Storage that outlives a run. Its files are streams of bytes, which REST serves by itself. */
+/** Operations on volumes, the storage that outlives a run. REST serves their files by itself, as streams of bytes. */
 export const VOLUME_OPERATIONS = [
   operation({
     ...common,

@@ -25,7 +25,7 @@ const texts = { notFound: 'workflow execution not found' };
 
 const common = { tag: 'workflows', needs: ['workflows'] } as const;
 
-/** Executions outlive their workflow, so an id that is not deployed any more still finds them. */
+/** The id of a workflow. An id that is no longer deployed is accepted, since executions outlive their workflow. */
 async function idOf(catalog: WorkflowCatalog, { tenant, subject }: Identity, idOrName: string): Promise<string> {
   try {
     return (await catalog.get({ tenant, subject }, idOrName)).id;
@@ -35,7 +35,7 @@ async function idOf(catalog: WorkflowCatalog, { tenant, subject }: Identity, idO
   }
 }
 
-/** Runs of workflows (W35). Following one live is a stream, which REST serves by itself. */
+/** Operations on runs of workflows (W35). REST serves the live event streams by itself. */
 export const WORKFLOW_EXECUTION_OPERATIONS = [
   operation({
     ...common,

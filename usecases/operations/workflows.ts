@@ -33,8 +33,8 @@ const readerOf = ({ tenant, subject }: Identity) => ({ tenant, subject });
 const common = { tag: 'workflows', needs: ['workflows'] } as const;
 
 /**
- * Deployed workflows. A deploy and a validation take YAML too and an export answers with it, so REST serves these three by
- * itself.
+ * Operations on deployed workflows. Deploy, validation and export are routes of REST alone, since the first two accept
+ * YAML and an export answers with it.
  */
 export const WORKFLOW_OPERATIONS = [
   operation({

@@ -3,7 +3,7 @@ import { CATALOG_STATUSES, LoggedEvent, logPage, ScopeAnswer as MovedAnswer, SCO
 import { jsonObject, nextPageField } from './fields.ts';
 import { Finding } from './workflows.ts';
 
-/** Agent summary (H10), with what a list of agents needs besides. */
+/** The summary of an agent (H10), with the other fields of the list of agents. */
 export const AgentSummary = z.object({
   agent_id: z.string().describe('Agent UUID; all versions of a name share it.'),
   name: z.string(),
@@ -32,7 +32,7 @@ export const DeployAnswer = z.object({
 
 export const ScopeAnswer = MovedAnswer.extend({ agent_id: z.string() });
 
-/** Arguments of svc.task.execute (W36) but the agent. */
+/** The arguments of svc.task.execute (W36) without the agent. */
 export const ExecuteBody = z.object({
   intent: z.string().max(65_536).optional().describe('The goal; part of the input, and {{intent}}.'),
   input: jsonObject.default({}).describe('Values by name: {{KEY}} in the prompt; as JSON part of the input.'),

@@ -3,16 +3,16 @@ import type { SearchHit, SearchRequest } from '../../../catalog/api.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { limitField, pageAsked, pageFields, shareField, telling } from './fields.ts';
 
-/** What agents and workflows have in common. */
+/** Schemas that agents and workflows share. */
 
 export const SCOPES = ['user', 'tenant', 'global'] as const;
 
 export const CATALOG_STATUSES = ['deployed', 'paused', 'archived'] as const;
 
-/** A list holds at most so many. */
+/** Most entries of one list answer. */
 const MOST_LISTED = 1_000;
 
-/** A flag of a query: without a value it is true. */
+/** A flag in a query: without a value it is true. */
 export const flagField = z.enum(['', 'true', 'false']).optional();
 
 export const isSet = (flag: string | undefined): boolean => flag === '' || flag === 'true';
@@ -37,7 +37,7 @@ export const ListQuery = z.object({
   ...pageFields(MOST_LISTED, MOST_LISTED),
 });
 
-/** What a list of either kind is asked for. */
+/** The filter of a list of agents or workflows, from its query. */
 export const listFilter = ({ scope, status, ...page }: z.output<typeof ListQuery>) => ({
   ...(scope === undefined ? {} : { scope }),
   ...(status === undefined ? {} : { status }),
@@ -54,7 +54,7 @@ export const StatusBody = z.object({
     .describe('`paused`: starts nothing; `archived`: starts nothing and is not listed; `deployed`: back in service.'),
 });
 
-/** One step from where it is. */
+/** Moves an entry by one scope: a promotion or a demotion. */
 export const ScopeBody = z.discriminatedUnion('action', [
   z.object({
     action: z.literal('promote'),
@@ -67,7 +67,7 @@ export const ScopeBody = z.discriminatedUnion('action', [
   }),
 ]);
 
-/** Answer to it; the id beside it is the kind's. */
+/** The answer to a change of scope; the id of the entry is added for its kind. */
 export const ScopeAnswer = z.object({
   name: z.string(),
   target_scope: z.enum(SCOPES),
@@ -83,20 +83,20 @@ export const LoggedEvent = z.object({
   recorded_at: z.string(),
 });
 
-/** Where a page of a log stands in the whole. */
+/** Position of a page in the whole log. */
 export const logPage = { total: z.number().int(), limit: z.number().int(), offset: z.number().int() };
 
 const MOST = 100;
 
 const LABEL = /^([^:]{1,256}):(.{0,4096})$/s;
 
-/** `?label=team:docs&label=tier:gold`. */
+/** The labels of a query: `?label=team:docs&label=tier:gold`. */
 const labels = z.preprocess(
   (value) => (typeof value === 'string' ? [value] : value),
   z.array(z.string().regex(LABEL, 'expected KEY:VALUE')).max(64),
 );
 
-/** Arguments of a search in the query of its URL (W38). */
+/** The arguments of a search, as query of a URL (W38). */
 export const SearchQuery = z.object({
   q: telling(4_096).describe('What is looked for, in words.'),
   limit: limitField(10, MOST),
@@ -124,7 +124,7 @@ export const SearchResults = z.object({
   total: z.number().int(),
 });
 
-/** The catalog's request of what stands in the URL. */
+/** Translates the query of a URL into a request to the catalog's search. */
 export function searchOf(query: z.output<typeof SearchQuery>): SearchRequest {
   const pairs = query.label.map((text) => {
     const [, key, value] = LABEL.exec(text) ?? [];

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 
 export const NODE_STATUSES = ['ACTIVE', 'DRAINING', 'UNHEALTHY'] as const;
-/** Answers are never changed once they are made. */
+/** A read-only list, since answers are never changed after they are made. */
 const list = <T extends z.ZodType>(item: T) => z.array(item).readonly();
 
 const Role = z.enum(['CONTROLLER', 'WORKER', 'HYBRID']);
 
-/** As the node settings have it (`spec.node.id`). */
+/** A node id, with the same rules as `spec.node.id`. */
 export const NodeId = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, 'expected letters, digits, ".", "_" and "-"')

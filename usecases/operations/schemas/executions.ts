@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { LoggedEvent, logPage } from './catalog.ts';
 import { AgentId, jsonObject, nextPageField } from './fields.ts';
 
-/** Answers are never changed once they are made. */
+/** A read-only list, since answers are never changed after they are made. */
 const list = <T extends z.ZodType>(item: T) => z.array(item).readonly();
 
 const OwnWait = z.object({
@@ -36,14 +36,14 @@ const OwnWait = z.object({
   until: z.string().optional().describe('When a timer of its own ends the wait.'),
 });
 
-/** What an unfinished execution, of an agent or a workflow, waits for. */
+/** What an unfinished execution of an agent or workflow waits for. */
 export const WaitReason = OwnWait.extend({
   child: OwnWait.optional().describe('What the child it waits for waits for itself.'),
 });
 
 export const EXECUTION_STATUSES = ['pending', 'running', 'completed', 'failed', 'cancelled'] as const;
 
-/** Body of POST /v1/executions (H12), with what gRPC's ExecuteAgent takes besides. */
+/** The body of POST /v1/executions (H12), with the other fields of gRPC's ExecuteAgent. */
 export const StartBody = z.object({
   agent_id: AgentId,
   input: z.string().describe('Task input passed to the agent.'),
@@ -90,7 +90,7 @@ export const ExecutionLog = z.object({
   ...logPage,
 });
 
-/** One server-sent event, field by field. */
+/** The fields of one server-sent event. */
 export const StreamedEvent = z.looseObject({
   id: z.string().describe('Number of the event: 1, 2, 3 …'),
   data: z.string().describe('A JSON object whose one key names the event and whose value holds its fields.'),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { MOST_TOKEN_CHARS } from '../../../runtime/documents/pages.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
 
-/** Texts that callers compare (H10, H12); they stand alone in the answer. */
+/** Fixed texts that clients compare (H10, H12). An answer with one of them has no other text. */
 export const AGENT_ID_TEXT = 'invalid agent id';
 export const EXECUTION_ID_TEXT = 'invalid execution id';
 
@@ -15,32 +15,32 @@ export const AgentIdParams = z.object({ id: AgentId });
 export const ExecutionIdParams = z.object({ id: ExecutionId });
 export const RequestIdParams = z.object({ id: RequestId });
 
-/** Any JSON object. A body is JSON that was parsed and bounded, so its values are not walked once more. */
+/** Any JSON object. The body was parsed and its size checked before, so its values are not checked again. */
 export const jsonObject = z.record(z.string(), z.unknown()).pipe(z.custom<JsonObject>(() => true));
 
 const DIGITS = /^\d{1,9}$/;
-/** Query values are text; only plain digits are numbers here (no `0x10`, no blanks). */
+/** Query values are text. Only plain digits count as numbers (no `0x10`, no blanks). */
 const digits = (value: unknown): unknown => (typeof value === 'string' && DIGITS.test(value) ? Number(value) : value);
 const wholeNumber = (least: number, most: number) => z.preprocess(digits, z.number().int().min(least).max(most));
 
-/** A number as JSON writes it, so that what any client prints of one is taken (`1e-7`). */
+/** A number in JSON notation, so that every client's number format is accepted (`1e-7`). */
 const DECIMAL = /^-?(0|[1-9]\d{0,20})(\.\d{1,40})?(e[+-]?\d{1,3})?$/i;
 const decimal = (value: unknown): unknown => (typeof value === 'string' && DECIMAL.test(value) ? Number(value) : value);
 /** `?min_score`: a number from 0 to 1. */
 export const shareField = z.preprocess(decimal, z.number().min(0).max(1));
 
-/** Text that says something. */
+/** Text that is not blank. */
 export const telling = (mostChars: number) => z.string().max(mostChars).regex(/\S/, 'expected text that is not blank');
 
-/** What a list may leave out at most: the stores go no further, and say so with another text. */
+/** Largest `skip`. The stores allow no more and would answer with another text. */
 const MOST_SKIPPED = 1_000_000;
 
-/** `?limit`: answers never hold more than `most`, whatever is asked (H3). */
+/** `?limit`: a value above `most` is capped (H3). */
 export const limitField = (usual: number, most: number) =>
   wholeNumber(1, 999_999_999).default(usual).describe(`At most so many; default ${usual}, capped at ${most}.`);
 export const skipField = wholeNumber(0, MOST_SKIPPED).default(0).describe('Leaves out so many from the start.');
 
-/** What every list takes and answers beside its own. */
+/** The paging parameters that all lists share. */
 export const pageFields = (usual: number, most: number) => ({
   limit: limitField(usual, most),
   skip: skipField,
@@ -55,13 +55,13 @@ export const pageTokenField = z
 export const nextPageField = {
   next_page_token: z.string().optional().describe('For `page_token`; absent at the end.'),
 };
-/** What an area is asked for. */
+/** Translates the paging parameters for the use cases. */
 export const pageAsked = (
   { limit, skip, page_token: pageToken }: { limit: number; skip: number; page_token?: string | undefined },
   most: number,
 ) => ({ limit: Math.min(limit, most), skip, ...(pageToken === undefined ? {} : { pageToken }) });
 
-/** Headers every route with an identity takes. Loose: all other headers stay what they are. */
+/** Headers that every route with a caller reads. Loose, so that all other headers stay unchanged. */
 export const CallerHeaders = z.looseObject({
   'x-tenant-id': z
     .string()

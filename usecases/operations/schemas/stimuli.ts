@@ -3,7 +3,7 @@ import { nextPageField } from './fields.ts';
 
 const MAX_NAME_CHARS = 200;
 
-/** Body of POST /v1/stimuli (H22). */
+/** The body of POST /v1/stimuli (H22). */
 export const StimulusBody = z.object({
   source: z.string().min(1).max(MAX_NAME_CHARS).describe('`http_api` or a source name of your own.'),
   content: z.string().describe('Natural language or a JSON string.'),
@@ -22,7 +22,7 @@ export const WebhookAnswer = StimulusAnswer.extend({
     .describe('A repeat, of a source whose scheme is stripe or slack: the ids are those of the first delivery.'),
 });
 
-/** What a refused repeat says of the first delivery. */
+/** The answer to a refused repeat, with the ids of the first delivery. */
 export const DuplicateProblem = z.object({
   error: z.literal('idempotent_duplicate'),
   message: z.string(),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 export const VolumeIdParams = z.object({ id: z.guid('invalid volume id').describe('UUID') });
 
-/** Ten years. */
+/** Longest TTL: ten years, in hours. */
 const MAX_TTL_HOURS = 87_600;
 
 export const VolumeBody = z.strictObject({

@@ -5,11 +5,11 @@ import { ExecutionId, jsonObject, nextPageField } from './fields.ts';
 
 export const WORKFLOW_STATUSES = ['running', 'waiting_for_human_input', 'completed', 'failed', 'cancelled'] as const;
 
-/** Answers are never changed once they are made. */
+/** A read-only list, since answers are never changed after they are made. */
 const list = <T extends z.ZodType>(item: T) => z.array(item).readonly();
 const anyObject = z.record(z.string(), z.unknown());
 
-/** Name or UUID in a path. `executions` and `validate` are routes of their own. */
+/** Name or UUID in a path. `executions` and `validate` are refused, since they are routes of their own. */
 export const WorkflowParams = z.object({
   name: z.string().min(1).max(256).describe('Name or UUID; a name stands for the nearest scope: user, tenant, global.'),
 });
@@ -92,7 +92,7 @@ export const WorkflowExecutionList = z.object({
   ...nextPageField,
 });
 
-/** Result of svc.workflow.executions.get (W35), with what it waits for. */
+/** The result of svc.workflow.executions.get (W35), with what the run waits for. */
 export const WorkflowExecution = ExecutionSummary.extend({
   intent: z.string().nullable(),
   input: z.unknown(),
