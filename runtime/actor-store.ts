@@ -17,15 +17,16 @@ export type {
 export type { AcquireOutcome, Lease, Leases } from './leases.ts';
 
 /**
- * The store under the kernel (K9). Bodies and records are opaque strings here: the kernel encodes and decodes them.
+ * The store under the kernel (K9). Message bodies and records are opaque strings here: the kernel encodes and decodes
+ * them.
  *
  * Guarantees that the contract suite (test/contract/actor-store.ts) checks on every adapter:
  * - `append` is durable when it resolves, and an id seen before is not appended again;
- * - every call is safe when it arrives twice, or late: a client library or a network may send it again by itself;
+ * - every call is safe when it arrives twice or late: a client library or a network may send it again by itself;
  * - a partition's entries have gap-free integer sequence numbers and are never reordered;
- * - `commit` writes all of it or nothing, and nothing unless lease epoch, grant and cursor are the expected ones;
- * - every time (lease, timer, claim) is judged on the store's clock.
- * A call that rejects with `unavailable` may have happened: callers repeat it, and repeating is harmless.
+ * - `commit` writes everything or nothing, and writes only when lease epoch, grant and cursor are the expected ones;
+ * - the store's clock decides every time limit (lease, timer, claim).
+ * A call that rejects with `unavailable` may have happened. Callers repeat it, and repeating is harmless.
  * Implemented by `SqliteActorStore` (sqlite/actor-store.ts) and `RedisActorStore` (redis/redis-actor-store.ts).
  */
 export interface ActorStore
@@ -38,44 +39,47 @@ export interface ActorStore
     Journal,
     Directory,
     StoreFacts {
-  /** Logs that several partitions share. Absent: each partition has only its own. */
+  /** Logs that several partitions share. Absent when the store has none: each partition then has its own log only. */
   readonly sharedLogs?: SharedLogs;
   /** Creates what is missing (schema, functions) and connects. */
   open(): Promise<void>;
   close(): Promise<void>;
   /**
-   * The clock that judges leases, timers and claims of a log, Unix milliseconds: each partition may have a server
-   * of its own. Without one, that of some server.
+   * Reads the store's clock in Unix milliseconds. This clock decides the leases, timers and claims of `log`, because
+   * each partition may be on a server of its own. Without `log`, any server's clock is read.
    */
   now(log?: Log): Promise<number>;
-  /** Fixes a pool's partition count at first use; answers the count that holds. */
+  /** Fixes a pool's partition count at first use. Returns the count that holds. */
   definePool(pool: string, partitions: number): Promise<number>;
 }
 
 export type AppendOutcome =
   /**
-   * `seq` is 0 when it was written by an earlier copy of the call and its number is not known any more. `log`: the log that
-   * has it, when it is another than the partition's own.
+   * `seq` is 0 when an earlier copy of the call wrote the message and its number is no longer known. `log` names the
+   * log that holds the message when it is not the partition's own.
    */
   | { readonly kind: 'accepted'; readonly seq: number; readonly log?: Log }
-  /** Seen before; `reply` is the recorded answer when there is one. */
+  /** The id was seen before. `reply` is the recorded answer, or null when there is none. */
   | { readonly kind: 'duplicate'; readonly reply: string | null }
   | { readonly kind: 'full'; readonly depth: number }
-  /** Sent so long ago that the store may have seen and forgotten its id: nothing was appended by this call. */
+  /**
+   * The message was first sent so long ago that the store may have seen its id and forgotten it. This call appended
+   * nothing.
+   */
   | { readonly kind: 'late' };
 
 export interface Backlog {
   readonly cursor: number;
   readonly tail: number;
-  /** When the oldest unhandled entry was appended, also one that is postponed; null when none waits. */
+  /** When the oldest unhandled entry was appended, postponed entries included; null when none waits. */
   readonly oldestAt: number | null;
 }
 
 export interface Mailboxes {
   /**
-   * Appends client messages, all of one partition. `bound` is the most client messages one actor may have waiting. A
-   * repeat says by `ageMs` how long ago the first try was. A store forgets ids; what was sent before those that it
-   * remembers may have been appended, and is not appended by a repeat or a late copy.
+   * Appends client messages, all for one partition. `bound` is the most client messages that may wait for one actor. A
+   * repeat states in `ageMs` how long ago the first try was. A store forgets old ids: a repeat or a late copy of a
+   * message older than the ids that the store remembers is not appended, because an earlier try may have appended it.
    */
   append(
     partition: Partition,
@@ -84,19 +88,19 @@ export interface Mailboxes {
     ageMs?: number,
   ): Promise<AppendOutcome[]>;
   /**
-   * The recorded answer to a client message, null when it was not answered (yet) or is forgotten. `at` is where the append
-   * put it: a fresh message is looked for from there.
+   * Returns the recorded answer to a client message; null when it was not answered yet or its answer is forgotten. `at`
+   * is the position that the append returned: the search for the answer to a fresh message starts there.
    */
   recallReply(
     partition: Partition,
     messageId: string,
     at?: { readonly seq: number; readonly log?: Log | undefined },
   ): Promise<string | null>;
-  /** Client messages that wait for one actor. */
+  /** Returns how many client messages wait for one actor. */
   depth(partition: Partition, address: Address): Promise<number>;
-  /** Of a partition that shares a log: of that log. */
+  /** Returns the backlog of a log. A partition that shares a log has the backlog of that log. */
   backlog(log: Log): Promise<Backlog>;
-  /** Calls back with each answer committed for `session`. May lose one: callers also `recallReply`. */
+  /** Calls back with each answer committed for `session`. An answer may get lost, so callers also use `recallReply`. */
   onReply(session: string, receive: (messageId: string, body: string) => void): Unsubscribe;
 }
 
@@ -108,7 +112,7 @@ export interface EventAppend {
 }
 
 export interface TimerSet {
-  /** Unique in the partition; setting it again replaces it. */
+  /** Unique in the partition. Setting a timer with the same id replaces it. */
   readonly id: string;
   readonly afterMs: number;
   readonly delivery: Delivery;
@@ -118,153 +122,175 @@ export interface CommitReply {
   readonly session: string;
   readonly messageId: string;
   readonly body: string;
-  /** To a fresh message (`Delivery`): it is recalled by number only. */
+  /** The answer is to a fresh message (`Delivery`): it can be recalled by number only. */
   readonly fresh?: boolean;
-  /** Where its actor lives. Absent: in the partition of the commit. */
+  /** Partition of the actor that answers. Absent: the partition of the commit. */
   readonly partition?: Partition;
 }
 
-/** What a commit changes in one partition. */
+/** The changes that a commit makes in one partition. */
 export interface PartitionChanges {
   /** New actor records; null deletes. */
   readonly records: readonly { readonly address: Address; readonly record: string | null }[];
   readonly events: readonly EventAppend[];
-  /** Messages of its actors to actors of this or other partitions, in order per target. */
+  /** Messages from its actors to actors of this or other partitions, in order per target. */
   readonly sends: readonly { readonly partition: Partition; readonly delivery: Delivery }[];
   readonly timersSet: readonly TimerSet[];
   readonly timersCleared: readonly string[];
   readonly effectsOpened: readonly EffectOpen[];
   readonly effectsCancelled: readonly string[];
   /**
-   * Effects that end with this commit: it handled their results, which are in its journal row and in no mailbox. Whatever
-   * waits there may wait, and `upTo` may be `after`.
+   * Effects that end with this commit because it handled their results. The results are in its journal row and in no
+   * mailbox, so entries that wait in the mailbox may stay there and `upTo` may equal `after`.
    */
   readonly settles?: readonly EffectAttemptRef[];
-  /** Entries up to `upTo` that are left to wait in the partition (shared-logs.ts). */
+  /** Entries up to `upTo` that were not handled and continue to wait in the partition (`SharedLogs`). */
   readonly postponed?: readonly Omit<MailboxEntry, 'partition'>[];
-  /** Of those, the numbers that this commit handled beside the mailbox. */
+  /** Sequence numbers of postponed entries that this commit handled. */
   readonly resumed?: readonly number[];
 }
 
-/** All that one batch of turns changes. Applied as one atomic step or not at all (K3). */
+/** Everything that one batch of turns changes. It is applied as one atomic step or not at all (K3). */
 export interface Commit extends PartitionChanges {
   readonly lease: Lease;
-  /** Of a log that partitions share: what changes in each of them; the commit's own changes are then empty. */
+  /** For a commit to a shared log: the changes in each of its partitions. The commit's own changes are then empty. */
   readonly partitions?: readonly ({ readonly partition: Partition } & PartitionChanges)[];
-  /** Cursor the store must be at: sequence number of the last handled entry. */
+  /** Cursor at which the store must be: the sequence number of the last handled entry. */
   readonly after: number;
-  /** Cursor to move to; equal to `after` when nothing was taken from the mailbox. */
+  /** Cursor to move to. It equals `after` when the commit took nothing from the mailbox. */
   readonly upTo: number;
-  /** `at` of the entry `upTo`: a store that was rolled back and gave its number to another entry answers fenced. */
+  /** `at` of the entry `upTo`. A store that was rolled back and gave this number to another entry returns `fenced`. */
   readonly upToAt?: number;
-  /** Results handled beside the mailbox that the store must have at `after`; absent: not compared. */
+  /** How many results handled beside the mailbox the store must have at `after`. Absent: not compared. */
   readonly beside?: number;
-  /** Results that this commit handled beside the mailbox, those of effects that it need not open included; as `settles`. */
+  /**
+   * How many results this commit handled beside the mailbox, those of `settles` and those of effects that need not be
+   * open.
+   */
   readonly results?: number;
-  /** One row of the journal, stored at the position that the outcome tells; null for none. */
+  /** One row of the journal, stored at the position that the outcome returns; null for none. */
   readonly journal: string | null;
   readonly replies: readonly CommitReply[];
   /**
-   * By how many the client messages that an actor holds back became more (taken from the mailbox and not handled) or fewer
-   * (negative: handled, and taken by an earlier commit). They count as waiting.
+   * Changes in the number of client messages that actors hold back. Positive: taken from the mailbox and not handled.
+   * Negative: handled now, taken by an earlier commit. Messages held back count as waiting.
    */
   readonly held?: readonly { readonly address: Address; readonly count: number; readonly partition?: Partition }[];
-  /** Client messages that need not be counted as waiting any more, from this mailbox's entries or held back before. */
+  /**
+   * Client messages that no longer count as waiting; they come from this mailbox's entries or were held back before.
+   */
   readonly handled: readonly { readonly address: Address; readonly count: number }[];
 }
 
 export type CommitOutcome =
   | {
       readonly kind: 'committed';
-      /** Store time of the commit; timers set by it are due at `at + afterMs`. */
+      /** Store time of the commit. Timers that it set are due at `at + afterMs`. */
       readonly at: number;
-      /** Results handled beside the mailbox since the cursor stands at `upTo`, with those of this commit. */
+      /**
+       * How many results were handled beside the mailbox while the cursor is at `upTo`, those of this commit included.
+       */
       readonly beside: number;
-      /** Entries waiting behind `upTo`, up to `readAhead`: saves the next poll. */
+      /** Up to `readAhead` entries that wait behind `upTo`. They save the next poll. */
       readonly next: readonly MailboxEntry[];
-      /** Partitions of the commit whose outboxes hold messages for others. */
+      /** Partitions of the commit whose outboxes hold messages for other partitions. */
       readonly owing: readonly Partition[];
     }
-  /** Of `settles`: an effect does not run at that attempt, or there are MOST_BESIDE at `upTo`. Nothing was written. */
+  /**
+   * An effect in `settles` does not run at that attempt, or `upTo` already has MOST_BESIDE results. Nothing was
+   * written.
+   */
   | { readonly kind: 'unsettled' }
   /** Epoch, grant or cursor is not the expected one: the lease is lost and nothing was written. */
   | { readonly kind: 'fenced' };
 
-/** What a commit changes, by partition. */
+/** Returns the changes of a commit, by partition. */
 export const changesOf = (commit: Commit): readonly ({ readonly partition: Partition } & PartitionChanges)[] =>
   isSharedLog(commit.lease.log) ? (commit.partitions ?? []) : [{ ...commit, partition: commit.lease.log }];
 
 export interface Commits {
   /**
-   * Entries behind `after`, oldest first, for each lease asked. Null: the lease is lost, or the store may have gone back
-   * behind what its holder knows (its cursor is before `after`, it is a server that was started again or took over). The
-   * holder drops what it knows and takes the lease anew: it would read past what comes.
+   * Returns the entries behind `after`, oldest first, for each lease. Null means that the lease is lost, or that the
+   * store may have gone back behind what its holder knows: its cursor is before `after`, or the server was restarted or
+   * replaced after a failover. The holder then drops its state and takes the lease again; otherwise it would skip
+   * entries that are still to come.
    */
   poll(
     asks: readonly { readonly lease: Lease; readonly after: number }[],
     limit: number,
   ): Promise<(readonly MailboxEntry[] | null)[]>;
   load(partition: Partition, addresses: readonly Address[]): Promise<(string | null)[]>;
-  /** Every actor of the partition that has a record. */
+  /** Returns every actor of the partition that has a record. */
   recorded(partition: Partition): Promise<Address[]>;
   /**
-   * Repeating it is safe after `unavailable`: while nothing else was committed, the same `Commit` object is answered
-   * `committed` again and written once. A copy of it, or a batch made anew, is another commit: it is fenced when the
-   * first one had moved the cursor.
+   * Writes a commit. Repeating it is safe after `unavailable`: while nothing else was committed, the same `Commit`
+   * object returns `committed` again and is written once. A copy of the object, or a batch built again, is another
+   * commit: it is fenced when the first one has moved the cursor.
    */
   commit(commit: Commit, readAhead: number): Promise<CommitOutcome>;
-  /** Moves due timers into the mailbox; answers when the next one is due (null: none), in the order asked. */
+  /**
+   * Moves due timers into the mailbox. Returns when the next one is due for each lease, in the order given; null when
+   * there is none.
+   */
   fireTimers(leases: readonly Lease<Partition>[]): Promise<(number | null)[]>;
   /**
-   * Hands messages owed to other partitions over, exactly once each, in order per target. Answers whether some are
+   * Delivers the messages owed to other partitions, exactly once each and in order per target. Returns whether some are
    * left. A store that appends to the target inside the commit owes nothing.
    */
   flushOutbox(lease: Lease<Partition>): Promise<boolean>;
   /**
-   * Removes archived actors: their records and their events. `after` is the cursor at which they were looked at: a copy
-   * that comes later removes nothing of actors made anew since. Answers false when fenced, by the cursor too. `partition`:
-   * where they live, when the lease is that of a shared log.
+   * Removes archived actors: their records and their events. `after` is the cursor at which the caller read them, so
+   * that a late copy of the call removes nothing of actors created again since. Returns false when the lease or the
+   * cursor does not match. `partition` says where the actors live when the lease is that of a shared log.
    */
   forget(lease: Lease, after: number, addresses: readonly Address[], partition?: Partition): Promise<boolean>;
 }
 
 export interface EventLog {
-  /** Events of one actor behind `after`, oldest first. Sequence numbers start at 1 and have no gaps (R1). */
+  /**
+   * Returns the events of one actor behind `after`, oldest first. Sequence numbers start at 1 and have no gaps (R1).
+   */
   readEvents(
     partition: Partition,
     address: Address,
     after: number,
     limit: number,
   ): Promise<{ readonly seq: number; readonly data: string }[]>;
-  /** Calls back when the actor got events. May miss one: it only shortens a poll. */
+  /** Calls back when the actor has new events. A call may get lost: it only shortens a poll. */
   onEvents(address: Address, wake: () => void): Unsubscribe;
 }
 
 export interface JournalRow {
-  /** The row's position (journal-position.ts); rows have different ones, which grow. */
+  /** The row's position (`positionOf`, leases.ts). Each row has a different one, and positions grow. */
   readonly upTo: number;
   readonly row: string;
-  /** The mailbox entries the commit handled. */
+  /** The mailbox entries that the commit handled. */
   readonly entries: readonly MailboxEntry[];
 }
 
-/** The record of all turns: mailbox entries plus one row a commit. Kept until the projector is past it (R2). */
+/**
+ * The record of all turns: mailbox entries, and one row for each commit. Rows are kept until the projector is past them
+ * (R2).
+ */
 export interface Journal {
-  /** Rows behind the position `after`. */
+  /** Returns up to `limit` rows behind the position `after`. */
   readJournal(log: Log, after: number, limit: number): Promise<JournalRow[]>;
-  /** Forgets rows up to the position `upTo` and the entries they handled; never past the last commit. */
+  /** Deletes the rows up to the position `upTo` and the entries that they handled, but never past the last commit. */
   trimJournal(lease: Lease, upTo: number): Promise<void>;
 }
 
-/** Where actors live that are not at home: set if absent, in the home's slot (K1). */
+/**
+ * Says where actors live that are not in their home partition: one entry per actor, set if absent, in the home's slot
+ * (K1).
+ */
 export interface Directory {
   place(home: Partition, address: Address, partition: Partition): Promise<Partition>;
   locate(home: Partition, address: Address): Promise<Partition | null>;
-  /** Removes the entry while it names `partition`, where its remover looked; answers whether it did. */
+  /** Removes the entry if it names `partition`, the place that the caller looked at. Returns whether it was removed. */
   unplace(home: Partition, address: Address, partition: Partition): Promise<boolean>;
   /**
-   * Entries of one home, a page at a time in no order: `next` asks for the page behind, null ends. An entry that stays
-   * is met at least once.
+   * Reads the entries of one home page by page, in no order. `next` asks for the following page; null means the end. An
+   * entry that exists during the whole reading is returned at least once.
    */
   placed(
     home: Partition,

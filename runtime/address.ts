@@ -1,29 +1,32 @@
 import { SvcError } from './errors.ts';
 
 /**
- * Where an actor lives: `kind/tenant/id`. The tenant is part of every address, so no read or write path exists
- * without it (K1).
+ * Names an actor: `kind/tenant/id`. The tenant is part of every address, so no read or write path exists without it
+ * (K1).
  */
 export type Address = `${string}/${string}/${string}`;
 
-/** A slice of a pool, `pool:number`. One node at a time holds its lease and serves every actor in it (K2). */
+/** One part of a pool, `pool:number`. One node at a time holds its lease and serves every actor in it (K2). */
 export type Partition = `${string}:${number}`;
 
-/** A log that several partitions of one node share: its name, which is drawn anew each time. */
+/** Name of a log that several partitions of one node share. Each new log gets a new random name. */
 export type SharedLog = `log-${string}`;
 
-/** What one holder reads: a mailbox with its cursor, journal and lease. A partition has one of its own, named as itself. */
+/**
+ * The unit that one holder reads: a mailbox with its cursor, journal and lease. A partition has its own log, with the
+ * same name.
+ */
 export type Log = Partition | SharedLog;
 
 export const isSharedLog = (log: Log): log is SharedLog => log.startsWith('log-') && !log.includes(':');
 
-/** Whether a name that something stored says is that of a partition. */
+/** Whether a stored name is the name of a partition. */
 export const isPartition = (name: string): name is Partition => /^.+:\d+$/.test(name);
 
-/** The same of a log. */
+/** Whether a stored name is the name of a log. */
 export const isLog = (name: string): name is Log => isPartition(name) || name.startsWith('log-');
 
-/** A pool's name and how many partitions it was created with; the count never changes after the first start. */
+/** A pool's name and its partition count, which never changes after the first start. */
 export interface PoolLayout {
   readonly pool: string;
   readonly partitions: number;
@@ -37,7 +40,7 @@ export interface AddressParts {
 
 const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$/;
 
-/** Builds an address; throws `invalid_argument` when a part holds a character that could escape its segment. */
+/** Builds an address. Throws `invalid_argument` when a part contains a character that could end its segment. */
 export function addressOf(kind: string, tenant: string, id: string): Address {
   for (const [name, value] of [
     ['kind', kind],
@@ -60,15 +63,20 @@ export function parseAddress(address: string): AddressParts {
   return { kind, tenant, id };
 }
 
-/** The tenant of an address that was made by `addressOf`. */
+/** The tenant of an address built by `addressOf`. */
 export const tenantOf = (address: string): string => address.slice(address.indexOf('/') + 1, address.lastIndexOf('/'));
 
-/** Home partition of an address: hash mod the pool's partition count. Stable across processes and versions. */
+/**
+ * Home partition of an address: its hash modulo the pool's partition count. It is the same in all processes and
+ * versions.
+ */
 export function partitionOf(address: Address, layout: PoolLayout): Partition {
   return `${layout.pool}:${hashOf(address) % layout.partitions}`;
 }
 
-/** FNV-1a over the UTF-16 code units with the finaliser of MurmurHash3: cheap, and even for ids that differ little. */
+/**
+ * FNV-1a over the UTF-16 code units, finished as in MurmurHash3: cheap, and evenly spread for ids that differ little.
+ */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index += 1) {
@@ -79,7 +87,7 @@ function hashOf(text: string): number {
   return (hash ^ (hash >>> 16)) >>> 0;
 }
 
-/** The pool of a partition's name. */
+/** The pool that a partition belongs to. */
 export const poolOf = (partition: Partition): string => partition.slice(0, partition.lastIndexOf(':'));
 
 /** All partitions of a pool in order. */

@@ -5,13 +5,16 @@ import type { Json } from './json.ts';
 
 export interface CallOptions {
   readonly identity?: Identity;
-  /** Repeat with the same id to retry safely: the message is handled once. Default: a fresh UUID. */
+  /** Repeat a call with the same id to retry it safely: the message is handled once. Default: a new UUID. */
   readonly messageId?: string;
-  /** The recipient's id was drawn for this call, so nothing of it is anywhere yet. Has no effect beside `messageId`. */
+  /**
+   * The recipient's id was created for this call, so the store holds nothing of it yet. Ignored when `messageId` is
+   * given.
+   */
   readonly isFirst?: boolean;
   /** W3C trace id, 32 hex digits. */
   readonly trace?: string;
-  /** For ask: how long to wait. Default 30,000. */
+  /** How long `ask` waits, milliseconds. Default 30,000. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
@@ -19,20 +22,20 @@ export interface CallOptions {
 /** One event of an actor's stream: `seq` counts 1, 2, 3 … without gaps (R1). */
 export interface ActorEvent {
   readonly seq: number;
-  /** Unix ms, recorded time of the turn that emitted it. */
+  /** Recorded time of the turn that emitted it, Unix ms. */
   readonly at: number;
   readonly name: string;
   readonly payload: Json;
 }
 
-/** Committed state of an actor, live or from the archive. */
+/** Committed state of an actor, read from the store or from the archive. */
 export interface ActorSnapshot {
   readonly address: Address;
-  /** Checked by the definition of its kind; parse it with that kind's state schema. */
+  /** Checked by the definition of its kind. Parse it with that kind's state schema. */
   readonly state: unknown;
-  /** Number of turns that changed it. */
+  /** Number of turns that changed the state. */
   readonly revision: number;
-  /** Sequence number of its last event. */
+  /** Sequence number of the actor's last event. */
   readonly lastEvent: number;
   readonly archived: boolean;
   /** Set while a message of the actor keeps failing (K6). */
@@ -41,58 +44,60 @@ export interface ActorSnapshot {
 
 /** Where an actor should live (P1, P4). */
 export interface PlaceWish {
-  /** Tags that a node must have to serve it; with none every worker may. */
+  /** Tags that a node must have to serve the actor. An empty list allows every worker. */
   readonly tags: readonly string[];
-  /** In a partition that this very node serves. */
+  /** Choose a partition that this node serves. */
   readonly here?: boolean;
 }
 
 export interface PlaceOutcome {
   readonly pool: string;
   readonly partition: Partition;
-  /** False: no member may serve the pool now; messages wait until one comes. */
+  /** False when no member may serve the pool now. Messages wait until one joins. */
   readonly served: boolean;
 }
 
 export interface FollowOptions {
   readonly signal: AbortSignal;
-  /** Silence after which null is yielded. */
+  /** After this many milliseconds without an event, null is yielded. */
   readonly heartbeatMs: number;
   /**
-   * A wake-up may be lost, so it is looked again: at least so often, the later the longer nothing came. Default 2,000; more
-   * where very many follow at once.
+   * Longest pause between two reads of the stream, milliseconds. Reads repeat because a wake-up may get lost; the pause
+   * grows while no event comes. Default 2,000; set it higher where very many clients follow at once.
    */
   readonly mostLookAgainMs?: number;
 }
 
 /**
- * How transports, areas and tests reach actors. The only way in: every write is a message.
+ * The way for transports, other modules and tests to reach actors. Every write is a message.
  * Implemented by `MailboxClient` (calls/mailbox-client.ts).
  */
 export interface ActorClient {
-  /** Sends a message; resolves when it is durable in the mailbox. Throws `mailbox_full`, `unavailable`. */
+  /** Sends a message and resolves when it is durable in the mailbox. Throws `mailbox_full` or `unavailable`. */
   tell(to: Address, type: string, payload: Json, options?: CallOptions): Promise<void>;
-  /** Sends a message and waits for the committed answer. A refusal is thrown as its `SvcError`. */
+  /** Sends a message and waits for the committed answer. Throws the actor's refusal as its `SvcError`. */
   ask(to: Address, type: string, payload: Json, options?: CallOptions): Promise<Json>;
   /**
-   * Reads committed state without waking the actor; null when it never existed. `known`, from an earlier read, is answered
-   * itself when nothing has changed since: nothing is fetched from aside, decoded or checked then.
+   * Reads committed state without activating the actor; null when it never existed. When nothing has changed since the
+   * earlier read `known`, it returns `known` itself: it fetches, decodes and checks nothing.
    */
   read(address: Address, known?: ActorSnapshot | null): Promise<ActorSnapshot | null>;
-  /** Events behind `after`, at most `limit`, live or from the archive. */
+  /** Returns at most `limit` events behind `after`, from the store or from the archive. */
   events(address: Address, after: number, limit: number): Promise<ActorEvent[]>;
   /**
-   * Follows the stream from behind `after`; ends after a final event (R1). `null` is yielded about every
-   * `heartbeatMs` of silence.
+   * Follows the stream from behind `after`; ends after a final event (R1). It yields `null` after about every
+   * `heartbeatMs` without an event.
    */
   follow(address: Address, after: number, options: FollowOptions): AsyncIterable<ActorEvent | null>;
   /**
-   * Gives an actor of a `placed` kind a home before its first message is sent; the first placement of an address
-   * counts. Without it an actor lives at its address' home in its kind's pool.
+   * Gives an actor of a `placed` kind a partition before its first message is sent. The first placement of an address
+   * holds. An actor that was not placed lives in its home partition, in the pool of its kind.
    */
   place(address: Address, wish: PlaceWish): Promise<PlaceOutcome>;
-  /** Whether some member may serve a pool now. */
+  /** Returns whether a member may serve a pool now. */
   isServed(pool: string): Promise<boolean>;
-  /** Mailbox of one actor's partition, and how many client messages wait for the actor itself. */
+  /**
+   * Returns the backlog of the actor's partition, and in `depth` how many client messages wait for the actor itself.
+   */
   mailbox(address: Address): Promise<Backlog & { readonly depth: number }>;
 }

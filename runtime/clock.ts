@@ -5,9 +5,9 @@
 export interface Clock {
   /** Unix milliseconds. */
   now(): number;
-  /** Monotonic milliseconds with fractions, for durations. */
+  /** Monotonic milliseconds with fractions, to measure durations. */
   monotonic(): number;
-  /** Calls back once after `delayMs`; the answer cancels it. The timer never keeps the process alive. */
+  /** Calls back once after `delayMs`. The returned function cancels it. The timer never keeps the process alive. */
   after(delayMs: number, call: () => void): () => void;
 }
 
@@ -17,12 +17,13 @@ export const systemClock: Clock = {
   after: (delayMs, call) => longTimer(delayMs, call, false),
 };
 
-/** As far as a timer of Node goes, 24.8 days; beyond it fires at once. */
+/** Longest delay that a Node timer supports, 24.8 days. A longer one would fire at once. */
 const LONGEST_MS = 2_147_483_647;
 
 /**
- * `setTimeout` for a delay of any length, infinity too: it is armed again as often as it takes. Every time that somebody
- * outside names goes through here or through `Clock.after`. `keepsAlive` false: the process need not wait for it.
+ * `setTimeout` for a delay of any length, infinity included: the timer is started again as often as needed. Every delay
+ * that comes from outside this program must use this function or `Clock.after`. With `keepsAlive` false, the timer does
+ * not keep the process alive.
  */
 export function longTimer(delayMs: number, call: () => void, keepsAlive = true): () => void {
   let leftMs = delayMs;

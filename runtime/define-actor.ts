@@ -10,14 +10,15 @@ export type Schemas = Readonly<Record<string, z.ZodType>>;
 
 const ANSWER = Symbol('answer');
 
-/** A message's schema that names the schema of its answer, see `message`. */
+/** A message schema that also carries the schema of its answer; see `message`. */
 export interface Answered<Answer extends z.ZodType = z.ZodType> {
   readonly [ANSWER]: Answer;
 }
 
 /**
- * A message and its answer. `turn.reply` takes that answer and nothing else, it is checked before the commit, and a call of
- * `client.actor(…)` resolves to it. A message without one is only sent: its call resolves when it is in the mailbox.
+ * Declares a message and its answer. `turn.reply` accepts only that answer, which is checked before the commit, and a
+ * call through `client.actor(…)` resolves to it. A message without an answer is only sent: its call resolves when the
+ * message is in the mailbox.
  */
 export function message<Payload extends z.ZodType, Answer extends z.ZodType>(
   payload: Payload,
@@ -28,54 +29,56 @@ export function message<Payload extends z.ZodType, Answer extends z.ZodType>(
 
 const isAnswered = (schema: z.ZodType): schema is z.ZodType & Answered => ANSWER in schema;
 
-/** The schema of a message's answer; undefined when it names none. */
+/** The schema of a message's answer; undefined when it declares none. */
 export const answerOf = (schema: z.ZodType): z.ZodType | undefined => (isAnswered(schema) ? schema[ANSWER] : undefined);
 
-/** What `turn.reply` takes in the handler of a message; without a named answer that is JSON. */
+/**
+ * Type that `turn.reply` accepts in the handler of a message: the declared answer, or any JSON when none is declared.
+ */
 type ReplyTo<Schema> = Schema extends Answered<infer Answer> ? z.input<Answer> : Json;
 
 /**
- * What a handler may do besides returning the next state (K5): decide. Nothing here touches the world; all of
- * it is written in the batch's one commit, or not at all when the handler throws or refuses.
+ * What a handler may do besides returning the next state (K5). A handler only decides: it never does I/O. The batch's
+ * one commit writes all of it, or nothing when the handler throws or refuses.
  */
 export interface Turn<Events extends Schemas, Messages extends Schemas, Answer = Json> {
   readonly self: Address;
   readonly tenant: string;
   /** Sending actor, null for a client. */
   readonly sender: Address | null;
-  /** Who asked, when a client did. */
+  /** Identity of the caller when a client sent the message. */
   readonly identity: Identity | null;
   readonly messageId: string;
   readonly trace: string;
-  /** Recorded time of the turn, Unix ms; the same at replay. */
+  /** Recorded time of the turn, Unix ms. A replay sees the same time. */
   readonly now: number;
-  /** The next UUID of the turn's seeded sequence; the same at replay. */
+  /** Returns the next UUID of the turn's seeded sequence. A replay gets the same one. */
   newId(): string;
-  /** The next number in [0, 1) of the turn's seeded sequence; the same at replay. */
+  /** Returns the next number in [0, 1) of the turn's seeded sequence. A replay gets the same one. */
   random(): number;
 
   /** Appends an event to the actor's stream. */
   emit<N extends keyof Events & string>(name: N, payload: z.input<Events[N]>): void;
   /**
-   * Sends a message to another actor; `replyAs` names the message type its answer arrives as. One that nobody waits for
-   * is `lazy`: it may arrive some tens of milliseconds later, together with others.
+   * Sends a message to another actor. `replyAs` names the message type under which its answer arrives. Mark a message
+   * that is not urgent as `lazy`: it may arrive some tens of milliseconds later, together with others.
    */
   tell(to: Address, type: string, payload: Json, options?: TellOptions): void;
-  /** Answers the asker, after the commit. */
+  /** Sends an answer to the caller, after the commit. */
   reply(value: Answer): void;
-  /** Undoes everything this turn decided and answers the asker with an error. */
+  /** Undoes everything that this turn decided and answers the caller with an error. */
   refuse(code: ErrorCode, message?: string, details?: readonly ErrorDetail[]): never;
-  /** Sends this actor a message after `delayMs`. A timer of the same name is replaced. */
+  /** Sends this actor a message after `delayMs`. It replaces a timer of the same name. */
   after<N extends keyof Messages & string>(name: string, delayMs: number, type: N, payload: z.input<Messages[N]>): void;
   clear(timer: string): void;
-  /** Requests work in the world; answers the effect's id. */
+  /** Requests an effect: work outside the actor. Returns the effect's id. */
   effect<N extends keyof Messages & string>(request: EffectRequest<N>): string;
-  /** The same for an effect that is defined: its input is typed, and checked when it runs. */
+  /** Requests an effect by its definition: the input is typed, and it is checked when the effect runs. */
   effect<Input extends z.ZodType, N extends keyof Messages & string>(
     effect: EffectKind<Input>,
     request: RequestOf<Input, N>,
   ): string;
-  /** Stops an effect; its late results are dropped. */
+  /** Cancels an effect. Results that arrive later are dropped. */
   cancelEffect(id: string): void;
 }
 
@@ -84,14 +87,14 @@ export interface TellOptions {
   readonly delivery?: 'lazy';
 }
 
-/** A request for work in the world (E1–E3). */
+/** A request for work outside the actor (E1–E3). */
 export interface EffectRequest<MessageType extends string = string> {
   /** Name of the effect handler: `model.generate`, `program.run` … */
   readonly kind: string;
   readonly mode: EffectMode;
   /**
-   * Of mode `repeatable`: it may begin before the commit that asks for it is durable, and for nothing when that does not
-   * happen. For what only reads, and does not look at what that commit writes.
+   * Lets a `repeatable` effect begin before the commit that requests it is durable. When that commit fails, the work
+   * was useless. Use it for effects that only read and do not depend on what the commit writes.
    */
   readonly ahead?: boolean;
   readonly input: JsonObject;
@@ -99,14 +102,14 @@ export interface EffectRequest<MessageType extends string = string> {
   readonly replyAs: MessageType;
   /** Message type of intermediate results (payload `EffectProgress`); without it they are dropped. */
   readonly progressAs?: MessageType;
-  /** Comes back unchanged in results, so that a handler knows what it asked. */
+  /** Returned unchanged with each result, so that a handler knows what it asked for. */
   readonly context?: Json;
   readonly retry?: RetryPolicy;
-  /** Longest one attempt may run, milliseconds. */
+  /** Longest time that one attempt may run, milliseconds. */
   readonly timeoutMs?: number;
 }
 
-/** As much of an effect's definition as an actor needs, which never runs it. */
+/** The part of an effect's definition that an actor needs to request it. */
 export interface EffectKind<Input extends z.ZodType = z.ZodType> {
   readonly kind: string;
   readonly input: Input;
@@ -125,29 +128,29 @@ export interface RetryPolicy {
 }
 
 /**
- * One message's decision. Method form on purpose: a registry holds definitions of all state types, and the kernel
- * checks state and message with the definition's own schemas before it calls.
+ * Handles one message of one type. The type uses method form on purpose: a registry holds definitions of all state
+ * types, and the kernel checks state and message with the definition's own schemas before each call.
  */
 type Handler<State, Message, T> = {
   handle(state: State, message: Message, turn: T): Immutable<State>;
 }['handle'];
 
-/** Deeply read-only: what a handler returns is never written to again. */
+/** Deeply read-only: a value that a handler returned is never changed again. */
 export type Immutable<T> = T extends readonly (infer Item)[]
   ? readonly Immutable<Item>[]
   : T extends object
     ? { readonly [Key in keyof T]: Immutable<T[Key]> }
     : T;
 
-/** An actor kind (K6): everything the kernel needs to serve its actors. */
+/** An actor kind (K6): everything that the kernel needs to serve its actors. */
 export interface ActorDefinition<
   State = unknown,
   Messages extends Schemas = Schemas,
   Events extends Schemas = Schemas,
 > {
-  /** Address segment. */
+  /** First segment of the addresses. */
   readonly kind: string;
-  /** Version of the state schema; records of older ones go through `migrate`. */
+  /** Version of the state schema. Records of older versions go through `migrate`. */
   readonly version: number;
   readonly state: z.ZodType<State>;
   /** State before the first message. */
@@ -157,30 +160,31 @@ export interface ActorDefinition<
   readonly on: {
     readonly [N in keyof Messages]: Handler<State, z.output<Messages[N]>, Turn<Events, Messages, ReplyTo<Messages[N]>>>;
   };
-  /** Turns a state of an older version into today's. */
+  /** Converts a state of an older version to the current one. */
   migrate?(state: Json, fromVersion: number): Json;
   /**
-   * Which agent or workflow an actor's effects count as: those of one tenant take turns for places, so that one of them does
-   * not hold back the others. Default: all actors of the kind share a turn.
+   * Names the agent or workflow that an actor's effects count for. Those of one tenant get places for effects in turn,
+   * so that one of them does not hold back the others. Default: all actors of the kind share one turn.
    */
   fairnessKey?(state: State): string | null;
   /** Pool its actors live in (P1). Default: `default`. */
   readonly pool?: 'default' | 'system';
-  /** Its actors may be given a place outside their home: `ActorClient.place` (K1, P1, P4). */
+  /** Its actors may live outside their home partition: `ActorClient.place` (K1, P1, P4). */
   readonly placed?: boolean;
-  /** Events after which no other follows: a stream of this actor ends there. */
+  /** Events that no other event follows: the actor's stream ends with one of these. */
   readonly finalEvents?: readonly (keyof Events & string)[];
   /**
-   * What lists and searches see. Written to the collection by the projector after each change; `version` is filled by
-   * the kernel.
+   * What lists and searches see. The projector writes it to the collection after each change; the kernel fills in
+   * `version`.
    */
   readonly view?: {
     readonly collection: string;
     /** Field tuples to index. */
     readonly indexes?: readonly (readonly string[])[];
     /**
-     * What documents of actors have that have not ended, where a document has the id of its actor: a store that lost its
-     * last writes may know those no more, and they are taken off the list.
+     * Selects the documents of actors that have not ended, in a collection where a document has the id of its actor. A
+     * store that lost its last writes may not know some of these actors; their documents are then removed from the
+     * list.
      */
     readonly open?: Query['where'];
     project(
@@ -188,23 +192,29 @@ export interface ActorDefinition<
       self: { readonly tenant: string; readonly id: string },
     ): Omit<StoredDocument, 'version'> | null;
   };
-  /** True once nothing more will happen: the actor is archived and leaves the store (K8). */
+  /** True once the actor does nothing more: it is archived and leaves the store (K8). */
   done?(state: State): boolean;
   /**
-   * False: a done actor leaves the store and nothing of it stays, and a later message finds an unknown actor. For kinds
-   * that strangers can make many of.
+   * False: a done actor leaves the store without an archive, and a later message finds an unknown actor. For kinds of
+   * which unauthenticated callers can create many.
    */
   readonly keepsArchive?: false;
   /**
-   * The actor that an ended one belongs to, or null: it is kept while that one runs, and goes with it. For kinds that are
-   * parts of a run, such as its approvals.
+   * The actor that an ended one belongs to, or null. The ended actor is kept while that one runs and is removed with
+   * it. For kinds that are parts of a run, such as approvals.
    */
   belongsTo?(state: State, self: { readonly tenant: string }): Address | null;
-  /** True for kinds that are nothing by themselves: they are removed together with what they belong to. */
+  /**
+   * True for kinds whose actors exist only as parts of others: they are removed together with the actor that they
+   * belong to.
+   */
   readonly isPart?: true;
-  /** Which rule of retention applies to its ended actors (runtime/retention). Default: `runs`. */
+  /** Names the retention rule for its ended actors (runtime/retention). Default: `runs`. */
   readonly retainedAs?: string;
-  /** Only these message types may create an actor; any other to an unknown one is refused `not_found`. Default: all. */
+  /**
+   * Message types that may create an actor. Any other message to an unknown actor is refused with `not_found`. Default:
+   * all.
+   */
   readonly creates?: readonly (keyof Messages & string)[];
 }
 
@@ -212,7 +222,7 @@ export interface ActorDefinition<
 export const isArchived = ({ done, keepsArchive }: Pick<ActorDefinition, 'done' | 'keepsArchive'>): boolean =>
   done !== undefined && keepsArchive !== false;
 
-/** Types a definition and checks that messages and handlers fit; the kernel's registry takes what this returns. */
+/** Types a definition and checks that messages and handlers fit. Pass the result to the kernel's registry. */
 export function defineActor<const State, Messages extends Schemas, Events extends Schemas>(
   definition: ActorDefinition<State, Messages, Events>,
 ): ActorDefinition<State, Messages, Events> {
@@ -226,7 +236,7 @@ export function defineActor<const State, Messages extends Schemas, Events extend
   return definition;
 }
 
-/** The actor kinds a node serves, and where their actors live. */
+/** The actor kinds that a node serves, and the partitions in which their actors live. */
 export class Registry {
   readonly #kinds = new Map<string, ActorDefinition>();
   readonly #layouts: Map<string, PoolLayout>;
@@ -247,12 +257,15 @@ export class Registry {
     return [...this.#kinds.values()];
   }
 
-  /** Home of an address: its kind's pool, hashed (K1). Actors of a `placed` kind may live elsewhere: Locator. */
+  /**
+   * Home of an address: a partition of its kind's pool, chosen by hash (K1). Actors of a `placed` kind may live
+   * elsewhere: see Locator.
+   */
   homeOf(address: Address): Partition {
     return this.partitionIn(this.definitionOf(address)?.pool ?? 'default', address);
   }
 
-  /** The partition an address would have in a pool. */
+  /** The partition that an address would have in a pool. */
   partitionIn(pool: string, address: Address): Partition {
     const layout = this.#layouts.get(pool);
     if (layout === undefined) throw new Error(`pool ${pool} is not defined`);
@@ -263,7 +276,7 @@ export class Registry {
     return this.#layouts.has(pool);
   }
 
-  /** A pool for tags was defined. */
+  /** Adds a pool for tags that was just defined. */
   learn(layout: PoolLayout): void {
     this.#layouts.set(layout.pool, layout);
   }

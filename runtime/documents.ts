@@ -6,37 +6,43 @@
 export interface Documents {
   open(): Promise<void>;
   close(): Promise<void>;
-  /** The collection with its indexes created when missing. */
+  /** Opens a collection and creates its missing indexes. */
   collection<T extends StoredDocument>(spec: CollectionSpec): Promise<Collection<T>>;
 }
 
 export interface CollectionSpec {
   /** lower_snake_case. */
   readonly name: string;
-  /** Field tuples that are unique inside a tenant. */
+  /** Tuples of fields that must be unique inside a tenant. */
   readonly unique: readonly (readonly string[])[];
-  /** Field tuples to index, tenant first implied. */
+  /** Tuples of fields to index. The tenant is always the first field and is not listed. */
   readonly indexes: readonly (readonly string[])[];
   /**
-   * Fields that lists leave some documents out by, and that few documents have: every index holds them behind its order, so
-   * that what is passed over is not read.
+   * Fields that few documents have and by which lists exclude those documents. Every index holds these fields behind
+   * its order, so that excluded documents are not read.
    */
   readonly beside?: readonly string[];
   /**
-   * Fields with few values whose counts are kept ready where writes are transactions (SQLite): a count that asks for
-   * nothing else, by equality or `in`, costs the same however many documents there are. Elsewhere an index is counted.
+   * Fields with few values whose counts are maintained where writes are transactions (SQLite). A count that filters by
+   * these fields alone, by equality or `in`, then costs the same for any number of documents. Other stores count an
+   * index.
    */
   readonly counted?: readonly string[];
 }
 
-/** A document is found by (tenant, id). `version` orders its writes: a projector's put with a lower one is ignored. */
+/**
+ * A document, found by (tenant, id). `version` orders its writes: a projector's put with a lower version is ignored.
+ */
 export interface StoredDocument {
   readonly tenant: string;
   readonly id: string;
   readonly version: number;
 }
 
-/** Of the document of an actor that is being removed: above every revision, so that nothing lists it again. */
+/**
+ * Version of the document of an actor that is being removed. It is above every revision, so that nothing lists it
+ * again.
+ */
 export const REMOVED_VERSION = Number.MAX_SAFE_INTEGER;
 
 export type Scalar = string | number | boolean | null;
@@ -53,7 +59,7 @@ export type Condition =
 export interface Query {
   /** `null` only for the node's own upkeep (sweeps, projections), never on behalf of a caller. */
   readonly tenant: string | null;
-  /** Top-level fields; all must hold. */
+  /** Conditions on top-level fields. All must hold. */
   readonly where?: Readonly<Record<string, Condition>>;
 }
 
@@ -61,38 +67,46 @@ export interface Find extends Query {
   readonly sort?: readonly (readonly [field: string, order: 'asc' | 'desc'])[];
   /** At most 1,000. */
   readonly limit: number;
-  /** Costs what it passes over; deep pages are asked for with `after`. */
+  /** Costs as much as the documents that it skips. Use `after` for deep pages. */
   readonly skip?: number;
-  /** Only what comes behind this position of the order, at the same cost however far behind; not beside `skip`. */
+  /**
+   * Return only documents behind this position of the order. The cost does not depend on the position. Not together
+   * with `skip`.
+   */
   readonly after?: Position;
 }
 
-/** A place in an order: the values of its fields, then the id. `positionOf` (documents/order.ts) makes it. */
+/**
+ * A position in an order: the values of the order's fields, then the id. `positionOf` (documents/document-query.ts) builds it.
+ */
 export type Position = readonly Scalar[];
 
-/** What tells the states of a document apart. */
+/** Key and version of a document, which identify one stored state of it. */
 export type Stored = Pick<StoredDocument, 'tenant' | 'id' | 'version'>;
 
 export interface Collection<T extends StoredDocument> {
-  /** False when the id or a unique tuple exists. */
+  /** Inserts a new document. False when the id or a unique tuple exists. */
   insert(doc: T): Promise<boolean>;
-  /** Upsert, ignored when the stored version is the same or newer. Answers whether it was written. */
+  /** Inserts or replaces a document, unless the stored version is the same or newer. Returns whether it was written. */
   put(doc: T): Promise<boolean>;
-  /** Many puts in one round trip, same rule each; order inside the batch is kept per id. */
+  /** Makes many puts in one round trip, each by the rule of `put`. Puts of the same id keep their order. */
   putMany(docs: readonly T[]): Promise<void>;
-  /** Compare and set: replaces only a document whose version is `expected`. */
+  /** Compare and set: replaces a document only when its version is `expected`. */
   replace(doc: T, expected: number): Promise<boolean>;
   get(tenant: string, id: string): Promise<T | null>;
   find(find: Find): Promise<T[]>;
-  /** The same documents by key and version alone, for readers that keep what they have read. */
+  /** Returns only key and version of the documents, for readers that keep what they have read. */
   findStored(find: Find): Promise<Stored[]>;
   count(query: Query): Promise<number>;
   delete(tenant: string, id: string): Promise<boolean>;
-  /** Compare and delete: removes only a document whose version is `expected`, never one that came back under its id. */
+  /**
+   * Compare and delete: removes a document only when its version is `expected`, so that a new one under the same id
+   * stays.
+   */
   deleteVersion(tenant: string, id: string, expected: number): Promise<boolean>;
   deleteMany(query: Query): Promise<number>;
-  /** Sum of a field's numbers; what is no number counts nothing. */
+  /** Returns the sum of a field's numbers. Values that are not numbers add nothing. */
   total(query: Query, field: string): Promise<number>;
-  /** Tenants that have a document here, for the node's own upkeep. */
+  /** Returns the tenants that have a document here, for the node's own upkeep. */
   tenants(): Promise<string[]>;
 }

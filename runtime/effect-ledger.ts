@@ -2,21 +2,27 @@ import type { Address, Partition } from './address.ts';
 import type { Unsubscribe } from './leases.ts';
 import type { Delivery } from './message.ts';
 
-/** `repeatable` is run again after a crash; `once` is never repeated without somebody saying so (E2). */
+/**
+ * A `repeatable` effect is run again after a crash. A `once` effect is repeated only when a policy or a person says so
+ * (E2).
+ */
 export type EffectMode = 'repeatable' | 'once';
 
 export interface EffectOpen {
   /** UUID. Never holds a colon (BullMQ job ids). */
   readonly id: string;
-  /** Queue of the pool whose nodes may run it. */
+  /** Queue of the pool whose nodes may run the effect. */
   readonly queue: string;
   readonly address: Address;
   readonly mode: EffectMode;
-  /** Whose turn it counts as (`ActorDefinition.fairnessKey`). */
+  /** The agent or workflow that the effect counts for (`ActorDefinition.fairnessKey`). */
   readonly fairnessKey?: string;
   /** Encoded request. */
   readonly body: string;
-  /** Opened as started, attempt 1, by this runner: the commit is its claim, so it may run when the commit is durable. */
+  /**
+   * Set when this runner opens the effect as started, at attempt 1. The commit is its claim, so the effect may run as
+   * soon as the commit is durable.
+   */
   readonly started?: { readonly runner: string; readonly ttlMs: number };
 }
 
@@ -38,36 +44,41 @@ export interface EffectRow {
   readonly fairnessKey?: string;
   readonly status: 'open' | 'started';
   readonly attempt: number;
-  /** Who started it (`node/incarnation`); empty while open. */
+  /** The runner that started it (`node/incarnation`); empty while open. */
   readonly runner: string;
-  /** Open: not to be claimed before; started: when the claim runs out. Unix ms on the store's clock. */
+  /**
+   * Open: time before which it must not be claimed. Started: time when the claim expires. Unix ms on the store's clock.
+   */
   readonly until: number;
 }
 
 export type ClaimOutcome =
   | { readonly kind: 'claimed'; readonly attempt: number; readonly body: string }
-  /** Another runner has it (`by`), or it may not be claimed yet (`by` is empty). `once`: its mode. */
+  /**
+   * Another runner holds the effect (`by`), or it may not be claimed yet (`by` is empty). `once` is true for that mode.
+   */
   | { readonly kind: 'busy'; readonly by: string; readonly retryAfterMs: number; readonly once: boolean }
   /**
-   * A `once` effect had started and its runner is gone: settle it as in doubt, at this attempt. It is the attempt that
-   * had started, and the claim changes nothing: the first to settle it counts, also the runner that was taken for gone.
+   * A `once` effect had started and its runner is gone: settle it as in doubt, at this attempt. `attempt` is the
+   * attempt that had started, and the claim changes nothing: the first settlement counts, even one by the runner that
+   * was taken for gone.
    */
   | { readonly kind: 'in_doubt'; readonly attempt: number; readonly body: string }
-  /** Settled or cancelled. */
+  /** The effect is settled or cancelled. */
   | { readonly kind: 'gone' };
 
 /** Implemented by the actor stores: sqlite/actor-store-effects.ts and redis/effect-ledger.ts. */
 export interface EffectLedger {
-  /** Unsettled effects of a partition, for the relay and the sweep. */
+  /** Returns the unsettled effects of a partition, for the relay and the sweep. */
   openEffects(partition: Partition): Promise<EffectRow[]>;
   /**
-   * Starts an attempt for `runner` (`node/incarnation`). A claim of the same node's earlier incarnation is expired, and
-   * so is one of `over`, a runner that is known to be dead. A claim that held when the store went away for all nodes
-   * holds for one more term after it came back.
+   * Starts an attempt for `runner` (`node/incarnation`). Claims of an earlier incarnation of the same node have
+   * expired, and so have those of `over`, a runner that is known to be dead. A claim that was valid when the store
+   * became unavailable to all nodes stays valid for one more term after it came back.
    *
-   * `claim` names this try, a UUID: the same runner with the same one gets the same attempt again while it runs, for
-   * `ttlMs` from then on, since the first answer may have been lost. A late copy, after that attempt was given back or
-   * taken over, starts nothing. Without it a repeat is `busy`.
+   * `claim` is a UUID that identifies this try. The same runner with the same `claim` gets the same attempt again while
+   * it runs, for another `ttlMs`, because the first answer may have been lost. A late copy, after that attempt was
+   * given back or taken over, starts nothing. Without `claim` a repeat returns `busy`.
    */
   claimEffect(
     partition: Partition,
@@ -77,17 +88,19 @@ export interface EffectLedger {
     over?: string,
     claim?: string,
   ): Promise<ClaimOutcome>;
-  /** Extends a claim; false when the effect was cancelled, settled or taken over: stop the work. */
+  /** Extends a claim. False when the effect was cancelled, settled or taken over: the caller must stop the work. */
   keepEffect(partition: Partition, id: string, attempt: number, ttlMs: number): Promise<boolean>;
-  /** Appends an intermediate result; false (dropped) unless the effect runs at this attempt. */
+  /** Appends an intermediate result. False (dropped) unless the effect runs at this attempt. */
   progressEffect(partition: Partition, id: string, attempt: number, delivery: Delivery): Promise<boolean>;
-  /** Appends the result and closes the effect in one step; false (dropped) unless it is open at this attempt. */
+  /**
+   * Appends the result and closes the effect in one step. False (dropped) unless the effect is open at this attempt.
+   */
   settleEffect(partition: Partition, id: string, attempt: number, delivery: Delivery): Promise<boolean>;
   /**
-   * Gives an attempt back for a retry after `delayMs`; false when it was not this attempt's to give, or not that of
-   * `runner` where one is named.
+   * Gives an attempt back for a retry after `delayMs`. False when the effect is not at this attempt, or when another
+   * runner than `runner` has it.
    */
   reopenEffect(partition: Partition, id: string, attempt: number, delayMs: number, runner?: string): Promise<boolean>;
-  /** Calls back with effects cancelled by a commit. May miss one: `keepEffect` tells too. */
+  /** Calls back with effects that a commit cancelled. A call may get lost: `keepEffect` reports the cancel too. */
   onEffectCancelled(stop: (id: string) => void): Unsubscribe;
 }

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import type { Address } from './address.ts';
 import { type Json, jsonField } from './json.ts';
 
-/** Payload schema of the message that brings an effect's result. Use it in a definition's `messages`. */
+/** Payload schema of the message that delivers an effect's result. Use it in a definition's `messages`. */
 export const EffectResult = z.object({
   effectId: z.string(),
   kind: z.string(),
   attempt: z.number().int(),
-  /** Echo of the request's `context`. */
+  /** The request's `context`, unchanged. */
   context: jsonField.optional(),
   outcome: z.discriminatedUnion('kind', [
     z.object({ kind: z.literal('done'), value: jsonField }),
@@ -27,52 +27,62 @@ export const EffectProgress = z.object({
 });
 export type EffectProgress = z.infer<typeof EffectProgress>;
 
-/** What a running effect knows and may do. */
+/** What a running effect is given, and what it may do. */
 export interface EffectContext {
   readonly effectId: string;
   readonly attempt: number;
   readonly tenant: string;
   readonly address: Address;
-  /** Whose turn it counts as among those of its tenant (`ActorDefinition.fairnessKey`). */
+  /** The agent or workflow that it counts for within its tenant (`ActorDefinition.fairnessKey`). */
   readonly fairnessKey?: string;
-  /** W3C trace id of the turn that asked: what the effect starts belongs to the same tree of causes. */
+  /**
+   * W3C trace id of the turn that requested the effect. Messages and runs that the effect starts carry the same trace.
+   */
   readonly trace: string;
-  /** How long this attempt may take, milliseconds; then it is aborted. Absent: without end. */
+  /** Longest time that this attempt may take, milliseconds; then it is aborted. Absent: no limit. */
   readonly timeoutMs?: number;
-  /** Of an attempt after the first: how long before it the effect was asked for, milliseconds, by the nodes' clocks. */
+  /**
+   * For attempts after the first: how long ago the effect was requested when the attempt began, milliseconds, by the
+   * nodes' clocks.
+   */
   readonly askedAgoMs?: number;
   /**
-   * Aborted on cancel, time-out, shutdown, and once the store says that the claim is lost: stop at once (kill the process group, drop the socket). The
-   * reason is an `SvcError`: only `cancelled` means that nobody wants the work any more; after `lease_lost` (claim
-   * lost, node stopping) and `deadline_exceeded` another attempt may go on with it.
+   * Aborted on cancel, time-out, shutdown, and when the store says that the claim is lost. Stop at once: kill the
+   * process group, close the socket. The reason is an `SvcError`: only `cancelled` means that the work is no longer
+   * wanted; after `lease_lost` (claim lost, node stopping) and `deadline_exceeded` another attempt may continue it.
    */
   readonly signal: AbortSignal;
-  /** Sends an intermediate result; resolves when it is durable. False: the effect is no longer wanted. */
+  /** Sends an intermediate result and resolves when it is durable. False: the effect is no longer wanted. */
   progress(value: Json): Promise<boolean>;
   /**
-   * Waits for something that takes no work of this node: meanwhile another effect has this one's place (`concurrency`),
-   * and its claim is renewed seldom. `waiting` must heed the signal. Goes on as soon as there is a place to go on in.
+   * Waits for something that uses no resources of this node. Meanwhile another effect gets this one's place
+   * (`concurrency`), and the claim is renewed less often. `waiting` must react to the signal. Continues as soon as a
+   * place is free.
    */
   parked<T>(waiting: Promise<T>): Promise<T>;
   /**
-   * Makes a call of a store of this node again, parked, for as long as that store is away (`storeAway`); rejects with the
-   * signal's reason when the effect is stopped meanwhile. For calls that may be repeated, behind something that may not:
-   * what a model or a tool answered is not asked for again because a store was away. The runner does the same with a
-   * whole handler that ends so, see `EffectHandler`.
+   * Calls a store of this node, and calls it again, parked, for as long as that store is unavailable (`storeAway`).
+   * Rejects with the signal's reason when the effect is stopped meanwhile. Use it for calls that may be repeated and
+   * that follow work that may not be: an answer of a model or a tool is not requested again because a store was
+   * unavailable. The runner does the same with a whole handler that fails this way; see `EffectHandler`.
    */
   patiently<T>(call: () => Promise<T>): Promise<T>;
 }
 
 /**
- * Work in the world, by name. Throw an `SvcError`: kind `retry` is tried again by the request's policy (after
- * `retryAfterMs` when given), anything else is the effect's failure. When a store of this node was away (`storeAway`) the
- * same attempt waits for it and runs again, which counts as no attempt; an effect of mode `once` does so only where its
- * request has a retry policy, that is, where its handler throws kind `retry` only before it has acted.
+ * Runs the effects of one kind. To fail, throw an `SvcError`: kind `retry` is tried again by the request's policy
+ * (after `retryAfterMs` when given), any other kind fails the effect. When a store of this node was unavailable
+ * (`storeAway`), the same attempt waits for it and runs again without counting as another attempt. An effect of mode
+ * `once` does so only when its request has a retry policy, because its handler then throws kind `retry` only before it
+ * has acted.
  */
 export interface EffectHandler<Input extends z.ZodType = z.ZodType> {
   readonly kind: string;
   readonly input: Input;
-  /** As `once` its claim lasts for `RuntimeSettings.commandClaimTtlMs`: such work cannot be taken over, only be lost. */
+  /**
+   * In mode `once` its claim lasts for `RuntimeSettings.commandClaimTtlMs`, because such work cannot be taken over: it
+   * can only be lost.
+   */
   readonly lasting?: boolean;
   run(input: z.output<Input>, context: EffectContext): Promise<Json>;
 }

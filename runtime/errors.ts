@@ -1,9 +1,9 @@
 /**
- * The one table of error codes (L5). Everything that leaves the process as an error is a row here: REST and
- * gRPC statuses, docs/reference/errors.md and the tests are derived from it. A retired code is never used again.
+ * The one table of error codes (L5). Every error that leaves the process is a row here. REST and gRPC statuses,
+ * docs/reference/errors.md and the tests are derived from it. A retired code is never used again.
  *
- * Texts say what is wrong and what to do. `kind` says what happens next: `terminal` the caller must change something, `retry` the same call may succeed later,
- * `cancelled` a caller asked for it, `bug` a fault of this program.
+ * Texts say what is wrong and what to do. `kind` says what happens next: `terminal`: the caller must change something;
+ * `retry`: the same call may succeed later; `cancelled`: a caller cancelled the work; `bug`: a fault of this program.
  */
 export type ErrorKind = 'terminal' | 'retry' | 'cancelled' | 'bug';
 
@@ -26,7 +26,7 @@ export interface ErrorRow {
   readonly kind: ErrorKind;
   readonly http: number;
   readonly grpc: GrpcStatusName;
-  /** Shown when no better text exists, and always for kind `bug`. */
+  /** Used when the throw site gives no better text, and always for kind `bug`. */
   readonly message: string;
 }
 
@@ -293,7 +293,7 @@ export type ErrorCode = keyof typeof ERRORS;
 
 export const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(ERRORS, code);
 
-/** One entry of `details[]`: which field, where in the document, what was expected. */
+/** One entry of `details[]`: the field, its place in the document, and what was expected. */
 export interface ErrorDetail {
   readonly path?: string;
   readonly line?: number;
@@ -302,21 +302,21 @@ export interface ErrorDetail {
 }
 
 export interface ErrorContext {
-  /** Name of the offending field. */
+  /** Name of the invalid field. */
   readonly field?: string;
   readonly details?: readonly ErrorDetail[];
-  /** For `retry` kinds: when to come back, milliseconds. */
+  /** For `retry` kinds: how long to wait before the next try, milliseconds. */
   readonly retryAfterMs?: number;
-  /** The reason where several share a code: `PathOutsideBoundary` of `tool_denied`. */
+  /** Tells apart the reasons that share a code: `PathOutsideBoundary` of `tool_denied`. */
   readonly reason?: string;
-  /** Which of the node's own stores did not answer (`storeAway`). Only adapters of stores set it. */
+  /** The node's own store that did not answer (`storeAway`). Only store adapters set it. */
   readonly store?: OwnStore;
-  /** Nothing was done: it failed before it acted (`beforeActing`). */
+  /** The call failed before it acted, so nothing was done (`beforeActing`). */
   readonly notBegun?: boolean;
   readonly cause?: unknown;
 }
 
-/** The stores of a node, as opposed to services that effects call. */
+/** The stores of a node, in contrast to the services that effects call. */
 export type OwnStore = 'actors' | 'documents' | 'blobs' | 'queue' | 'limits' | 'secrets';
 
 /** The one error class that crosses module borders. `message` is public: never put a secret into it. */
@@ -346,15 +346,15 @@ export class SvcError extends Error {
   }
 }
 
-/** Any thrown value as an SvcError; what is not ours becomes `internal` with the cause kept. */
+/** Converts any thrown value to an SvcError. A foreign error becomes `internal` and is kept as `cause`. */
 export function toSvcError(thrown: unknown): SvcError {
   if (thrown instanceof SvcError) return thrown;
   return new SvcError('internal', ERRORS.internal.message, { cause: thrown });
 }
 
 /**
- * The store of this node that caused a failure because it is away; null when none did. An error that wraps another one
- * keeps this as long as its kind is `retry`.
+ * Returns the store of this node whose absence caused a failure; null when none did. An error that wraps another one
+ * keeps this store as long as its kind is `retry`.
  */
 export function storeAway(thrown: unknown): OwnStore | null {
   for (let error = thrown; error instanceof SvcError && error.row.kind === 'retry'; error = error.cause) {
@@ -363,7 +363,9 @@ export function storeAway(thrown: unknown): OwnStore | null {
   return null;
 }
 
-/** A lookup that a call makes before it acts. When a store is away then, the error says that nothing was done. */
+/**
+ * Wraps a lookup that a call makes before it acts. When a store is unavailable, the error says that nothing was done.
+ */
 export async function beforeActing<T>(looking: Promise<T>): Promise<T> {
   try {
     return await looking;

@@ -1,7 +1,7 @@
 /**
- * What authors of actors need, the package's export `svc-runtime/actor`: define kinds of actors and effects, start a runtime
- * on files or on servers, call actors. Loads nothing outside this folder; the clients of Redis, BullMQ and MongoDB only when
- * those are named.
+ * The API for authors of actors, the package's export `svc-runtime/actor`: define kinds of actors and effects, start a
+ * runtime on files or on servers, call actors. It loads nothing outside this folder, and the clients of Redis, BullMQ
+ * and MongoDB only when the options name those servers.
  */
 import type { MailboxClient } from './calls/mailbox-client.ts';
 import type { ActorDefinition } from './define-actor.ts';
@@ -30,30 +30,36 @@ export type { RuntimeSettings } from './runtime-settings.ts';
 export type { MailboxClient };
 
 export interface RuntimeOptions {
-  /** Folder of the embedded stores; made when it is not there. */
+  /** Folder of the embedded stores. Created when missing. */
   readonly dataDir: string;
-  /** Addresses of Redis, one or a cluster's; together with `mongodb`. Default: files in `dataDir`. */
+  /** Redis URLs: one server, or the nodes of a cluster. Requires `mongodb`. Default: files in `dataDir`. */
   readonly redis?: readonly string[];
   readonly mongodb?: string;
   readonly actors: readonly ActorDefinition[];
   readonly effects?: readonly EffectHandler[];
-  /** Name of this process: survives restarts, one live process each. With `redis` it must be given. Default: `local`. */
+  /**
+   * Name of this process. It survives restarts, and only one live process may use it. Required with `redis`. Default:
+   * `local`.
+   */
   readonly node?: string;
   readonly settings?: Partial<RuntimeSettings>;
-  /** Takes what went wrong and heals by itself. Default: standard error. */
+  /** Receives faults that need no action because the runtime recovers by itself. Default: standard error. */
   readonly warn?: (message: string, error: unknown) => void;
 }
 
-/** A runtime that serves. */
+/** A running runtime. */
 export interface ActorRuntime {
   readonly client: MailboxClient;
-  /** True while it holds leases that it renewed within their term, and reads what it holds. */
+  /** True while the runtime holds leases that it renewed in time and reads their logs. */
   ready(): boolean;
-  /** Commits what runs, gives leases back, closes the stores. */
+  /** Commits running turns, releases the leases and closes the stores. */
   stop(): Promise<void>;
 }
 
-/** Opens the stores, serves the actors. Throws an `SvcError` when a store cannot be opened or read by this version. */
+/**
+ * Opens the stores and serves the actors. Throws an `SvcError` when a store cannot be opened, or not be read by this
+ * version.
+ */
 export async function startRuntime(options: RuntimeOptions): Promise<ActorRuntime> {
   const { dataDir, redis, mongodb, actors, effects = [], settings = {}, warn = toStandardError } = options;
   if ((redis === undefined) !== (mongodb === undefined))

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 
-/** What crosses a port: plain JSON. */
+/** Plain JSON: the type of all values that cross a port. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
 export type JsonObject = { [key: string]: Json };
 
 /**
- * JSON inside a message, event or state. What crosses the kernel was parsed from JSON text, so its inside is not walked
- * again: payloads have up to 16 MiB and are read at every hop.
+ * Schema for JSON inside a message, event or state. It checks only the outside: the value was parsed from JSON text,
+ * and payloads of up to 16 MiB are read at every hop.
  */
 export const jsonField = z.custom<Json>((value) => value !== undefined, 'expected a JSON value');
 
@@ -16,13 +16,13 @@ export const jsonObjectField = z.custom<JsonObject>(
   'expected an object',
 );
 
-/** The value as JSON: members that are undefined are dropped, dates become text. */
+/** Converts a value to JSON: undefined members are dropped, dates become text. */
 export function plainJson(value: unknown): Json {
   const plain: Json = JSON.parse(JSON.stringify(value));
   return plain;
 }
 
-/** As `plainJson`, for a value that is an object in JSON. */
+/** `plainJson` for a value that is an object in JSON. Throws otherwise. */
 export function plainObject(value: object): JsonObject {
   const plain = plainJson(value);
   if (plain === null || typeof plain !== 'object' || Array.isArray(plain)) throw new Error('expected an object');
@@ -30,9 +30,9 @@ export function plainObject(value: object): JsonObject {
 }
 
 /**
- * A large part of a state that is set once and carried along: it is checked when it is new to this process (made by a
- * turn, or read from the store), and not walked again at every turn that keeps the very same object. States are never
- * changed in place.
+ * A schema for a large part of a state that is set once and carried along. It checks an object when the process first
+ * sees it (made by a turn, or read from the store) and not again while turns keep the very same object. This is safe
+ * because states are never changed in place.
  */
 export function cachedSchema<Schema extends z.ZodObject>(schema: Schema) {
   const parsed = new WeakMap<object, z.output<Schema>>();

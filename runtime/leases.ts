@@ -3,7 +3,7 @@ import type { MailboxEntry } from './message.ts';
 
 export type Unsubscribe = () => void;
 
-/** Proof that a node serves a log. The epoch grows at each grant, the grant id tells equal epochs apart (K4). */
+/** Proof that a node serves a log. The epoch grows at each grant; the grant id tells equal epochs apart (K4). */
 export interface Lease<L extends Log = Log> {
   readonly log: L;
   readonly node: string;
@@ -16,19 +16,19 @@ export type AcquireOutcome =
       readonly kind: 'granted';
       readonly lease: Lease<Partition>;
       readonly cursor: number;
-      /** Results handled beside the mailbox since the cursor stands there (journal-position.ts). */
+      /** How many results were handled beside the mailbox at this cursor (`positionOf`). */
       readonly beside: number;
-      /** Number of the last entry at the grant. */
+      /** Sequence number of the last entry at the grant. */
       readonly tail: number;
       readonly nextTimerAt: number | null;
       /** Store time of the grant. */
       readonly at: number;
       /**
-       * The store may be an older one than when the partition was last served (a restored backup, a failover): the
-       * holder looks through it and then calls `vouch`. Until then nobody claims an effect of it.
+       * The store may be older than when the partition was last served (a restored backup, a failover). The holder
+       * checks its content and then calls `vouch`. Until then no effect of the partition can be claimed.
        */
       readonly mayBeOlder: boolean;
-      /** Messages wait that were postponed in a log that the partition shared (shared-logs.ts). Absent: none do. */
+      /** The partition has messages that were postponed in a shared log (`SharedLogs`). Absent: it has none. */
       readonly hasPostponed?: boolean;
     }
   | {
@@ -36,34 +36,41 @@ export type AcquireOutcome =
       readonly by: string;
       readonly grant: string;
       readonly remainingMs: number;
-      /** The log that the partition shares, or shared until it was closed, and whose entries are not all handled. */
+      /**
+       * The shared log that still has unhandled entries of this partition. The partition shares it now, or shared it
+       * until it was closed.
+       */
       readonly behind?: SharedLog;
     };
 
 /**
- * A lease that held when the store went away for all nodes holds for one more term after it came back.
+ * A lease that was valid when the store became unavailable to all nodes stays valid for one more term after it came
+ * back.
  * Implemented by the actor stores: sqlite/actor-store.ts and redis/leases.ts.
  */
 export interface Leases {
   /**
-   * Grants the lease when it is free, expired, or held by an earlier life of the same node (its data directory is
-   * locked, so that life has ended). `grant` is a fresh random id. `over` is the grant of a holder that is known to be
-   * dead: while it is the one in force it does not count.
+   * Grants the lease when it is free, expired, or held by an earlier process of the same node (the node's data
+   * directory is locked, so that process has ended). `grant` is a new random id. `over` is the grant of a holder that
+   * is known to be dead: if it is the current grant, it is ignored.
    */
   acquire(partition: Partition, node: string, grant: string, ttlMs: number, over?: string): Promise<AcquireOutcome>;
-  /** Extends leases; answers those that were lost, also since the store may have gone back behind the grant. */
+  /**
+   * Extends leases. Returns those that were lost, including those lost because the store may have gone back behind the
+   * grant.
+   */
   renew(leases: readonly Lease[], ttlMs: number): Promise<Lease[]>;
   /**
-   * When a lease was renewed last while the event loop of this process was held up, as `Clock.monotonic` of this process; null
-   * when it was not.
+   * When a lease was last renewed while the event loop of this process was blocked, in `Clock.monotonic` of this
+   * process; null when it was not renewed that way.
    */
   renewedAt(lease: Lease): number | null;
-  /** For faults on purpose: for so long nothing of this process renews a lease, as if all of it stood still. */
+  /** For fault injection: this process renews no lease for `ms` milliseconds, as if the whole process were frozen. */
   freeze(ms: number): void;
-  /** The holder has looked through a partition that was granted as `mayBeOlder`. False: the lease is lost. */
+  /** Confirms that the holder has checked a partition that was granted with `mayBeOlder`. False: the lease is lost. */
   vouch(lease: Lease): Promise<boolean>;
   release(lease: Lease<Partition>): Promise<void>;
-  /** Calls back when a log that `node` holds got an entry. May miss one: it only shortens a poll. */
+  /** Calls back when a log that `node` holds got an entry. A call may get lost: it only shortens a poll. */
   onWake(node: string, wake: (log: Log) => void): Unsubscribe;
 }
 
@@ -73,39 +80,49 @@ export type AdoptOutcome =
       readonly lease: Lease<SharedLog>;
       readonly cursor: number;
       readonly beside: number;
-      /** Number of the last entry: no more come, since the log is closed with the grant. */
+      /** Sequence number of the last entry. No more entries follow, because the grant closes the log. */
       readonly tail: number;
       /** Store time of the grant. */
       readonly at: number;
-      /** As of a partition's lease (`AcquireOutcome`). */
+      /** As in a partition's lease (`AcquireOutcome`). */
       readonly mayBeOlder: boolean;
-      /** Those that shared it. */
+      /** Partitions that shared the log. */
       readonly partitions: readonly Partition[];
-      /** Those of them in which messages are postponed. */
+      /** Partitions of these that have postponed messages. */
       readonly postponed: readonly Partition[];
     }
   | { readonly kind: 'held'; readonly by: string; readonly grant: string; readonly remainingMs: number }
   | { readonly kind: 'gone' };
 
 /**
- * Logs that the partitions of one node share: one mailbox, one journal, one lease, so that what happens in many partitions at
- * a time is appended, read and committed together (decision 0029). While a partition shares a log, every message for it goes
- * there, its own mailbox is empty, and its lease holds as long as the log's does.
+ * Logs that the partitions of one node share: one mailbox, one journal and one lease, so that messages of many
+ * partitions are appended, read and committed together (decision 0029). While a partition shares a log, every message
+ * for it goes there, its own mailbox is empty, and its lease lasts as long as the log's.
  *
- * A log is made under a fresh name, taken into by partitions whose mailboxes are empty, closed once, and read to its end by
- * who holds its lease. Numbers grow over that: an entry of a partition has a greater number than all before it, whichever log
- * they are in. All calls are safe when they arrive twice or late.
+ * A log is created under a new name, joined by partitions whose mailboxes are empty, closed once, and read to its end
+ * by the holder of its lease. Sequence numbers keep growing: an entry of a partition has a greater number than all
+ * entries before it, whichever log holds them. All calls are safe when they arrive twice or late.
  *
- * One commit is for many actors, so none may keep it waiting. Messages of an actor whose state is slow to come are postponed:
- * they leave the log and wait in their partition, in order, for who serves it (`PartitionChanges.postponed`).
+ * One commit covers many actors, so no single actor may delay it. Messages of an actor whose state loads slowly are
+ * postponed: they leave the log and wait in their partition, in order, for the node that serves it
+ * (`PartitionChanges.postponed`).
  * Implemented by `RedisSharedLogs` (redis/shared-logs.ts); the embedded store has none.
  */
 export interface SharedLogs {
-  /** Whether logs may be made and messages postponed: no program that does not know them uses the store. Once true it stays so. */
+  /**
+   * Whether logs may be created and messages postponed: true when only programs that know shared logs use the store.
+   * Once true it stays true.
+   */
   mayBeMade(): boolean;
-  /** Partitions with equal tags may share a log; '' where all may. The name of a log begins with `log-TAG.` for one that is not ''. */
+  /**
+   * Tag of a partition; partitions with equal tags may share a log. The tag is '' where all partitions may. The name of
+   * a log with another tag begins with `log-TAG.`.
+   */
   tagOf(partition: Partition): string;
-  /** Makes an empty log that is held by `node`, with numbers behind those of these partitions. False: its name was used. */
+  /**
+   * Creates an empty log held by `node`, with numbers greater than those of these partitions. False: the name was used
+   * before.
+   */
   make(
     log: SharedLog,
     node: string,
@@ -117,46 +134,54 @@ export interface SharedLogs {
     'partitions' | 'postponed' | 'tail' | 'mayBeOlder'
   > | null>;
   /**
-   * Takes partitions in. `joined` of each: it shares the log from now on; `busy`: something waits in its own mailbox, or is postponed; `ahead`:
-   * its numbers are ahead of the log's, which it cannot share; `lost`: its lease is, also since the store may have gone back behind the grant. Null: the log's lease is lost.
+   * Adds partitions to a log. The outcome of each: `joined`: it shares the log from now on; `busy`: its own mailbox
+   * holds entries, or it has postponed messages; `ahead`: its numbers are greater than the log's, so it cannot share
+   * the log; `lost`: its lease is lost, possibly because the store may have gone back behind the grant. Null: the log's
+   * lease is lost.
    */
   join(
     lease: Lease<SharedLog>,
     partitions: readonly Lease<Partition>[],
   ): Promise<readonly ('joined' | 'busy' | 'ahead' | 'lost')[] | null>;
   /**
-   * Every partition goes back to a log of its own, and the log takes nothing more. A log that was never made is closed, too,
-   * so that a late copy of `make` makes none. Answers the numbers of the log's last entry and of its partitions' cursors from
-   * now on; null when another holds it.
+   * Closes a log: every partition returns to a log of its own, and the log accepts no more entries. A log that was
+   * never created is closed too, so that a late copy of `make` does not create it. Returns the number of the log's last
+   * entry and the new cursor of its partitions; null when another node holds the log.
    */
   close(lease: Lease<SharedLog>): Promise<{ readonly tail: number; readonly cursor: number } | null>;
-  /** Takes the log of a node that is gone, as `Leases.acquire` does, and closes it. */
+  /** Takes over the log of a node that is gone, as `Leases.acquire` does, and closes it. */
   adopt(log: SharedLog, node: string, grant: string, ttlMs: number, over?: string): Promise<AdoptOutcome>;
-  /** Removes a closed log that was read to its end and whose journal is empty. False: it is not, or the lease is lost. */
+  /**
+   * Removes a closed log that was read to its end and whose journal is empty. False: it is not empty, or the lease is
+   * lost.
+   */
   remove(lease: Lease<SharedLog>): Promise<boolean>;
   /**
-   * Removes ended actors of a closed log whose partition another node may serve by now: those whose records are still the given
-   * ones. Answers these.
+   * Removes ended actors of a closed log, in a partition that another node may serve by now. Only actors whose records
+   * are still the given ones are removed. Returns them.
    */
   forgetEnded(partition: Partition, records: ReadonlyMap<Address, string>): Promise<readonly Address[]>;
-  /** Messages of a partition that are postponed, oldest first; not those up to the number `after`. */
+  /** Returns the postponed messages of a partition behind the number `after`, oldest first. */
   postponed(partition: Partition, after: number, limit: number): Promise<readonly MailboxEntry[]>;
-  /** Those that are there. */
+  /** Returns the existing logs. */
   list(): Promise<readonly SharedLog[]>;
 }
 
 /**
- * Position of a row in a partition's journal, and of a delivery in the ledger: the number of the mailbox entry that the
- * cursor stands at, and how many results of effects were handled beside the mailbox since it stands there. As one number,
- * `17.0003`, so that positions are compared, sorted and stored as the numbers of entries are.
+ * Position of a row in a partition's journal, and of a delivery in the ledger. It combines the number of the mailbox
+ * entry at the cursor with the count of effect results handled beside the mailbox at that cursor. It is stored as one
+ * number, `17.0003`, so that positions can be compared, sorted and stored like entry numbers.
  */
 const WIDTH = 10_000;
 
-/** Results handled beside the mailbox while its cursor stands still; more are sent through the mailbox, which moves it. */
+/**
+ * Most results handled beside the mailbox at one cursor. Further results go through the mailbox, which moves the
+ * cursor.
+ */
 export const MOST_BESIDE = WIDTH - 1;
 
 export function positionOf(upTo: number, beside: number): number {
-  // A quotient of two integers is the number that its decimal text names, so it is the same one when it is read back.
+  // The quotient of two integers is the number that its decimal text names, so it reads back unchanged.
   return (upTo * WIDTH + beside) / WIDTH;
 }
 
@@ -165,13 +190,16 @@ export function partsOf(position: number): { readonly upTo: number; readonly bes
   return { upTo, beside: Math.round((position - upTo) * WIDTH) };
 }
 
-/** A whole number that grows with the position. */
+/** Converts a position to an integer that grows with it. */
 export const countOf = (position: number): number => {
   const { upTo, beside } = partsOf(position);
   return upTo * WIDTH + beside;
 };
 
-/** Position of the result at `index` of `count` that a commit handled whose row is at `position`. */
+/**
+ * Position of the result at `index` of the `count` results that a commit handled, where `position` is that of the
+ * commit's row.
+ */
 export function resultPosition(position: number, index: number, count: number): number {
   const { upTo, beside } = partsOf(position);
   return positionOf(upTo, beside - count + 1 + index);

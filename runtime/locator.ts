@@ -3,13 +3,13 @@ import { type Address, type Partition, partitionsOf } from './address.ts';
 import type { Registry } from './define-actor.ts';
 import type { Unsubscribe } from './leases.ts';
 
-/** Addresses remembered: about 10 MB. */
+/** Number of addresses to cache: about 10 MB. */
 const REMEMBERED = 50_000;
 
 /**
- * Finds the partition of an address (K1): its home, unless its kind may live elsewhere and a directory entry in
- * the home's slot says so. An entry never changes while its actor lives, so it is remembered; that an actor has none
- * is remembered only once it was seen at home.
+ * Finds the partition of an address (K1). That is its home, unless its kind may live elsewhere and a directory entry in
+ * the home's slot says so. An entry never changes while its actor lives, so it is cached. The absence of an entry is
+ * cached only once the actor was seen at home.
  */
 export class Locator {
   readonly #registry: Registry;
@@ -21,7 +21,7 @@ export class Locator {
     this.#directory = directory;
   }
 
-  /** Where it lives when that needs no question. */
+  /** Returns the partition when it is known without a lookup. */
   known(address: Address): Partition | undefined {
     if (this.#registry.definitionOf(address)?.placed !== true) return this.#registry.homeOf(address);
     return this.#known.get(address);
@@ -37,7 +37,9 @@ export class Locator {
     return found;
   }
 
-  /** Gives an address that has no actor yet a place; the first word counts, also against other processes. */
+  /**
+   * Sets the partition of an address that has no actor yet. The first placement counts, also against other processes.
+   */
   async place(address: Address, partition: Partition): Promise<Partition> {
     const placed = await this.#directory.place(this.#registry.homeOf(address), address, partition);
     this.note(address, placed);
@@ -45,8 +47,8 @@ export class Locator {
   }
 
   /**
-   * The actor at that place was archived: who asks for it goes to its home, and from there to the archive. An entry that
-   * names another place by now stays. Answers whether one was removed.
+   * Removes the directory entry of an archived actor, so that callers go to its home and from there to the archive. An
+   * entry that names another partition by now stays. Returns whether an entry was removed.
    */
   async unplace(address: Address, partition: Partition): Promise<boolean> {
     if (this.#registry.definitionOf(address)?.placed !== true) return false;
@@ -67,74 +69,85 @@ export class Locator {
     this.#known.delete(address);
   }
 
-  /** The store went back: entries that it had may be gone, and made anew elsewhere. */
+  /** Clears the cache: the store went back, so its entries may be gone or created again elsewhere. */
   forgetAll(): void {
     this.#known.clear();
   }
 }
 
-/** What one node should serve. */
+/** The partitions and queues that one node should serve. */
 export interface Assignment {
   readonly wanted: ReadonlySet<Partition>;
-  /** Pools whose effects this node takes (E1). */
+  /** Pools whose effects this node runs (E1). */
   readonly queues: readonly string[];
 }
 
 /**
- * Who serves what (P1, P2), as the kernel sees it: asked at each renewal and whenever `onChange` rings. Each
- * node computes the same answer from the same members; where two disagree for a moment, the lease decides.
+ * Decides which node serves what (P1, P2). The kernel asks at each renewal and at each `onChange`. Each node computes
+ * the same answer from the same members; where two disagree for a moment, the lease decides.
  * Implemented by `solePlacement` below for one process, and by `FleetPlacement` of the cluster.
  */
 export interface Placement {
-  /** UUID of this life of the node. */
+  /** UUID of this process of the node; a restart has another. */
   readonly incarnation: string;
   /** Takes the node lease. */
   join(): Promise<void>;
-  /** Extends the node lease and looks at who is there. Throws `unavailable`; `lease_lost` when the node lease is gone. */
+  /**
+   * Extends the node lease and reads the members. Throws `unavailable`, or `lease_lost` when the node lease is gone.
+   */
   assign(): Promise<Assignment>;
-  /** Every life (`node/incarnation`) that held a node lease at the last look; none where no others are known. */
+  /**
+   * Every incarnation (`node/incarnation`) that held a node lease at the last read of the members; empty where no
+   * others are known.
+   */
   incarnations(): readonly string[];
-  /** Whether a node (`node`), or one life of it (`node/incarnation`), held its node lease at the last look. */
+  /**
+   * Whether a node (`node`), or one incarnation of it (`node/incarnation`), held its node lease at the last read of the
+   * members.
+   */
   isLive(holder: string): boolean;
   /**
-   * Whether it holds no node lease, by a look that began after the question: what it held may be taken at once. A node
-   * that joined a moment ago is never mistaken for a dead one.
+   * Whether `holder` holds no node lease, by a read of the members that began after this call. If so, its leases may be
+   * taken over at once. A node that joined a moment ago is never taken for a dead one.
    */
   isGone(holder: string): Promise<boolean>;
   /**
-   * Whether that life (`node/incarnation`) of a node is gone and was seen to end: by a peer, by itself, or by the life
-   * that followed it. One that only let its lease run out may be cut off or frozen, and still at work.
+   * Whether that incarnation (`node/incarnation`) is known to have ended: a peer saw it end, it ended itself, or the
+   * next incarnation of the node followed it. One whose lease only expired may be cut off or frozen, and still at work.
    */
   hasEnded(holder: string): Promise<boolean>;
-  /** Whether some member would serve the pool; reads the members anew when it saw none. */
+  /** Whether a member would serve the pool. Reads the members again when it found none. */
   isServed(pool: string): Promise<boolean>;
-  /** Rings when `assign` may answer something else: members came, left or changed, or a partition was given back. */
+  /**
+   * Calls back when `assign` may return something else: members joined, left or changed, or a partition was released.
+   */
   onChange(wake: () => void): Unsubscribe;
-  /** Tells the others that partitions were given back, so that they need not wait for their next look. */
+  /** Signals the other nodes that partitions were released, so that they do not wait for their next read. */
   freed(): Promise<void>;
-  /** A pool was defined: this node and the others should look who serves it. */
+  /** Signals this node and the others that a pool was defined, so that they check who serves it. */
   poolDefined(): Promise<void>;
-  /** From now on this node wants nothing, and the others know (P2, drain). */
+  /** Makes this node want no partitions from now on, and tells the other nodes (P2, drain). */
   drain(): Promise<void>;
   /** Ends the node lease. */
   leave(): Promise<void>;
 }
 
-/** Effects and actors that need tags live in a pool named after the sorted tags (P1); none: `default`. */
+/** Name of the pool for a set of tags: the sorted tags (P1), or `default` without tags. */
 export function poolOfTags(tags: readonly string[]): string {
   const sorted = [...new Set(tags)].sort();
   return sorted.length === 0 ? 'default' : sorted.map((tag) => `+${tag}`).join('');
 }
 
-/** The tags a pool is for; empty for `default` and `system`. */
+/** The tags of a pool; empty for `default` and `system`. */
 export const tagsOfPool = (pool: string): string[] => (pool.startsWith('+') ? pool.slice(1).split('+') : []);
 
 /**
- * Placement of a process that looks at no others: it wants every partition that is free and takes jobs of every pool.
- * For a kernel of its own; nodes of a fleet have the one of `cluster/placement`.
+ * Placement of a process without other members: it wants every free partition and takes jobs of every pool. For a
+ * kernel that runs alone; the nodes of a fleet use the one of `cluster/placement`.
  */
 export function solePlacement(store: Pick<ActorStore, 'pools'>, node: string, incarnation: string): Placement {
-  // An earlier life of this node has ended (its data directory is locked); of others nothing is known.
+  // An earlier incarnation of this node has ended, because its data directory is locked. Nothing is known of other
+  // nodes.
   const isLive = (holder: string): boolean => !holder.startsWith(`${node}/`) || holder === `${node}/${incarnation}`;
   let drains = false;
   return {

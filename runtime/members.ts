@@ -2,83 +2,89 @@ import type { PoolLayout } from './address.ts';
 import { SvcError } from './errors.ts';
 import type { Unsubscribe } from './leases.ts';
 
-/** One life of a node: the process that holds the node lease (P2). */
+/** One incarnation of a node: the process that holds the node lease (P2). */
 export interface Member {
   readonly node: string;
-  /** UUID of this life; a restart has another. */
+  /** UUID of this process. A restart has another. */
   readonly incarnation: string;
-  /** What others need to know of it; opaque to the store, at most 16 KiB. */
+  /** What other nodes need to know about it. Opaque to the store, at most 16 KiB. */
   readonly card: string;
 }
 
 export interface LiveMember extends Member {
-  /** Until its lease runs out, unless it is extended. */
+  /** Time until its lease expires, unless it is extended. */
   readonly remainingMs: number;
 }
 
 /**
- * What a look at the members found.
+ * Result of a read of the members.
  * Implemented by the actor stores: sqlite/actor-store.ts and redis/members.ts.
  */
 export interface MembersRead {
-  /** Another one whenever somebody comes, goes or changes. Empty: the store cannot tell, so the next look reads them. */
+  /**
+   * Changes whenever a member joins, leaves or changes. Empty: the store keeps no version, so the next read returns the
+   * members.
+   */
   readonly version: string;
-  /** As `members` answers them; null: as at the version that was known. */
+  /** The members, as `members` returns them; null when they are unchanged since the known version. */
   readonly members: readonly LiveMember[] | null;
-  /** Until the first lease of another node runs out, unless it is extended; infinity for none. */
+  /** Time until the first lease of another node expires, unless it is extended; infinity when there is none. */
   readonly soonestMs: number;
 }
 
 /**
- * Who is there. A lease that held when the store went away for all nodes holds for one more term after it came back. A
- * node lease is taken at start, renewed with the partition leases, and runs out on the store's clock;
- * it may be ended early, by the node itself or by a peer that saw the process die. Ending one that lives costs a
- * hand-over, and the effects that others claim before it has its seat again: what a process commits is decided by its
- * partition leases alone (K4).
+ * The live nodes. A node takes its node lease at start and renews it with the partition leases; the lease expires on
+ * the store's clock. The node itself, or a peer that saw the process die, may end it early. Ending the lease of a live
+ * node costs a hand-over, and other nodes may claim its effects until it has joined again. Its commits stay safe: its
+ * partition leases alone decide them (K4). A lease that was valid when the store became unavailable to all nodes stays
+ * valid for one more term after it came back.
  */
 export interface Members {
   /**
-   * Takes (`first`) or extends the node lease. Taking wins over an earlier life of the same node at once. False: the
-   * lease is not this life's any more, so it was retired or another life of the node took it.
+   * Takes (`first`) or extends the node lease. Taking it overrides an earlier incarnation of the same node at once.
+   * False: this incarnation no longer holds the lease, because it was retired or another one of the node took it.
    */
   announce(member: Member, ttlMs: number, first: boolean): Promise<boolean>;
-  /** Members whose lease has not run out, ordered by node id. */
+  /** Returns the members whose lease has not expired, ordered by node id. */
   members(): Promise<LiveMember[]>;
   /**
-   * The same for `node`, which knows them at a version: nothing is read of them while that is theirs, so a large fleet costs
-   * each of its nodes no more than a small one.
+   * Returns the members for `node`, which already has those of version `known`. While the version is unchanged no
+   * member is read, so a large fleet costs each node no more than a small one.
    */
   readMembers(node: string, known: string): Promise<MembersRead>;
-  /** Ends a node lease early; false when that life does not hold it. */
+  /** Ends a node lease early. False when that incarnation does not hold it. */
   retire(node: string, incarnation: string): Promise<boolean>;
   /**
-   * Whether nobody ended that life: it holds the node lease, or let it run out. False once it was retired, or another
-   * life of the node followed it: then its process is gone.
+   * Whether that incarnation was not ended: it holds the node lease or let it expire. False once it was retired or
+   * another incarnation of the node followed it: its process is gone then.
    */
   isKnown(node: string, incarnation: string): Promise<boolean>;
-  /** Every pool defined so far (`definePool`), ordered by name. */
+  /** Returns every pool defined so far (`definePool`), ordered by name. */
   pools(): Promise<PoolLayout[]>;
-  /** A word to one node, or to all (null). May be lost: it only shortens a wait. At most 16 KiB. */
+  /** Sends a text to one node, or to all (null). It may get lost: it only shortens a wait. At most 16 KiB. */
   signal(node: string | null, word: string): Promise<void>;
-  /** Calls back with each word to `node` or to all, its own included. */
+  /** Calls back with each signal to `node` or to all nodes, also with those that it sent itself. */
   onSignal(node: string, receive: (word: string) => void): Unsubscribe;
 }
 
-/** Most bytes of a member's card and of a signal's word, as UTF-8. */
+/** Longest `card` of a member and longest text of a signal, in bytes of UTF-8. */
 export const MEMBER_TEXT_BYTES = 16 * 1024;
 
 const MOST_NAME_LENGTH = 256;
 
 const CONTROL = /\p{Cc}/u;
 
-/** What every `Members` refuses before it asks its store: `invalid_argument` or `payload_too_large`, naming the field. */
+/**
+ * Checks a member before any adapter of `Members` calls its store. Throws `invalid_argument` or `payload_too_large`,
+ * naming the field.
+ */
 export function checkMember({ node, incarnation, card }: Member): void {
   checkName(node, 'node');
   checkName(incarnation, 'incarnation');
   checkSize(card, 'card');
 }
 
-/** As `checkMember`, for a signal. */
+/** `checkMember` for a signal. */
 export function checkSignal(node: string | null, word: string): void {
   if (node !== null) checkName(node, 'node');
   checkSize(word, 'word');

@@ -8,34 +8,34 @@ import { refuseOlderDocuments } from './projection/rounds.ts';
 import type { RateLimits } from './rate-limits.ts';
 import { ownedOnceContracted, StoreFormats, type StoreNames } from './store-formats.ts';
 
-/** The ports a node runs on, open. */
+/** The open ports that a node runs on. */
 export interface OpenStores {
   readonly store: ActorStore;
   readonly documents: Documents;
   readonly blobs: Blobs;
   readonly effects: EffectQueue;
   readonly rateLimits: RateLimits;
-  /** The format notes of these stores; checked and written at the opening. */
+  /** The format notes of these stores, checked and written when the stores were opened. */
   readonly formats: Pick<StoreFormats, 'contract' | 'isAlone'>;
   /**
-   * Small steps of the stores' own upkeep, such as giving freed space back. Each answers whether more is left to do, and
-   * holds the process up for some milliseconds at most.
+   * Small steps of the stores' own upkeep, such as returning free space to the file system. Each returns whether more
+   * is left to do, and blocks the process for some milliseconds at most.
    */
   readonly upkeep: readonly (() => Promise<boolean>)[];
-  /** What an operator should know about durability (K10), for the start-up log. */
+  /** What the start-up log tells an operator about durability (K10). */
   readonly notes: readonly string[];
   close(): Promise<void>;
 }
 
 export interface StoreLocation {
-  /** Embedded files live here; with remote stores only node id and workspaces do. */
+  /** Folder of the embedded files. With remote stores it holds only the node id and workspaces. */
   readonly dataDir: string;
-  /** Both or neither. Secrets are resolved already. */
+  /** Give both or neither. Secrets in the URLs are already resolved. */
   readonly redis?: readonly string[];
   readonly mongodb?: string;
-  /** Redis replicas that must have a write before it is acknowledged. */
+  /** Number of Redis replicas that must have a write before it is acknowledged. */
   readonly waitReplicas?: number;
-  /** The word that a refusal of documents older than the log names. */
+  /** The confirmation that the error about documents older than the log asks the operator for. */
   readonly acceptOlderDocuments?: string | undefined;
   readonly warn: (message: string, error: unknown) => void;
 }
@@ -67,7 +67,7 @@ async function openEmbedded({ dataDir, acceptOlderDocuments, warn }: StoreLocati
   const notes = [`data in ${dataDir}, every answer is on disk before it is given (fsync per commit group)`];
   const names = { store: join(dataDir, 'actors.db'), documents: join(dataDir, 'documents.db') };
   const formats = new StoreFormats({ names, dataDir, store, documents });
-  // An opening of the actor store writes, so all else is checked before.
+  // Opening the actor store writes, so everything else is checked first.
   const parts = [
     step(() => formats.checkDataDirectory()),
     step(async () => refuseUnreadableFile(names.store)),
@@ -78,7 +78,7 @@ async function openEmbedded({ dataDir, acceptOlderDocuments, warn }: StoreLocati
     step(() => refuseOlderDocuments({ store, documents, names, accepted: acceptOlderDocuments })),
     ...[blobs, effects, rateLimits],
     step(() => formats.note()),
-    // One process: no other version is beside it.
+    // One process: no other version can be running beside it.
     step(() => formats.contract()),
   ];
   const upkeep = [() => documents.upkeep(), () => store.upkeep()];
@@ -106,7 +106,7 @@ async function openRemote(
   const documents = new MongoDocuments({ uri });
   const effects = new BullmqEffectQueue({ urls, ledger: store, onFault: (error) => warn('effect queue', error) });
   const rateLimits = new RedisRateLimits({ urls, warn: (text) => warn(text, undefined) });
-  // The node's id lives in the directory: two processes with one id would take each other's leases at once.
+  // The node's id is in the data directory: two processes with one id would keep taking each other's leases.
   const lock = lockOn(dataDir, lockDirectory);
   const names: StoreNames = { store: 'Redis', documents: 'MongoDB' };
   const formats = new StoreFormats({ names, dataDir, store, documents });
@@ -139,7 +139,7 @@ function lockOn(directory: string, take: (directory: string) => () => void): Ope
   };
 }
 
-/** Something to do at this place of an opening. */
+/** A step to run at this place of the opening, with nothing to close. */
 const step = (open: () => Promise<void>): Openable => ({ open, close: async () => {} });
 
 interface Openable {
@@ -147,7 +147,7 @@ interface Openable {
   close(): Promise<void>;
 }
 
-/** Opens in order; when one fails, those already open are closed again. Closes in reverse order. */
+/** Opens the parts in order. When one fails, those already open are closed again. Closing runs in reverse order. */
 async function openAll(parts: readonly Openable[], ports: Omit<OpenStores, 'close'>): Promise<OpenStores> {
   const open: Openable[] = [];
   const close = async (): Promise<void> => {

@@ -8,11 +8,11 @@ export interface Random {
   uuid(): string;
   /** Lower-case hex of `bytes` random bytes. */
   hex(bytes: number): string;
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   fraction(): number;
 }
 
-/** Random bytes are drawn a page at a time: one call of the system for hundreds of ids. */
+/** Random bytes are fetched in blocks of this size: one system call serves hundreds of ids. */
 const PAGE_BYTES = 4_096;
 
 let page = Buffer.alloc(0);
@@ -37,7 +37,7 @@ export const systemRandom: Random = {
   fraction: () => Math.random(),
 };
 
-/** UUID made of words, the same for the same words at any time and place (RFC 9562, version 8). */
+/** Derives a UUID from words. The same words give the same UUID at any time and place (RFC 9562, version 8). */
 export function derivedUuid(...words: readonly string[]): string {
   const hash = createHash('sha256').update(JSON.stringify(words)).digest();
   hash[6] = ((hash[6] ?? 0) & 0x0f) | 0x80;

@@ -1,30 +1,31 @@
 import { SvcError } from './errors.ts';
 
-/** One bound: at most `limit` units in each window of `windowMs`, counted under `key`. */
+/** One limit: at most `limit` units in each window of `windowMs`, counted under `key`. */
 export interface RateLimit {
-  /** Tenant, subject and what is counted; see `rate-keys` of each caller. At most 512 characters. */
+  /** Names the tenant, the subject and what is counted; see `rate-keys` of each caller. At most 512 characters. */
   readonly key: string;
   readonly limit: number;
   readonly windowMs: number;
 }
 
-/** What was taken in the window that is open. */
+/** The count of the current window. */
 export interface RateCount {
   readonly used: number;
-  /** When the window ends by the store's clock, Unix ms. */
+  /** When the window ends on the store's clock, Unix ms. */
   readonly resetsAt: number;
 }
 
 /**
- * Counters that all nodes of an installation share (H27). Windows are fixed and counted by
- * the store's clock: window n of a bound covers [n·windowMs, (n+1)·windowMs).
+ * Counters that all nodes of an installation share (H27). Windows are fixed and follow the store's clock: window n of a
+ * limit covers [n·windowMs, (n+1)·windowMs).
  * Implemented by `SqliteRateLimits` (sqlite/rate-limits.ts) and `RedisRateLimits` (redis/rate-limits.ts).
  */
 export interface RateLimits {
   /**
-   * Takes `units` (default 1) from every bound, or from none: one atomic step. Refused when any bound has fewer left:
-   * `broken` is the bound that refused, of several the one whose window ends last, `retryAfterMs` when that is. Bounds
-   * of one call share `tenant`. Throws `invalid_argument`, and `unavailable` when the counters cannot be reached.
+   * Takes `units` (default 1) from every limit or from none, in one atomic step. It refuses when any limit has fewer
+   * units left: `broken` is the limit that refused (if there are several, the one whose window ends last), and
+   * `retryAfterMs` is the time until that window ends. The limits of one call share `tenant`. Throws
+   * `invalid_argument`, and `unavailable` when the counters cannot be reached.
    */
   take(
     tenant: string,
@@ -33,9 +34,7 @@ export interface RateLimits {
   ): Promise<
     { readonly taken: true } | { readonly taken: false; readonly broken: RateLimit; readonly retryAfterMs: number }
   >;
-  /**
-   * What the open windows of the bounds hold, in their order; takes nothing. Throws as `take` does.
-   */
+  /** Returns the counts of the current windows, in the order of `limits`, and takes nothing. Throws as `take` does. */
   read(tenant: string, limits: readonly RateLimit[]): Promise<readonly RateCount[]>;
   close(): Promise<void>;
 }
@@ -44,14 +43,14 @@ const MAX_BOUNDS = 64;
 
 const MAX_KEY_CHARACTERS = 512;
 
-/** About 35 years: no window is longer than what a double counts in exactly. */
+/** Longest window, about 35 years: a double counts exactly up to there. */
 const MAX_WINDOW_MS = 2 ** 40;
 
 const MAX_COUNT = 2 ** 48;
 
 const isCount = (value: number, max: number): boolean => Number.isSafeInteger(value) && value >= 0 && value <= max;
 
-/** What every adapter of `RateLimits` refuses before it counts. Throws `invalid_argument` naming the field. */
+/** Checks the arguments of `take` before any adapter counts. Throws `invalid_argument` naming the field. */
 export function checkTake(tenant: string, limits: readonly RateLimit[], units: number): void {
   if (tenant === '') throw wrong('tenant', 'expected a tenant');
   if (!isCount(units, MAX_COUNT)) throw wrong('units', `expected a whole number from 0 to ${MAX_COUNT}, got ${units}`);

@@ -1,20 +1,23 @@
 import type { RetrySettings } from './turns/actor-draft.ts';
 
 export interface RuntimeSettings {
-  /** Partitions of pool `default`; fixed at the store's first start (K2). */
+  /** Partitions of pool `default`. The number is fixed at the store's first start (K2). */
   readonly partitions: number;
   /** Partitions of pool `system`. */
   readonly systemPartitions: number;
-  /** Partitions of each pool for tags, fixed when it is made (P1). */
+  /** Partitions of each pool for tags. The number is fixed when the pool is created (P1). */
   readonly tagPoolPartitions: number;
   readonly leaseTtlMs: number;
   readonly leaseRenewMs: number;
-  /** Whether the partitions of this node share a log, where the store has such (decision 0029). */
+  /** Whether the partitions of this node share a log, where the store supports it (decision 0029). */
   readonly sharedLogs: boolean;
-  /** How long no partition has come or gone before they do. */
+  /** How long the set of held partitions must stay unchanged before they share a log, milliseconds. */
   readonly shareAfterMs: number;
   readonly pollMs: number;
-  /** An entry that nothing reads for so long in a partition that is held is an alarm; the partition is taken anew. */
+  /**
+   * When an entry of a held partition stays unread for this long, an alarm is raised and the partition is acquired
+   * again.
+   */
   readonly unreadMs: number;
   readonly batchLimit: number;
   readonly mailboxBound: number;
@@ -23,11 +26,14 @@ export interface RuntimeSettings {
   readonly cacheBytes: number;
   readonly passivateAfterMs: number;
   readonly effectConcurrency: number;
-  /** How long the claim of a command or program lasts without being renewed (`EffectHandler.lasting`). */
+  /** How long the claim of a command or program lasts without a renewal (`EffectHandler.lasting`). */
   readonly commandClaimTtlMs: number;
-  /** A large state is deleted so long after a later one has replaced it; until then who just read its name can fetch it. */
+  /**
+   * A large state is deleted this long after a later one replaced it. Until then a reader that holds its name can still
+   * fetch it.
+   */
   readonly replacedStatesKeptMs: number;
-  /** A deleted actor is guarded so long against what is still under way: late messages, the writer of the ledger. */
+  /** How long a deleted actor is protected against late writes: late messages, and the writer of the ledger. */
   readonly removalsGuardedMs: number;
   readonly ledger: boolean;
   readonly retry: RetrySettings;

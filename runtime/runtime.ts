@@ -31,35 +31,35 @@ import { createPayloads } from './turns/payload.ts';
 export { type RuntimeSettings, runtimeDefaults } from './runtime-settings.ts';
 
 export interface RuntimeParts {
-  /** Ports, opened by the caller and closed by the caller after `stop`. */
+  /** The ports. The caller opens them, and closes them after `stop`. */
   readonly store: ActorStore;
   readonly documents: Documents;
   readonly blobs: Blobs;
   readonly effects: EffectQueue;
   readonly definitions: readonly ActorDefinition[];
   readonly handlers: readonly EffectHandler[];
-  /** Node id: survives restarts, one live process each. */
+  /** Node id. It survives restarts, and only one live process may use it. */
   readonly node: string;
-  /** Who serves what. Default: this process alone. */
+  /** Decides which node serves what. Default: this process serves everything. */
   readonly placement?: Placement;
   readonly settings?: Partial<RuntimeSettings>;
   readonly clock?: Clock;
   readonly random?: Random;
-  /** Steps of the stores' own upkeep, made behind each sweep of retention (open-stores.ts). */
+  /** Steps of the stores' own upkeep, run after each retention sweep (open-stores.ts). */
   readonly upkeep?: RetentionParts['upkeep'];
-  /** Whether no node of formats 1 and 2 is in the fleet. Default: none is. */
+  /** Whether no node of formats 1 and 2 is in the fleet. Default: there is none. */
   readonly contracted?: () => boolean;
-  /** Absent: nothing is removed by itself. */
+  /** Absent: ended actors are never removed automatically. */
   readonly retention?: RetentionSettings;
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/** What is removed when, and whom to tell. */
+/** The retention policy, and the callbacks that follow a removal. */
 export interface RetentionSettings extends Pick<RetentionParts, 'policy' | 'intervalMs'> {
-  /** Those of ended actors that something which runs needs, beside what belongs to them. Default: none. */
+  /** Returns the ended actors that a running one still needs, beside those that belong to it. Default: none. */
   readonly neededOf?: RetentionParts['neededOf'];
   readonly onSwept?: RetentionParts['onSwept'];
-  /** Removes what else names removed actors of a tenant. */
+  /** Removes everything else that refers to removed actors of a tenant. */
   readonly forget?: (tenant: string, addresses: readonly Address[]) => Promise<void>;
 }
 
@@ -68,61 +68,74 @@ export interface Runtime {
   readonly archive: Archive;
   /** Deletes ended actors. */
   readonly removals: Removals;
-  /** One sweep of retention now, whichever node's turn it is. */
+  /** Runs one retention sweep now, also when another node holds the sweep's partition. */
   sweep(): Promise<Swept>;
-  /** Joins the fleet and takes what is this node's to serve. */
+  /** Joins the fleet and acquires the partitions of this node. */
   serve(): Promise<void>;
-  /** True while the node holds a node lease and partition leases that it renewed within their TTL, and reads what it holds. */
+  /**
+   * True while the node holds a node lease and partition leases that it renewed within their TTL, and reads their logs.
+   */
   ready(): boolean;
   /** Partitions served now. */
   held(): readonly Partition[];
-  /** Logs served here in which something waits and is not read: an alarm, they are being taken anew. */
+  /** Logs of this node with unread entries. This is an alarm; the node is acquiring them again. */
   unread(): readonly Log[];
-  /** Messages of logs served here that wait for the state of their actor. */
+  /** Messages in the logs of this node that wait for the state of their actor to load. */
   postponed(): number;
   /** Actors in memory now. */
   activations(): number;
   counts(): RuntimeCounts;
-  /** Ends serving one partition without a word to the others, as if its lease had been lost. False: not held. */
+  /** Stops serving one partition without telling other nodes, as if its lease had been lost. False: not held. */
   dropPartition(partition: Partition): boolean;
-  /** Drops an actor from memory and cuts its running effects, as if its node had died. False: it is in no memory here. */
+  /**
+   * Drops an actor from memory and aborts its running effects, as if its node had died. False: it is not in memory
+   * here.
+   */
   dropActor(address: Address): Promise<boolean>;
-  /** Nothing in this process runs for so long, nor keeps its leases, as if it were stopped: the call returns behind that. */
+  /** Freezes this process for `ms` milliseconds: nothing runs and no lease is renewed. Returns after that time. */
   freeze(ms: number): void;
-  /** Ends effects, lets batches commit, gives leases back. */
+  /** Ends effects, commits running batches and releases the leases. */
   stop(): Promise<void>;
 }
 
-/** Since the start. */
+/** Counts since the start. */
 export interface RuntimeCounts {
-  /** Commits that the store refused since the lease was another's. */
+  /** Commits that the store refused because another node held the lease. */
   readonly fenced: number;
-  /** Batches of results that were sent since committing them with their turns failed; the log has the errors. */
+  /**
+   * Batches of results that went through the mailbox because committing them with their turns failed. The log has the
+   * errors.
+   */
   readonly resultsFailed: number;
-  /** Milliseconds since every lease was known to be ours. */
+  /** Milliseconds since all leases were last confirmed. */
   readonly leaseAgeMs: number;
   readonly effects: RunnerCounts;
 }
 
 type ClientParts = Omit<RuntimeParts, 'effects' | 'handlers' | 'node' | 'retention' | 'upkeep'>;
 
-/** The node that holds this partition's lease sweeps for all: every fleet serves it, one node at a time. */
+/**
+ * The node that holds this partition's lease runs the sweep for the fleet: every fleet serves it, on one node at a
+ * time.
+ */
 const SWEEPING: Partition = 'system:0';
 
-/** A client without a server: for processes that only call actors. */
+/** Creates a client without a server, for processes that only call actors. */
 export async function connectClient(parts: ClientParts): Promise<MailboxClient> {
   const kernel = await assemble(parts);
   return clientOf(parts, kernel, parts.placement ?? solePlacement(parts.store, '', ''), null);
 }
 
-/** Puts the kernel together on its ports and begins to serve. */
+/** Builds the kernel on its ports and starts serving. */
 export async function startRuntime(parts: RuntimeParts): Promise<Runtime> {
   const runtime = await createRuntime(parts);
   await runtime.serve();
   return runtime;
 }
 
-/** The same, not serving yet: a process that still has much to load would keep the actors it takes waiting. */
+/**
+ * Builds the kernel without serving yet. A process that must load much first would keep its actors waiting otherwise.
+ */
 export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const { store, documents, effects, node, warn } = parts;
   const kernel = await assemble(parts);
@@ -229,7 +242,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     async stop() {
       await retention.stop();
       await lostActors.stop();
-      // What others take over goes at once; what stays still commits the last results.
+      // Effects that other nodes can take over are given back at once. Those that stay still commit their last results.
       const effectsEnded = runner
         .stop()
         .catch((thrown: unknown) => warn('the effects did not end in order', toSvcError(thrown)));
@@ -242,7 +255,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   };
 }
 
-/** What is being given back is claimed after that. */
+/** Wraps a queue so that each claim waits for the effect's earlier attempt to be given back. */
 function claimsWhenGivenBack(
   effects: EffectQueue,
   mayClaim: (id: string) => Promise<void>,
@@ -256,7 +269,7 @@ function claimsWhenGivenBack(
   };
 }
 
-/** A look at each store that costs next to nothing; a rejection says that it is away. */
+/** One cheap call for each store. A rejection means that the store is unavailable. */
 function probesOf({ store, blobs }: RuntimeParts, archive: Archive): NonNullable<EffectRunnerOptions['probes']> {
   const actors = () => store.now();
   const nothing = addressOf('nothing', SYSTEM_TENANT, 'nothing');

@@ -5,7 +5,7 @@ import type { Collection, Documents, StoredDocument } from './documents.ts';
 import { SvcError } from './errors.ts';
 import { SYSTEM_TENANT } from './identity.ts';
 
-/** Facts about the documents as a whole; `text` of a format is its note. */
+/** A fact about the documents as a whole. The `text` of a format is its note. */
 export interface FactDocument extends StoredDocument {
   readonly text: string;
 }
@@ -13,20 +13,20 @@ export interface FactDocument extends StoredDocument {
 export const documentFacts = (documents: Documents): Promise<Collection<FactDocument>> =>
   documents.collection<FactDocument>({ name: 'store_facts', unique: [], indexes: [] });
 
-/** More formats than there will be. */
+/** More formats than will ever exist. */
 const MOST_NOTES = 1_000;
 
 const FILE = 'format.json';
 
-/** Names of the stores in messages. */
+/** Names of the stores, for error texts. */
 export interface StoreNames {
   readonly store: string;
   readonly documents: string;
 }
 
 /**
- * The format notes in documents, actor store and data directory. A start checks all of them before it writes anything, then
- * leaves its own. `contract` is called once no node of an older format is left.
+ * The format notes in documents, actor store and data directory. A start checks all of them before it writes anything,
+ * then writes its own. `contract` is called once no node of an older format is left.
  */
 export class StoreFormats {
   readonly #names: StoreNames;
@@ -47,7 +47,7 @@ export class StoreFormats {
     this.#documents = parts.documents;
   }
 
-  /** Whether programs of a format before `format` are refused, so that nothing has to be written for them. */
+  /** Whether programs of a format below `format` are refused, so that nothing has to be written for them. */
   isAlone(format: number): boolean {
     return this.#refusedBelow >= format;
   }
@@ -61,7 +61,7 @@ export class StoreFormats {
     if (text !== null) refuseUnreadable(name, [parseFormatNote(name, text)]);
   }
 
-  /** Documents must be open. */
+  /** Checks the notes in the documents, which must be open. */
   async checkDocuments(): Promise<void> {
     const name = this.#names.documents;
     const facts = await documentFacts(this.#documents);
@@ -72,7 +72,7 @@ export class StoreFormats {
     );
   }
 
-  /** The actor store must be open. */
+  /** Checks the notes in the actor store, which must be open. */
   async checkStore(): Promise<void> {
     const name = this.#names.store;
     const notes: FormatNote[] = [];
@@ -83,7 +83,7 @@ export class StoreFormats {
     this.#refusedBelow = Math.max(0, ...notes.map(({ min_reader }) => min_reader));
   }
 
-  /** This program writes from now on; one of `EXPANDS_FROM` may still do so too. */
+  /** Notes that this program writes from now on. Programs of format `EXPANDS_FROM` may still write too. */
   async note(): Promise<void> {
     const facts = await this.#store.facts();
     if (!facts.has(formatFact(FORMAT))) await this.#write(EXPANDS_FROM);
@@ -94,7 +94,7 @@ export class StoreFormats {
     await rename(`${file}.draft`, file);
   }
 
-  /** Programs that cannot read what this one writes are refused from now on. May be repeated. */
+  /** Refuses, from now on, programs that cannot read what this one writes. The call may be repeated. */
   async contract(): Promise<void> {
     await this.#store.refuseOlderPrograms();
     await this.#write(MIN_READER);
@@ -110,8 +110,8 @@ export class StoreFormats {
 }
 
 /**
- * Format 1 takes a reference to bytes with an owner for unknown, and would dead-letter its message. So bytes get owners once
- * no program of format 1 is left; those stored before then stay when their run is removed.
+ * Gives bytes owners only once no program of format 1 is left. Format 1 treats a reference to bytes with an owner as
+ * unknown and would dead-letter its message. Bytes stored before then stay when their run is removed.
  */
 export function ownedOnceContracted(blobs: Blobs, formats: Pick<StoreFormats, 'isAlone'>): Blobs {
   return {
@@ -124,35 +124,35 @@ export function ownedOnceContracted(blobs: Blobs, formats: Pick<StoreFormats, 'i
   };
 }
 
-/** Of the product, as `package.json` and every node say it. */
+/** Version of the product, equal to the one in `package.json`. */
 export const VERSION = '0.1.0';
 
 /**
- * The format of all that is stored: actor store, documents, data directory. Rises by one with each change of a stored shape
- * that a program of the format before would misread or drop. Stores without a format are of format 1.
+ * The format of all stored data: actor store, documents, data directory. It rises by one with each change of a stored
+ * shape that a program of the previous format would misread or drop. Stores without a format are of format 1.
  */
 export const FORMAT = 3;
 
 /**
- * Programs of an older format than this one cannot read what this program writes. It is in force once no node of an older
- * format is left (expand, then contract); until then a program of `EXPANDS_FROM` may still write beside this one.
+ * The oldest format that can read what this program writes. It takes effect once no node of an older format is left
+ * (expand, then contract). Until then a program of `EXPANDS_FROM` may still write beside this one.
  */
 export const MIN_READER = 3;
 
 const EXPANDS_FROM = 1;
 
 /**
- * Beside it this program reads and writes one more: a store on Redis Cluster that was made by it, whose partitions have hash
- * tags together (redis/slot-tags.ts). All other stores stay as they are.
+ * A second format that this program reads and writes: a store on Redis Cluster that this program created, whose
+ * partitions share hash tags (`hasSlotTags`, redis/keys.ts). All other stores keep `FORMAT`.
  */
 export const TAGS_FORMAT = 4;
 
 export const NEWEST_READ = TAGS_FORMAT;
 
-/** What programs of one format left in a store. */
+/** The note of the programs of one format in a store. */
 export interface FormatNote {
   readonly format: number;
-  /** Programs of an older format are refused. */
+  /** Programs of an older format than this are refused. */
   readonly min_reader: number;
   /** Version of the program. */
   readonly written_by: string;
@@ -160,11 +160,11 @@ export interface FormatNote {
 
 export const ownNote = (min_reader: number): FormatNote => ({ format: FORMAT, min_reader, written_by: VERSION });
 
-/** The note that refuses programs which do not read `format`. */
+/** Text of the note that refuses programs which do not read `format`. */
 export const formatNoteText = (format: number): string =>
   JSON.stringify({ format, min_reader: format, written_by: VERSION } satisfies FormatNote);
 
-/** The note a text holds. Throws `failed_precondition`: a note that cannot be read is not of any version so far. */
+/** Parses the text of a note. Throws `failed_precondition` for a note that no version so far has written. */
 export function parseFormatNote(store: string, text: string): FormatNote {
   const found = fieldsOf(text);
   const { format, min_reader, written_by } = found;
@@ -183,7 +183,7 @@ function fieldsOf(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Throws `failed_precondition` when a program of this format cannot read what such notes were left with. */
+/** Throws `failed_precondition` when the notes demand a newer format than this program reads. */
 export function refuseUnreadable(store: string, notes: readonly FormatNote[]): void {
   const newest = notes.reduce<FormatNote | null>((a, b) => (a === null || b.min_reader > a.min_reader ? b : a), null);
   if (newest === null || newest.min_reader <= NEWEST_READ) return;
@@ -195,22 +195,30 @@ export function refuseUnreadable(store: string, notes: readonly FormatNote[]): v
   );
 }
 
-/** Facts about a store as a whole, small and few, beside what the partitions hold. */
+/** A small number of facts about the store as a whole, kept beside the data of the partitions. */
 export interface StoreFacts {
-  /** All facts by name. */
+  /** Returns all facts by name. */
   facts(): Promise<ReadonlyMap<string, string>>;
-  /** Durable when it resolves; the last value of a name holds. */
+  /** Writes a fact; durable when it resolves. The last value of a name holds. */
   keepFact(name: string, value: string): Promise<void>;
-  /** From now on a program of format 1, which knows no facts, fails at its start. No node of it may be running. */
+  /**
+   * Makes programs of format 1, which know no facts, fail at their start from now on. No node of that format may be
+   * running.
+   */
   refuseOlderPrograms(): Promise<void>;
 }
 
-/** What programs of one format left: each format has a fact of its own, so that none overwrites another's. */
+/**
+ * Name of the fact with the note of one format. Each format has a fact of its own, so that none overwrites another's.
+ */
 export const formatFact = (format: number): string => `format.${format}`;
 
 const isFormatFact = (name: string): boolean => name.startsWith('format.');
 
-/** The round of projection that a node has finished: everything it removed from the log before is in documents. */
+/**
+ * Name of the fact with the last projection round that a node has finished. Everything that the node removed from the
+ * log before that round is in the documents.
+ */
 export const roundFact = (node: string): string => `round.${node}`;
 
 export const nodeOfRound = (name: string): string | null => (name.startsWith('round.') ? name.slice(6) : null);
