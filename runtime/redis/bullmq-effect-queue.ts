@@ -7,22 +7,28 @@ import { type Connection, connect } from './connection.ts';
 import { FairOrder, LocalSlots } from './local-slots.ts';
 
 export interface BullmqEffectQueueOptions {
-  /** Redis URL or the URLs of a Cluster's nodes; see redis-url.ts. */
+  /** Redis URL, or the URLs of a Cluster's nodes; see `parseRedisUrls` (connection.ts). */
   readonly urls: string | readonly string[];
   readonly ledger: Pick<EffectLedger, 'claimEffect'>;
-  /** In front of all keys, with the queue's name as hash tag behind it. */
+  /** Prefix of all keys. The queue's name follows it as hash tag. */
   readonly prefix?: string;
-  /** How long a job of a dead worker stays its; renewed at half time. */
+  /** How long a dead worker's job stays assigned to it, milliseconds. Live workers renew at half of this time. */
   readonly lockMs?: number;
-  /** How often workers look for jobs of dead ones: such a job comes back within `lockMs + 2 * stalledEveryMs`. */
+  /**
+   * How often workers look for jobs of dead ones, milliseconds. Such a job comes back within `lockMs + 2 *
+   * stalledEveryMs`.
+   */
   readonly stalledEveryMs?: number;
-  /** Told about faults of the connection and of jobs; BullMQ goes on by itself. */
+  /** Called for faults of the connection and of jobs, from which BullMQ recovers by itself. */
   readonly onFault: (error: unknown) => void;
 }
 
 type PointerData = Pick<EffectJob, 'id' | 'partition' | 'address' | 'fairnessKey'>;
 type PointerJob = Job<PointerData, null, 'effect'>;
-/** BullMQ ends its lock timer only after its jobs have finished, which a worker that lost its Redis never says. */
+/**
+ * A worker whose lock timer can be ended. BullMQ ends it only when its jobs have finished, and a worker without its
+ * Redis never reports that.
+ */
 class EffectWorker extends Worker<PointerData, null, 'effect'> {
   stopRenewing(): Promise<void> {
     return this.lockManager.close();
@@ -31,19 +37,19 @@ class EffectWorker extends Worker<PointerData, null, 'effect'> {
 
 const LOCK_MS = 6_000;
 const STALLED_EVERY_MS = 2_000;
-/** How soon a worker asks again whose connection was closed; BullMQ waits 15 s unless told. */
+/** How soon a worker whose connection was closed asks again. BullMQ's default is 15 s. */
 const ASK_AGAIN_MS = 1_000;
 const ANSWER_WITHIN_MS = 5_000;
 const CLOSE_WITHIN_MS = 3_000;
-/** A queue's event stream is of no use here; BullMQ keeps 10,000 entries unless told. */
+/** Entries kept in a queue's event stream, which is not used here. BullMQ's default is 10,000. */
 const EVENTS_KEPT = 100;
 
 /**
- * Hands effects to the nodes of a cluster through BullMQ (E1). A job's id is its effect's id, so queueing it
- * again changes nothing while it waits, is delayed or runs; a job that ended leaves no trace, so the id can be queued
- * again. Tenants are served in turn, and within a tenant its flows (`FairOrder`). What this very process may run and has a free place for takes no way through Redis (`LocalSlots`). A job
- * that is lost or fails is never the truth: the effect's record is, and the sweep of the partition's holder brings it
- * back.
+ * Hands effects to the nodes of a cluster through BullMQ (E1). A job's id is its effect's id, so queueing it again
+ * changes nothing while it waits, is delayed or runs. A job that ended leaves no trace, so its id can be queued again.
+ * Tenants are served in turn, and within a tenant its flows (`FairOrder`). A job that this process may run and has a
+ * free place for does not go through Redis (`LocalSlots`). The effect's record decides, never the job: when a job is
+ * lost or fails, the sweep of the partition's holder enqueues the effect again.
  */
 export class BullmqEffectQueue implements EffectQueue {
   readonly #options: BullmqEffectQueueOptions;
@@ -51,7 +57,7 @@ export class BullmqEffectQueue implements EffectQueue {
   /** Each worker with its running jobs. */
   readonly #workers = new Map<EffectWorker, Set<Promise<JobOutcome>>>();
   readonly #orders = new Map<string, FairOrder>();
-  /** Places of this process, by queue it works for. */
+  /** Places of this process for its own effects, by queue. */
   readonly #atHand = new Map<string, LocalSlots>();
   #client: Connection | null = null;
 
@@ -88,7 +94,10 @@ export class BullmqEffectQueue implements EffectQueue {
     await answered(queue.add('effect', data, options));
   }
 
-  /** The job of a dead worker keeps its id until its lock has run out and BullMQ has looked twice: up to 10 s. */
+  /**
+   * Returns the id under which to queue a job a second time. The job of a dead worker keeps its id until its lock
+   * expires and BullMQ has checked twice: up to 10 s.
+   */
   async #idBeside(queue: Queue, id: string, token: string): Promise<string> {
     const taken = { state: 'unknown' };
     await answered(
@@ -96,11 +105,11 @@ export class BullmqEffectQueue implements EffectQueue {
         taken.state = state;
       }),
     );
-    // No job id may hold a colon.
+    // A job id must not contain a colon.
     return taken.state === 'active' ? `${id}~${encodeURIComponent(token)}` : id;
   }
 
-  /** `concurrency` bounds each of the queues. */
+  /** Starts taking jobs. `concurrency` bounds each of the queues. */
   async work(queues: readonly string[], concurrency: number, run: RunJob): Promise<() => Promise<void>> {
     const workers = queues.map((name) => this.#startWorker(name, concurrency, run));
     await Promise.all(workers.map((worker) => worker.waitUntilReady()));
@@ -113,21 +122,24 @@ export class BullmqEffectQueue implements EffectQueue {
     return this.#options.ledger.claimEffect(job.partition, job.id, runner, ttlMs, over, claim);
   }
 
-  /** Waits for running jobs; stop the runner first. */
+  /** Waits for running jobs. Stop the runner first. */
   async close(): Promise<void> {
     await Promise.all([...this.#workers.keys()].map((worker) => this.#stopWorker(worker)));
     await within(CLOSE_WITHIN_MS, Promise.all([...this.#queues.values()].map((queue) => queue.close())));
     this.#drop();
   }
 
-  /** BullMQ waits for a lost Redis without end when it closes: beyond a while the connections are cut. */
+  /**
+   * Closes a worker. BullMQ waits without end for a lost Redis while closing, so the connections are cut after a time
+   * limit.
+   */
   async #stopWorker(worker: EffectWorker): Promise<void> {
     const running = this.#workers.get(worker) ?? new Set();
     const atHand = this.#atHand.get(nameOf(worker));
     this.#atHand.delete(nameOf(worker));
-    // A worker that waits for a lost Redis never says that its jobs have finished, and keeps its timers.
+    // A worker that waits for a lost Redis never reports that its jobs have finished, and keeps its timers.
     const closed = worker.close(this.#client?.status !== 'ready');
-    // It may fail while jobs still run: what came of it is looked at below.
+    // It may fail while jobs still run; the result is checked below.
     closed.catch(() => undefined);
     while (running.size > 0) await Promise.allSettled(running);
     await atHand?.ended();
@@ -162,7 +174,7 @@ export class BullmqEffectQueue implements EffectQueue {
       lockDuration: lockMs,
       stalledInterval: stalledEveryMs,
       runRetryDelay: ASK_AGAIN_MS,
-      // The attempt is counted and bounded in the effect's record.
+      // The effect's record counts and bounds the attempts.
       maxStalledCount: Number.MAX_SAFE_INTEGER,
       removeOnComplete: { count: 0 },
       removeOnFail: { count: 0 },
@@ -211,13 +223,16 @@ export class BullmqEffectQueue implements EffectQueue {
     return this.#client;
   }
 
-  /** All keys of one queue share a hash tag: BullMQ's scripts touch several at once (Redis Cluster). */
+  /** All keys of one queue share a hash tag, because BullMQ's scripts use several of them at once (Redis Cluster). */
   #prefix(name: string): string {
     return `${this.#options.prefix ?? 'svc-effects'}:{${queueName(name)}}`;
   }
 }
 
-/** BullMQ waits for a lost connection without end; a caller of ours is told, and may repeat: the id makes it harmless. */
+/**
+ * Rejects with `unavailable` when BullMQ does not answer in time: it waits for a lost connection without end. The
+ * caller may repeat, because the job id makes a repeat harmless.
+ */
 async function answered(call: Promise<unknown>): Promise<void> {
   try {
     if (await within(ANSWER_WITHIN_MS, call)) return;
@@ -228,7 +243,7 @@ async function answered(call: Promise<unknown>): Promise<void> {
   throw new SvcError('unavailable', text, { store: 'queue' });
 }
 
-/** False when the call takes longer; what becomes of it then is nobody's concern. */
+/** Resolves to false when the call takes longer than `timeMs`. The later outcome of the call is ignored. */
 async function within(timeMs: number, call: Promise<unknown>): Promise<boolean> {
   const { promise: late, resolve } = Promise.withResolvers<false>();
   const timer = setTimeout(() => resolve(false), timeMs);
@@ -240,7 +255,7 @@ async function within(timeMs: number, call: Promise<unknown>): Promise<boolean> 
   }
 }
 
-/** BullMQ refuses `:` in names; braces would open a second hash tag. Other names stay readable and distinct. */
+/** BullMQ refuses `:` in names, and braces would open a second hash tag. Other names stay readable and distinct. */
 function queueName(name: string): string {
   return encodeURIComponent(name).replaceAll('%', '=');
 }

@@ -24,7 +24,7 @@ import type { Outbox } from './outbox.ts';
 import { integer, integerOrNull, list, packReplies, readEntries, text } from './replies.ts';
 import type { ServerLives, WakeUps } from './wake-ups.ts';
 
-/** A function must not put more than some thousand values on its stack at once. */
+/** A Lua function must not put more than some thousand values on its stack at once. */
 const MOST_READ_AHEAD = 1_000;
 
 const MOST_HANDLED = 3_000;
@@ -38,7 +38,7 @@ export class RedisCommits implements Commits {
   readonly #lives: ServerLives;
   readonly #packs: () => boolean;
   readonly #shares: (log: Log, partition: Partition) => boolean;
-  /** The id under which a commit is written: the same object again is the same commit. */
+  /** The id under which each commit is written. The same object again is the same commit. */
   readonly #ids = new WeakMap<Commit, string>();
   readonly #order: CallOrder;
 
@@ -174,13 +174,13 @@ interface Call {
   readonly id: string;
   readonly serverLife: string;
   readonly readAhead: number;
-  /** No program of format 2 is in the fleet. */
+  /** Whether entries may be packed: no program of format 2 is in the fleet. */
   readonly packs: boolean;
   /** Whether a partition shares the log of the commit. */
   readonly shares: (partition: Partition) => boolean;
 }
 
-/** Writes one commit as the section that functions/commit.lua reads. The two files go together. */
+/** Writes one commit as the section that functions/commit.lua reads. Change the two files together. */
 function writeCommit(commit: Commit, call: Call, names: Keys, keys: string[], args: Words): void {
   const { lease } = commit;
   const log = names.of(lease.log);
@@ -233,13 +233,13 @@ function writeKeys(part: Changes, names: Keys, keys: string[]): void {
   for (const append of events) keys.push(names.events(part.partition, append.address));
 }
 
-/** Partitions in which the commit changes more than `PartitionChanges` says. */
+/** Partitions in which the commit makes changes beyond `PartitionChanges`. */
 function* namedIn({ replies, held = [], lease: { log } }: Commit): Generator<Log> {
   for (const reply of replies) if (reply.fresh !== true) yield reply.partition ?? log;
   for (const one of held) yield one.partition ?? log;
 }
 
-/** In most partitions a commit only writes states. */
+/** Whether the commit only writes records in a partition, which is the usual case. */
 function hasRecordsAlone(part: Changes): boolean {
   const { records, events, sends, timersSet, timersCleared, effectsOpened, effectsCancelled, settles = [] } = part;
   const others = events.length + sends.length + timersSet.length + timersCleared.length + effectsOpened.length;
@@ -281,7 +281,7 @@ function writeReplies({ replies }: Commit, args: Words): void {
   for (const [session, own] of sessions) args.push(session, packReplies(own));
 }
 
-/** Those to ids that callers gave: they are kept beside the ids. */
+/** Writes the replies to message ids that callers chose. They are stored with the ids. */
 function writeNamedReplies({ replies, lease }: Commit, partition: Partition, args: Words): void {
   const named = replies.filter((reply) => reply.fresh !== true && (reply.partition ?? lease.log) === partition);
   if (named.length === 0) return;
@@ -296,7 +296,7 @@ function writeHeld({ held = [], lease }: Commit, partition: Partition, args: Wor
   for (const { address, count } of own) args.push(address, count);
 }
 
-/** As programs of format 2 read them. */
+/** Writes replies in the form that programs of format 2 read. */
 function writeRepliesOneByOne({ replies, handled }: Commit, args: Words): void {
   if (replies.length > 0) {
     args.push('p', 3 * replies.length);
@@ -356,7 +356,7 @@ function writePostponed({ postponed = [], resumed = [] }: PartitionChanges, args
   for (const { seq, at, body } of postponed) args.push(seq, at, body);
 }
 
-/** `upTo` of the commit: what is answered may begin before it. */
+/** Reads the outcome of a commit. `upTo` is the commit's; the entries in the reply may begin before it. */
 function readCommitOutcome(reply: unknown, upTo: number): CommitOutcome {
   if (reply === 0) return { kind: 'fenced' };
   if (reply === 2) return { kind: 'unsettled' };

@@ -5,17 +5,19 @@ import { backoffMs } from '../kit/waits.ts';
 /** A connection for commands or for subscriptions, to one server or to a Cluster. */
 export type Connection = Redis | Cluster;
 
-/** Longest a call waits for its answer; a caller gets `unavailable` then and may repeat it. */
+/**
+ * Longest time that a call waits for its answer, milliseconds. It then fails with `unavailable` and may be repeated.
+ */
 const CALL_TIMEOUT_MS = 5_000;
 
-/** A server that keeps silent this long with calls waiting is taken for dead, the connection is renewed. */
+/** A server that sends nothing for this long while calls wait counts as dead, and the connection is renewed. */
 const SILENCE_MS = 6_000;
 
 const CONNECT_TIMEOUT_MS = 3_000;
 
 const RETRY_CAP_MS = 2_000;
 
-/** Full jitter, so that a fleet does not come back in step. */
+/** Delay before a reconnect, with full jitter so that the nodes of a fleet do not reconnect together. */
 const reconnectDelayMs = (attempt: number): number =>
   20 + Math.floor(Math.random() * backoffMs(attempt, 25, RETRY_CAP_MS));
 
@@ -23,8 +25,8 @@ type Use = 'commands' | 'subscriptions' | 'jobs';
 
 const BY_USE: Readonly<Record<Use, RedisOptions>> = {
   /**
-   * A call that meets a broken connection fails at once, its caller decides. On Cluster the library sends one whose
-   * connection closed under it again all the same, and a network may deliver one late: every call is safe against that.
+   * A call on a broken connection fails at once, and its caller decides. On Cluster the library still sends a call
+   * again when the connection closed under it, and a network may deliver one late: every call is safe against that.
    */
   commands: {
     maxRetriesPerRequest: 0,
@@ -33,9 +35,9 @@ const BY_USE: Readonly<Record<Use, RedisOptions>> = {
     commandTimeout: CALL_TIMEOUT_MS,
     socketTimeout: SILENCE_MS,
   },
-  /** A subscription waits until it can be made: nobody would ask for it again. */
+  /** A subscription waits until it can be made, because it is requested only once. */
   subscriptions: { maxRetriesPerRequest: null, enableOfflineQueue: true },
-  /** BullMQ's blocking reads must survive a reconnect, and it refuses any other setting. */
+  /** BullMQ's blocking reads must survive a reconnect, and BullMQ refuses any other setting. */
   jobs: { maxRetriesPerRequest: null, autoResendUnfulfilledCommands: true, enableOfflineQueue: true },
 };
 
@@ -47,7 +49,7 @@ export function connect(urls: string | readonly string[], name: string, use: Use
     connectionName: name,
     connectTimeout: CONNECT_TIMEOUT_MS,
     retryStrategy: reconnectDelayMs,
-    // After a failover the old master answers READONLY: look for the new one.
+    // After a failover the old master answers READONLY: reconnect to find the new one.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
     ...BY_USE[use],
   };
@@ -88,14 +90,14 @@ function cluster(location: RedisLocation, options: RedisOptions, use: Use): Clus
     retryDelayOnFailover: 100,
     retryDelayOnClusterDown: 100,
     maxRedirections: 8,
-    // A connection to each master, once channels of its slots are listened to.
+    // One connection to each master, as soon as channels of its slots are subscribed.
     shardedSubscribers: use === 'subscriptions',
     slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
     redisOptions: options,
   });
 }
 
-/** Every server that takes writes: functions are loaded on each. */
+/** Every server that accepts writes. Functions are loaded on each of them. */
 export const masters = (connection: Connection): Redis[] =>
   connection instanceof Cluster ? connection.nodes('master') : [connection];
 
@@ -104,7 +106,7 @@ interface HostPort {
   readonly port: number;
 }
 
-/** Where Redis is, as read from the setting `spec.stores.redis`. */
+/** The Redis servers named by the setting `spec.stores.redis`. */
 interface RedisLocation {
   readonly kind: 'single' | 'cluster' | 'sentinel';
   readonly hosts: readonly HostPort[];
@@ -112,7 +114,7 @@ interface RedisLocation {
   readonly username: string | undefined;
   readonly password: string | undefined;
   readonly db: number;
-  /** Sentinel: name of the master. */
+  /** Name of the master, for Sentinel. */
   readonly master: string | undefined;
 }
 
@@ -121,7 +123,10 @@ const SCHEME = /^(rediss?)(\+cluster|\+sentinel)?:\/\/(?:([^@/]*)@)?([^/?#]+)(?:
 const EXPECTED =
   'redis://host:port/db, rediss://…, redis+cluster://host:port,host:port or redis+sentinel://host:port,host:port/master';
 
-/** Reads a URL or a list of URLs (a list names the nodes of one Cluster). Errors never repeat the text: it may hold a password. */
+/**
+ * Parses a URL or a list of URLs (a list names the nodes of one Cluster). Errors never repeat the text, because it may
+ * hold a password.
+ */
 export function parseRedisUrls(urls: string | readonly string[]): RedisLocation {
   const list = typeof urls === 'string' ? [urls] : urls;
   const locations = list.map(parseOne);
@@ -178,7 +183,7 @@ function credentials(text: string | undefined): [string | undefined, string | un
 const bad = (why: string): SvcError =>
   new SvcError('invalid_config', `spec.stores.redis: ${why}; expected ${EXPECTED}`, { field: 'spec.stores.redis' });
 
-/** Errors of the server after which the same call may succeed later; nothing or all of it was written. */
+/** Errors of the server after which the same call may succeed later. The server wrote either nothing or everything. */
 const PASSING =
   /^(OOM|READONLY|LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|MISCONF|NOREPLICAS|UNKILLABLE|MOVED|ASK|CROSSSLOT)\b/;
 
@@ -188,8 +193,8 @@ export const isFunctionMissing = (error: unknown): boolean =>
   error instanceof Error && error.message.includes('Function not found');
 
 /**
- * A failed call as an SvcError: `unavailable` for whatever a repeat may cure (the call may have happened), `internal`
- * for the rest. The server's text stays in `cause`: it can hold keys.
+ * Converts the error of a failed call: `unavailable` for an error that a repeat may cure (the call may have happened),
+ * `internal` for the rest. The server's text stays in `cause`, because it may contain keys.
  */
 export function redisFailure(error: unknown): SvcError {
   if (error instanceof SvcError) return error;

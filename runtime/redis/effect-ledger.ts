@@ -88,7 +88,7 @@ export class RedisEffectLedger implements EffectLedger {
       this.#call('report_effect', partition, [id, attempt, final, seenField(delivery.id), sent, delivery.body]);
     const reply = await call(await this.#times.nowOrAsked(partition));
     if (reply !== LATE) return reply === 1;
-    // This call is not late, since its caller waits: what is known of the server's time is.
+    // The caller still waits, so this call is not late: the server time known here is outdated.
     const again = await call(await this.#times.ask(partition));
     if (again !== LATE) return again === 1;
     throw new SvcError('unavailable', 'The clock of Redis was set back.', { store: 'actors' });
@@ -109,7 +109,9 @@ export class RedisEffectLedger implements EffectLedger {
   }
 }
 
-/** `status\nattempt\nuntil\nrunner\nmode\nqueue\naddress\nclaim\nfairness key` (functions/effects.lua). */
+/**
+ * Parses a row: `status\nattempt\nuntil\nrunner\nmode\nqueue\naddress\nclaim\nfairness key` (functions/effects.lua).
+ */
 function readRow(id: string, row: string): EffectRow {
   const [status, attempt, until, runner = '', mode, queue, address, , fairnessKey = ''] = row.split('\n');
   const known = (status === 'open' || status === 'started') && (mode === 'once' || mode === 'repeatable');

@@ -5,14 +5,17 @@ import { type CallOrder, type FcallBatcher, inOrder } from './fcall-batcher.ts';
 import { type Keys, taggedCount } from './keys.ts';
 import { integer } from './replies.ts';
 
-/** Behind a pool's count: programs of format 1 read the count alone at their start, and refuse what is no number. */
+/**
+ * Mark behind a pool's count. Programs of format 1 read the count alone at their start and refuse text that is not a
+ * number.
+ */
 const MARK = ` format=${FORMAT}`;
 
 /** A pool's count of partitions, with or without the mark. */
 export const countOf = (value: unknown): number =>
   integer(typeof value === 'string' ? value.replace(/ format=\d+$/, '') : value);
 
-/** Facts about the store in one hash. */
+/** The facts about the store, in one hash. */
 export class RedisFacts implements StoreFacts {
   readonly #connection: Connection;
   readonly #calls: FcallBatcher;
@@ -52,7 +55,7 @@ export class RedisFacts implements StoreFacts {
     const { pools } = this.#keys;
     try {
       const counts = Object.entries(await this.#connection.hgetall(pools));
-      // A count never changes once it is there, so this may come late or twice.
+      // A count never changes once it exists, so this write may arrive late or twice.
       for (const [pool, value] of counts) await this.#connection.hset(pools, pool, this.#marked(countOf(value)));
     } catch (error) {
       throw redisFailure(error);
@@ -60,7 +63,7 @@ export class RedisFacts implements StoreFacts {
   }
 }
 
-/** What the start-up log must say about how much a crash of Redis may cost (K10). Empty: nothing to say. */
+/** Returns warnings for the start-up log about data that a crash of Redis may lose (K10). Empty when there are none. */
 export async function durabilityWarnings(servers: readonly Redis[]): Promise<string[]> {
   const warnings = await Promise.all(servers.map(warningsOf));
   return [...new Set(warnings.flat())];
@@ -72,7 +75,7 @@ async function warningsOf(server: Redis): Promise<string[]> {
   try {
     settings = await readSettings(server);
   } catch {
-    // Managed services forbid CONFIG: that is a fact to report, not a failure.
+    // Managed services forbid CONFIG. That is reported as a warning, not as a failure.
     return ['Redis does not tell its settings (CONFIG GET is refused): make sure that appendonly is on.'];
   }
   if (settings.get('appendonly') !== 'yes') {

@@ -5,7 +5,7 @@ import { type Connection, isFunctionMissing, masters, redisFailure } from './con
 import { type FunctionLibrary, loadLibrary } from './library.ts';
 import { list } from './replies.ts';
 
-/** A longer call would keep Redis from everybody else. */
+/** Limits of one call. A longer call would block Redis for all other clients. */
 const MAX_SECTIONS = 256;
 
 const MAX_ARGUMENTS = 20_000;
@@ -14,10 +14,13 @@ const MAX_CHARACTERS = 1024 * 1024;
 
 const REPLICAS_WITHIN_MS = 2_000;
 
-/** Functions whose caller waits for a word that is published: its subscription comes first. No other call waits for that. */
+/**
+ * Functions whose callers wait for a published answer: the subscription must be in place first. No other call waits for
+ * that.
+ */
 const HEARD: ReadonlySet<string> = new Set(['append', 'append_pack']);
 
-/** Functions that leave nothing behind which a replica must have. */
+/** Functions that write nothing that a replica must have. */
 const READS: ReadonlySet<string> = new Set(['poll', 'now', 'members', 'counts', 'depth']);
 
 /** Writes keys and arguments of one section. */
@@ -29,9 +32,9 @@ interface Waiter {
   reject(error: unknown): void;
 }
 
-/** One FCALL in the making: writers push keys and arguments of their section. */
+/** One FCALL being built: writers add keys and arguments of their sections. */
 class Bundle {
-  /** Name of the function, and the words in front of those of its sections (functions/_prelude.lua). */
+  /** Name of the function, and the arguments in front of those of its sections (functions/_prelude.lua). */
   readonly name: string;
   readonly prefix: string;
   readonly keys: string[] = [];
@@ -55,23 +58,23 @@ class Bundle {
   }
 }
 
-/** Where the keys and channels of a store are. */
+/** Placement of a store's keys and channels. */
 interface Placing {
-  /** In front of all of them. */
+  /** Prefix of all channels. */
   readonly channels: string;
   /** The hash tag that the keys of `home` share with others; '' when they have a slot of their own. */
   tagOf(home: string): string;
 }
 
 /**
- * Calls functions. What is asked in one turn of the event loop goes out together: on a single Redis as one FCALL for
- * many partitions, on Cluster as one FCALL for the partitions of each slot, pipelined.
+ * Calls functions. All calls of one turn of the event loop are sent together: on a single Redis as one FCALL for many
+ * partitions, on Cluster as one FCALL for the partitions of each slot, pipelined.
  */
 export class FcallBatcher {
   readonly #connection: Connection;
   readonly #library: FunctionLibrary;
   readonly #placing: Placing;
-  /** Resolves when subscriptions asked for before a call are in place; null when none is pending. */
+  /** Resolves when the subscriptions requested before a call are in place; null when none is pending. */
   readonly #settled: () => Promise<void> | null;
   readonly #waitReplicas: number;
   #bundles = new Map<string, Bundle>();
@@ -79,7 +82,7 @@ export class FcallBatcher {
   #scheduled = false;
   #reload: Promise<void> | null = null;
 
-  /** `waitReplicas`: how many must have a write before it is acknowledged (K10); not for Cluster. */
+  /** `waitReplicas` is how many replicas must have a write before it is acknowledged (K10). Not for Cluster. */
   constructor(
     connection: Connection,
     library: FunctionLibrary,
@@ -95,12 +98,12 @@ export class FcallBatcher {
   }
 
   /**
-   * Adds a section to the next call of a function; answers the section's reply. `home` stands for the slot of its keys:
+   * Adds a section to the next call of a function and returns the section's reply. `home` selects the slot of its keys:
    * a partition, or a key that is alone in its slot.
    */
   call(name: string, home: string, write: Write): Promise<unknown> {
     const tag = this.#placing.tagOf(home);
-    // On a single server all is in one place; only a Cluster has tags.
+    // A single server holds all keys together. Only a Cluster has tags.
     const slot = this.#connection instanceof Cluster ? `${name} ${tag === '' ? home : tag}` : name;
     const bundle = this.#bundleOf(slot, name, tag);
     write(bundle.keys, bundle.args);
@@ -112,7 +115,7 @@ export class FcallBatcher {
     return reply;
   }
 
-  /** The same, but `write` is called when the call is sent: until then its caller gathers what goes into the section. */
+  /** `call`, but `write` runs when the call is sent. Until then the caller can collect content for the section. */
   callLate(name: string, home: string, write: Write): Promise<unknown> {
     this.#schedule();
     return new Promise<unknown>((resolve, reject) => {
@@ -139,7 +142,7 @@ export class FcallBatcher {
   #flush(): void {
     const late = this.#late;
     this.#late = [];
-    // `#scheduled` is still set, so what they add goes out now.
+    // `#scheduled` is still set, so the sections that they add are sent now.
     for (const add of late) add();
     this.#scheduled = false;
     const bundles = this.#bundles;
@@ -152,7 +155,7 @@ export class FcallBatcher {
     try {
       const settled = HEARD.has(name) ? this.#settled() : null;
       if (settled !== null) await settled;
-      // WAIT speaks of what this connection wrote before it, so it goes out right behind the call.
+      // WAIT covers the earlier writes of its connection, so it is sent right behind the call.
       const [reply] = await Promise.all([
         this.#invoke(`${this.#library.name}_${name}`, bundle),
         READS.has(name) ? null : this.#replicated(),
@@ -167,8 +170,9 @@ export class FcallBatcher {
   }
 
   /**
-   * One section made the call fail, a corrupt key for example: it must harm its own caller only. Sections before it were
-   * written, and every function takes the same section twice. All go out at once, so they keep their order.
+   * Sends each section of a failed call alone, because one of them made the call fail (a corrupt key, for example) and
+   * must fail only its own caller. The sections before it were written, and every function accepts the same section
+   * twice. All are sent at once, so they keep their order.
    */
   async #sendAlone({ name, prefix, waiters }: Bundle): Promise<void> {
     await Promise.all(
@@ -200,7 +204,9 @@ export class FcallBatcher {
     return command.promise;
   }
 
-  /** Resolves when enough replicas have what was written; rejects `unavailable` when they do not within the time. */
+  /**
+   * Resolves when enough replicas have the writes. Rejects with `unavailable` when they do not within the time limit.
+   */
   async #replicated(): Promise<void> {
     if (this.#waitReplicas === 0 || this.#connection instanceof Cluster) return;
     const reached = await this.#connection.wait(this.#waitReplicas, REPLICAS_WITHIN_MS);
@@ -209,7 +215,9 @@ export class FcallBatcher {
     throw new SvcError('unavailable', text, { store: 'actors' });
   }
 
-  /** Functions are gone (FUNCTION FLUSH, an empty replica became master, a new Cluster node). */
+  /**
+   * Loads the functions again after they are gone (FUNCTION FLUSH, an empty replica became master, a new Cluster node).
+   */
   #loadAgain(): Promise<void> {
     this.#reload ??= loadLibrary(masters(this.#connection), this.#library).finally(() => {
       this.#reload = null;
@@ -219,11 +227,11 @@ export class FcallBatcher {
 }
 
 /**
- * The calls of this process in their order. What no lease and no attempt fences is applied in this order only: a call
- * that arrives twice, or behind a later one, is not (functions/_call_order.lua).
+ * Numbers the calls of this process. A call that neither a lease nor an attempt fences is applied in this order only:
+ * one that arrives twice, or behind a later one, is skipped (functions/_call_order.lua).
  */
 export class CallOrder {
-  /** 12 characters without a space. */
+  /** Identifies this process: 12 characters without a space. */
   readonly caller = randomBytes(9).toString('base64url');
   #last = 0;
 
@@ -233,7 +241,7 @@ export class CallOrder {
   }
 }
 
-/** The answer of such a call. The caller of one that came late has it `unavailable` already, or may repeat it. */
+/** Checks the reply to such a call. Throws `unavailable` for one that arrived too late: its caller may repeat it. */
 export function inOrder(reply: unknown): unknown {
   if (reply === -1) {
     throw new SvcError('unavailable', 'Redis got this call behind a later one and left it out.', { store: 'actors' });

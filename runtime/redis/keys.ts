@@ -3,14 +3,17 @@ import type { Lease } from '../actor-store.ts';
 import { type Address, isLog, isSharedLog, type Log, type Partition, type SharedLog } from '../address.ts';
 import { formatFact, formatNoteText, TAGS_FORMAT } from '../store-formats.ts';
 
-/** Slots that the partitions of a store on Redis Cluster are in. More would make smaller logs, fewer would share the masters worse. */
+/**
+ * Number of slots that hold the partitions of a store on Redis Cluster. More slots would make the shared logs smaller,
+ * fewer would spread the load over the masters less evenly.
+ */
 export const SLOT_TAGS = 16;
 
-/** Name of a shared log whose partitions are in a slot of others too (`SharedLogs.make`). */
+/** Name of a shared log whose partitions share a hash tag with others (`SharedLogs.make`). */
 const TAGGED_LOG = /^log-(t\d+)\./;
 
 /**
- * Keys of one partition. All share one hash tag, so that a function may touch them together on Redis Cluster. A log that
+ * Keys of one partition. All share one hash tag, so that a function may use them together on Redis Cluster. A log that
  * partitions share has `meta`, `mail`, `journal`, `depths`, `replies` and `parts`.
  */
 interface LogKeys {
@@ -20,7 +23,7 @@ interface LogKeys {
   readonly mail: string;
   /** Hash: address → record. */
   readonly states: string;
-  /** Stream of journal rows, ids `<upTo>-<results beside the mailbox>` (journal-position.ts). */
+  /** Stream of journal rows, ids `<upTo>-<results beside the mailbox>` (`positionOf`, leases.ts). */
   readonly journal: string;
   /** Hash: address → waiting client messages, while they are counted (functions/_append_parts.lua). */
   readonly depths: string;
@@ -28,7 +31,7 @@ interface LogKeys {
   readonly held: string;
   /** Stream of replies, ids `<upTo>-n`, for clients that missed the publication. */
   readonly replies: string;
-  /** Hash of seen message ids with their replies, older generation; the newer one is in meta. */
+  /** Hash of seen message ids with their replies: the older generation. The newer one is in meta. */
   readonly older: string;
   /** Sorted set: timer id by due time. */
   readonly timers: string;
@@ -38,7 +41,7 @@ interface LogKeys {
   readonly effectBodies: string;
   /** Stream of messages owed to other partitions, ids `<outbox seq>-0`. */
   readonly outbox: string;
-  /** Stream of messages whose actors were slow to come, ids `<number in the log>-0`. */
+  /** Stream of postponed messages, ids `<number in the log>-0`. */
   readonly postponed: string;
   /** Hash: address → number of its last event. */
   readonly eventTails: string;
@@ -50,9 +53,9 @@ interface LogKeys {
   readonly parts: string;
 }
 
-/** The one place that builds keys and channels (L4). */
+/** Builds all keys and channels; no other code does (L4). */
 export class Keys {
-  /** In front of every pub/sub channel. */
+  /** Prefix of every pub/sub channel. */
   readonly channels: string;
   /** Hash: pool → number of partitions. */
   readonly pools: string;
@@ -60,17 +63,17 @@ export class Keys {
   readonly facts: string;
   /** Hash: process → number of its last change of the facts. */
   readonly factsAsked: string;
-  /** Hash: node → its lease and card (functions/members.lua). */
+  /** Hash: node → its lease and `card` (functions/members.lua). */
   readonly members: string;
   /** Hash: process → number of its last change of the members. */
   readonly membersAsked: string;
-  /** Sorted set: node → when its lease runs out; of nodes whose programs know it. */
+  /** Sorted set: node → when its lease expires; only nodes whose programs maintain it. */
   readonly membersDue: string;
-  /** Counts changes of who is there. */
+  /** Counter that grows with each change of the members. */
   readonly membersVersion: string;
-  /** Channel of words to all nodes. */
+  /** Channel of signals to all nodes. */
   readonly signals: string;
-  /** Channel on which nothing is published: who subscribes hears that the link lives. */
+  /** Channel without messages: subscribing to it proves that the connection works. */
   readonly alive: string;
   readonly #prefix: string;
   readonly #logs = new Map<Log, LogKeys>();
@@ -82,7 +85,7 @@ export class Keys {
     this.pools = `${prefix}:pools`;
     this.facts = `${prefix}:facts`;
     this.members = `${prefix}:members`;
-    // The tag is the other key's name: both are in one slot.
+    // The hash tag is the other key's name, so both are in one slot.
     this.factsAsked = `{${this.facts}}:asked`;
     this.membersAsked = `{${this.members}}:asked`;
     this.membersDue = `{${this.members}}:due`;
@@ -92,8 +95,9 @@ export class Keys {
   }
 
   /**
-   * From now on partitions have one of `SLOT_TAGS` hash tags, by their number, so that a function may touch those of one tag
-   * together on Redis Cluster. Before any key is made: it is decided once for a store (redis/slot-tags.ts).
+   * Gives partitions one of `SLOT_TAGS` hash tags, by their number, so that a function may use the partitions of one
+   * tag together on Redis Cluster. Call it before any key is built: the choice is made once for a store
+   * (`hasSlotTags`, redis/keys.ts).
    */
   useTags(): void {
     this.#hasTags = true;
@@ -103,20 +107,23 @@ export class Keys {
     return this.#hasTags;
   }
 
-  /** The hash tag that a log shares with others, `t` and a number; '' when it has one of its own, or the name is that of no log. */
+  /**
+   * The hash tag that a log shares with others, `t` and a number. It is '' when the log has one of its own, or the name
+   * is not a log's.
+   */
   tagOf(name: string): string {
     if (!this.#hasTags || !isLog(name)) return '';
     if (isSharedLog(name)) return TAGGED_LOG.exec(name)?.[1] ?? '';
     return `t${Number(name.slice(name.lastIndexOf(':') + 1)) % SLOT_TAGS}`;
   }
 
-  /** What the keys of a log begin with (functions/_prelude.lua, `base_of`). */
+  /** Beginning of the keys of a log (functions/_prelude.lua, `base_of`). */
   #baseOf(log: Log): string {
     const tag = this.tagOf(log);
     return tag === '' ? `{${this.#prefix}:${log}}` : `{${this.#prefix}:${tag}}:${log}`;
   }
 
-  /** Hash: name of each log that partitions of a tag share → when it was made. */
+  /** Hash: name of each shared log of a tag → when it was created. */
   logs(tag: string): string {
     return tag === '' ? `${this.#prefix}:logs` : `{${this.#prefix}:${tag}}:logs`;
   }
@@ -155,25 +162,28 @@ export class Keys {
   }
 
   /**
-   * A channel on which functions publish, as it is listened to. Where partitions have slots together it is one in each slot
-   * (sharded pub/sub): a plain one would be carried to all servers of the Cluster.
+   * The channels to subscribe to for messages that functions publish. Where partitions share slots there is one channel
+   * in each slot (sharded pub/sub), because a plain channel would be carried to all servers of the Cluster.
    */
   #heard(channel: string): readonly string[] {
     if (!this.#hasTags) return [`${this.#prefix}:${channel}`];
     return Array.from({ length: SLOT_TAGS }, (_, n) => `{${this.#prefix}:t${n}}:${channel}`);
   }
 
-  /** Rings when a log held by `node` got an entry. */
+  /** Channels of wake-ups: a log held by `node` got an entry. */
   wakeUp(node: string): readonly string[] {
     return this.#heard(`bell:${node}`);
   }
 
-  /** Channel of words to one node. */
+  /** Channel of signals to one node. */
   signal(node: string): string {
     return `${this.#prefix}:signal:${node}`;
   }
 
-  /** Counter of a rate limit. All of a tenant share a hash tag; the tenant cannot close it, whatever it is called. */
+  /**
+   * Counter of a rate limit. All counters of a tenant share a hash tag; the encoding keeps a tenant's name from closing
+   * the tag.
+   */
   rate(tenant: string, windowMs: number, key: string): string {
     return `{${this.#prefix}:rates:${encodeURIComponent(tenant)}}:${windowMs}:${key}`;
   }
@@ -182,17 +192,17 @@ export class Keys {
     return this.#heard(`reply:${session}`);
   }
 
-  /** In every slot, since who listens does not know the actor's partition. */
+  /** Channels of an actor's events, one in every slot: the subscriber does not know the actor's partition. */
   eventChannels(address: Address): readonly string[] {
     return this.#heard(`events:${address}`);
   }
 
-  /** Of effect ids that a commit cancelled. */
+  /** Channels of effect ids that a commit cancelled. */
   cancels(): readonly string[] {
     return this.#heard('cancel');
   }
 
-  /** As `alive`, in each slot in which something is heard. */
+  /** Like `alive`, one channel in each slot that has subscriptions. */
   aliveInSlots(): readonly string[] {
     return this.#hasTags ? this.#heard('alive') : [];
   }
@@ -201,31 +211,34 @@ export class Keys {
 /** Field of meta in which programs of format 2 count an actor's waiting client messages. */
 export const depthField = (address: Address): string => `@${address}`;
 
-/** Field of meta that holds the last outbox number heard from a source. */
+/** Field of meta with the last outbox number received from a source. */
 export const heardField = (source: Partition): string => `<${source}`;
 
-/** Field of meta that remembers a message id and holds its reply. */
+/** Field of meta for a seen message id, with its reply. */
 export const seenField = (messageId: string): string => `#${messageId}`;
 
-/** What a call that only the holder may make must show: epoch and grant of its lease. */
+/** Epoch and grant of a lease, which a call by the holder must show. */
 export const fenceOf = (lease: Lease): string => `${lease.epoch} ${lease.grant}`;
 
-/** Whom an append wakes: node and log (functions/_append_parts.lua). */
+/** Node and log that an append wakes (functions/_append_parts.lua). */
 export const wakeUpOf = (lease: Lease): string => `${lease.node}\n${lease.log}`;
 
-/** Fact of a store whose partitions have slots together. */
+/** Fact of a store whose partitions share slots. */
 const FACT = 'slot_tags';
 
-/** Behind a pool's count in such a store: the fact is on another master, which may lose it in a failover. */
+/**
+ * Mark behind a pool's count in such a store. The fact alone is not enough: it is on another master, which may lose it
+ * in a failover.
+ */
 const POOL_MARK = ` format=${TAGS_FORMAT}`;
 
-/** A pool's count of partitions, as it is stored where partitions have slots together. */
+/** A pool's count as stored where partitions share slots. */
 export const taggedCount = (partitions: number): string => `${partitions}${POOL_MARK}`;
 
 /**
- * Whether the partitions of a store on Redis Cluster have `SLOT_TAGS` hash tags together, instead of one each. An empty store
- * gets them now; one with data of an earlier version keeps its keys, and every node reads that here before it makes any. Programs
- * that know nothing of it are refused by the format that is noted with it, in one write.
+ * Whether the partitions of a store on Redis Cluster share `SLOT_TAGS` hash tags, instead of having one each. An empty
+ * store gets them now; a store with data of an earlier version keeps its keys. Every node reads this before it builds
+ * any key. The format noted in the same write refuses programs that do not know the tags.
  */
 export async function hasSlotTags(connection: Cluster, keys: Keys): Promise<boolean> {
   const [fact, pools] = await Promise.all([connection.hget(keys.facts, FACT), connection.hvals(keys.pools)]);
@@ -236,8 +249,8 @@ export async function hasSlotTags(connection: Cluster, keys: Keys): Promise<bool
 }
 
 /**
- * Which log takes a partition's messages, as far as this process was told. Nothing rests on it: a log that a partition does
- * not share any more refuses the messages and says where they go, or that it does not know.
+ * Which log takes a partition's messages, as far as this process knows. Errors are harmless: a log that a partition no
+ * longer shares refuses the messages, and says which log takes them or that it does not know.
  */
 export class Routes {
   readonly #shared = new Map<Partition, SharedLog>();
@@ -246,12 +259,12 @@ export class Routes {
     return this.#shared.get(partition) ?? partition;
   }
 
-  /** The partition shares that log. */
+  /** Notes that the partition shares that log. */
   learn(partition: Partition, log: SharedLog): void {
     this.#shared.set(partition, log);
   }
 
-  /** The log was closed: its partitions know where their messages go. */
+  /** Removes a closed log: its partitions know where their messages go. */
   forget(partition: Partition): void {
     this.#shared.delete(partition);
   }

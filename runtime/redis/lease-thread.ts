@@ -2,22 +2,22 @@ import { extname } from 'node:path';
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
 import type { Lease } from '../actor-store.ts';
 
-/** Where the store is. */
+/** Connection data for the lease thread. */
 export interface LeaseWorkerData {
   readonly urls: string | readonly string[];
   readonly prefix: string;
   readonly hasTags: boolean;
-  /** Takes `RenewedAside`. */
+  /** Port that receives `RenewedAside`. */
   readonly answers: MessagePort;
 }
 
-/** A lease with the life of the server that granted it. */
+/** A lease with the server life that granted it (functions/_prelude.lua). */
 export interface GrantedLease {
   readonly lease: Lease;
   readonly life: string;
 }
 
-/** What the thread of turns says. Each of these also says that it is not held up. */
+/** Messages from the main thread. Each one also proves that its event loop is running. */
 export type LeaseNote =
   | { readonly kind: 'alive' }
   | { readonly kind: 'renewed'; readonly granted: GrantedLease; readonly ttlMs: number }
@@ -26,14 +26,14 @@ export type LeaseNote =
   | { readonly kind: 'frozen'; readonly ms: number }
   | { readonly kind: 'left'; readonly node: string; readonly incarnation: string };
 
-/** Leases that were renewed here. `at`: when that was asked for, milliseconds of `process.hrtime`. */
+/** Leases that the lease thread renewed. `at` is when it asked, milliseconds of `process.hrtime`. */
 export interface RenewedAside {
   readonly grants: readonly string[];
   readonly at: number;
 }
 
 export interface LeaseThreadOptions extends Omit<LeaseWorkerData, 'answers' | 'hasTags'> {
-  /** Known when the store is open. */
+  /** Whether the store uses slot tags; known once the store is open. */
   readonly hasTags: () => boolean;
   readonly warn: (warning: string) => void;
 }
@@ -42,9 +42,9 @@ const SIGNS_A_TERM = 6;
 const MAX_HEAP_MB = 32;
 
 /**
- * Keeps the leases of this process while its event loop is held up: a busy node is slow, not dead (decision 0031). A thread
- * with a connection of its own hears what is renewed here and that this loop turns; when it hears nothing it renews the
- * same. It begins with the first renewal.
+ * Renews the leases of this process while its event loop is blocked: a busy node is slow, not dead (decision 0031). A
+ * thread with its own connection gets every renewal made here, and regular signs that this event loop runs. When the
+ * signs stop it renews the same leases. It starts with the first renewal.
  */
 export class LeaseThread {
   readonly #options: LeaseThreadOptions;
@@ -52,7 +52,7 @@ export class LeaseThread {
   #answers: MessagePort | null = null;
   #signs: NodeJS.Timeout | undefined;
   #isClosed = false;
-  /** By grant: when this was asked for, milliseconds of `process.hrtime`. */
+  /** By grant: when a granted renewal was requested, milliseconds of `process.hrtime`. */
   readonly #renewed = new Map<string, number>();
 
   constructor(options: LeaseThreadOptions) {
@@ -79,16 +79,19 @@ export class LeaseThread {
     this.#say({ kind: 'left', node, incarnation });
   }
 
-  /** When the thread asked last for a renewal that was granted, as `performance.now()`; null: since the last one here it did not. */
+  /**
+   * When the thread last requested a renewal that was granted, as `performance.now()`. Null when it has done none since
+   * the last renewal here.
+   */
   renewedAt({ grant }: Lease): number | null {
-    // Read at once: the loop that was held up decides before it gets events.
+    // Read at once: an event loop that was blocked decides about its leases before it processes events.
     for (let found = this.#receive(); found !== null; found = this.#receive())
       for (const one of found.grants) this.#renewed.set(one, found.at);
     const at = this.#renewed.get(grant);
     return at === undefined ? null : performance.now() - (Number(process.hrtime.bigint()) / 1e6 - at);
   }
 
-  /** For so long the thread renews nothing. */
+  /** Stops the renewals of the thread for `ms` milliseconds. */
   freeze(ms: number): void {
     this.#say({ kind: 'frozen', ms });
   }
@@ -110,12 +113,13 @@ export class LeaseThread {
     const { urls, prefix, hasTags, warn } = this.#options;
     const { port1, port2 } = new MessageChannel();
     const workerData: LeaseWorkerData = { urls, prefix, hasTags: hasTags(), answers: port2 };
-    // As this file is named: from sources as from the package. It sees nothing of the node's environment.
+    // The file has the same extension as this one, so it works from sources and from the package. It gets no
+    // environment variables.
     const file = new URL(`./lease-worker${extname(import.meta.filename)}`, import.meta.url);
     const options = { workerData, transferList: [port2], env: {}, execArgv: [], stdin: false };
     const worker = new Worker(file, { ...options, resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB } });
     worker.on('error', (error) => warn(`the thread that keeps leases ended: ${String(error)}`));
-    // The next renewal begins another.
+    // The next renewal starts a new thread.
     worker.on('exit', () => {
       clearInterval(this.#signs);
       port1.close();

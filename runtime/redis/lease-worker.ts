@@ -6,13 +6,16 @@ import type { GrantedLease, LeaseNote, LeaseWorkerData, RenewedAside } from './l
 import { renewLease } from './leases.ts';
 import { loadLibrary, readLibrary } from './library.ts';
 
-/** Terms of a silence: a loop that never comes back must not keep its partitions from others. */
+/**
+ * Most terms that leases are renewed during a silence. An event loop that never runs again must not keep its partitions
+ * from others.
+ */
 const MOST_TERMS = 5;
 const LOOKS_A_TERM = 12;
 
 type Held = GrantedLease & { readonly heardAt: number };
 
-/** Renews what the thread of turns renewed last, while that is silent. */
+/** Renews the leases that the main thread renewed last, while the main thread is silent. */
 class LeaseWorker {
   readonly #data: LeaseWorkerData;
   readonly #calls: FcallBatcher;
@@ -30,7 +33,7 @@ class LeaseWorker {
     this.#keys = new Keys(data.prefix);
     if (data.hasTags) this.#keys.useTags();
     const connection = connect(data.urls, 'svc-leases', 'commands');
-    // The thread of turns has a connection too, and says what is wrong with the server.
+    // The main thread has a connection too and reports the faults of the server.
     connection.on('error', () => {});
     const library = readLibrary();
     const opened = connection.connect().then(() => loadLibrary(masters(connection), library));
@@ -52,7 +55,7 @@ class LeaseWorker {
     }
   }
 
-  /** A node also ends the leases of others that died. */
+  /** Stops renewing the node lease that this process ended. A node also ends the leases of other nodes that died. */
   #leave({ node, incarnation }: { readonly node: string; readonly incarnation: string }): void {
     if (this.#membership?.node === node && this.#membership.incarnation === incarnation) this.#membership = null;
   }
@@ -74,13 +77,16 @@ class LeaseWorker {
       const [grants] = await Promise.all([this.#renewAll(), this.#extendSeat()]);
       this.#data.answers.postMessage({ grants, at } satisfies RenewedAside);
     } catch {
-      // A server that is away: the next look tries again, and the thread of turns reports it.
+      // The server is unavailable: the next round tries again, and the main thread reports it.
     } finally {
       this.#isRenewing = false;
     }
   }
 
-  /** One that was not renewed in the last half of a term before the silence had been given up. */
+  /**
+   * Renews all leases, except those that the main thread did not renew in the last half term before its silence: it had
+   * given them up.
+   */
   async #renewAll(): Promise<string[]> {
     const since = this.#heardAt - this.#ttlMs / 2;
     const renewed = await Promise.all(

@@ -81,7 +81,7 @@ export class RedisLeases implements Leases {
     this.#thread?.freeze(ms);
   }
 
-  /** Time of the server that has the log. */
+  /** Time of the server that has the log, Unix milliseconds. */
   async now(log: Log): Promise<number> {
     return integer(await this.#calls.call('now', log, (keys) => keys.push(this.#keys.of(log).meta)));
   }
@@ -99,7 +99,7 @@ export class RedisLeases implements Leases {
   }
 }
 
-/** False: the lease is lost. `life`: of the server that granted it. */
+/** Extends a lease. False: it is lost. `life` is that of the server that granted it. */
 export async function renewLease(
   calls: FcallBatcher,
   keys: Keys,

@@ -2,23 +2,25 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
 
-/** Layout of keys and values. Grows when a change could not be read by functions of the former version. */
+/** Layout of keys and values. Increase it when a change cannot be read by functions of the former version. */
 const LAYOUT_VERSION = 1;
 
 /**
- * The functions of one release. The name carries the layout and a digest of the code, so nodes of two releases work
- * side by side and neither replaces what the other calls (K3).
+ * The functions of one release. The name contains the layout and a digest of the code, so nodes of two releases work
+ * side by side and neither replaces the functions that the other calls (K3).
  */
 export interface FunctionLibrary {
   readonly name: string;
   readonly code: string;
 }
 
-/** Reads functions/*.lua: files that begin with `_` first (shared parts), then one file per function or family. */
+/**
+ * Reads functions/*.lua: first the files that begin with `_` (shared parts), then one file for each function or family.
+ */
 export function readLibrary(): FunctionLibrary {
   const folder = new URL('./functions/', import.meta.url);
   const files = readdirSync(folder).filter((file) => file.endsWith('.lua'));
-  // `_prelude` holds what all others use; `_commit_parts` uses it too.
+  // `_prelude` holds what all other files use, `_commit_parts` included.
   const rank = (file: string): string =>
     file === '_prelude.lua' ? '0' : file.startsWith('_') ? `1${file}` : `2${file}`;
   files.sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
@@ -28,7 +30,7 @@ export function readLibrary(): FunctionLibrary {
   return { name, code: `#!lua name=${name}\nlocal LIBRARY = '${name}'\n${body}` };
 }
 
-/** Locals of a file stay its own; those of shared parts are for all. */
+/** Encloses a file so that its locals stay private. Shared parts keep theirs visible to all. */
 const scoped = (file: string, text: string): string => (file.startsWith('_') ? text : `do\n${text}\nend`);
 
 /** Loads the library where it is missing. */
@@ -38,7 +40,7 @@ export async function loadLibrary(servers: readonly Redis[], library: FunctionLi
       try {
         await server.call('FUNCTION', 'LOAD', library.code);
       } catch (error) {
-        // The name holds the digest: a library of this name is this library.
+        // The name contains the digest, so a library with this name is the same library.
         if (!(error instanceof Error && error.message.includes('already exists'))) throw error;
       }
     }),

@@ -3,10 +3,10 @@ import { type Flow, flowOf } from '../effects/effect-envelope.ts';
 import { FairPlaces } from '../effects/fair-places.ts';
 
 /**
- * Places for effects that the process which committed them may run itself: no job is written, fetched and removed for
- * them. No tenant and no flow has all of them (`FairPlaces`). Nothing rests on it: the effect's record is the truth, the
- * claim decides who runs it, and what is lost with the process is found by the sweep of the partition's next holder (E1). Half of a node's places are these, so the
- * other half is always there for what comes from other nodes.
+ * Places for effects that the process which committed them may run itself, so that no job is written, fetched and
+ * removed for them. No tenant and no flow gets all of them (`FairPlaces`). Losing them is harmless: the effect's record
+ * decides, the claim decides who runs it, and the sweep of the partition's next holder finds what was lost with the
+ * process (E1). Half of a node's places are of this kind; the other half stays for effects of other nodes.
  */
 export class LocalSlots {
   readonly places: number;
@@ -16,7 +16,7 @@ export class LocalSlots {
   readonly #onFault: (error: unknown) => void;
   readonly #running = new Map<string, Promise<void>>();
 
-  /** `queue` takes what is to be done later, by whomever. */
+  /** `queue` takes jobs that must run later, on any node. */
   constructor(
     places: number,
     run: RunJob,
@@ -30,7 +30,7 @@ export class LocalSlots {
     this.#onFault = onFault;
   }
 
-  /** Runs it here, now. False: no place is free. */
+  /** Runs the job here and now. False: no place is free. */
   take(job: EffectJob): boolean {
     if (this.#running.has(job.id)) return true;
     const flow = flowOf(job);
@@ -40,7 +40,7 @@ export class LocalSlots {
     return true;
   }
 
-  /** Null: no place is free. */
+  /** Reserves a place. Null: none is free. */
   reserve(effect: Pick<EffectJob, 'address' | 'fairnessKey'>): EffectPlace | null {
     const flow = flowOf(effect);
     if (!this.#fair.mayTake(flow)) return null;
@@ -51,7 +51,7 @@ export class LocalSlots {
     };
   }
 
-  /** Resolves when none runs. */
+  /** Resolves when no job runs. */
   async ended(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running.values());
   }
@@ -60,7 +60,7 @@ export class LocalSlots {
     const ended = this.#toTheEnd(job, started)
       .catch(this.#onFault)
       .finally(() => {
-        // The same effect may run again here: it was ahead of a commit that did not happen.
+        // The same effect may run again here, when it ran ahead of a commit that did not happen.
         if (this.#running.get(job.id) === ended) this.#running.delete(job.id);
         this.#fair.giveBack(flowOf(job));
       });
@@ -73,21 +73,21 @@ export class LocalSlots {
   }
 }
 
-/** BullMQ's highest priority number; the lowest is taken first. */
+/** BullMQ's highest priority number. Jobs with the lowest number are taken first. */
 const HIGHEST = 2_097_151;
 
-/** So far ahead of what is served, at most: a job that is queued once more moves its flow on, too. */
+/** Most that a number may be ahead of the jobs being served. Queueing a job again also moves its flow on. */
 const MOST_AHEAD = 50_000;
 
 const MOST_FLOWS = 10_000;
 
 /**
- * The order in which one queue's jobs are taken, as BullMQ's priorities: start-time fair queueing. Tenants are served in
- * turn whatever one of them has queued, and within a tenant its flows (agents, workflows): where n of them have jobs
- * queued, the next job of each comes n behind its last, so that all of them together move on by one a job. No job comes
- * earlier than the one that was taken last, so none waits for ever. Each process counts for itself and goes by the jobs it
- * takes; it begins anew whenever it finds the queue empty. Beyond two million jobs without that, all have the same number:
- * first in, first out.
+ * The order in which one queue's jobs are taken, as BullMQ's priorities: start-time fair queueing. Tenants are served
+ * in turn, however many jobs one of them has queued, and within a tenant its flows (agents, workflows) are. Where n
+ * flows have jobs queued, the next job of each gets a number n behind its last, so that together they advance by one
+ * for each job. No job gets a number before the one taken last, so none waits for ever. Each process counts for itself,
+ * following the jobs that it takes, and starts again when it finds the queue empty. After two million jobs without
+ * that, all jobs get the same number: first in, first out.
  */
 export class FairOrder {
   #now = 1;
@@ -95,7 +95,7 @@ export class FairOrder {
   readonly #last = new Map<string, Map<string, number>>();
   #flows = 0;
 
-  /** Of a job that is queued now. */
+  /** Returns the number for a job that is queued now. */
   next({ tenant, key }: Flow): number {
     if (this.#flows >= MOST_FLOWS) this.#forgetAllServed();
     let flows = this.#last.get(tenant);
@@ -113,19 +113,19 @@ export class FairOrder {
     return number;
   }
 
-  /** A job with this number was taken. */
+  /** Notes that a job with this number was taken. */
   taken(number: number): void {
     if (number > 0) this.#now = number;
   }
 
-  /** Nothing waits. */
+  /** Starts again: no job waits. */
   empty(): void {
     this.#now = 1;
     this.#flows = 0;
     this.#last.clear();
   }
 
-  /** Of a flow whose last job was taken the number says nothing. */
+  /** Removes flows whose last job was taken: their numbers no longer matter. */
   #forgetServed(flows: Map<string, number>): void {
     for (const [key, number] of flows) {
       if (number < this.#now && flows.delete(key)) this.#flows -= 1;

@@ -11,13 +11,13 @@ import type { PubSub } from './pubsub.ts';
 import { integer, integerOrNull, list, readReplies, replyIn, text } from './replies.ts';
 import type { ServerTimes } from './wake-ups.ts';
 
-/** Written where a seen message has no recorded reply. */
+/** Stored where a seen message has no recorded reply. */
 const NO_REPLY = '\0';
-/** Deliveries of one section; more are sent as several, in order. */
+/** Most deliveries of one section. More are sent as several sections, in order. */
 const SECTION_DELIVERIES = 1_000;
-/** Rows of one commit that are looked through for the reply to a message whose number is known: one a session. */
+/** Rows of one commit, one for each session, that are searched for the reply to a message whose number is known. */
 const ROWS_BEHIND = 64;
-/** Without its number. */
+/** Rows that are searched when the number is not known. */
 const NEWEST_ROWS = 512;
 
 export class RedisMailboxes implements Mailboxes {
@@ -30,7 +30,7 @@ export class RedisMailboxes implements Mailboxes {
   readonly #routes = new Routes();
   readonly #writer: PackWriter;
 
-  /** `packs`: no program of format 2 is in the fleet. */
+  /** `packs` is true when no program of format 2 is in the fleet. */
   constructor(
     connection: Connection,
     calls: FcallBatcher,
@@ -70,7 +70,7 @@ export class RedisMailboxes implements Mailboxes {
     return this.#appendNamed(partition, deliveries, bound, ageMs);
   }
 
-  /** Known again by their ids. */
+  /** Appends messages that the store recognises by their ids. */
   async #appendNamed(
     partition: Partition,
     deliveries: readonly Delivery[],
@@ -80,7 +80,7 @@ export class RedisMailboxes implements Mailboxes {
     const now = await this.#times.nowOrAsked(partition);
     const outcomes = await this.#appendAll(partition, deliveries, bound, now - ageMs);
     if (!outcomes.some(({ kind }) => kind === 'late')) return outcomes;
-    // Was it late, or is what is known of the server's time?
+    // Either the message is late or the server time known here is outdated: ask the server.
     const sent = (await this.#times.ask(partition)) - ageMs;
     const late = deliveries.filter((_, n) => outcomes[n]?.kind === 'late');
     const again = (await this.#appendAll(partition, late, bound, sent)).values();
@@ -133,7 +133,7 @@ export class RedisMailboxes implements Mailboxes {
         this.#connection.hget(meta, field),
         this.#connection.hget(older, field),
         this.#keptReply(at.log ?? partition, messageId, at.seq),
-        // Which log took it may not be known: its append was lost.
+        // The log that took the message may not be known, because the answer to its append was lost.
         at.log === undefined && at.seq === 0 ? this.#keptReply(this.#routes.of(partition), messageId, 0) : null,
       ]);
       return replies.find((reply) => reply !== null && reply !== NO_REPLY) ?? null;
@@ -142,7 +142,7 @@ export class RedisMailboxes implements Mailboxes {
     }
   }
 
-  /** Looks through the replies of commits that handled `seq` or what came behind it, the newest of all without one. */
+  /** Searches the replies of commits that handled `seq` or later entries. Without `seq` it searches the newest rows. */
   async #keptReply(log: Log, messageId: string, seq: number): Promise<string | null> {
     const { replies } = this.#keys.of(log);
     const rows =

@@ -11,7 +11,10 @@ import { list, text } from './replies.ts';
 
 const USUAL_TTL_MS = 6_000;
 
-/** Node leases in one hash, judged on the server's clock; signals are pub/sub, which a Cluster carries to all its nodes. */
+/**
+ * Node leases in one hash, with times from the server's clock. Signals are pub/sub, which a Cluster carries to all its
+ * nodes.
+ */
 export class RedisMembers implements Members {
   readonly #connection: Connection;
   readonly #calls: FcallBatcher;
@@ -19,7 +22,7 @@ export class RedisMembers implements Members {
   readonly #keys: Keys;
   readonly #order: CallOrder;
   readonly #thread: LeaseThread | null;
-  /** Of the leases of this fleet: all nodes have the same. */
+  /** Lease term of this fleet: all nodes use the same. */
   #ttlMs = USUAL_TTL_MS;
 
   constructor(
@@ -121,7 +124,7 @@ export class RedisMembers implements Members {
   }
 }
 
-/** Words of node, incarnation, card and remaining milliseconds. */
+/** Parses texts in groups of four: node, incarnation, `card` and remaining milliseconds. */
 function membersOf(words: readonly string[]): LiveMember[] {
   const found: LiveMember[] = [];
   for (let n = 0; n + 3 < words.length; n += 4) {

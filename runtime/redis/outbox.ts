@@ -15,8 +15,9 @@ interface Owed {
 }
 
 /**
- * Hands messages over to other partitions (K3). Per target in order: a page's messages go out in one call, the
- * next page after that was acknowledged. Two relays at once do no harm: the target drops what it has heard.
+ * Delivers messages to other partitions (K3), in order per target: a page's messages go out in one call, the next page
+ * after that was acknowledged. Two relays at once do no harm, because the target drops messages that it has received
+ * before.
  */
 export class Outbox {
   readonly #connection: Connection;
@@ -30,8 +31,8 @@ export class Outbox {
   }
 
   /**
-   * Sends what one page holds and more pages while targets fail; answers whether something is left. `serverLife`: of the
-   * server that granted the lease of the source.
+   * Sends one page, and further pages while targets fail. Returns whether something is left. `serverLife` is that of
+   * the server that granted the lease of the source.
    */
   async flush(source: Partition, serverLife: string): Promise<boolean> {
     const blocked = new Set<Partition>();
@@ -60,7 +61,10 @@ export class Outbox {
     }
   }
 
-  /** Answers the entry ids that arrived. A target that failed gets nothing more in this flush: order is kept. */
+  /**
+   * Sends messages and returns the ids of the entries that arrived. A target that failed gets nothing more in this
+   * flush, so that the order is kept.
+   */
   async #send(
     source: Partition,
     targets: ReadonlyMap<Partition, readonly Owed[]>,

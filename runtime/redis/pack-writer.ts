@@ -8,13 +8,13 @@ import type { Keys, Routes } from './keys.ts';
 import { integer, list } from './replies.ts';
 import type { ServerTimes } from './wake-ups.ts';
 
-/** A pack goes through Redis as one text: bounds on how long that takes. */
+/** Limits of a pack. It goes through Redis as one text, and a larger one would take too long. */
 const MOST_MESSAGES = 256;
 const MOST_CHARACTERS = 128 * 1024;
-/** An append of unknown outcome is remembered so long after its caller asked last. */
+/** How long an append of unknown outcome is remembered after its caller last asked. */
 const DOUBT_MS = 600_000;
 
-/** Answers of `append_pack` that are no message number (functions/append_pack.lua). */
+/** Answers of `append_pack` that are not message numbers (functions/append_pack.lua). */
 const WRITTEN_BEFORE = 0;
 const REFUSED = -1;
 
@@ -22,7 +22,7 @@ interface Waiting {
   readonly partition: Partition;
   readonly delivery: Delivery;
   readonly bound: number;
-  /** Null while no caller waits: it was told `unavailable` and may come again. */
+  /** Null while no caller waits: the last one got `unavailable` and may repeat the call. */
   caller: PromiseWithResolvers<AppendOutcome> | null;
 }
 
@@ -39,16 +39,16 @@ interface Doubt {
   readonly writer: string;
   readonly packs: Pack[];
   closing: boolean;
-  /** Monotonic ms when a caller asked last. */
+  /** When a caller last asked, monotonic milliseconds. */
   askedAt: number;
 }
 
-/** What this process appends to one log. */
+/** The appends of this process to one log. */
 interface Line {
   readonly log: Log;
   writer: string;
   number: number;
-  /** Takes messages until it is sent. */
+  /** The pack that takes messages until it is sent. */
   open: Pack | null;
 }
 
@@ -61,28 +61,28 @@ export interface PackWriterParts {
 }
 
 /**
- * Appends fresh messages in packs: all that one process sends to a log in one turn of the event loop is one entry
- * (functions/append_pack.lua). A pack is known by writer and number, so no id is kept for its messages.
+ * Appends fresh messages in packs: all messages that one process sends to a log in one turn of the event loop become
+ * one entry (functions/append_pack.lua). Writer and number identify a pack, so no id is kept for its messages.
  *
- * When the outcome of a pack is not known, its writer is given up and the line goes on with a new one. A caller that
- * repeats a message of that pack has the old writer closed first: the answer tells which packs were written, and no other
- * will be.
+ * When the outcome of a pack is not known, its writer is given up and the process goes on with a new one. When a caller
+ * repeats a message of that pack, the old writer is closed first: the answer says which packs were written, and no
+ * other will be.
  */
 export class PackWriter {
   readonly #parts: PackWriterParts;
   readonly #lines = new Map<Log, Line>();
-  /** By message id. */
+  /** Doubts by message id. */
   readonly #doubts = new Map<string, Doubt>();
-  /** By writer. */
+  /** Doubts by writer. */
   readonly #doubtful = new Map<string, Doubt>();
-  /** Messages that turned out to be written while their callers were away, with the time of that. */
+  /** Messages that proved to be written after their callers had left, with the time of that finding. */
   readonly #written = new Map<string, number>();
 
   constructor(parts: PackWriterParts) {
     this.#parts = parts;
   }
 
-  /** `ageMs`: how long ago the caller sent it first. */
+  /** Appends a message. `ageMs` is how long ago the caller first sent it. */
   async append(partition: Partition, delivery: Delivery, bound: number, ageMs: number): Promise<AppendOutcome> {
     const caller = Promise.withResolvers<AppendOutcome>();
     const doubt = this.#doubts.get(delivery.id);
@@ -126,7 +126,7 @@ export class PackWriter {
     const { meta, mail, depths, held } = this.#parts.keys.of(log);
     this.#parts.calls
       .callLate('append_pack', log, (keys, args) => {
-        // The same section again, alone: the pack keeps its number.
+        // Send the same section again, alone: the pack keeps its number.
         if (pack.number === 0) {
           if (line.open === pack) line.open = null;
           line.number += 1;
@@ -165,7 +165,10 @@ export class PackWriter {
     }
   }
 
-  /** Of a pack that was not written, nor will be: its messages go to another log, `to`, or to where their partitions say. */
+  /**
+   * Handles a pack that was not and will not be written: its messages go to the log `to`, or to the log that their
+   * partitions name.
+   */
   #moved(line: Line, pack: Pack, to: string): void {
     const { routes } = this.#parts;
     if (line.writer === pack.writer) renew(line);
@@ -177,7 +180,10 @@ export class PackWriter {
     for (const one of pack.waiting) if (one.caller !== null) this.#add(one);
   }
 
-  /** Of a pack that was not written, nor will be: an actor may be over its bound. Each message learns that by itself. */
+  /**
+   * Handles a pack that was not and will not be written because an actor may be over its bound: each message is
+   * appended by itself.
+   */
   #appendNamed(pack: Pack): void {
     for (const { partition, caller, delivery, bound } of pack.waiting) {
       if (caller !== null) this.#parts.appendNamed(partition, delivery, bound).then(caller.resolve, caller.reject);
@@ -186,7 +192,7 @@ export class PackWriter {
 
   #failed(line: Line, pack: Pack, error: SvcError): void {
     if (line.writer === pack.writer) renew(line);
-    // Never sent: nothing to be in doubt about.
+    // A pack that was never sent leaves no doubt.
     if (pack.number > 0) this.#doubt(line.log, pack);
     else if (line.open === pack) line.open = null;
     reject(pack, error);
@@ -223,7 +229,7 @@ export class PackWriter {
     for (const { waiting } of doubt.packs) {
       for (const one of waiting) {
         if (one.delivery.id !== id) continue;
-        // Two callers of one message: both get what it comes to.
+        // Two callers sent one message: both get its outcome.
         if (one.caller !== null) one.caller.promise.then(caller.resolve, caller.reject);
         else one.caller = caller;
       }
@@ -232,7 +238,10 @@ export class PackWriter {
     this.#close(doubt);
   }
 
-  /** Learns what of a given-up writer was written; what was not goes out again, for those who still wait. */
+  /**
+   * Closes a given-up writer to find out which of its packs were written. Messages that were not written are sent again
+   * for callers that still wait.
+   */
   #close(doubt: Doubt): void {
     if (doubt.closing) return;
     doubt.closing = true;

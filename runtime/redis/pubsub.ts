@@ -3,29 +3,35 @@ import type { Unsubscribe } from '../leases.ts';
 import type { Connection } from './connection.ts';
 import type { Keys } from './keys.ts';
 
-/** An append waits this long for a subscription at most: without it its reply may only be found by looking. */
+/**
+ * Longest time that an append waits for a subscription. Without the subscription its reply may be found only by
+ * polling.
+ */
 const SETTLE_MS = 500;
-/** How often the link is asked for a sign of life, and how long that may take before it is renewed. */
+/** How often the connection is tested, and how long the answer may take before the connection is renewed. */
 const PROBE_EVERY_MS = 2_000;
 const ANSWER_WITHIN_MS = 4_000;
-/** A slot that is on its way to another server may refuse a subscription. */
+/** Delay before a refused subscription is repeated: a slot that moves to another server may refuse it. */
 const REPEAT_MS = 100;
 
 type Receive = (message: Buffer) => void;
 
 interface Listening {
-  /** False: what its hearer misses it finds by looking, so no append waits for it. */
+  /** False: the listener finds missed messages by polling, so no append waits for this subscription. */
   readonly awaited?: boolean;
-  /** Messages may have been lost: the connection was broken, and the subscription is in place again. */
+  /** Called when messages may have been lost: the connection was broken, and the subscription is in place again. */
   readonly missed?: () => void;
 }
 
-/** A channel of one slot of a Cluster, to which only the server of that slot carries messages (sharded pub/sub). */
+/**
+ * Whether a channel belongs to one slot of a Cluster, where only the server of that slot carries its messages (sharded
+ * pub/sub).
+ */
 const isSharded = (channel: string): boolean => channel.startsWith('{');
 
 /**
- * Pub/sub: what is published here only shortens a wait, a lost message costs a poll. One subscription a channel,
- * shared by all listeners; they come back by themselves after a reconnect.
+ * Pub/sub. A published message only shortens a wait; losing one costs a poll. Each channel has one subscription, shared
+ * by all listeners, and subscriptions are made again after a reconnect.
  */
 export class PubSub {
   readonly #connection: Connection;
@@ -39,7 +45,7 @@ export class PubSub {
   #pending = 0;
   #settled: Promise<void> | null = null;
 
-  /** `commands` is where hearers look for what they missed. */
+  /** `commands` is the connection on which listeners look for missed messages. */
   constructor(
     connection: Connection,
     keys: Pick<Keys, 'alive' | 'aliveInSlots'>,
@@ -57,7 +63,7 @@ export class PubSub {
         if (listeners !== undefined) for (const receive of listeners.keys()) receive(message);
       });
     }
-    // A Cluster moves its subscriptions to another node when theirs leaves, or when slots move.
+    // A Cluster moves its subscriptions to another node when their node leaves, or when slots move.
     for (const event of ['ready', '+node', '-node', 'subscribersReady'])
       connection.on(event, () => void this.#afterGap());
   }
@@ -67,7 +73,10 @@ export class PubSub {
     clearInterval(this.#probe);
   }
 
-  /** Subscribing once more, or leaving what nobody hears, changes nothing and is answered: a half-open link keeps silent. */
+  /**
+   * Tests the connection: subscribing again, or leaving a channel without listeners, changes nothing and is answered. A
+   * half-open connection does not answer.
+   */
   async #answers(): Promise<void> {
     const slots = this.#keys.aliveInSlots().map((channel) => this.#connection.sunsubscribe(channel));
     await Promise.all([this.#connection.subscribe(this.#keys.alive), ...slots]);
@@ -78,7 +87,7 @@ export class PubSub {
     this.#probing = true;
     const late = setTimeout(() => {
       this.#warn(`subscriptions: no answer within ${ANSWER_WITHIN_MS} ms, the connection is renewed`);
-      // A Cluster that is left on purpose does not remember its channels.
+      // After a deliberate disconnect the Cluster client does not restore its channels.
       this.#connection.once('ready', () => this.#resubscribe());
       this.#connection.disconnect(true);
     }, ANSWER_WITHIN_MS).unref();
@@ -90,7 +99,10 @@ export class PubSub {
       });
   }
 
-  /** Behind this answer the channels of before are subscribed again: the client library asks for them first. */
+  /**
+   * Calls `missed` after a gap. The client library requests the earlier channels first, so they are subscribed again
+   * once this call is answered.
+   */
   async #afterGap(): Promise<void> {
     if (this.#listeners.size === 0 || this.#connection.status !== 'ready') return;
     try {
@@ -107,12 +119,12 @@ export class PubSub {
   }
 
   #resubscribe(): void {
-    // The library remembers those of slots.
+    // The library restores the sharded channels itself.
     const channels = [...this.#listeners.keys()].filter((channel) => !isSharded(channel));
     if (channels.length > 0) this.#change(this.#connection.subscribe(...channels), false);
   }
 
-  /** Resolves when the subscriptions that are waited for are in place (or took too long); null: none is on its way. */
+  /** Resolves when the awaited subscriptions are in place or took too long; null when none is pending. */
   readonly settled = (): Promise<void> | null => this.#settled;
 
   listen(

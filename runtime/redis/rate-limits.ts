@@ -6,17 +6,17 @@ import { loadLibrary, readLibrary } from './library.ts';
 import { integer, list } from './replies.ts';
 
 export interface RedisRateLimitsOptions {
-  /** As of `RedisActorStore`. */
+  /** As in `RedisActorStore`. */
   readonly urls: string | readonly string[];
-  /** In front of every key; installations that share a Redis differ in it. Default `svc`. */
+  /** Prefix of every key. Installations that share a Redis need different ones. Default `svc`. */
   readonly prefix?: string;
   readonly warn?: (warning: string) => void;
 }
 
 /**
- * Counters on Redis, single, Sentinel or Cluster: one atomic function a call, by the server's clock, so nodes whose
- * clocks differ agree. Fails with `unavailable` when Redis cannot be reached; a call whose answer was lost may have
- * counted, so repeating it counts twice and never too little. A failover may forget the last counts.
+ * Counters on Redis, single, Sentinel or Cluster. Each call is one atomic function on the server's clock, so nodes
+ * whose clocks differ agree. Fails with `unavailable` when Redis cannot be reached. A call whose answer was lost may
+ * have counted, so a repeat may count twice, but never too little. A failover may lose the last counts.
  */
 export class RedisRateLimits implements RateLimits {
   readonly #connection: Connection;

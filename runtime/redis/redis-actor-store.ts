@@ -24,23 +24,26 @@ import { RedisSharedLogs } from './shared-logs.ts';
 import { ServerLives, ServerTimes, WakeUps } from './wake-ups.ts';
 
 export interface RedisActorStoreOptions {
-  /** One URL or several Cluster nodes: redis://, rediss://, redis+cluster://h1:p,h2:p, redis+sentinel://h1,h2/master. */
+  /**
+   * One URL, or several of Cluster nodes: redis://, rediss://, redis+cluster://h1:p,h2:p,
+   * redis+sentinel://h1,h2/master.
+   */
   readonly urls: string | readonly string[];
-  /** In front of every key and channel; installations that share a Redis differ in it. Default `svc`. */
+  /** Prefix of every key and channel. Installations that share a Redis need different ones. Default `svc`. */
   readonly prefix?: string;
-  /** Gets connection trouble that no caller sees; never holds credentials. */
+  /** Called for connection trouble that no caller sees. The text never holds credentials. */
   readonly warn?: (warning: string) => void;
   /** Whether entries of format 3 may be written: no program of an older format is in the fleet. Default: yes. */
   readonly packs?: () => boolean;
-  /** Replicas that must have a write before it is acknowledged; single Redis and Sentinel only. */
+  /** Number of replicas that must have a write before it is acknowledged. Single Redis and Sentinel only. */
   readonly waitReplicas?: number;
-  /** Leases are renewed by a thread of their own while the event loop is held up. Default false. */
+  /** Whether a thread renews the leases while the event loop is blocked. Default false. */
   readonly leaseThread?: boolean;
 }
 
 /**
- * The store on Redis 7: single, Sentinel or Cluster (K2, K3). Calls fail with `unavailable` when Redis cannot
- * be reached or does not answer within 5 s; the connection comes back by itself. One process makes one of these.
+ * The store on Redis 7: single, Sentinel or Cluster (K2, K3). Calls fail with `unavailable` when Redis cannot be
+ * reached or does not answer within 5 s; the connection recovers by itself. Create one of these in each process.
  */
 export class RedisActorStore implements ActorStore {
   readonly #connection: Connection;
@@ -120,7 +123,7 @@ export class RedisActorStore implements ActorStore {
     this.#subscriptions.disconnect();
   }
 
-  /** What the start-up log must say about durability (K10): one sentence each, none when all is well. */
+  /** Returns one sentence for each durability risk, for the start-up log (K10). Empty when there is none. */
   async durability(): Promise<string[]> {
     return durabilityWarnings(masters(this.#connection));
   }

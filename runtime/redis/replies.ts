@@ -2,18 +2,24 @@ import { isPartition, type Partition } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import type { MailboxEntry } from '../message.ts';
 
-/** A reply on its way to its session, or kept for it. */
+/** A reply that is sent to its session, or stored for it. */
 interface Reply {
   readonly messageId: string;
   readonly body: string;
 }
 
-/** In front of what `packReplies` wrote; functions of format 2 write the rest alone, with `#` in front of ids and lengths in bytes. */
+/**
+ * Mark in front of text from `packReplies`. Functions of format 2 write no mark, `#` in front of ids, and lengths in
+ * bytes.
+ */
 const MARK = '=';
 
 const SEEN_MARK = '#';
 
-/** Replies of one commit to one session: `=`, `id length,body length;…` in UTF-16 units, a newline, ids and bodies in a row. */
+/**
+ * Packs the replies of one commit to one session: `=`, `id length,body length;…` in UTF-16 units, a newline, then ids
+ * and bodies without separators.
+ */
 export function packReplies(replies: readonly Reply[]): string {
   let head = MARK;
   let texts = '';
@@ -29,7 +35,7 @@ export function readReplies(message: Buffer, receive: (messageId: string, body: 
   else readOneByOne(message, receive);
 }
 
-/** The reply to one message in a text of `packReplies`; null when it holds none. */
+/** Finds the reply to one message in a text of `packReplies`; null when it holds none. */
 export function replyIn(packed: string, messageId: string): string | null {
   if (!packed.includes(messageId)) return null;
   let found: string | null = null;
@@ -63,7 +69,10 @@ function readOneByOne(message: Buffer, receive: (messageId: string, body: string
   }
 }
 
-/** Checked reading of what a function answered. A surprise is our bug: the functions and this file go together. */
+/**
+ * Reads the reply of a function. An unexpected reply is a bug of ours, because the functions and this file change
+ * together.
+ */
 export function list(reply: unknown): readonly unknown[] {
   if (Array.isArray(reply)) return reply;
   throw unexpected('a list');
@@ -80,15 +89,15 @@ export function text(reply: unknown): string {
   throw unexpected('text');
 }
 
-/** Functions answer '' where there is no number. */
+/** Functions return '' where there is no number. */
 export const integerOrNull = (reply: unknown): number | null => (reply === '' ? null : integer(reply));
 
 const unexpected = (what: string): SvcError =>
   new SvcError('internal', undefined, { cause: new TypeError(`Redis answered something else than ${what}`) });
 
 /**
- * Takes a pack apart: `lengths` are those of its bodies in UTF-16 units, `partitions` those of a log that partitions share, both
- * separated by commas (functions/_append_parts.lua).
+ * Splits a pack into entries. `lengths` are those of its bodies in UTF-16 units; `partitions` names the partition of
+ * each entry in a shared log. Both are separated by commas (functions/_append_parts.lua).
  */
 export function unpackEntries(
   first: number,
@@ -113,8 +122,9 @@ export const placeOf = (name: string | undefined): { readonly partition?: Partit
   name !== undefined && isPartition(name) ? { partition: name } : {};
 
 /**
- * Entries behind `after`, up to `upTo`, of an answer that from `offset` on has of each entry number of its first message, at,
- * lengths or '', partitions or '', body. Packs come whole, so the answer may hold messages on both sides.
+ * Reads the entries behind `after` and up to `upTo`. From `offset` on, the reply has five values for each pack: number
+ * of its first message, time, lengths or '', partitions or '', body. Packs come whole, so the reply may hold messages
+ * outside the range.
  */
 export function readEntries(
   reply: readonly unknown[],

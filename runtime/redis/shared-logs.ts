@@ -12,7 +12,10 @@ import type { ServerLives } from './wake-ups.ts';
 
 const JOINED = ['joined', 'busy', 'ahead', 'lost'] as const;
 
-/** On a single Redis, and on a Cluster whose partitions have slots together: functions reach the keys of all that share a log. */
+/**
+ * Shared logs on a single Redis, and on a Cluster whose partitions share slots: there, functions reach the keys of all
+ * partitions that share a log.
+ */
 export class RedisSharedLogs implements SharedLogs {
   readonly #connection: Connection;
   readonly #calls: FcallBatcher;
@@ -23,7 +26,7 @@ export class RedisSharedLogs implements SharedLogs {
   /** Partitions of the logs that this process holds. */
   readonly #partitions = new Map<SharedLog, Set<Partition>>();
 
-  /** `packs`: no program of format 2 is in the fleet. */
+  /** `packs` is true when no program of format 2 is in the fleet. */
   constructor(
     connection: Connection,
     calls: FcallBatcher,
@@ -86,7 +89,8 @@ export class RedisSharedLogs implements SharedLogs {
       keys.push(this.#keys.of(log).meta);
       args.push(log, fenceOf(lease));
     });
-    // From here on messages between its partitions take the way of all others: some of these may be elsewhere.
+    // From here on messages between its partitions go through the outbox, because some of the partitions may be on
+    // other nodes.
     this.#partitions.delete(log);
     if (reply === 0) return null;
     const [tail, cursor] = list(reply);

@@ -8,8 +8,8 @@ import type { PubSub } from './pubsub.ts';
 import { placeOf, unpackEntries } from './replies.ts';
 
 /**
- * Wake-ups and the entries they carry. A wake-up that carries its entries saves its receiver the poll: `take` answers it from
- * here. An entry never changes once it has its number, so a late wake-up does no harm.
+ * Wake-ups and the entries that they carry. A wake-up with its entries saves the receiver a poll: `take` returns them
+ * from here. An entry never changes once it has its number, so a late wake-up does no harm.
  */
 export class WakeUps {
   readonly #pubsub: PubSub;
@@ -30,7 +30,9 @@ export class WakeUps {
     });
   }
 
-  /** Entries right behind `after`, when a wakeUp brought them; null: ask the server. Answers them once. */
+  /**
+   * Returns the entries right behind `after` when a wake-up carried them, and returns them once. Null: ask the server.
+   */
   take({ log }: Lease, after: number, limit: number): MailboxEntry[] | null {
     const entries = this.#carried.get(log);
     if (entries === undefined) return null;
@@ -39,15 +41,16 @@ export class WakeUps {
     return entries.length <= limit ? entries : entries.slice(0, limit);
   }
 
-  /** A server that lost its connection may come back without its last writes: what it told before does not count. */
+  /** Drops all carried entries: a server that lost its connection may come back without its last writes. */
   forget(): void {
     this.#carried.clear();
   }
 }
 
 /**
- * Lines `log\tfirst seq\tat\tbody length…`, of a pack `log\tfirst seq\tat\t=lengths\tbytes`, with `@partitions` in front of
- * the lengths where partitions share the log; an empty line, the bodies in a row (functions/_append_parts.lua).
+ * Parses a wake-up: lines `log\tfirst seq\tat\tbody length…`, for a pack `log\tfirst seq\tat\t=lengths\tbytes`, with
+ * `@partitions` in front of the lengths where partitions share the log; then an empty line and the bodies without
+ * separators (functions/_append_parts.lua).
  */
 function readWakeUps(message: Buffer): [Log, MailboxEntry[]][] {
   const headEnd = message.indexOf('\n\n');
@@ -81,14 +84,14 @@ function readWakeUps(message: Buffer): [Log, MailboxEntry[]][] {
 
 /**
  * Which life of the server granted each lease (functions/_prelude.lua). Poll and renewal name it: a server of another
- * life may have lost what the holder knows, so the lease is to be taken anew. So does a commit: the server then looks
- * whether the entry at `upTo` is still the same.
+ * life may have lost writes that the holder knows, so the lease must be taken again. A commit names it too: the server
+ * then checks whether the entry at `upTo` is still the same.
  */
 export class ServerLives {
   readonly #lives = new Map<Log, { readonly grant: string; readonly life: string }>();
   readonly #thread: LeaseThread | null;
 
-  /** `thread` keeps what was granted here while the event loop is busy. */
+  /** `thread` renews the leases granted here while the event loop is blocked. */
   constructor(thread: LeaseThread | null) {
     this.#thread = thread;
   }
@@ -104,7 +107,7 @@ export class ServerLives {
     if (this.#lives.get(log)?.grant === grant) this.#lives.delete(log);
   }
 
-  /** Empty when it is not known: then the server looks. */
+  /** The life that granted a lease; empty when it is not known, and the server then checks. */
   at({ log, grant }: Lease): string {
     const known = this.#lives.get(log);
     return known?.grant === grant ? known.life : '';
@@ -113,19 +116,19 @@ export class ServerLives {
 
 interface Known {
   readonly at: number;
-  /** Monotonic ms. */
+  /** When the answer came, monotonic milliseconds. */
   readonly heardAt: number;
 }
 
 /**
- * The clock of the server that has a log, as far as this process knows it: what it said last, plus the monotonic
- * time since its answer came. So it is behind that clock by the way of an answer at most, and not ahead of it unless
- * that was set back. Messages that the store takes once name when they were sent first by it: the store refuses what is
- * older than the ids that it remembers.
+ * The clock of the server that has a log, as far as this process knows it: the last time that the server reported, plus
+ * the monotonic time since that answer came. It is behind the server's clock by at most the transit time of an answer,
+ * and never ahead unless that clock was set back. Appends use it to state when a message was first sent: the store
+ * refuses messages older than the ids that it remembers.
  */
 export class ServerTimes {
   readonly #ask: (log: Log) => Promise<number>;
-  /** One server has all logs. */
+  /** True when one server has all logs. */
   readonly #single: boolean;
   readonly #known = new Map<string, Known>();
 
@@ -134,18 +137,18 @@ export class ServerTimes {
     this.#single = single;
   }
 
-  /** Null when the server has not said it yet. */
+  /** The server's time; null when the server has not reported it yet. */
   now(log: Log): number | null {
     const known = this.#known.get(this.#serverOf(log));
     return known === undefined ? null : Math.floor(known.at + performance.now() - known.heardAt);
   }
 
-  /** The same; the server is asked when it has not said it yet. */
+  /** The server's time; asks the server when it has not reported it yet. */
   async nowOrAsked(log: Log): Promise<number> {
     return this.now(log) ?? (await this.ask(log));
   }
 
-  /** The server said its time just now. */
+  /** Notes the time that the server just reported. */
   tell(log: Log, at: number): void {
     this.#known.set(this.#serverOf(log), { at, heardAt: performance.now() });
   }
