@@ -6,17 +6,17 @@ import { SvcError } from '../errors.ts';
 import { jsonField, jsonObjectField } from '../json.ts';
 import type { Message } from '../message.ts';
 
-/** What `EffectOpen.body` holds: the request, and what is needed to send its results as messages. */
+/** Content of `EffectOpen.body`: the request, and the fields that its results need to be sent as messages. */
 export interface EffectEnvelope {
   readonly request: EffectRequest;
-  /** Actor that asked; results go there. */
+  /** The actor that requested the effect. Results go there. */
   readonly to: Address;
-  /** Id of the message whose turn asked. */
+  /** Id of the message whose turn requested the effect. */
   readonly cause: string;
   /** W3C trace id of that turn. */
   readonly trace: string;
   readonly tenant: string;
-  /** Time of that turn, Unix ms. Absent in records of before it was kept. */
+  /** Time of that turn, Unix ms. Absent in records written before this field existed. */
   readonly askedAtMs?: number | undefined;
 }
 
@@ -48,7 +48,7 @@ export function encodeEffect(envelope: EffectEnvelope): string {
   return JSON.stringify(envelope);
 }
 
-/** What the turn of `cause` asked for. */
+/** Encodes an effect that the turn of `cause` requested. */
 export function encodeRequest(asked: {
   readonly request: EffectRequest;
   readonly cause: Pick<Message, 'id' | 'to' | 'trace'>;
@@ -59,7 +59,7 @@ export function encodeRequest(asked: {
   return encodeEffect({ request, to, cause: id, trace, tenant: tenantOf(to), askedAtMs });
 }
 
-/** Throws `internal` for what `encodeEffect` did not write. */
+/** Decodes the text that `encodeRequest` wrote. Throws `internal` for any other text. */
 export function decodeEffect(body: string): EffectEnvelope {
   try {
     return Envelope.parse(JSON.parse(body));
@@ -68,17 +68,23 @@ export function decodeEffect(body: string): EffectEnvelope {
   }
 }
 
-/** Of an attempt that begins at `now`. Clocks of nodes may differ: never less than nothing. */
+/**
+ * How long ago the effect was requested when an attempt begins at `now`. Clocks of nodes may differ, so it is at least
+ * 0.
+ */
 export const askedAgo = ({ askedAtMs }: EffectEnvelope, now: number): { readonly askedAgoMs?: number } =>
   askedAtMs === undefined ? {} : { askedAgoMs: Math.max(0, now - askedAtMs) };
 
-/** Whose turn an effect is: tenants take turns, and within a tenant its agents, workflows and other sources of effects. */
+/**
+ * The tenant and source that an effect counts for. Tenants get places in turn, and within a tenant its agents,
+ * workflows and other sources of effects do.
+ */
 export interface Flow {
   readonly tenant: string;
   readonly key: string;
 }
 
-/** Without a fairness key all actors of one kind share a turn. */
+/** The flow of a job. Without a fairness key all actors of one kind share a turn. */
 export const flowOf = ({ address, fairnessKey }: Pick<EffectJob, 'address' | 'fairnessKey'>): Flow => ({
   tenant: tenantOf(address),
   key: fairnessKey ?? address.slice(0, address.indexOf('/')),
@@ -86,7 +92,7 @@ export const flowOf = ({ address, fairnessKey }: Pick<EffectJob, 'address' | 'fa
 
 const MOST_KEY_CHARS = 200;
 
-/** The fairness key as jobs and rows of effects hold it, in one short line; nothing without one. */
+/** The fairness key for jobs and effect rows, shortened to one line. An empty object without a key. */
 export function fairnessPart(key: string | null | undefined): { readonly fairnessKey?: string } {
   return key == null ? {} : { fairnessKey: key.slice(0, MOST_KEY_CHARS).replaceAll('\n', ' ') };
 }

@@ -18,8 +18,8 @@ import {
 import { EffectReport, failure, persist } from './effect-runner-report.ts';
 
 /**
- * Why running work is stopped. `unwanted`: cancelled, the store told. `gone`: cancelled, settled or taken over, the
- * claim says no more. `cut`: as if this process had died, nothing is reported.
+ * Why a running attempt is aborted. `unwanted`: the store reported a cancel. `gone`: cancelled, settled or taken over;
+ * the lost claim says no more. `cut`: as if this process had died, nothing is reported.
  */
 type AbortCause = 'unwanted' | 'gone' | 'cut' | 'timeout' | 'shutdown';
 
@@ -34,14 +34,14 @@ const REASONS = {
 const DONE: JobOutcome = { kind: 'done' };
 
 /**
- * The attempt is not the current one any more. The store may have gone back to an open effect, which the queue did not
- * take again while it still had this job: the record says what follows.
+ * The attempt is no longer the current one. The job comes back at once and the record decides what follows: the store
+ * may have gone back to an open effect, which the queue did not accept again while it still had this job.
  */
 const CLAIMED_ANEW: JobOutcome = { kind: 'later', delayMs: 0 };
 
 type Ending = { readonly ok: true; readonly value: Json } | { readonly ok: false; readonly error: SvcError };
 
-/** One attempt of one effect: the handler's run between claim and result. */
+/** One attempt of one effect: the run of its handler between claim and result. */
 export class EffectAttempt {
   readonly #settings: RunnerSettings;
   readonly #shared: RunnerShared;
@@ -50,14 +50,14 @@ export class EffectAttempt {
   readonly #envelope: EffectEnvelope;
   readonly #report: EffectReport;
   readonly #giveUp: AbortSignal;
-  /** Of one that runs ahead of the commit that opens it. */
+  /** Set for an attempt that runs ahead of the commit that opens its effect. */
   readonly #committed: Promise<boolean> | undefined;
   readonly #abort = new AbortController();
   #cause: AbortCause | null = null;
-  /** Whose place it has: the queue's until it has parked. */
+  /** Which place the attempt occupies: the queue's until it has parked. */
   #place: 'queue' | 'parking' | 'none' = 'queue';
   readonly #hasParked = Promise.withResolvers<void>();
-  /** It waits for a store of this node that keeps what it was asked for from beginning. */
+  /** The error of a store of this node whose absence keeps the work from beginning; null when none does. */
   #keptFromBeginning: SvcError | null = null;
 
   constructor(
@@ -83,23 +83,29 @@ export class EffectAttempt {
     return this.#job.address;
   }
 
-  /** It may be stopped and given to another runner: nothing of it would be done twice that must not be. */
+  /** Whether the attempt may be stopped and given to another runner: no work that must run once would run twice. */
   get givesBack(): boolean {
     return this.#envelope.request.mode === 'repeatable' || this.#keptFromBeginning !== null;
   }
 
-  /** Kind `retry` says that nothing has acted yet, also in mode `once` (`EffectHandler`). */
+  /**
+   * Whether an error of kind `retry` leads to another run. It means that nothing has acted yet, also in mode `once`
+   * (`EffectHandler`).
+   */
   get #runsAgain(): boolean {
     const { mode, retry } = this.#envelope.request;
     return mode === 'repeatable' || retry !== undefined;
   }
 
-  /** Resolves when it has left the queue's place for good. */
+  /** Resolves when the attempt has left the queue's place for good. */
   get hasParked(): Promise<void> {
     return this.#hasParked.promise;
   }
 
-  /** The first cause counts. Its code tells a handler whether anybody still wants the work (`EffectContext.signal`). */
+  /**
+   * Aborts the work. The first cause counts; its code tells the handler whether the work is still wanted
+   * (`EffectContext.signal`).
+   */
   abort(cause: AbortCause): void {
     if (this.#cause !== null) return;
     this.#cause = cause;
@@ -125,7 +131,7 @@ export class EffectAttempt {
     }
   }
 
-  /** What it was asked for never was. */
+  /** Aborts the attempt when the commit that opens its effect does not happen. */
   #stopUncommitted(): void {
     this.#committed
       ?.then((happened) => (happened ? undefined : this.abort('gone')))
@@ -165,7 +171,7 @@ export class EffectAttempt {
     return Promise.race([ending, this.#overdue()]);
   }
 
-  /** The work, run again after each time that it could not begin since a store of this node was away. */
+  /** Runs the work, and again each time that it could not begin because a store of this node was unavailable. */
   async #untilBegun(work: () => Promise<Json>, renewing: Renewing): Promise<Json> {
     for (let tries = 0; ; tries += 1) {
       try {
@@ -189,7 +195,7 @@ export class EffectAttempt {
     }
   }
 
-  /** Waits, parked, for the store that was away. False: none was, or the attempt is stopped. */
+  /** Waits, parked, for the store that was unavailable. False: no store was, or the attempt is stopped. */
   async #isBack(
     error: SvcError,
     { tries, renewing, hasBegun }: { readonly tries: number; readonly renewing: Renewing; readonly hasBegun: boolean },
@@ -198,7 +204,7 @@ export class EffectAttempt {
     const { signal } = this.#abort;
     if (store === null || signal.aborted) return false;
     if (!hasBegun) {
-      // What a call of mode `once` did before its time was over is not known.
+      // A call of mode `once` that ran out of time may have acted: nothing is known.
       if (this.#envelope.request.mode === 'once' && error.code === 'deadline_exceeded') return false;
       this.#keptFromBeginning = error;
     }
@@ -224,7 +230,7 @@ export class EffectAttempt {
       counts.parked -= 1;
       counts.running += 1;
       renewing.often();
-      // Nobody waited for its end any more.
+      // The result is no longer waited for, so the place is free.
       if (this.#ended) this.#leavePlace();
     }
   }
@@ -237,7 +243,7 @@ export class EffectAttempt {
 
   async #guard(work: () => Promise<Json>): Promise<Ending> {
     try {
-      // A handler without a result answers null.
+      // A handler that returns nothing has the result null.
       return { ok: true, value: (await work()) ?? null };
     } catch (thrown) {
       const error = toSvcError(thrown);
@@ -246,7 +252,7 @@ export class EffectAttempt {
     }
   }
 
-  /** Ends the wait for a handler that does not heed its signal. */
+  /** Resolves when a handler ignores its signal for too long, so that the runner goes on without it. */
   #overdue(): Promise<Ending> {
     const { clock, abortGraceMs, onFault } = this.#settings;
     return new Promise((resolve) => {
@@ -268,13 +274,14 @@ export class EffectAttempt {
     this.#ended = true;
     if (this.#cause === 'unwanted') return this.#drop(DONE);
     if (this.#cause === 'gone') return this.#drop(CLAIMED_ANEW);
-    // The claim says who may go on; whoever takes the job next asks it.
+    // The claim decides who may continue: the next runner of the job checks it.
     if (this.#cause === 'cut') return this.#drop({ kind: 'later', delayMs: this.#settings.claimTtlMs });
     if (ending.ok) {
       return this.#settle({ kind: 'done', value: ending.value }, 'done');
     }
     if (this.#cause === 'shutdown') return this.#interrupted();
-    // Out of time before it began, it was not done: that is what its store's absence says, and another attempt may do it.
+    // An attempt that ran out of time before it began did no work. It fails with the error of the missing store, so
+    // that another attempt may run.
     const late = this.#keptFromBeginning ?? new SvcError('deadline_exceeded');
     const error = this.#cause === 'timeout' ? late : ending.error;
     return this.#failed(error);
@@ -304,7 +311,8 @@ export class EffectAttempt {
     if ((await this.#committed) === false) return this.#drop(DONE);
     const give = () => store.reopenEffect(this.#job.partition, this.#job.id, this.#attempt, delayMs);
     await persist(give, this.#settings, this.#giveUp);
-    // A repeated call answers false although the first one gave it back: the job comes again and the claim decides.
+    // A repeated call returns false although the first one gave the attempt back: the job comes again and the claim
+    // decides.
     this.#shared.counts.retried += 1;
     return { kind: 'later', delayMs };
   }
@@ -324,16 +332,16 @@ function invalidInput(
   return new SvcError('invalid_argument', `input of ${kind} does not fit: ${text}`, { details });
 }
 
-/** No policy sets more, and an effect that takes its node down each time ends here instead of going round for ever. */
+/** Most attempts that any policy may set. It also ends an effect that brings its node down each time. */
 const MOST_ATTEMPTS = 100;
 
-/** No Retry-After of the other side makes an effect wait longer. */
+/** Longest delay before another attempt, also when the other side asks for more in Retry-After. */
 const LONGEST_WAIT_MS = 60 * 60_000;
 
 /**
- * Delay before the next attempt of a failed effect, null when it is not to be tried again (E3). Attempts that
- * ended with a crash or a restart count too. Full jitter, so that a thousand refused callers do not come back at once;
- * a wait that the other side asked for is kept. A `once` effect whose time ran out may have acted: it is not repeated.
+ * Delay before the next attempt of a failed effect, or null when it must not be tried again (E3). Attempts that ended
+ * with a crash or a restart count too. Full jitter spreads a thousand refused callers over time; a delay that the other
+ * side asked for is kept. A `once` effect whose time ran out may have acted, so it is not repeated.
  */
 export function retryDelayMs(
   error: SvcError,

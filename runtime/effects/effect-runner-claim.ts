@@ -8,18 +8,18 @@ import type { Message } from '../message.ts';
 import type { Random } from '../random.ts';
 import type { EffectParking, StoreOutages, StoreProbe } from './store-outages.ts';
 
-/** A claim that is kept alive. */
+/** A claim that is being renewed. */
 export interface Renewing {
-  /** From now on for longer and less often: the effect waits without a place. */
+  /** Renews for a longer term and less often from now on, because the effect waits without a place. */
   seldom(): void;
   often(): void;
   stop(): void;
 }
 
 /**
- * Keeps the claim of an attempt alive, `lasting` ones for longer. `lost` is called once, when the store says that the
- * claim is over. While the store does not answer the work goes on: the claim may hold all the same, and what an attempt
- * reports that is not the current one any more is dropped (K4).
+ * Renews the claim of an attempt; a `lasting` handler gets longer terms. `lost` is called once, when the store says
+ * that the claim is over. While the store does not answer, the work goes on: the claim may still hold, and the store
+ * drops results of an attempt that is no longer the current one (K4).
  */
 export function renewClaim(
   settings: RunnerSettings,
@@ -60,12 +60,12 @@ export function renewClaim(
       beating = false;
     }
     if (stopped) return;
-    // Two beats at once could arrive in the other order.
+    // One renewal at a time: two could arrive in the wrong order.
     if (pace.ttlMs > keptForMs && keptAt === askedAt) void beat();
     else next();
   };
   const next = () => {
-    // A process that was frozen asks as soon as it runs again; a store that is away is asked more often.
+    // A process that was frozen renews as soon as it runs again. An unavailable store is called more often.
     const dueMs = failed ? pace.everyMs / 4 : keptAt + pace.everyMs - clock.monotonic();
     cancel();
     cancel = clock.after(Math.max(0, dueMs), () => void beat());
@@ -88,7 +88,10 @@ export function renewClaim(
   };
 }
 
-/** There is nothing to keep before the commit that opens the effect; behind one that failed there never is. */
+/**
+ * Starts to renew after the commit that opens the effect. Before it there is no claim, and after a failed commit there
+ * never is one.
+ */
 export function renewOnceCommitted(committed: Promise<boolean>, renew: () => Renewing): Renewing {
   let inner: Renewing | null = null;
   let isSeldom = false;
@@ -98,7 +101,7 @@ export function renewOnceCommitted(committed: Promise<boolean>, renew: () => Ren
     inner = renew();
     if (isSeldom) inner.seldom();
   });
-  // Its own faults are `renewClaim`'s to tell; that of a commit is told by whoever made it.
+  // `renewClaim` reports its own faults, and the caller that made the commit reports the commit's.
   begun.catch(() => {});
   return {
     seldom() {
@@ -116,7 +119,7 @@ export function renewOnceCommitted(committed: Promise<boolean>, renew: () => Ren
   };
 }
 
-/** What the runner needs of the store; claims go through the queue. */
+/** The calls of the store that the runner needs. Claims go through the queue. */
 export type RunnerStore = Pick<
   EffectLedger,
   'keepEffect' | 'progressEffect' | 'settleEffect' | 'reopenEffect' | 'onEffectCancelled'
@@ -126,50 +129,55 @@ export interface EffectRunnerOptions {
   readonly store: RunnerStore;
   readonly queue: Pick<EffectQueue, 'work' | 'claim'>;
   readonly handlers: readonly EffectHandler[];
-  /** Queues to take jobs from at start: those of the pools this node may serve. `serve` changes them. */
+  /** Queues to take jobs from at the start: those of the pools that this node may serve. `serve` changes them. */
   readonly queues?: readonly string[];
-  /** Whether a runner is known to be gone; what it claimed is taken over. Default: none is. */
+  /** Whether a runner is known to be gone; its claims are then taken over. Default: none is. */
   readonly isGone?: (runner: string) => Promise<boolean>;
-  /** Whether a runner was seen to end. One that is gone otherwise keeps its `once` effects as long as their claims last. */
+  /**
+   * Whether a runner is known to have ended. A runner that is gone without that keeps its `once` effects until their
+   * claims expire.
+   */
   readonly hasEnded?: (runner: string) => Promise<boolean>;
-  /** Hands a result to the partition when this process serves it; false: it was not written. Default: never is. */
+  /** Hands a result to the partition when this process serves it. False: it was not written. Default: always false. */
   readonly settleHere?: (partition: Partition, result: EffectSettle) => Promise<boolean>;
   readonly node: string;
-  /** This life of the node; claims of earlier ones count as expired. */
+  /** This incarnation of the node. Claims of earlier ones count as expired. */
   readonly incarnation: string;
   readonly clock: Clock;
   readonly random: Random;
   /** Effects of one queue that run at a time. */
   readonly concurrency: number;
-  /** How long a claim lives without being renewed. */
+  /** How long a claim lasts without a renewal. */
   readonly claimTtlMs?: number;
   readonly renewEveryMs?: number;
-  /** The same of handlers that are `lasting`. */
+  /** How long a claim lasts for handlers that are `lasting`. */
   readonly lastingClaimTtlMs?: number;
-  /** The same of effects that wait without a place; a runner that is known to be gone is not waited for. */
+  /**
+   * How long a claim lasts for effects that wait without a place. A runner that is known to be gone is not waited for.
+   */
   readonly parkedClaimTtlMs?: number;
   readonly parkedRenewEveryMs?: number;
-  /** Effects that wait without a place at a time; one more waits in its place. */
+  /** Most effects that wait without a place at a time. Further ones wait in their places. */
   readonly mostParked?: number;
   /** How long `stop` lets `once` effects finish before they are recorded as in doubt. */
   readonly stopGraceMs?: number;
   /** How long an aborted handler may take to end before the runner goes on without it. */
   readonly abortGraceMs?: number;
-  /** A request as it was asked for, fetched where it is stored aside. Default: none is. */
+  /** Returns the full request, fetched from Blobs where it is stored there. Default: it never is. */
   readonly unpack?: (body: string) => Promise<string>;
-  /** Encodes a message, large payloads stored aside. Throws `payload_too_large` beyond the limit. */
+  /** Encodes a message and stores large payloads in Blobs. Throws `payload_too_large` beyond the limit. */
   readonly encode: (message: Message) => string | Promise<string>;
-  /** How to ask whether a store of this node that was away answers again. Default: the work itself asks. */
+  /** Calls that test whether a store of this node answers again. Default: the work itself tests it. */
   readonly probes?: Partial<Record<OwnStore, StoreProbe>>;
-  /** Told when effects begin to wait for a store of this node, and when it answers again; for the log. */
+  /** Called when effects begin to wait for a store of this node, and when it answers again; for the log. */
   readonly onOutage?: (store: OwnStore, change: 'away' | 'back') => void;
-  /** Told about faults that no result can carry; for the log. */
+  /** Called for faults that no result can carry; for the log. */
   readonly onFault: (error: unknown, about: { readonly effectId: string; readonly doing: string }) => void;
 }
 
 export type RunnerSettings = Required<EffectRunnerOptions>;
 
-/** Fills in the defaults of leases (K4), which claims follow. */
+/** Fills in the defaults. Claims use the times of leases (K4). */
 export function runnerSettings(options: EffectRunnerOptions): RunnerSettings {
   return {
     claimTtlMs: 6_000,
@@ -178,7 +186,8 @@ export function runnerSettings(options: EffectRunnerOptions): RunnerSettings {
     parkedClaimTtlMs: 60_000,
     parkedRenewEveryMs: 20_000,
     mostParked: 50_000,
-    // Together with what transports and stores take, a node ends within 30 s (docs/operations/operating-a-cluster.md).
+    // Together with the time that transports and stores take, a node ends within 30 s
+    // (docs/operations/operating-a-cluster.md).
     stopGraceMs: 8_000,
     abortGraceMs: 3_000,
     queues: [],
@@ -194,20 +203,20 @@ export function runnerSettings(options: EffectRunnerOptions): RunnerSettings {
 
 /** Counts of a runner since its start, for metrics. */
 export interface RunnerCounts {
-  /** Running now. */
+  /** Effects that run now. */
   running: number;
-  /** Waiting without a place now. */
+  /** Effects that wait without a place now. */
   parked: number;
   started: number;
   done: number;
   failed: number;
   retried: number;
   inDoubt: number;
-  /** Cancelled or taken over: no result was sent. */
+  /** Effects without a result, because they were cancelled or taken over. */
   dropped: number;
 }
 
-/** What all attempts of a runner have together. */
+/** The objects that all attempts of a runner share. */
 export interface RunnerShared {
   readonly counts: RunnerCounts;
   readonly parking: EffectParking;

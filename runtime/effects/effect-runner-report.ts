@@ -11,13 +11,13 @@ import type { RunnerSettings } from './effect-runner-claim.ts';
 
 type Outcome = EffectResult['outcome'];
 
-/** What an actor may read about a failure; the cause of our own bugs stays in the log. */
+/** The part of a failure that an actor may read. The cause of a bug in this program stays in the log. */
 export function failure(error: SvcError): Outcome {
   const message = error.row.kind === 'bug' ? ERRORS[error.code].message : error.message;
   return { kind: 'failed', code: error.code, message };
 }
 
-/** Sends what one attempt of an effect brings, as messages to the actor that asked. */
+/** Sends progress and result of one attempt as messages to the actor that requested the effect. */
 export class EffectReport {
   readonly #settings: RunnerSettings;
   readonly #job: EffectJob;
@@ -44,7 +44,7 @@ export class EffectReport {
     this.#committed = committed;
   }
 
-  /** Intermediate results arrive in the order of the calls. False: the attempt is no longer wanted. */
+  /** Sends an intermediate result; they arrive in the order of the calls. False: the attempt is no longer wanted. */
   progress(value: Json): Promise<boolean> {
     const { progressAs } = this.#envelope.request;
     if (progressAs === undefined) return Promise.resolve(true);
@@ -53,7 +53,7 @@ export class EffectReport {
     return next;
   }
 
-  /** Closes the effect, behind all progress. False: it was cancelled or taken over, and the result is dropped. */
+  /** Closes the effect after all its progress. False: it was cancelled or taken over, and the result is dropped. */
   async settle(outcome: Outcome): Promise<boolean> {
     await this.#last;
     try {
@@ -61,7 +61,7 @@ export class EffectReport {
     } catch (error) {
       const cause = toSvcError(error);
       if (this.#giveUp.aborted || cause.code === 'unavailable') throw error;
-      // The result itself cannot be sent (too large, not JSON): the actor hears that instead of waiting for ever.
+      // The result cannot be sent (too large, not JSON). The actor gets that failure instead of waiting for ever.
       this.#settings.onFault(error, { effectId: this.#job.id, doing: 'sending a result' });
       return this.#sendResult(failure(cause));
     }
@@ -95,7 +95,7 @@ export class EffectReport {
     const delivery = await this.#delivery(replyAs, payload);
     const { store, settleHere } = this.#settings;
     const { partition, id } = this.#job;
-    // Behind its progress in the mailbox, so that both come in order.
+    // A result follows its progress through the mailbox, so that both arrive in order.
     const isFirst = !this.#hasProgressed;
     if (isFirst && (await settleHere(partition, { id, attempt: this.#attempt, delivery }))) return true;
     if ((await this.#committed) === false) return false;
@@ -103,7 +103,7 @@ export class EffectReport {
     return persist(send, this.#settings, this.#giveUp);
   }
 
-  /** Encoded once, so that a repeated call carries the same message id. */
+  /** Encodes a message once, so that a repeated call carries the same message id. */
   async #delivery(type: string, payload: Json): Promise<Delivery> {
     const { random, encode } = this.#settings;
     const { to, cause, trace } = this.#envelope;
@@ -118,8 +118,8 @@ const FIRST_DELAY_MS = 50;
 const MAX_DELAY_MS = 2_000;
 
 /**
- * Repeats a call of the store until it is answered: a call that rejects with `unavailable` may have happened, and
- * repeating is harmless (ActorStore). Other errors pass through; so does the last one when `giveUp` aborts.
+ * Repeats a store call until it is answered: a call that rejects with `unavailable` may have happened, and repeating is
+ * harmless (ActorStore). Throws other errors at once, and the last `unavailable` when `giveUp` aborts.
  */
 export async function persist<T>(
   call: () => Promise<T>,

@@ -18,15 +18,15 @@ import { EffectParking, StoreOutages } from './store-outages.ts';
 
 const DONE: JobOutcome = { kind: 'done' };
 const BUSY_FLOOR_MS = 50;
-/** What an attempt that was given up needs to end. */
+/** Time that an aborted attempt needs to end, milliseconds. */
 const LATE_MS = 500;
-/** How old the claim of an effect started by its commit may be before the store is asked whether it still holds. */
+/** Age of a claim made by a commit, milliseconds, beyond which the store is asked whether it still holds. */
 const FRESH_MS = 500;
 
 /**
- * Runs effects on this node (E1–E3): takes jobs, claims the effect behind each, runs its handler, and sends
- * progress and result as messages to the actor that asked. Delivery of jobs is at least once; the claim makes one
- * runner at a time, and what an outdated attempt still reports is dropped by the store.
+ * Runs effects on this node (E1–E3): takes jobs, claims the effect of each, runs its handler, and sends progress and
+ * result as messages to the actor that requested it. Jobs are delivered at least once; the claim ensures one runner at
+ * a time, and the store drops reports of an outdated attempt.
  */
 export class EffectRunner {
   readonly #settings: RunnerSettings;
@@ -37,10 +37,10 @@ export class EffectRunner {
   };
   readonly #parking: EffectParking;
   readonly #outages: StoreOutages;
-  /** Also those that have left the queue's places. */
+  /** Attempts that have not ended, those without a place of the queue included. */
   readonly #unsettled = new Set<Promise<JobOutcome>>();
   readonly #giveUp = new AbortController();
-  /** Each queue it takes from, with what ends that. */
+  /** The queues from which jobs are taken, each with the function that stops taking. */
   readonly #taking = new Map<string, Promise<() => Promise<void>>>();
   #unsubscribe: () => void = () => {};
   #stopping: Promise<void> | null = null;
@@ -59,7 +59,7 @@ export class EffectRunner {
     }
   }
 
-  /** Under which it claims. */
+  /** Name of this runner in claims: `node/incarnation`. */
   get name(): string {
     return `${this.#settings.node}/${this.#settings.incarnation}`;
   }
@@ -78,13 +78,13 @@ export class EffectRunner {
     await this.serve(queues);
   }
 
-  /** From now on jobs come from these queues; what runs of others goes on to its end. */
+  /** Takes jobs from exactly these queues from now on. Running effects of other queues continue to their end. */
   async serve(queues: readonly string[]): Promise<void> {
     const changes: Promise<unknown>[] = [];
     for (const [name, taking] of this.#taking) {
       if (queues.includes(name)) continue;
       this.#taking.delete(name);
-      // Whoever began to take hears that it failed; then there is nothing to end.
+      // The caller that started taking gets the failure; there is nothing to stop then.
       const begun = taking.catch(() => null);
       changes.push(begun.then((stop) => stop?.()));
     }
@@ -97,7 +97,7 @@ export class EffectRunner {
     const { queue, concurrency } = this.#settings;
     const taking = queue.work([name], concurrency, (job, started) => this.#take(job, started));
     this.#taking.set(name, taking);
-    // What could not be begun is begun anew by whoever asks next.
+    // After a failure the next caller can start again.
     return taking.catch((thrown: unknown) => {
       if (this.#taking.get(name) === taking) this.#taking.delete(name);
       throw thrown;
@@ -105,8 +105,8 @@ export class EffectRunner {
   }
 
   /**
-   * Takes no more jobs and resolves when none runs. Repeatable effects are stopped and given back, so that another
-   * node has them at once; `once` effects get `stopGraceMs` to finish and are recorded as in doubt after it.
+   * Takes no more jobs and resolves when none runs. Repeatable effects are stopped and given back, so that another node
+   * gets them at once; `once` effects get `stopGraceMs` to finish and are then recorded as in doubt.
    */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop();
@@ -120,9 +120,9 @@ export class EffectRunner {
     const cancelGrace = clock.after(stopGraceMs, () => {
       for (const attempt of this.#attempts.values()) attempt.abort('shutdown');
     });
-    // With the store gone, waiting longer helps nobody: the claims run out and other runners find the truth.
+    // Without the store, waiting longer does not help: the claims expire and other runners read the record.
     const cancelWait = clock.after(stopGraceMs + 2 * abortGraceMs, () => this.#giveUp.abort());
-    // A queue that never answered whether it takes, or never ends doing so, keeps no node from stopping.
+    // A queue that never answers must not keep a node from stopping.
     const late = Promise.withResolvers<void>();
     const cancelLate = clock.after(stopGraceMs + 2 * abortGraceMs + LATE_MS, late.resolve);
     try {
@@ -141,7 +141,10 @@ export class EffectRunner {
     while (this.#unsettled.size > 0) await Promise.all(this.#unsettled);
   }
 
-  /** Drops what runs for an actor as if this process had died: nothing is reported, the claims run out. How many ran? */
+  /**
+   * Aborts the effects of an actor as if this process had died: nothing is reported and the claims expire. Returns how
+   * many were running.
+   */
   cut(address: Address): number {
     const running = [...this.#attempts.values()].filter((attempt) => attempt.address === address);
     for (const attempt of running) attempt.abort('cut');
@@ -156,7 +159,7 @@ export class EffectRunner {
       case 'gone':
         return DONE;
       case 'busy': {
-        // Its runner may be seen to end before its claim does.
+        // The other runner may be found to have ended before its claim expires.
         const mostMs = claim.by === '' ? claim.retryAfterMs : this.#settings.claimTtlMs;
         return { kind: 'later', delayMs: Math.max(BUSY_FLOOR_MS, Math.min(claim.retryAfterMs, mostMs)) };
       }
@@ -165,7 +168,10 @@ export class EffectRunner {
     }
   }
 
-  /** The commit was the claim. A process held up in between may have lost it: nothing runs twice. */
+  /**
+   * Runs an effect whose commit was its claim. A process that was blocked in between may have lost that claim, so an
+   * old claim is checked first: nothing runs twice.
+   */
   async #started(job: EffectJob, started: StartedEffect): Promise<JobOutcome> {
     const { clock, store, claimTtlMs } = this.#settings;
     const { attempt, body, claimedAt, committed } = started;
@@ -177,7 +183,7 @@ export class EffectRunner {
     return this.#claimed(job, { kind: 'claimed', attempt, body }, committed);
   }
 
-  /** One id for all tries: a claim whose answer was lost is known again, and is ours. */
+  /** Claims an effect, with one id for all tries: if the answer to a claim was lost, the next try gets that claim. */
   async #claim(job: EffectJob): Promise<ClaimOutcome> {
     const { queue, claimTtlMs, random } = this.#settings;
     const runner = this.name;
@@ -201,8 +207,8 @@ export class EffectRunner {
   }
 
   /**
-   * What runs once is lost by being taken over: silence alone is not enough. What this runner claimed runs here, also
-   * when a peer took this node for dead.
+   * Whether a runner's claims may be taken over. Taking over a `once` effect loses it, so silence alone is not enough.
+   * Effects that this runner claimed run here, even when another node took this one for dead.
    */
   async #isOver(runner: string, once: boolean): Promise<boolean> {
     const { isGone, hasEnded } = this.#settings;
@@ -224,7 +230,8 @@ export class EffectRunner {
         if (await report.settle({ kind: 'in_doubt' })) this.#counts.inDoubt += 1;
         return DONE;
       }
-      // Asked to stop while the claim was under way: nothing has run, so it goes back whatever its mode.
+      // The runner was stopped while the claim was under way. Nothing has run, so the attempt is given back in either
+      // mode.
       if (this.#stopping !== null) return (await committed) === false ? DONE : await this.#giveBack(job, claim.attempt);
       const shared = { counts: this.#counts, parking: this.#parking, outages: this.#outages };
       const args = [this.#settings, shared, job, claim.attempt, envelope, this.#giveUp.signal, committed] as const;
@@ -235,8 +242,8 @@ export class EffectRunner {
   }
 
   /**
-   * The request, waited for with its claim kept while the store it is in is away: an effect of mode `once` whose claim ran
-   * out would be in doubt although nothing of it has run. Null: the claim was lost.
+   * Fetches the request, and renews the claim while the store that holds it is unavailable: a `once` effect whose claim
+   * expired would be in doubt although nothing of it has run. Null: the claim was lost.
    */
   async #unpacked(job: EffectJob, claim: Extract<ClaimOutcome, { body: string }>): Promise<string | null> {
     const { unpack } = this.#settings;
@@ -267,7 +274,10 @@ export class EffectRunner {
     return { kind: 'later', delayMs: this.#settings.claimTtlMs };
   }
 
-  /** What waits without a place is nothing of the queue's any more: its record says all, the sweep finds it. */
+  /**
+   * Runs an attempt until it ends or parks. A parked attempt leaves the queue: its record says everything, and the
+   * sweep finds it.
+   */
   async #untilParked(job: EffectJob, attempt: EffectAttempt, handler: EffectHandler | undefined): Promise<JobOutcome> {
     const ended = this.#run(job, attempt, handler).catch((error: unknown) => this.#unreported(job, error));
     this.#unsettled.add(ended);

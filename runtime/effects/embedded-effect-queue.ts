@@ -8,7 +8,7 @@ import { FairLine, FairPlaces } from './fair-places.ts';
 export interface EmbeddedEffectQueueOptions {
   readonly ledger: Pick<EffectLedger, 'claimEffect'>;
   readonly clock: Clock;
-  /** Told about a job whose `run` rejected; the job is forgotten and the sweep brings its effect back. */
+  /** Called for a job whose `run` rejected. The job is dropped, and the sweep enqueues its effect again. */
   readonly onFault: (error: unknown, job: EffectJob) => void;
 }
 
@@ -19,9 +19,12 @@ interface Worker {
   readonly running: Set<Promise<void>>;
 }
 
-/** One queue: tenants in turn and their flows in turn, the jobs of each in order of arrival; delayed ones join when they are due. */
+/**
+ * One queue: tenants in turn, their flows in turn, and the jobs of each flow in order of arrival. Delayed jobs join
+ * when due.
+ */
 interface Lane {
-  /** Ids that wait, are delayed or run. */
+  /** Ids of jobs that wait, are delayed or run. */
   readonly known: Set<string>;
   readonly waiting: FairLine<EffectJob>;
   readonly timers: Set<() => void>;
@@ -29,9 +32,9 @@ interface Lane {
 }
 
 /**
- * The effect queue of a node on its own (E1): jobs are pointers in memory. Tenants take turns, and within a
- * tenant its flows, and none has all places, however many jobs it has waiting (`FairLine`, `FairPlaces`).
- * Nothing is lost with them: the effect's record stays open and the sweep enqueues it again.
+ * The effect queue of a single node (E1). Jobs are pointers in memory. Tenants get places in turn, and within a tenant
+ * its flows do; none can occupy all places, however many jobs it has (`FairLine`, `FairPlaces`). Losing the jobs loses
+ * nothing: the effect's record stays open and the sweep enqueues it again.
  */
 export class EmbeddedEffectQueue implements EffectQueue {
   readonly #options: EmbeddedEffectQueueOptions;
@@ -54,7 +57,7 @@ export class EmbeddedEffectQueue implements EffectQueue {
     this.#admit(lane, job, delayMs);
   }
 
-  /** `concurrency` bounds each of the queues. */
+  /** Starts taking jobs. `concurrency` bounds each of the queues. */
   async work(queues: readonly string[], concurrency: number, run: RunJob): Promise<() => Promise<void>> {
     const mine = queues.map((name) => {
       const places = new FairPlaces(concurrency, () => this.#options.clock.monotonic());
@@ -74,7 +77,7 @@ export class EmbeddedEffectQueue implements EffectQueue {
     };
   }
 
-  /** What waits in the queue goes first. */
+  /** Reserves a place. Waiting jobs are not overtaken: they have taken every place that was free for their flow. */
   reserve(queue: string, effect: Pick<EffectJob, 'address' | 'fairnessKey'>): EffectPlace | null {
     const lane = this.#lanes.get(queue);
     const flow = flowOf(effect);
@@ -135,7 +138,7 @@ export class EmbeddedEffectQueue implements EffectQueue {
     while (lane.waiting.size > 0 && lane.workers.some(({ places, stopped }) => !stopped && places.free > 0)) {
       const job = lane.waiting.take((one) => free(one) >= 0);
       if (job === undefined) return;
-      // The worker that took one goes to the end of the row.
+      // The worker that took a job goes to the end of the line.
       const [worker] = lane.workers.splice(free(job), 1);
       if (worker === undefined) return;
       lane.workers.push(worker);

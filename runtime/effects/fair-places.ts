@@ -1,14 +1,14 @@
 import type { Flow } from './effect-envelope.ts';
 
-/** A flow that has not asked for a place for so long no longer counts as active. */
+/** A flow that asked for no place for this long no longer counts as active. */
 const ABOUT_MS = 60 * 60_000;
 
 const MOST_SHARERS = 10_000;
 
-/** One of several active flows may hold at most so many places for each place that is free. */
+/** When several flows are active, each may hold this many places for each free one. */
 const PER_FREE = 3;
 
-/** A flow that is alone leaves this part of the places free, so that a new one starts at once. */
+/** The share of places that a flow leaves free while it is alone, so that a new one starts at once. */
 const KEPT_FREE = 1 / 16;
 
 interface Share {
@@ -21,10 +21,11 @@ interface TenantShare extends Share {
 }
 
 /**
- * Places for effects, shared by tenants, and a tenant's by its flows (agents, workflows). While others are about, one has
- * at most three times what is free, so that two thirds to three quarters is what one can hold and a place is left for the
- * next. One that is alone may have all but a sixteenth of them (at each of the two levels): who comes later finds a place
- * though what runs hangs. Who holds nothing may have what its tenant has left.
+ * Places for effects, shared between tenants, and within a tenant between its flows (agents, workflows). While several
+ * are active, each may hold at most three times as many places as are free. One alone can then hold two thirds to three
+ * quarters, and a place is left for the next. While only one is active it may hold all but a sixteenth (at each of the
+ * two levels), so that a new one finds a place even when the running effects hang. A flow that holds nothing may use
+ * what its tenant has left.
  */
 export class FairPlaces {
   readonly #now: () => number;
@@ -42,7 +43,7 @@ export class FairPlaces {
     return this.#free;
   }
 
-  /** Whether a place may be taken for an effect of this flow. */
+  /** Whether an effect of this flow may take a place. */
   mayTake(flow: Flow): boolean {
     const [tenant, key] = this.#sharesOf(flow);
     if (this.#free <= 0) return false;
@@ -68,14 +69,14 @@ export class FairPlaces {
     return [tenant, tenant.keys.of(flow.key, now, (share) => share)];
   }
 
-  /** How many of the free places one may still take. */
+  /** How many of the free places a flow or tenant may still take. */
   #room(sharers: Sharers<Share>, { held }: Share, free: number): number {
     if (sharers.size === 1) return free - this.#kept;
     return (PER_FREE * free - held) / (PER_FREE + 1);
   }
 }
 
-/** Those that have places or asked for one lately, longest ago first. */
+/** Flows or tenants that hold places or asked for one lately, in order of their last request, oldest first. */
 class Sharers<S extends Share> {
   readonly #shares = new Map<string, S>();
 
@@ -100,9 +101,12 @@ class Sharers<S extends Share> {
   }
 }
 
-/** What waits for a place: a line for each flow, first in, first out; tenants in turn, and in each the flows in turn. */
+/**
+ * Items that wait for a place: one line for each flow, first in, first out. Tenants take turns, and so do the flows
+ * within each.
+ */
 export class FairLine<T> {
-  /** The tenant whose turn is next comes first, and so the key in it. */
+  /** In order of turns: the next tenant comes first, and in it the next flow. */
   readonly #tenants = new Map<string, Map<string, Set<T>>>();
   #size = 0;
 
@@ -110,7 +114,7 @@ export class FairLine<T> {
     return this.#size;
   }
 
-  /** Whether something of this flow waits. */
+  /** Whether an item of this flow waits. */
   has({ tenant, key }: Flow): boolean {
     return this.#tenants.get(tenant)?.has(key) === true;
   }
@@ -121,7 +125,7 @@ export class FairLine<T> {
     this.#size += 1;
   }
 
-  /** The next of the first flow that may have a place; undefined: none may, or none waits. */
+  /** Takes the first item of the first flow that may have a place. Undefined when none may, or none waits. */
   take(mayTake: (item: T) => boolean = () => true): T | undefined {
     for (const [tenant, lines] of this.#tenants) {
       for (const [key, line] of lines) {
@@ -136,7 +140,7 @@ export class FairLine<T> {
     return undefined;
   }
 
-  /** It does not wait any more. */
+  /** Removes an item from the line. */
   delete({ tenant, key }: Flow, item: T): void {
     const lines = this.#tenants.get(tenant);
     const line = lines?.get(key);
@@ -156,7 +160,7 @@ function entryOf<V>(map: Map<string, V>, name: string, make: () => V): V {
   return found;
 }
 
-/** Its turn was now. */
+/** Moves an entry to the end of the map after its turn. */
 function toTheEnd<V>(map: Map<string, V>, name: string): void {
   const value = map.get(name);
   if (value === undefined || !map.delete(name)) return;

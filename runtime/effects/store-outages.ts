@@ -3,15 +3,15 @@ import type { OwnStore } from '../errors.ts';
 import { backoffMs, jittered, sleep } from '../kit/waits.ts';
 import type { Random } from '../random.ts';
 
-/** Asks a store for something small; rejects while it is away. */
+/** Makes a small call to a store. Rejects while the store is unavailable. */
 export type StoreProbe = () => Promise<unknown>;
 
 interface StoreOutagesParts {
   readonly clock: Clock;
   readonly random: Random;
-  /** A store without one is asked again by the work itself. */
+  /** For a store without a probe, the work itself is tried again. */
   readonly probes: Partial<Record<OwnStore, StoreProbe>>;
-  /** Told when the first effect waits for a store, and when the store answers again; for the log. */
+  /** Called when the first effect waits for a store, and when the store answers again; for the log. */
   readonly onOutage: (store: OwnStore, change: 'away' | 'back') => void;
 }
 
@@ -20,14 +20,14 @@ const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2_000;
 
 interface Outage {
-  /** Resolves when the store answers, or when nothing waits for it any more. */
+  /** Resolves when the store answers, or when no effect waits for it any more. */
   readonly over: Promise<void>;
   readonly unwatched: AbortController;
   waiting: number;
 }
 
 /**
- * Effects that wait for a store of this node. One probe asks for all of them: ten thousand waiting effects ask a store
+ * Effects that wait for a store of this node. One probe serves all of them: ten thousand waiting effects call a store
  * that comes back once, not ten thousand times.
  */
 export class StoreOutages {
@@ -39,8 +39,8 @@ export class StoreOutages {
   }
 
   /**
-   * Resolves when the work may be tried again, or as soon as the signal is aborted. `tries`: how often it met this store
-   * away before; a store that answers the probe and still refuses the work is asked ever more seldom.
+   * Resolves when the work may be tried again, or as soon as the signal is aborted. `tries` is how often the work has
+   * found this store unavailable: the pause grows for a store that answers the probe but still refuses the work.
    */
   async wait(store: OwnStore, tries: number, signal: AbortSignal): Promise<void> {
     const { clock, random, probes } = this.#parts;
@@ -74,7 +74,7 @@ export class StoreOutages {
         await probe();
         break;
       } catch {
-        // Whatever it answers, it does not serve yet.
+        // An error of any kind means that the store does not serve yet.
         if (!wasAway) onOutage(store, 'away');
         wasAway = true;
       }
@@ -84,7 +84,7 @@ export class StoreOutages {
   }
 }
 
-/** `over` never rejects. */
+/** Resolves at the end of the outage or at the abort. Requires that `over` never rejects. */
 function overOrAborted(over: Promise<void>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {
@@ -98,8 +98,9 @@ function overOrAborted(over: Promise<void>, signal: AbortSignal): Promise<void> 
 }
 
 /**
- * Effects that wait without a place (`EffectContext.parked`): how many there may be, and the places in which they go on.
- * The queue has given theirs to others, so there are as many again as it has; no more go on at a time.
+ * Effects that wait without a place (`EffectContext.parked`): the limit on their number, and the places in which they
+ * continue. The queue has given their places to others, so as many places again exist here, and no more of them
+ * continue at a time.
  */
 export class EffectParking {
   readonly #most: number;
@@ -112,7 +113,7 @@ export class EffectParking {
     this.#free = bounds.places;
   }
 
-  /** False: too many wait already. */
+  /** Begins a wait. False: too many effects wait already. */
   enter(): boolean {
     if (this.#parked >= this.#most) return false;
     this.#parked += 1;
@@ -120,8 +121,8 @@ export class EffectParking {
   }
 
   /**
-   * Ends the wait. True with a place to go on in, which `leave` gives back; first in, first out. False as soon as the
-   * signal is aborted: what unwinds needs none.
+   * Ends a wait, first in, first out. True with a place in which to continue, which `leave` gives back. False as soon
+   * as the signal is aborted: cleaning up needs no place.
    */
   async goOn(signal: AbortSignal): Promise<boolean> {
     this.#parked -= 1;

@@ -6,9 +6,9 @@ import { FairLine, FairPlaces } from './fair-places.ts';
 
 export interface TargetGatesOptions {
   readonly clock: Clock;
-  /** Calls of one target at a time. */
+  /** Most calls of one target at a time. */
   readonly most: number;
-  /** Told when a target stops answering, and when it answers again; for the log. */
+  /** Called when a target stops answering, and when it answers again; for the log. */
   readonly onChange?: (target: string, state: 'open' | 'closed', failures: number) => void;
   readonly silentAfterMs?: number;
   readonly failuresToOpen?: number;
@@ -16,19 +16,24 @@ export interface TargetGatesOptions {
   readonly longestProbeAfterMs?: number;
 }
 
-/** `failed`: it did not answer in time. `alive`: it answered, whatever. `unknown`: the call says nothing about it. */
+/**
+ * What a call says about its target. `failed`: it did not answer in time. `alive`: it gave some answer. `unknown`:
+ * nothing is known.
+ */
 export type CallWord = 'alive' | 'failed' | 'unknown';
 
 export interface TargetCall<T> {
-  /** Begins once it may. `heard` says that the target has begun to answer. */
+  /** Makes the call. Call `heard` when the target has begun to answer. */
   call(heard: () => void): Promise<T>;
-  /** What a call that threw after `tookMs` says about its target; `heard`: it had begun to answer. */
+  /**
+   * What a call that threw after `tookMs` says about its target. `heard` is true when the target had begun to answer.
+   */
   wordOf(thrown: unknown, tookMs: number, heard: boolean): CallWord;
 }
 
 type Caller = Pick<EffectContext, 'effectId' | 'address' | 'fairnessKey' | 'signal' | 'parked'>;
 
-/** A call that waits. */
+/** A call that waits for a turn. */
 interface Waiting {
   readonly flow: Flow;
   letIn(isProbe: boolean): void;
@@ -37,7 +42,7 @@ interface Waiting {
 interface Gate {
   running: number;
   readonly places: FairPlaces;
-  /** In a row. */
+  /** Failed calls in a row. */
   failures: number;
   open: boolean;
   probing: boolean;
@@ -52,19 +57,20 @@ const FIRST_PROBE_AFTER_MS = 1_000;
 const LONGEST_PROBE_AFTER_MS = 5_000;
 
 /**
- * Keeps one target outside (a model, an MCP server, a web host) from taking all places of a node's effects:
- * - a call that hears nothing for a while goes on without a place (`EffectContext.parked`);
- * - a target has so many calls at a time and no more, shared by tenants and their agents (`FairPlaces`); the others wait
- *   without a place, in turn;
- * - after several calls in a row without an answer in time (an open breaker) its calls wait without a place while one at
- *   a time probes it, with growing pauses; the first answer lets all go on.
+ * Keeps one external target (a model, an MCP server, a web host) from occupying all places of a node's effects:
+ * - a call without an answer for a while continues without a place (`EffectContext.parked`);
+ * - a target has a limited number of calls at a time, shared by tenants and their agents (`FairPlaces`); the others
+ *   wait without a place, in turn;
+ * - after several calls in a row without an answer in time the breaker opens: calls wait without a place while one at a
+ *   time probes the target, with growing pauses; the first answer lets all continue.
  *
- * An open breaker fails nothing: what waits ends by its own time-outs. In memory: each node learns for itself.
+ * An open breaker fails no call: waiting calls end by their own time-outs. The state is in memory, so each node learns
+ * for itself.
  */
 export class TargetGates {
   readonly #options: Required<TargetGatesOptions>;
   readonly #gates = new Map<string, Gate>();
-  /** What each effect waits for here. */
+  /** The target that each effect waits for. */
   readonly #waits = new Map<string, string>();
 
   constructor(options: TargetGatesOptions) {
@@ -78,12 +84,12 @@ export class TargetGates {
     };
   }
 
-  /** Whether calls of this target wait for a probe to be answered. */
+  /** Whether the breaker of this target is open. */
   isOpen(target: string): boolean {
     return this.#gates.get(target)?.open === true;
   }
 
-  /** What an effect of this node waits for; undefined: for nothing here. */
+  /** The target that an effect of this node waits for; undefined when it waits for none. */
   waitOf(effectId: string): string | undefined {
     const target = this.#waits.get(effectId);
     if (target === undefined) return undefined;
@@ -92,7 +98,7 @@ export class TargetGates {
       : `${target} has as many calls of this node as it may`;
   }
 
-  /** Makes a call when the target may have one. Throws what the call threw, or the signal's reason. */
+  /** Makes a call as soon as the target allows it. Throws the error of the call, or the signal's reason. */
   async through<T>(target: string, context: Caller, { call, wordOf }: TargetCall<T>): Promise<T> {
     const { clock } = this.#options;
     const gate = this.#gate(target);
@@ -106,7 +112,8 @@ export class TargetGates {
       first.resolve();
     });
     const goesOn = this.#unlessSilent(context, Promise.race([first.promise, work]));
-    // Awaited at the end; until then a rejection (the effect was stopped while it waited for a place) has a listener.
+    // It is awaited at the end. Until then this listener handles a rejection (the effect was stopped while it waited
+    // for a place).
     goesOn.catch(() => {});
     try {
       const value = await work;
@@ -121,7 +128,7 @@ export class TargetGates {
     }
   }
 
-  /** Has its place for a while, then waits without one; resolves with a place to go on in. */
+  /** Keeps the place for a while and then waits without one. Resolves with a place in which to continue. */
   async #unlessSilent(context: Pick<EffectContext, 'parked'>, word: Promise<unknown>): Promise<void> {
     const { clock, silentAfterMs } = this.#options;
     const over = word.then(
@@ -150,7 +157,7 @@ export class TargetGates {
     return gate;
   }
 
-  /** True: the call is the probe of an open breaker. */
+  /** Waits for a turn. True: the call is the probe of an open breaker. */
   async #enter(target: string, gate: Gate, flow: Flow, { effectId, signal, parked }: Caller): Promise<boolean> {
     if (!gate.open && !gate.waiting.has(flow) && gate.places.mayTake(flow)) {
       take(gate, flow);
@@ -175,7 +182,7 @@ export class TargetGates {
       return await parked(turn.promise);
     } catch (thrown) {
       gate.waiting.delete(flow, waiting);
-      // Let in at the moment of the abort: its turn goes to the next.
+      // The call was admitted at the moment of the abort: its turn goes to the next.
       if (admitted.as !== null) this.#leave(target, gate, { flow, isProbe: admitted.as === 'probe', word: 'unknown' });
       this.#forget(target, gate);
       throw thrown;
@@ -185,7 +192,7 @@ export class TargetGates {
     }
   }
 
-  /** False: nobody waits that may have a call. */
+  /** Admits the next waiting call. False: none that waits may be made. */
   #admit(gate: Gate, isProbe: boolean): boolean {
     const next = gate.waiting.take(({ flow }) => isProbe || gate.places.mayTake(flow));
     if (next === undefined) return false;
@@ -196,7 +203,7 @@ export class TargetGates {
 
   #probeLater(gate: Gate): void {
     gate.cancelTimer();
-    // A caller that is alone is its own probe: nothing is gained by making it wait.
+    // A single caller is its own probe: a pause would gain nothing.
     const pauseMs = gate.waiting.size === 1 ? 0 : gate.probeAfterMs;
     gate.cancelTimer = this.#options.clock.after(pauseMs, () => {
       if (!gate.open || gate.probing || gate.waiting.size === 0) return;
@@ -234,7 +241,7 @@ export class TargetGates {
     this.#forget(target, gate);
   }
 
-  /** Hosts come and go: only what has something to say is kept. */
+  /** Deletes the gate of a target without state to keep, because web hosts come and go. */
   #forget(target: string, gate: Gate): void {
     if (gate.running + gate.waiting.size + gate.failures > 0 || gate.open) return;
     if (this.#gates.get(target) === gate) this.#gates.delete(target);
