@@ -10,9 +10,9 @@ export interface AheadParts {
 }
 
 /**
- * Effects of one batch that this process runs while the batch's commit is still to come (E1): those that read, and
- * whose request says so (`EffectRequest.ahead`). What they bring waits for that commit or is handled by it; when it does
- * not happen they are stopped, and nothing of them was seen. Ends with `end`.
+ * Effects of one batch that this process runs before the batch's commit (E1): those that only read and whose request
+ * allows it (`EffectRequest.ahead`). Their results wait for that commit or are handled by it. When it does not happen
+ * the effects are stopped and their results dropped. Call `end` at the end.
  */
 export class AheadOfCommit {
   readonly #parts: AheadParts;
@@ -29,7 +29,10 @@ export class AheadOfCommit {
     return this.#requests;
   }
 
-  /** Starts what the turns asked for since the last call, as far as there are places. True: something was started. */
+  /**
+   * Starts effects that the turns requested since the last call, for as many as there are places. True: some were
+   * started.
+   */
   start({ effects, effectsCancelled, drafts }: BatchWrites): boolean {
     const { queue, clock } = this.#parts;
     const before = this.#requests.size;
@@ -51,7 +54,10 @@ export class AheadOfCommit {
     return this.#requests.size > before;
   }
 
-  /** Whether the commit happened. False also when its outcome is unknown: the store then decides who runs the effects. */
+  /**
+   * Reports whether the commit happened. Pass false also when its outcome is unknown: the store then decides who runs
+   * the effects.
+   */
   end(committed: boolean): void {
     this.#committed.resolve(committed);
   }

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { toSvcError } from '../errors.ts';
 
-/** Work that nobody waits for: it reports its failure and is repeated by its loop; it never goes unseen. */
+/** Runs work for which no caller waits. Its failures are always reported, and a loop repeats it. */
 export class Background {
   readonly #clock: Clock;
   readonly #warn: (message: string, error: unknown) => void;
@@ -17,7 +17,7 @@ export class Background {
     work.catch((thrown: unknown) => this.#warn(`${what} failed`, toSvcError(thrown)));
   }
 
-  /** Again and again until `stop`, the pause counted from the end of the last time. */
+  /** Repeats work until `stop`. The pause begins at the end of each run. */
   every(intervalMs: number, what: string, work: () => Promise<void>): void {
     const slot = this.#loops.length;
     const arm = (): void => {

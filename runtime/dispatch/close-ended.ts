@@ -7,7 +7,7 @@ import { type Kept, type KeptActors, keptIn, setListsBack } from '../projection/
 import { RETRY_TIMER, timerId } from '../turns/actor-draft.ts';
 import type { KernelParts } from './kernel-parts.ts';
 
-/** A log that was just taken. */
+/** A log whose lease was just taken. */
 interface LookedThrough {
   readonly lease: Lease;
   readonly cursor: number;
@@ -16,16 +16,16 @@ interface LookedThrough {
 
 type CloseParts = Pick<KernelParts, 'store' | 'registry' | 'archive' | 'payloads' | 'views'>;
 
-/** Actors that one question asks the archive for, and that one call removes. */
+/** Most actors in one query of the archive, and in one removal. */
 const AT_ONCE = 100;
 
-/** How soon the archive is asked again when it does not answer. */
+/** Pause before the archive is asked again when it does not answer. */
 const LOOK_AGAIN_MS = 500;
 
 const older = (closed: number): SvcError =>
   new SvcError('conflict', `the store lost its last writes; ${closed} actors of this partition had ended`);
 
-/** Calls `closeEnded` until the archive answers, or `isOver`. False when the lease is lost. */
+/** Calls `closeEnded` until the archive answers or `isOver`. False when the lease is lost. */
 export async function closeEndedWithRetry(
   parts: CloseParts & Pick<KernelParts, 'clock' | 'warn'>,
   log: LookedThrough,
@@ -47,9 +47,10 @@ export async function closeEndedWithRetry(
 }
 
 /**
- * Looks through a partition that may be older than the archive, since its store was restored or lost its last writes:
- * actors that the archive knows as ended are closed. Their effects and timers are cancelled and their records removed, so
- * that nothing of them runs again; lists say of the others what their states say. Answers how many those were; null when the lease is lost. Repeating it is safe.
+ * Checks a partition that may be older than the archive, because its store was restored or lost its last writes. It
+ * closes the actors that the archive knows as ended: it cancels their effects and timers and removes their records, so
+ * that nothing of them runs again. For the other actors it updates the lists from their states. Returns how many actors
+ * were closed, or null when the lease is lost. Repeating it is safe.
  */
 async function closeEnded(parts: CloseParts, { lease, cursor, partitions }: LookedThrough): Promise<number | null> {
   let closed = 0;
@@ -102,7 +103,7 @@ async function endedAmong({ registry, archive }: CloseParts, kept: KeptActors): 
   const archived = asked.length === 0 ? new Map<Address, number>() : await archive.revisions(asked);
   return asked.filter((address) => {
     const known = archived.get(address);
-    // A later one is of an ended actor that heard something since: it is archived anew by itself.
+    // A later record belongs to an ended actor that handled a message since: it is archived again by itself.
     return known !== undefined && (kept.get(address)?.record.revision ?? 0) <= known;
   });
 }
@@ -126,20 +127,20 @@ function cancelling(
 }
 
 /**
- * What is done with one log, one thing at a time: batches, removals and hand-overs never overlap. Batches may follow each other
- * for long; what is to be done between two of them does not wait for the last.
+ * Runs the work on one log strictly one after another: batches, removals and hand-overs never overlap. Batches may
+ * follow each other for a long time, so work to be done between two of them does not wait for the last one.
  */
 export class LogOrder {
   #last: Promise<void> = Promise.resolve();
   #running = 0;
   #between: (() => Promise<void>)[] = [];
 
-  /** Nothing runs and nothing waits to. */
+  /** Whether no work runs or waits. */
   get isIdle(): boolean {
     return this.#running === 0;
   }
 
-  /** Runs work when all that was asked for before has ended. */
+  /** Runs work after all work requested before has ended. */
   run<T>(work: () => Promise<T>): Promise<T> {
     this.#running += 1;
     const mine = this.#last.then(work);
@@ -150,7 +151,7 @@ export class LogOrder {
     return mine;
   }
 
-  /** Runs work before the next batch, by `runBetween`, or when nothing else runs. */
+  /** Runs work before the next batch (`runBetween`), or when no other work runs. */
   between(work: () => Promise<void>): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#between.push(() => work().then(resolve, reject));
@@ -158,7 +159,7 @@ export class LogOrder {
     return promise;
   }
 
-  /** For who runs batches: what waits to be done between two of them. */
+  /** Runs the work that waits for a gap between two batches. The runner of batches calls it. */
   async runBetween(): Promise<void> {
     for (const work of this.#between.splice(0)) await work();
   }

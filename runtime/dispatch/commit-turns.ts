@@ -16,7 +16,7 @@ import type { Starting } from './local-starts.ts';
 import type { Progress } from './progress.ts';
 import type { BatchRun } from './run-batch.ts';
 
-/** What a committed batch sets going. */
+/** The result of a committed batch, for the steps that follow it. */
 export interface Committed {
   readonly commit: Commit;
   /** Store time of the commit. */
@@ -28,26 +28,26 @@ export interface Committed {
   readonly projected: ProjectedCommit;
 }
 
-/** Who commits: the server of a log. */
+/** The server of a log, which commits. */
 export interface Committing {
   readonly lease: Lease;
   readonly progress: Progress;
   readonly lost: boolean;
   lose(): void;
-  /** The commit is not repeated any more when its outcome is unknown. */
+  /** True when a commit of unknown outcome is no longer to be repeated. */
   isOver(): boolean;
   committed(done: Committed): void;
 }
 
 const NONE: ReadonlyMap<string, string> = new Map();
 
-/** The turns of a batch, and what they need to be written. */
+/** The turns of a batch, and the objects needed to commit them. */
 export interface TurnsToCommit {
   readonly run: BatchRun;
   readonly ahead: AheadOfCommit | null;
 }
 
-/** Encodes what the turns of a batch decided. */
+/** Encodes the decisions of a batch's turns as a commit. */
 export function packTurns(
   parts: Pick<KernelParts, 'payloads' | 'locator' | 'ledger'>,
   { lease, progress }: Committing,
@@ -57,8 +57,8 @@ export function packTurns(
 }
 
 /**
- * Writes it; answers the entries that wait behind it, `readAhead` at most, null when nothing was written. Since it was packed
- * the cursor may have moved.
+ * Writes a packed commit. Returns up to `readAhead` entries that wait behind it, or null when nothing was written. The
+ * cursor may have moved since the commit was packed.
  */
 export async function commitTurns(
   parts: KernelParts,
@@ -77,7 +77,7 @@ export async function commitTurns(
     throw thrown;
   });
   if (outcome.kind !== 'committed') {
-    // Fenced may be the answer to the repeat of a commit that had happened, or stand for none at all.
+    // `fenced` may answer the repeat of a commit that had happened, or mean that none did.
     if (outcome.kind === 'fenced') {
       starting.disown();
       server.lose();
@@ -113,7 +113,7 @@ function remember({ cache, replaced }: KernelParts, { lost }: Committing, batch:
       activation.owned = isSpilled(written);
       activation.size = packed.sizes.get(address) ?? written.length;
     }
-    // A later holder may have changed it when the lease was lost meanwhile.
+    // When the lease was lost meanwhile, a later holder may have changed the actor.
     if (activation.text !== null && !lost) cache.put(activation);
   }
 }
@@ -130,8 +130,8 @@ const FIRST_DELAY_MS = 20;
 const MOST_DELAY_MS = 1_000;
 
 /**
- * Repeats a commit whose outcome is unknown: the store recognises one that happened (actor-store.ts). When it is over
- * with the partition here, whoever holds it next finds what the store has.
+ * Repeats a commit whose outcome is unknown; the store recognises one that happened (actor-store.ts). When this process
+ * stops serving the partition, the next holder finds the truth in the store.
  */
 async function commitWithRetry(
   { store, clock, batchLimit, counts }: CommitParts,

@@ -16,11 +16,11 @@ import { UnreadWatch } from './unread-watch.ts';
 export interface DispatcherOptions extends Omit<OwnershipOptions, 'isProjected'> {
   readonly projector: Projector;
   readonly effects: EffectQueue;
-  /** Longest a lost wake-up can delay a message. */
+  /** Longest delay of a message whose wake-up got lost, milliseconds. */
   readonly pollMs: number;
-  /** An entry unread for longer in a partition that is held is an alarm. */
+  /** Age at which an unread entry in a held partition is an alarm, milliseconds. */
   readonly unreadMs: number;
-  /** Called with the pools whose effects this node should take, whenever that may have changed. */
+  /** Called with the pools whose effects this node should take, whenever they may have changed. */
   readonly onQueues: (names: readonly string[]) => void;
 }
 
@@ -28,8 +28,8 @@ const SWEEP_MS = 2_000;
 const DIRECTORY_SWEEP_MS = 600_000;
 
 /**
- * Serves the partitions that this node owns: takes wake-ups, starts batches. Runs the loops:
- * leases, wake-ups, timers, outbox, effects left over.
+ * Serves the partitions that this node owns: receives wake-ups and starts batches. It runs the loops for leases,
+ * wake-ups, timers, outbox and left-over effects.
  */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
@@ -89,14 +89,14 @@ export class Dispatcher {
     });
   }
 
-  /** Joins the fleet, takes what is this node's and begins to serve. */
+  /** Joins the fleet, acquires the partitions of this node and starts serving. */
   async start(): Promise<void> {
     const { store, node, placement, leaseRenewMs, pollMs, unreadMs } = this.#options;
     this.#unsubscribe = store.onWake(node, (log) => this.wake(log));
     await this.#ownership.start();
     this.#lives = new Set(placement.incarnations());
     this.#unplace = placement.onChange(() => {
-      // The look at who is there comes with the first; who is gone is known behind it.
+      // The first renewal reads the members; after it the dead nodes are known.
       const adjusted = this.#ownership
         .adjust()
         .finally(() => this.#background.watch('sweeping effects', this.#sweepForGone()));
@@ -121,8 +121,8 @@ export class Dispatcher {
   }
 
   /**
-   * Lets running batches commit, then gives every lease back, so that nobody waits for a TTL (P2). What no other
-   * member takes is served until `effectsEnded`, so that their last results are committed.
+   * Lets running batches commit, then releases every lease, so that no other node waits for a TTL (P2). Partitions that
+   * no other member takes are served until `effectsEnded`, so that their last results are committed.
    */
   async stop(effectsEnded: Promise<void>): Promise<void> {
     this.#unplace();
@@ -135,7 +135,7 @@ export class Dispatcher {
     });
   }
 
-  /** A node that died may have run effects, or held jobs, of partitions that stay here. */
+  /** Sweeps effects after a node died: it may have run effects, or held jobs, of partitions that stay here. */
   async #sweepForGone(): Promise<void> {
     const lives = this.#options.placement.incarnations();
     const gone = [...this.#lives].find((life) => !lives.includes(life));
@@ -143,7 +143,7 @@ export class Dispatcher {
     if (gone !== undefined) await this.#sweeps.sweep(gone);
   }
 
-  /** Nothing is begun any more; what runs ends. */
+  /** Starts nothing more. Running work ends. */
   #halt(): void {
     this.#stopped = true;
     this.#unsubscribe();
@@ -152,7 +152,7 @@ export class Dispatcher {
     this.#background.stop();
   }
 
-  /** Logs held here that are not read. */
+  /** Logs held here that are not being read. */
   get unread(): readonly Log[] {
     return this.#unread.alarms;
   }
@@ -161,14 +161,14 @@ export class Dispatcher {
     return this.#ownership;
   }
 
-  /** Looks into a log, that of a partition into the one that has its messages. */
+  /** Polls a log. For a partition that shares a log it polls the shared one. */
   wake(of: Log): void {
     const log = isSharedLog(of) ? of : this.#ownership.logOf(of);
     if (this.#stopped || this.#ownership.serverOf(log) === undefined) return;
     this.#wanted.add(log);
     if (this.#pumping) return;
     this.#pumping = true;
-    // One turn of the event loop gathers the rings of all partitions into one poll.
+    // One turn of the event loop collects the wake-ups of all partitions into one poll.
     setImmediate(() => this.#pump());
   }
 
@@ -178,18 +178,20 @@ export class Dispatcher {
     const polls: Promise<void>[] = [];
     for (const log of this.#wanted) {
       const server = this.#ownership.serverOf(log);
-      // A busy one reads ahead with its commit and is looked at again when it is done.
+      // A busy log reads ahead with its commit and is polled again afterwards.
       if (server !== undefined && this.#busy.has(server)) continue;
       this.#wanted.delete(log);
       if (server === undefined) continue;
       this.#busy.add(server);
       polls.push(this.#poll(server));
     }
-    // Of many that fail together one is reported.
+    // When many polls fail together, one failure is reported.
     this.#background.watch('polling', Promise.all(polls));
   }
 
-  /** One call per log: on Redis Cluster each may be on another node. The store still batches the calls of one tick. */
+  /**
+   * Polls one log, because on Redis Cluster each may be on another node. The store still batches the calls of one tick.
+   */
   async #poll(server: LogServer): Promise<void> {
     const { store, batchLimit } = this.#options;
     let entries: readonly MailboxEntry[] | null;
@@ -211,7 +213,7 @@ export class Dispatcher {
       );
   }
 
-  /** The cursor known here may be ahead of the store's, or another node has the lease. */
+  /** Acquires a log again: the cursor known here may be ahead of the store's, or another node has the lease. */
   #takeAnew(server: LogServer): void {
     this.#ownership.doubt(server);
     this.#idle(server);
@@ -234,7 +236,7 @@ export class Dispatcher {
     for (const job of done.jobs) {
       this.#sweeps.note(job.partition);
       if (done.starting.begin(job)) continue;
-      // A job that could not be queued is found by the sweep: the record is the truth (E1).
+      // The sweep finds the effect of a job that could not be queued: the record decides (E1).
       this.#background.watch('queueing an effect', effects.enqueue(job));
     }
   }
@@ -264,7 +266,7 @@ export class Dispatcher {
     const { log: partition } = server.lease;
     this.#options.projector.detach(server);
     if (isSharedLog(partition)) return;
-    // Held again under a later lease: what is noted for that one stays.
+    // The partition is held again under a later lease: its entries stay.
     if (this.#ownership.get(partition) !== undefined) return;
     this.#outbox.drop(partition);
     this.#timers.drop(partition);

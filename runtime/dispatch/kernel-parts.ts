@@ -11,7 +11,7 @@ import type { Payloads } from '../turns/payload.ts';
 import type { LocalStarts } from './local-starts.ts';
 import type { StateBlobGc } from './state-blob-gc.ts';
 
-/** What serving a partition needs of the process. */
+/** The parts of the process that serving a partition needs. */
 export interface KernelParts {
   readonly store: ActorStore;
   readonly registry: Registry;
@@ -19,21 +19,27 @@ export interface KernelParts {
   readonly payloads: Payloads;
   readonly archive: Archive;
   readonly views: Views;
-  /** Told of partitions that came back as they were before. */
+  /** Checks partitions whose store went back to an older state. */
   readonly lostActors: Pick<LostActors, 'lookIn'>;
   readonly cache: ActorCache;
-  /** Takes the states stored aside that a commit has replaced. */
+  /** Deletes the states in Blobs that a commit has replaced. */
   readonly replaced: Pick<StateBlobGc, 'add'>;
   readonly clock: Clock;
   readonly starts: Pick<LocalStarts, 'of' | 'ahead'>;
   readonly retry: RetrySettings;
-  /** Most entries a batch takes. */
+  /** Most entries in a batch. */
   readonly batchLimit: number;
   /** Whether each turn is recorded in the journal (R3). */
   readonly ledger: boolean;
-  /** Whether results of this process are handled beside the mailbox: nodes of formats 1 and 2 do not find them in the journal. */
+  /**
+   * Whether results of this process are handled beside the mailbox. Nodes of formats 1 and 2 do not find those in the
+   * journal.
+   */
   readonly takesResults: () => boolean;
-  /** Counted up here: commits that the store refused, results whose turns could not be committed with them. */
+  /**
+   * Counters that the parts increase: commits that the store refused, and results whose turns could not be committed
+   * with them.
+   */
   readonly counts: { fenced: number; resultsFailed: number };
   readonly warn: (message: string, error: unknown) => void;
 }

@@ -16,7 +16,10 @@ export interface LeaseTaking {
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/** Takes a lease that is free, or held by a node that was seen to be gone: its own lease is not waited for (P2). */
+/**
+ * Acquires a lease that is free, or held by a node that is known to be gone: the rest of that lease is not waited for
+ * (P2).
+ */
 export async function takeLease(parts: LeaseTaking, partition: Partition): Promise<AcquireOutcome> {
   const { store, node, random, leaseTtlMs, placement } = parts;
   const grant = random.uuid();
@@ -28,7 +31,10 @@ export async function takeLease(parts: LeaseTaking, partition: Partition): Promi
 
 const AT_ONCE = 64;
 
-/** Answers the soonest time, milliseconds, at which one that another holds may be free; infinity for none. */
+/**
+ * Acquires the leases of all these partitions. Returns after how many milliseconds one that another node holds may be
+ * free; infinity when there is none.
+ */
 export async function takeAll(
   partitions: readonly Partition[],
   warn: LeaseTaking['warn'],
@@ -37,7 +43,8 @@ export async function takeAll(
   let soonestMs = Number.POSITIVE_INFINITY;
   const failures: unknown[] = [];
   for (let start = 0; start < partitions.length; start += AT_ONCE) {
-    // Each may have a server of its own (Redis Cluster): those that can be had are served, the rest at the next look.
+    // Each may be on a server of its own (Redis Cluster): the leases that are granted are served, the others are tried
+    // at the next round.
     const waits = partitions.slice(start, start + AT_ONCE).map((partition) =>
       take(partition).catch((thrown: unknown) => {
         failures.push(thrown);
@@ -50,7 +57,7 @@ export async function takeAll(
   return soonestMs;
 }
 
-/** Those that another member would take over now; none when nobody can tell. */
+/** The partitions that another member would take over now. Empty when the members cannot be read. */
 export async function servedByOthers(
   { placement, warn }: LeaseTaking,
   servers: readonly LogServer<Partition>[],
@@ -58,7 +65,7 @@ export async function servedByOthers(
   const served = new Map<string, boolean>();
   if (servers.length === 0) return [];
   try {
-    // A look at the fleet without this node, which drains.
+    // Reads the members without this node, which is draining.
     await placement.assign();
     for (const { lease } of servers) {
       const pool = poolOf(lease.log);
@@ -70,11 +77,14 @@ export async function servedByOthers(
   return servers.filter(({ lease }) => served.get(poolOf(lease.log)) === true);
 }
 
-/** When the node lease and each partition lease were last known to be ours. All times are monotonic milliseconds. */
+/** When the node lease and each partition lease were last confirmed. All times are monotonic milliseconds. */
 export class LeaseAges {
   #joinedAt = Number.NEGATIVE_INFINITY;
   readonly #keptAt = new Map<LogServer, number>();
-  /** Not later than any of `#keptAt`: looking at all of them at each turn would cost more than the turn. */
+  /**
+   * At most the smallest of `#keptAt`. It is kept because reading all of them at each turn would cost more than the
+   * turn.
+   */
   #oldestAt = Number.POSITIVE_INFINITY;
 
   joined(at: number): void {
@@ -91,7 +101,10 @@ export class LeaseAges {
     if (this.#keptAt.delete(server) && at === this.#oldestAt) this.look();
   }
 
-  /** Leases that were not renewed since `before`. `renewedAt`: while the event loop was held up (`Leases.renewedAt`). */
+  /**
+   * Leases that were not renewed since `before`. `renewedAt` returns renewals made while the event loop was blocked
+   * (`Leases.renewedAt`).
+   */
   late(before: number, renewedAt: (lease: Lease) => number | null): LogServer[] {
     if (this.#oldestAt >= before) return [];
     for (const [server, at] of this.#keptAt) {
@@ -102,12 +115,12 @@ export class LeaseAges {
     return [...this.#keptAt].flatMap(([server, at]) => (at < before ? [server] : []));
   }
 
-  /** After renewals, which `#oldestAt` does not follow by itself. */
+  /** Updates `#oldestAt` after renewals, which do not change it. */
   look(): void {
     this.#oldestAt = Math.min(Number.POSITIVE_INFINITY, ...this.#keptAt.values());
   }
 
-  /** The oldest of all, the node's own with them. */
+  /** The oldest confirmation of all leases, the node's own included. */
   get oldestAt(): number {
     return Math.min(this.#joinedAt, this.#oldestAt);
   }
@@ -119,10 +132,10 @@ interface HandOverParts {
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/** A batch that runs longer than this is left to the fence: its commit will be refused. */
+/** Longest wait for a running batch. The commit of one that runs longer will be fenced. */
 const DRAINED_WITHIN_MS = 10_000;
 
-/** Gives one partition to whoever wants it, after the batch that runs (P2). */
+/** Releases one partition after its running batch, for the member that wants it (P2). */
 export async function handOver(parts: HandOverParts, server: LogServer<Partition>, lose: () => void): Promise<void> {
   try {
     await drained(parts.clock, server);
@@ -133,12 +146,12 @@ export async function handOver(parts: HandOverParts, server: LogServer<Partition
   }
 }
 
-/** Resolves when what runs has committed, or nobody waits for it any more. */
+/** Resolves when the running work has committed, or after the time limit. */
 export async function drained(clock: Clock, server: LogServer): Promise<void> {
   await within(clock, DRAINED_WITHIN_MS, server.drain());
 }
 
-/** Leaving goes on without a store that does not answer: leases run out. */
+/** Reports the failure of a step while leaving, and goes on: without the store the leases expire by themselves. */
 export async function logged({ warn }: Pick<HandOverParts, 'warn'>, what: string, work: Promise<void>): Promise<void> {
   await work.catch((thrown: unknown) => warn(`${what} failed`, toSvcError(thrown)));
 }

@@ -2,7 +2,7 @@ import type { Partition } from '../address.ts';
 import type { EffectSettle } from '../effect-ledger.ts';
 import { isSpilled } from '../turns/payload.ts';
 
-/** A result, and where its actor lives. */
+/** A result, and the partition of its actor. */
 export interface LocalResult extends EffectSettle {
   readonly partition: Partition;
 }
@@ -14,20 +14,26 @@ interface Waiting {
 
 const MOST_AT_ONCE = 64;
 
-/** Results of effects that ran in this process and wait for their log's next batch: it handles them beside the mailbox. */
+/**
+ * Results of effects that ran in this process and wait for their log's next batch, which handles them beside the
+ * mailbox.
+ */
 export class LocalResults {
   #waiting: Waiting[] = [];
-  /** By the batch that runs. */
+  /** Results that the running batch has taken. */
   #taken: Waiting[] = [];
   #takenCount = 0;
-  /** Of effects of the batch that runs: whether it handles them is not known yet. */
+  /** Results of the running batch's own effects: whether it handles them is not known yet. */
   #ahead: Waiting[] = [];
-  /** Those that it does not handle: the store hears of these effects with its commit, and only the next batch can end them. */
+  /**
+   * Results of the batch's own effects that it does not handle. The store learns of these effects with its commit, and
+   * only the next batch can end them.
+   */
   #behind: Waiting[] = [];
 
   /**
-   * False: it was not written and must be sent like any other. `serve` is called when there is something to take and
-   * nothing was waiting already.
+   * Adds a result. False: it was not written and must be sent as a message. `serve` is called when this is the first
+   * waiting result.
    */
   add(result: LocalResult, serve: () => void): Promise<boolean> {
     return new Promise((taken) => {
@@ -40,11 +46,15 @@ export class LocalResults {
     return this.#waiting.length > 0;
   }
 
-  /** For the batch that runs, which ends with `done`. `ahead`: effects of that very batch, of which `tookAhead` tells. */
+  /**
+   * Takes results for the running batch, which ends with `done`. `ahead` holds the batch's own effects, whose results
+   * `tookAhead` reports on.
+   */
   take(ahead: ReadonlyMap<string, unknown>): readonly LocalResult[] {
     const now = this.#waiting.splice(0, MOST_AT_ONCE);
     this.#takenCount += now.length;
-    // Only a result that has to be read, and what comes behind it, may be refused: all others are taken at once.
+    // The batch may refuse only a result that must be fetched from Blobs, and the results behind it. All others are
+    // taken at once.
     const isSure = !now.some(({ result }) => isSpilled(result.delivery.body));
     for (const one of now) {
       if (!ahead.has(one.result.id)) this.#taken.push(one);
@@ -55,8 +65,9 @@ export class LocalResults {
   }
 
   /**
-   * The batch has had what it took. Effects of its own have ended with it, whatever becomes of it, so that their places are
-   * free at once; those whose results it refused, since they could not be read soon enough, wait for the next one.
+   * Reports what the batch did with the results of its own effects. Those effects have ended with the batch, whatever
+   * its outcome, so their places are free at once. `refused` results, which could not be read in time, wait for the
+   * next batch.
    */
   tookAhead(refused: readonly LocalResult[]): void {
     for (const one of this.#ahead.splice(0)) {
@@ -65,7 +76,7 @@ export class LocalResults {
     }
   }
 
-  /** The batch has ended. Answers how many it had taken. */
+  /** Ends the batch. Returns how many results it had taken. */
   done(written: boolean): number {
     const all = this.#taken.splice(0);
     for (const { taken } of all) taken(written);
@@ -75,7 +86,7 @@ export class LocalResults {
     return count;
   }
 
-  /** What these effects brought counts for nothing. */
+  /** Drops the results of these effects. */
   drop(ids: ReadonlyMap<string, unknown>): void {
     const isDropped = ({ result }: Waiting): boolean => ids.has(result.id);
     const held = [...this.#waiting, ...this.#ahead, ...this.#behind];
@@ -85,12 +96,12 @@ export class LocalResults {
     for (const { taken } of held.filter(isDropped)) taken(false);
   }
 
-  /** Those that the batch that runs has to handle. */
+  /** The results that the running batch must handle. */
   get taken(): readonly LocalResult[] {
     return this.#taken.map(({ result }) => result);
   }
 
-  /** The batch that runs does not handle these: they are sent. */
+  /** Refuses results that the running batch does not handle: they are sent as messages. */
   refuseSome(refused: readonly LocalResult[]): void {
     for (const result of refused) {
       const at = this.#taken.findIndex((one) => one.result === result);
@@ -99,7 +110,7 @@ export class LocalResults {
     }
   }
 
-  /** Nothing is served any more: what waits is sent. */
+  /** Refuses all waiting results at the end of serving: they are sent as messages. */
   refuse(): void {
     for (const { taken } of this.#waiting.splice(0)) taken(false);
   }

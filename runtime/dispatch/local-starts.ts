@@ -9,7 +9,7 @@ import { AheadOfCommit } from './ahead-of-commit.ts';
 
 export interface LocalStartsOptions {
   readonly queue: Pick<EffectQueue, 'reserve'>;
-  /** `node/incarnation` of this process' effect runner. */
+  /** `node/incarnation` of this process's effect runner. */
   readonly runner: string;
   readonly claimTtlMs: number;
   readonly store: Pick<EffectLedger, 'reopenEffect'>;
@@ -24,27 +24,27 @@ interface Place {
   readonly started: StartedEffect;
 }
 
-/** The effects of one commit that this process starts with it. Ends with `begin`, `free` or `disown`. */
+/** The effects of one commit that this process starts. Ends with `begin`, `free` or `disown`. */
 export interface Starting {
   readonly commit: Commit;
-  /** The commit is durable: runs the effect when it is one of these. */
+  /** Call it when the commit is durable: runs the effect if it is one of these. */
   begin(job: EffectJob): boolean;
-  /** The commit did not happen. */
+  /** Call it when the commit did not happen: frees the places. */
   free(): void;
   /**
-   * The commit may have happened, and this process does not go on with it: none of its effects has begun or will, but for
-   * those that run ahead, which are stopped.
+   * Call it when the commit may have happened but this process does not go on with it: none of its effects has begun or
+   * will, except those that run ahead, which are stopped.
    */
   disown(): void;
 }
 
 /**
- * Starts effects with the commit that opens them: while this process has a place for one, the commit is its claim too, so
- * the mark is durable before it runs and no second write is needed (E1, E2).
+ * Starts effects with the commit that opens them. While this process has a place for an effect, the commit is also its
+ * claim: the mark is durable before the effect runs, and no second write is needed (E1, E2).
  */
 export class LocalStarts {
   readonly #options: LocalStartsOptions;
-  /** Effects of commits under way, with what makes a commit let go of one. */
+  /** Effects of commits under way, each with the function that takes it away from its commit. */
   readonly #underWay = new Map<string, (id: string) => void>();
   /** Effects that are being given back. */
   readonly #disowned = new Map<string, Promise<void>>();
@@ -54,14 +54,17 @@ export class LocalStarts {
     this.#options = options;
   }
 
-  /** For the effects of one batch that need not wait for its commit. */
+  /** Creates the set of one batch's effects that need not wait for its commit. */
   ahead(): AheadOfCommit {
     return new AheadOfCommit(this.#options);
   }
 
-  /** `bodies`: encoded requests by effect id, none stored aside. `ahead`: those that this process runs already. */
+  /**
+   * Reserves places for the effects of a commit. `bodies` holds the full encoded requests by effect id. `ahead` holds
+   * the effects that this process runs already.
+   */
   of(commit: Commit, bodies: ReadonlyMap<string, string>, ahead: ReadonlyMap<string, unknown>): Starting {
-    // Most commits open none, and change many partitions.
+    // Most commits open no effect, and they change many partitions.
     if (!opensEffects(commit)) return { commit, begin: ({ id }) => ahead.has(id), free() {}, disown() {} };
     const { queue, runner, claimTtlMs, clock } = this.#options;
     const places = new Map<string, Place>();
@@ -83,7 +86,7 @@ export class LocalStarts {
           return { ...effect, started: mark };
         }
         const body = bodies.get(effect.id);
-        // The same turn in an earlier commit, whose outcome is not known: from here on this commit answers for the effect.
+        // The same turn was in an earlier commit of unknown outcome: from here on this commit owns the effect.
         this.#underWay.get(effect.id)?.(effect.id);
         const place = body === undefined || this.#disowned.has(effect.id) ? null : queue.reserve(effect.queue, effect);
         if (body === undefined || place === null) return effect;
@@ -117,19 +120,20 @@ export class LocalStarts {
     };
   }
 
-  /** Resolves when the effect may be claimed: what this process gives back must not be found in doubt by itself. */
+  /** Resolves when the effect may be claimed. A claim before the give-back is done would find the effect in doubt. */
   async mayClaim(id: string): Promise<void> {
     await this.#disowned.get(id);
   }
 
-  /** Gives up what could not be given back: its claim runs out. */
+  /** Stops trying to give effects back. Their claims expire. */
   stop(): void {
     this.#stopped.abort();
   }
 
   /**
-   * A later claim of a `once` effect that is recorded as started finds it in doubt. This process lives and knows that
-   * it did not begin, so it says so. The runner is named: the same turn may have run again elsewhere and begun it.
+   * Gives back an effect that did not begin. A later claim of a `once` effect recorded as started would find it in
+   * doubt, but this process knows that it did not begin. The runner is named because the same turn may have run again
+   * elsewhere and begun the effect.
    */
   #giveBack(partition: Partition, id: string): void {
     const { store, runner, warn } = this.#options;

@@ -21,16 +21,16 @@ type Between = (work: () => Promise<void>) => Promise<void>;
 
 const NONE: ReadonlyMap<string, string> = new Map();
 
-/** Batches of one log: turns, then one commit. Who serves the log calls for them one after another. */
+/** The batches of one log: turns, then one commit. The log's server calls them one after another. */
 export class LogBatches {
   readonly results = new LocalResults();
-  /** Actors that the batches do not wait for; null with a store that postpones no messages. */
+  /** Actors that the batches do not wait for. Null with a store that postpones no messages. */
   readonly slow: SlowActors | null;
   readonly #parts: KernelParts;
   readonly #owner: BatchOwner;
   readonly #committing: Committing;
 
-  /** `between`: for commits of what was postponed. */
+  /** `between` runs the commits of postponed messages. */
   constructor(parts: KernelParts, owner: BatchOwner, committing: Committing, between: Between) {
     this.#parts = parts;
     this.#owner = owner;
@@ -40,7 +40,7 @@ export class LogBatches {
     this.slow = parts.store.sharedLogs === undefined ? null : new SlowActors({ clock, warn, handle });
   }
 
-  /** Commits entries of the mailbox together with waiting results; answers the entries behind them. */
+  /** Commits entries of the mailbox together with waiting results. Returns the entries behind them. */
   async handle(entries: Entries): Promise<Entries> {
     try {
       return (await this.#commitWithResults(entries)) ?? [];
@@ -53,8 +53,8 @@ export class LogBatches {
   }
 
   /**
-   * Handles postponed messages beside the mailbox once their actors are loaded; answers the handled ones. Only the commit
-   * has to run between batches, because no batch has messages of these actors.
+   * Handles postponed messages beside the mailbox once their actors are loaded. Returns the handled ones. Only the
+   * commit must run between batches, because no batch has messages of these actors.
    */
   async #resumeAll(entries: Entries, between: Between): Promise<Entries> {
     const handled: MailboxEntry[] = [];
@@ -71,8 +71,8 @@ export class LogBatches {
   }
 
   /**
-   * Halves a batch that cannot be written until the entry at fault is alone. That entry is then a failing message like any
-   * other (K6) and never stops the entries behind it.
+   * Halves a batch that cannot be written until the entry at fault is alone. That entry is then a failing message like
+   * any other (K6) and does not stop the entries behind it.
    */
   async #bisectBatch(entries: Entries, thrown: unknown, commit: CommitPart): Promise<Entries> {
     const [first, ...others] = entries;
@@ -91,7 +91,7 @@ export class LogBatches {
     this.#parts.warn(`entry ${entry.seq} of ${this.#owner.lease.log} cannot be committed`, error);
     const failAll = thrown instanceof Error ? thrown.message : error.message;
     const careful: readonly Handling[] = [
-      // A retry may replay many messages: find the one at fault.
+      // A retry may replay many messages, so each is tried alone to find the one at fault.
       { drainLimit: 1 },
       { drainLimit: 1, failAll },
       { drainLimit: 1, deadLetterAll: error },
@@ -106,7 +106,10 @@ export class LogBatches {
     return [];
   }
 
-  /** Null: nothing was written. Results that cannot be committed beside the mailbox are sent as messages. */
+  /**
+   * Runs and commits entries with waiting results. Null: nothing was written. Results that cannot be committed beside
+   * the mailbox are sent as messages.
+   */
   async #commitWithResults(entries: Entries): Promise<Entries | null> {
     const { results } = this;
     try {
@@ -116,14 +119,17 @@ export class LogBatches {
     } catch (thrown) {
       const sent = results.done(false);
       if (sent === 0) throw thrown;
-      // As a message it comes again, and its failure is handled there.
+      // The result comes again as a message, and its failure is handled there.
       this.#parts.counts.resultsFailed += 1;
       this.#parts.warn(`${sent} results of ${this.#owner.lease.log} are sent: their turns failed`, toSvcError(thrown));
     }
     return entries.length === 0 ? null : this.#commit(entries, USUAL, false);
   }
 
-  /** Runs the turns and writes them in one commit. Null: nothing was written. `withResults`: takes waiting results and runs effects ahead. */
+  /**
+   * Runs the turns and writes them in one commit. Null: nothing was written. `withResults` also takes waiting results
+   * and runs effects ahead.
+   */
   async #commit(entries: Entries, handling: Handling, withResults: boolean): Promise<Entries | null> {
     const { starts, takesResults, batchLimit } = this.#parts;
     if (withResults) this.results.take(NONE);
@@ -136,7 +142,7 @@ export class LogBatches {
         if (ahead !== null && !(await goOnAhead(run, ahead, this.results))) return null;
         this.results.refuseSome(run.refused);
         const packed = await this.#pack(run, ahead);
-        // Storing large states takes too long: their actors are known as slow now, so the next attempt postpones them.
+        // Storing large states takes too long. Their actors are marked as slow now, so the next attempt postpones them.
         if (packed === null) continue;
         next = await commitTurns(this.#parts, this.#committing, { run, ahead }, packed, batchLimit);
         if (next !== null) this.slow?.add(run.postponed);
@@ -151,12 +157,12 @@ export class LogBatches {
     }
   }
 
-  /** Null while a program may take the log that does not know postponed messages. */
+  /** The slow actors. Null while a program that does not know postponed messages may take the log. */
   #postponing(): SlowActors | null {
     return this.#parts.store.sharedLogs?.mayBeMade() === true ? this.slow : null;
   }
 
-  /** Null: storing what is large takes too long. */
+  /** Packs the turns into a commit. Null: storing large payloads takes too long. */
   async #pack(run: BatchRun, ahead: AheadOfCommit | null): Promise<PackedBatch | null> {
     const turns = { run, ahead };
     const slow = this.#postponing();
@@ -173,7 +179,7 @@ export class LogBatches {
     return heavy.length > 0 ? null : packTurns(this.#parts, this.#committing, turns);
   }
 
-  /** False: nothing was written. */
+  /** Commits postponed messages. False: nothing was written. */
   async #resume(resumed: Entries, handling: Handling, between: Between): Promise<boolean> {
     const run = new BatchRun(this.#parts, this.#owner, handling, { entries: [], resumed, slow: null });
     let isWritten = false;
@@ -182,7 +188,7 @@ export class LogBatches {
       const turns = { run, ahead: null };
       const packed = await packTurns(this.#parts, this.#committing, turns);
       await between(async () => {
-        // What waits behind the cursor is for the batches.
+        // Entries behind the cursor are left to the batches.
         isWritten = (await commitTurns(this.#parts, this.#committing, turns, packed, 0)) !== null;
       });
       return isWritten;
@@ -192,7 +198,7 @@ export class LogBatches {
   }
 }
 
-/** Actors of a batch whose states or messages are stored aside. A message is stored for its receiver. */
+/** Actors of a batch whose states or messages are stored in Blobs. A message is stored for its receiver. */
 function heavyOf({ drafts, sends }: Batch['writes'], stored: ReadonlySet<Address>): Address[] {
   const senders = new Set(sends.flatMap(({ from, to }) => (from !== null && stored.has(to) ? [from] : [])));
   const isHeavy = ({ activation: { address, owned } }: ActorDraft): boolean =>
@@ -200,7 +206,7 @@ function heavyOf({ drafts, sends }: Batch['writes'], stored: ReadonlySet<Address
   return [...drafts.values()].filter(isHeavy).map(({ activation }) => activation.address);
 }
 
-/** Runs and commits entries; answers the entries read ahead. */
+/** Runs and commits entries. Returns the entries read ahead. */
 type CommitPart = (entries: Entries, handling: Handling) => Promise<Entries>;
 
 const USUAL: Handling = { drainLimit: 100 };
@@ -212,8 +218,8 @@ const LOOK_AGAIN_MS = 100;
 const WARN_EVERY = 100;
 
 /**
- * Takes up the messages that were postponed before a log was taken: their actors are slow as before, so that what is in the log
- * for them comes behind. It waits for a store that does not answer, unless it `isOver` with the log.
+ * Reads the messages that were postponed before a log was taken. Their actors count as slow, so that messages for them
+ * in the log come behind. It waits for a store that does not answer, until `isOver`.
  */
 export async function takePostponed(
   { store, clock, warn }: Pick<KernelParts, 'store' | 'clock' | 'warn'>,
@@ -240,13 +246,13 @@ export async function takePostponed(
   }
 }
 
-/** Null when its body is stored aside, or cannot be read. */
+/** The receiver of an entry. Null when the body is in Blobs or cannot be decoded. */
 function receiverOf({ body }: MailboxEntry): Address | null {
   if (isSpilled(body)) return null;
   try {
     return decodeMessageText(body).to;
   } catch {
-    // Who handles it dead-letters it.
+    // The batch that handles the entry dead-letters it.
     return null;
   }
 }

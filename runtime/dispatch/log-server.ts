@@ -11,19 +11,19 @@ import { LogBatches, takePostponed } from './log-batches.ts';
 import { Progress } from './progress.ts';
 import { StoreClock } from './store-clock.ts';
 
-/** How long the commit of a stopping node is repeated while the store is not reachable. */
+/** How long a stopping node repeats its commit while the store is unavailable. */
 const DRAIN_MS = 5_000;
-/** Results of effects handled beside the mailbox while its cursor stands: the rest of MOST_BESIDE is for postponed messages. */
+/** Most effect results handled beside the mailbox at one cursor. The rest of MOST_BESIDE is for postponed messages. */
 const MOST_RESULTS = 5_000;
 const LOOK_AGAIN_MS = 50;
 
 export interface ServedEvents {
   committed(done: Committed): void;
-  /** The lease turned out to be lost while a result or a postponed message was handled. */
+  /** Called when the lease proved to be lost while a result or a postponed message was handled. */
   lost(): void;
 }
 
-/** How a log stood when its lease was granted. */
+/** State of a log when its lease was granted. */
 export interface Granted<L extends Log = Log> {
   readonly lease: Lease<L>;
   readonly cursor: number;
@@ -31,37 +31,38 @@ export interface Granted<L extends Log = Log> {
   readonly tail: number;
   readonly at: number;
   readonly mayBeOlder: boolean;
-  /** Partitions with messages that were postponed. */
+  /** Partitions that have postponed messages. */
   readonly postponed: readonly Partition[];
 }
 
 /**
- * Serves one log under one lease: takes its mailbox batch by batch, runs the turns, commits. Batches are strictly one after
- * another; a fenced commit ends it for good (K4). The log is a partition's own, or one that partitions share.
+ * Serves one log under one lease: takes its mailbox batch by batch, runs the turns, commits. Batches run strictly one
+ * after another, and a fenced commit ends the server for good (K4). The log is a partition's own, or one that
+ * partitions share.
  */
 export class LogServer<L extends Log = Log> {
   readonly lease: Lease<L>;
-  /** Those whose messages are in the log. */
+  /** Partitions whose messages are in the log. */
   readonly partitions: Set<Partition>;
   readonly #parts: KernelParts;
   readonly #on: ServedEvents;
   readonly takenAt: number;
-  /** Also what is left to compare with when the lease was lost. */
+  /** How far the log was handled. It is compared with the store after the lease was lost. */
   readonly progress: Progress;
-  /** The clock of the store that holds this partition: turns and timers run on it. */
+  /** The clock of the store that holds this partition. Turns and timers use it. */
   readonly clock: StoreClock;
   #lost = false;
-  /** A closed log that is read to its end: its partitions may be served by others. */
+  /** The log is closed and read to its end: other nodes may serve its partitions. */
   #ended = false;
   #drainUntil = Number.POSITIVE_INFINITY;
   readonly #order = new LogOrder();
   readonly #batches: LogBatches;
-  /** The log that its partition shares now: it has the turns of its actors. */
+  /** The shared log that its partition has joined, which runs the turns of its actors. */
   #joined: LogServer | null = null;
-  /** Resolves when what the archive knows as ended is closed: before anything is served, and before effects are run. */
+  /** Resolves when the actors that the archive knows as ended are closed. Serving and effects wait for it. */
   readonly lookedThrough: Promise<void>;
 
-  /** `partitions`: those that share the log. */
+  /** `partitions` are those that share the log. */
   constructor(granted: Granted<L>, partitions: Iterable<Partition>, parts: KernelParts, on: ServedEvents) {
     this.lease = granted.lease;
     this.partitions = new Set(partitions);
@@ -98,19 +99,21 @@ export class LogServer<L extends Log = Log> {
     return this.#lost;
   }
 
-  /** Stops serving: what is cached may be stale from now on, and a commit under way will be fenced or is done. */
+  /**
+   * Stops serving: cached actors may be outdated from now on, and a commit under way is either done or will be fenced.
+   */
   lose(): void {
     this.#lost = true;
     this.#batches.slow?.stop();
     if (!this.#ended) this.#parts.cache.dropPartitions(this.partitions);
   }
 
-  /** Nothing runs and nothing waits: the partition may begin to share a log. */
+  /** Whether no work runs or waits, so that the partition may join a shared log. */
   get isIdle(): boolean {
     return this.#order.isIdle && !this.#batches.results.isAnyWaiting && this.#batches.slow?.isAnyWaiting !== true;
   }
 
-  /** Where the actor of an entry lives. */
+  /** Partition of the actor of an entry. */
   partitionOf = ({ partition }: Pick<MailboxEntry, 'partition'>): Partition => {
     const { log } = this.lease;
     if (partition !== undefined) return partition;
@@ -118,7 +121,7 @@ export class LogServer<L extends Log = Log> {
     throw new SvcError('internal', `an entry of ${log} does not say its partition`);
   };
 
-  /** While `join` runs nothing else does; when it answers true, the turns of its actors are `shared`'s from then on. */
+  /** Runs `join` while no other work runs. When it returns true, `shared` runs the turns of the actors from then on. */
   async share(shared: LogServer, join: () => Promise<boolean>): Promise<void> {
     await this.#order.run(async () => {
       if (await join()) this.#joined = shared;
@@ -127,8 +130,8 @@ export class LogServer<L extends Log = Log> {
   }
 
   /**
-   * Its own log goes on at `cursor` when `read` says that the one it shared is read to its end. When that is not so, another
-   * node may be reading it, and its actors are not served here.
+   * Continues the partition's own log at `cursor` once `read` says that the shared log is read to its end. When it is
+   * not, another node may be reading it, so this server ends.
    */
   resume(cursor: number, read: Promise<boolean>): void {
     this.#beforeAll(async () => {
@@ -140,7 +143,7 @@ export class LogServer<L extends Log = Log> {
     });
   }
 
-  /** Messages that wait for the state of their actor. */
+  /** Messages that wait for the state of their actor to load. */
   get postponed(): number {
     return this.#batches.slow?.size ?? 0;
   }
@@ -151,8 +154,8 @@ export class LogServer<L extends Log = Log> {
   }
 
   /**
-   * Reads the closed log to its last entry. `goesOn`: this node serves its partitions on, whose actors stay in memory. False
-   * when it was not read to that entry.
+   * Reads the closed log to its last entry. `goesOn` says that this node continues to serve its partitions, so their
+   * actors stay in memory. False when that entry was not reached.
    */
   async readTo(tail: number, goesOn: boolean): Promise<boolean> {
     while (this.cursor < tail && !this.#lost && !this.#draining()) {
@@ -187,23 +190,23 @@ export class LogServer<L extends Log = Log> {
     this.#on.lost();
   }
 
-  /** Handles entries and all that wait behind them. Resolves when none is left or the lease is lost. */
+  /** Handles entries and all entries that wait behind them. Resolves when none is left or the lease is lost. */
   serve(first: readonly MailboxEntry[]): Promise<void> {
-    // Entries behind a cursor that moved while this call waited were handled by the batch that moved it.
+    // Entries up to the cursor were handled by a batch that moved it while this call waited.
     return this.#order.run(() => this.#serveAll(first.filter((entry) => entry.seq > this.cursor)));
   }
 
   /**
-   * Takes the result of an effect that ran in this process: the next batch handles it beside the mailbox, whatever waits
-   * there, and its commit ends the effect. False when nothing was written, or when the outcome of the commit is unknown;
-   * the result is then sent as a message, like that of an effect elsewhere.
+   * Takes the result of an effect that ran in this process. The next batch handles it beside the mailbox, ahead of
+   * waiting entries, and its commit ends the effect. False when nothing was written, or when the outcome of the commit
+   * is unknown: the result is then sent as a message, like one from another node.
    */
   settle(result: EffectSettle, partition: Partition): Promise<boolean> {
     if (!this.#parts.takesResults() || this.#ended) return Promise.resolve(false);
     if (this.#joined !== null) return this.#joined.settle(result, partition);
     if (this.progress.beside >= MOST_RESULTS) return Promise.resolve(false);
     return this.#batches.results.add({ ...result, partition }, () => {
-      // Entries behind it are found by the next wake-up or poll.
+      // The next wake-up or poll finds the entries behind it.
       this.#order
         .run(() => this.#serveResults())
         .catch((thrown: unknown) =>
@@ -229,7 +232,10 @@ export class LogServer<L extends Log = Log> {
     }
   }
 
-  /** Resolves when what runs now has committed, or the store was not reachable for long; nothing is served after. */
+  /**
+   * Resolves when the running work has committed, or the store was unavailable for too long. Nothing is served
+   * afterwards.
+   */
   drain(): Promise<void> {
     this.#drainUntil = this.#parts.clock.monotonic() + DRAIN_MS;
     this.#batches.slow?.stop();
@@ -241,8 +247,8 @@ export class LogServer<L extends Log = Log> {
   }
 
   /**
-   * Removes archived actors from the store, all in one call; answers those that are gone. An actor whose record is another
-   * one than the archived stays, and all stay when the lease is lost.
+   * Removes archived actors from the store in one call. Returns those that were removed. An actor stays when its record
+   * is not the archived one, and all stay when the lease is lost.
    */
   forget(archived: ReadonlyMap<Address, string>, partition: Partition): Promise<readonly Address[]> {
     return this.#order.run(async () => {
@@ -264,7 +270,7 @@ export class LogServer<L extends Log = Log> {
     });
   }
 
-  /** Nothing is served before it is done. */
+  /** Runs work before anything else is served. */
   #beforeAll(work: () => Promise<void>): void {
     this.#order.run(work).catch((thrown: unknown) => {
       this.#parts.warn(`${this.lease.log} does not go on`, toSvcError(thrown));
@@ -278,7 +284,7 @@ export class LogServer<L extends Log = Log> {
     return slow === null ? Promise.resolve() : takePostponed(this.#parts, partitions, slow, isOver);
   }
 
-  /** Waits while as many messages are postponed as may be. */
+  /** Waits while the most messages that are allowed are postponed. */
   async #makeRoom(): Promise<void> {
     await this.#order.runBetween();
     while (this.#batches.slow?.isFull === true && !this.#lost && !this.#draining()) {

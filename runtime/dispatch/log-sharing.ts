@@ -11,21 +11,21 @@ import type { LeaseTaking } from './lease-taking.ts';
 import { LogServer } from './log-server.ts';
 
 export interface LogSharingParts extends KernelParts, LeaseTaking {
-  /** Whether no program is in the fleet that does not know shared logs. */
+  /** Whether every program in the fleet knows shared logs. */
   readonly sharesLogs: () => boolean;
-  /** Whether documents have all that is in the journal of a log. */
+  /** Whether the documents contain everything in the journal of a log. */
   readonly isProjected: (server: LogServer) => boolean;
 }
 
 interface LogSharingEvents {
   committed(server: LogServer, done: Committed): void;
-  /** A log is served from now on. */
+  /** Called when a log begins to be served. */
   taken(server: LogServer): void;
-  /** Its lease was lost. */
+  /** Called when the lease of a log was lost. */
   lost(server: LogServer): void;
-  /** A log was read to its end: its partitions may be had. */
+  /** Called when a log was read to its end: its partitions are free. */
   read(): void;
-  /** The lease of a partition was lost. */
+  /** Called when the lease of a partition was lost. */
   doubted(home: LogServer<Partition>): void;
 }
 
@@ -33,15 +33,15 @@ interface LogSharingEvents {
 interface Reading {
   readonly server: LogServer<SharedLog>;
   readonly tail: number;
-  /** Whether it was read to that entry; false when the lease was lost before. */
+  /** Resolves to true when that entry was read, to false when the lease was lost first. */
   readonly done: Promise<boolean>;
 }
 
 const REPEAT_MS = 50;
 
 /**
- * The logs that the partitions of this node share, one for each tag that the store has (`SharedLogs.tagOf`), and closed logs
- * that it reads to their end: its own former ones, and those of nodes that are gone (decision 0029).
+ * The logs that the partitions of this node share, one for each tag of the store (`SharedLogs.tagOf`), and the closed
+ * logs that it reads to their end: its own former ones, and those of nodes that are gone (decision 0029).
  */
 export class LogSharing {
   readonly #parts: LogSharingParts;
@@ -50,7 +50,7 @@ export class LogSharing {
   readonly #reading = new Map<SharedLog, Reading>();
   readonly #adopting = new SingleFlight<SharedLog, number>();
   readonly #shared = new LogsShared();
-  /** Whether they were made is not known. */
+  /** Logs of which it is not known whether they were created. */
   readonly #unsure = new Map<SharedLog, Lease<SharedLog>>();
 
   constructor(parts: LogSharingParts, on: LogSharingEvents) {
@@ -59,7 +59,7 @@ export class LogSharing {
     this.#on = on;
   }
 
-  /** Those that are served here. */
+  /** Servers of the shared logs that are served here. */
   get servers(): readonly LogServer[] {
     const reading = [...this.#reading.values()].map(({ server }) => server);
     return [...this.#shared.all.map(({ server }) => server), ...reading];
@@ -73,17 +73,17 @@ export class LogSharing {
     return this.#logs === null ? undefined : this.#shared.joinedBy(partition, this.#logs.tagOf(partition));
   }
 
-  /** The log that has the messages for a partition, when it is not its own. */
+  /** The log that takes the messages of a partition when it is not the partition's own. */
   logOf(partition: Partition): SharedLog | undefined {
     return this.#sharedIn(partition)?.server.lease.log;
   }
 
-  /** Those that share no log and might: others of their tag are served here, too. */
+  /** Partitions without a shared log that could have one, because others of their tag are served here too. */
   alone(homes: readonly LogServer<Partition>[]): readonly LogServer<Partition>[] {
     return [...this.#byTag(homes).values()].flat().filter((home) => this.sharedBy(home) === null);
   }
 
-  /** Servers of partitions that may share a log, by its tag; none while logs may not be made. */
+  /** Servers of partitions that may share a log, by tag. Empty while logs may not be created. */
   #byTag(homes: readonly LogServer<Partition>[]): Map<string, LogServer<Partition>[]> {
     const logs = this.#logs;
     if (logs?.mayBeMade() !== true || !this.#parts.sharesLogs()) return new Map();
@@ -92,17 +92,20 @@ export class LogSharing {
     return tags;
   }
 
-  /** Those that share a log which one of their tag cannot share, since its numbers are ahead: another log is needed. */
+  /**
+   * Partitions whose shared log cannot admit another one of the same tag, because its numbers are behind those of that
+   * one. They need a new log.
+   */
   get behind(): readonly LogServer<Partition>[] {
     return this.#shared.all.filter(({ isBehind }) => isBehind).flatMap(({ homes }) => [...homes.values()]);
   }
 
-  /** Has partitions share logs that have nothing to do just now. */
+  /** Makes partitions share logs; only those without running work join. */
   async gather(homes: readonly LogServer<Partition>[]): Promise<void> {
     const logs = this.#logs;
     if (logs === null) return;
     await this.#closeUnsure(logs);
-    // Of those that nothing could share.
+    // These logs could not admit every partition.
     const behind = this.#shared.all.filter(({ isBehind }) => isBehind);
     await allDone(behind.map((shared) => this.#disband(logs, shared)));
     await allDone([...this.#byTag(homes)].map(([tag, own]) => this.#gatherTag(logs, tag, own)));
@@ -128,7 +131,10 @@ export class LogSharing {
     return this.#shared.add(tag, server);
   }
 
-  /** One whose outcome is not known must not come to be later: messages would go where nothing reads. */
+  /**
+   * Closes logs of which it is not known whether they were created. One that appeared later would take messages that no
+   * server reads.
+   */
   async #closeUnsure(logs: SharedLogs): Promise<void> {
     for (const [log, unsure] of this.#unsure) {
       await logs.close(unsure);
@@ -146,7 +152,9 @@ export class LogSharing {
     return server;
   }
 
-  /** While it runs the partition does nothing else; an unknown outcome is asked for again. */
+  /**
+   * Joins a partition to a log. The partition does no other work meanwhile, and a call of unknown outcome is repeated.
+   */
   async #join(logs: SharedLogs, shared: Shared, home: LogServer<Partition>): Promise<boolean> {
     const { server, homes } = shared;
     const partition = home.lease.log;
@@ -171,8 +179,8 @@ export class LogSharing {
   }
 
   /**
-   * Every partition that shares a log with one of these goes back to its own log, after what is in the shared one. Resolves
-   * when that is handled.
+   * Returns every partition that shares a log with one of these to its own log. Resolves when the entries of the shared
+   * log are handled.
    */
   async disband(homes: readonly LogServer<Partition>[]): Promise<void> {
     const logs = this.#logs;
@@ -206,8 +214,8 @@ export class LogSharing {
   }
 
   /**
-   * Takes the log of a node that is gone, and reads it to its end. Answers how long its holder may keep it, milliseconds;
-   * infinity when it is read here.
+   * Takes over the log of a node that is gone and reads it to its end. Returns for how many milliseconds its holder may
+   * still keep it; infinity when it is read here.
    */
   adopt(log: SharedLog): Promise<number> {
     if (this.get(log) !== undefined) return Promise.resolve(Number.POSITIVE_INFINITY);
@@ -228,12 +236,12 @@ export class LogSharing {
     return Number.POSITIVE_INFINITY;
   }
 
-  /** Takes logs whose holders are gone: their journals may not be in documents. */
+  /** Takes over logs whose holders are gone: their journals may not be in the documents. */
   async adoptLeft(): Promise<void> {
     for (const log of (await this.#logs?.list()) ?? []) await this.adopt(log);
   }
 
-  /** Removes closed logs that are read to their end and whose journals are in documents. */
+  /** Removes closed logs that were read to their end and whose journals are in the documents. */
   async removeRead(): Promise<void> {
     for (const [log, { server, tail }] of this.#reading) {
       if (server.cursor < tail || !this.#parts.isProjected(server)) continue;
@@ -242,7 +250,7 @@ export class LogSharing {
     }
   }
 
-  /** Answers the partitions that are lost with it. */
+  /** Drops a log. Returns the partitions that are lost with it. */
   lose(server: LogServer): readonly LogServer<Partition>[] {
     server.lose();
     for (const [log, reading] of this.#reading) if (reading.server === server) this.#reading.delete(log);
@@ -252,13 +260,13 @@ export class LogSharing {
     return [...shared.homes.values()];
   }
 
-  /** The log that a partition's server gave its messages to. */
+  /** The server of the shared log that a partition has joined; null when there is none. */
   sharedBy(home: LogServer<Partition>): LogServer | null {
     const shared = this.#sharedIn(home.lease.log);
     return shared?.homes.get(home.lease.log) === home ? shared.server : null;
   }
 
-  /** Repeats a call of unknown outcome until it is known; undefined when the log is lost before. */
+  /** Repeats a call of unknown outcome until its outcome is known. Undefined when the log is lost first. */
   async #untilKnown<T>(shared: LogServer, call: () => Promise<T>): Promise<T | undefined> {
     while (!shared.lost) {
       try {
@@ -276,9 +284,9 @@ export class LogSharing {
 interface Shared {
   readonly tag: string;
   readonly server: LogServer<SharedLog>;
-  /** Servers of the partitions that share it. */
+  /** Servers of the partitions that share the log. */
   readonly homes: Map<Partition, LogServer<Partition>>;
-  /** The numbers of a partition are ahead of the log's: it cannot share this one. */
+  /** True when a partition could not join because its numbers are ahead of the log's. */
   isBehind: boolean;
 }
 
@@ -304,13 +312,13 @@ class LogsShared {
     return isSharedLog(log) ? this.all.find(({ server }) => server.lease.log === log) : undefined;
   }
 
-  /** The one that a partition shares, whose tag it has. */
+  /** The shared log of that tag, if the partition has joined it. */
   joinedBy(partition: Partition, tag: string): Shared | undefined {
     const shared = this.#byTag.get(tag);
     return shared?.homes.has(partition) === true ? shared : undefined;
   }
 
-  /** Those that one of these servers gave its messages to. */
+  /** The logs that one of these servers has joined. */
   with(homes: readonly LogServer<Partition>[]): readonly Shared[] {
     return this.all.filter((shared) => homes.some((home) => shared.homes.get(home.lease.log) === home));
   }

@@ -10,20 +10,22 @@ interface MembershipParts {
 }
 
 interface MembershipEvents {
-  /** The node lease was lost: what was held under it is given up. */
+  /** Called when the node lease was lost: the partitions held under it are dropped. */
   lost(): void;
-  /** Another process runs under this node's id. */
+  /** Called when another process runs under this node's id. */
   superseded(): void;
 }
 
 const NOTHING: Assignment = { wanted: new Set(), queues: [] };
 
-/** This node's seat in the fleet: what it should serve, asked anew, one question at a time. */
+/**
+ * Membership of this node in the fleet, and its assignment. The assignment is asked for again with one call at a time.
+ */
 export class Membership {
   readonly #parts: MembershipParts;
   readonly #events: MembershipEvents;
   #assignment: Assignment = NOTHING;
-  /** Many nodes may announce a change at once: they are answered by one more question. */
+  /** Many nodes may announce a change at once; one further call serves all of them. */
   readonly #questions = new SharedRuns(() => this.#ask());
   #leaving = false;
 
@@ -32,7 +34,7 @@ export class Membership {
     this.#events = events;
   }
 
-  /** As last answered. */
+  /** The latest assignment. */
   get assignment(): Assignment {
     return this.#assignment;
   }
@@ -41,7 +43,7 @@ export class Membership {
     return this.#parts.placement.join();
   }
 
-  /** From now on a lost node lease is not taken again. */
+  /** Stops taking the node lease again after it is lost. */
   leaving(): void {
     this.#leaving = true;
   }
@@ -57,7 +59,7 @@ export class Membership {
     } catch (thrown) {
       const error = toSvcError(thrown);
       if (error.code === 'conflict') {
-        // For good: as a member that takes nothing it would keep others from serving its share.
+        // This is for good: a member that takes nothing would keep others from serving its share.
         this.#leaving = true;
         this.#assignment = NOTHING;
         this.#events.superseded();
@@ -72,11 +74,14 @@ export class Membership {
   }
 }
 
-/** Who serves which partition here, which of them are going, and which stay beside the assignment. */
+/**
+ * The servers of the partitions held here, those that are being handed over, and those that are kept outside the
+ * assignment.
+ */
 export class HeldServers {
   readonly #servers = new Map<Partition, LogServer<Partition>>();
   readonly #leaving = new Set<LogServer<Partition>>();
-  /** Held beside the assignment, since an actor was to start here (P4). */
+  /** Partitions kept outside the assignment, because an actor was to start on this node (P4). */
   readonly #kept = new Set<Partition>();
   #turn = 0;
 
@@ -96,7 +101,7 @@ export class HeldServers {
     return this.#servers.size;
   }
 
-  /** A copy: who walks it may remove. */
+  /** A copy, so that callers may remove servers while they iterate. */
   get all(): LogServer<Partition>[] {
     return [...this.#servers.values()];
   }
@@ -107,7 +112,7 @@ export class HeldServers {
 
   remove(server: LogServer<Partition>): void {
     const { log: partition } = server.lease;
-    // The node may hold the partition again under a later lease: what is noted for that one stays.
+    // The node may hold the partition again under a later lease: its entries stay.
     if (this.#servers.get(partition) !== server) return;
     this.#servers.delete(partition);
     this.#kept.delete(partition);
@@ -121,7 +126,10 @@ export class HeldServers {
     return this.#kept.has(partition);
   }
 
-  /** A partition of the pool that stays here, each in its turn: one would serve all that starts here alone. */
+  /**
+   * A partition of the pool that stays here. They are used in turn, so that one does not get all actors that start
+   * here.
+   */
   nextOf(pool: string): Partition | undefined {
     const staying = this.all.filter((one) => !this.#leaving.has(one));
     const ofPool = staying.map(({ lease }) => lease.log).filter((partition) => poolOf(partition) === pool);
@@ -129,7 +137,7 @@ export class HeldServers {
     return ofPool[this.#turn % ofPool.length];
   }
 
-  /** Marks those that begin to go; answers which these are: not who was going already. */
+  /** Marks servers as leaving. Returns those that were not marked before. */
   leave(servers: readonly LogServer<Partition>[]): LogServer<Partition>[] {
     const going = servers.filter((server) => !this.#leaving.has(server));
     for (const server of going) this.#leaving.add(server);

@@ -4,8 +4,8 @@ import type { Clock } from '../clock.ts';
 import type { Committed } from './commit-turns.ts';
 
 /**
- * Hands over what partitions owe to others (K3). One flush of a partition at a time; what fails stays owed and
- * is tried again by whoever asks next.
+ * Delivers the messages that partitions owe to others (K3). Each partition has one flush at a time. Messages that fail
+ * stay owed, and the next call tries them again.
  */
 export class OutboxRelay {
   readonly #store: Pick<ActorStore, 'flushOutbox'>;
@@ -13,7 +13,7 @@ export class OutboxRelay {
   readonly #owing = new Set<Partition>();
   readonly #flushing = new Set<Partition>();
 
-  /** `leaseOf` answers undefined for a partition that is not served (any more). */
+  /** `leaseOf` returns undefined for a partition that is not served here. */
   constructor(store: Pick<ActorStore, 'flushOutbox'>, leaseOf: (partition: Partition) => Lease<Partition> | undefined) {
     this.#store = store;
     this.#leaseOf = leaseOf;
@@ -34,10 +34,10 @@ export class OutboxRelay {
     try {
       while (this.#owing.has(partition)) {
         const lease = this.#leaseOf(partition);
-        // Removed before the flush: what a commit owes meanwhile is flushed by another pass.
+        // Removed before the flush: messages that a commit owes meanwhile are flushed by another pass.
         this.#owing.delete(partition);
         if (lease === undefined) return;
-        // Each pass acknowledges what it delivered; the rest needs another.
+        // Each pass acknowledges what it delivered. The rest needs another pass.
         if (await this.#flushOnce(lease)) this.#owing.add(partition);
       }
     } finally {
@@ -61,20 +61,23 @@ export class OutboxRelay {
 
 interface LazyDeliveryParts {
   readonly clock: Clock;
-  /** Hands over what a partition owes. */
+  /** Delivers the messages that a partition owes. */
   readonly flush: (source: Partition) => void;
-  /** Looks into a mailbox. */
+  /** Polls a mailbox. */
   readonly wake: (target: Partition) => void;
-  /** Whether two partitions have one mailbox here. */
+  /** Whether two partitions have the same mailbox here. */
   readonly areTogether: (one: Partition, other: Partition) => boolean;
 }
 
-/** Well below what lists may lag (R2), and several rounds of a quick conversation. */
+/**
+ * Longest delay of a lazy message, milliseconds. It is well below the time that lists may lag (R2), and covers several
+ * rounds of a quick conversation.
+ */
 const WITHIN_MS = 50;
 
 /**
- * Messages that nobody waits for (`tell` with `lazy`): those of some tens of milliseconds reach their actors
- * together, in one hand-over and one commit, instead of taking the processor beside what is waited for.
+ * Messages that are not urgent (`tell` with `lazy`). Those of some tens of milliseconds reach their actors together, in
+ * one delivery and one commit, so that they take little processor time from urgent work.
  */
 export class LazyDelivery {
   readonly #parts: LazyDeliveryParts;
@@ -84,7 +87,7 @@ export class LazyDelivery {
     this.#parts = parts;
   }
 
-  /** Sees to what a commit sent; answers the partitions that owe something in a hurry, or since longer ago. */
+  /** Notes the lazy messages of a commit. Returns the partitions that owe urgent messages or older ones. */
   note({ commit, owing }: Pick<Committed, 'commit' | 'owing'>): readonly Partition[] {
     const { flush, wake, areTogether } = this.#parts;
     const eager: Partition[] = [];

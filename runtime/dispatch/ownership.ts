@@ -11,13 +11,13 @@ import type { Progress } from './progress.ts';
 
 export interface OwnershipOptions extends LogSharingParts {
   readonly leaseRenewMs: number;
-  /** How long no partition has come or gone before all share a log: each change costs all of them. */
+  /** How long the set of held partitions must stay unchanged before they share a log: each change costs all of them. */
   readonly shareAfterMs: number;
 }
 
 const LOOK_FOR_LOGS_MS = 10_000;
 
-/** What becomes of partitions, for the dispatcher that serves them. */
+/** Changes of partitions and logs, for the dispatcher that serves them. */
 export interface OwnershipEvents {
   committed(server: LogServer, done: Committed): void;
   /** A partition is served from now on. */
@@ -29,8 +29,8 @@ export interface OwnershipEvents {
 }
 
 /**
- * The partitions this node holds: takes what its placement wants, hands over what it does not want any more after the
- * batch that runs, drops what it lost (K4, P2).
+ * The partitions that this node holds. It acquires those that the placement wants, hands over the others after their
+ * running batches, and drops those that it lost (K4, P2).
  */
 export class OwnedPartitions {
   readonly #options: OwnershipOptions;
@@ -39,7 +39,7 @@ export class OwnedPartitions {
   readonly #membership: Membership;
   readonly #ages = new LeaseAges();
   readonly #sharing: LogSharing;
-  /** How far partitions had come that this node does not serve any more. */
+  /** How far partitions had come that this node no longer serves. */
   readonly #served = new Map<Partition, Progress>();
   readonly #settling = new SharedRuns(() => this.#work());
   #cancelWake: () => void = () => {};
@@ -57,7 +57,7 @@ export class OwnedPartitions {
       committed: (server, done) => events.committed(server, done),
       taken: (server) => {
         this.#ages.kept(server, options.clock.monotonic());
-        // Its partitions come back behind its end, wherever it was when it was adopted.
+        // Its partitions continue behind the end of the log, wherever the log was when it was adopted.
         for (const partition of server.partitions) this.#compare(partition, server.progress);
         events.opened(server);
       },
@@ -80,12 +80,12 @@ export class OwnedPartitions {
     return isSharedLog(log) ? this.#sharing.get(log) : this.#servers.get(log);
   }
 
-  /** The log that has the messages for a partition. */
+  /** The log that takes the messages of a partition. */
   logOf(partition: Partition): Log {
     return this.#sharing.logOf(partition) ?? partition;
   }
 
-  /** Those that are read here: shared ones, and those of partitions that share none. */
+  /** Servers of the logs that are read here: shared logs, and logs of partitions that share none. */
   get logs(): readonly LogServer[] {
     const alone = this.#servers.all.filter((home) => this.#sharing.sharedBy(home) === null);
     return [...this.#sharing.servers, ...alone];
@@ -99,7 +99,7 @@ export class OwnedPartitions {
     return this.#servers.size;
   }
 
-  /** Milliseconds since all leases were last known to be ours; beyond the TTL others may hold them. */
+  /** Milliseconds since all leases were last confirmed. Beyond the TTL other nodes may hold them. */
   get leaseAgeMs(): number {
     return this.#options.clock.monotonic() - this.#ages.oldestAt;
   }
@@ -112,14 +112,14 @@ export class OwnedPartitions {
   }
 
   /**
-   * Extends every lease, then starts to adjust ownership to the members. It does not wait for the latter: a batch that is slow
-   * to end, or a lease that is slow to come, must not keep the leases from their next renewal.
+   * Extends every lease, then starts to adjust the held partitions to the members. It does not wait for the adjustment:
+   * a slow batch, or a lease that is granted slowly, must not delay the next renewal.
    */
   async renew(): Promise<void> {
     const { clock, warn } = this.#options;
     const asked = clock.monotonic();
     const seat = this.#membership.ask().then(() => this.#ages.joined(asked));
-    // Each may have a server of its own (Redis Cluster): one that is away must not cost what the others hold.
+    // Each log may be on a server of its own (Redis Cluster): one that is unavailable must not affect the other leases.
     const leases = this.logs.map((server) => this.#extend(server, asked));
     const [joined, ...extended] = await Promise.allSettled([seat, ...leases]);
     this.#ages.look();
@@ -130,7 +130,7 @@ export class OwnedPartitions {
     await this.#lookForLogs();
   }
 
-  /** Removes closed logs whose journals are in documents, and takes logs whose holders are gone. */
+  /** Removes closed logs whose journals are in the documents, and takes over logs whose holders are gone. */
   async #lookForLogs(): Promise<void> {
     await this.#sharing.removeRead();
     const { clock } = this.#options;
@@ -149,7 +149,7 @@ export class OwnedPartitions {
 
   async #extend(server: LogServer, asked: number): Promise<void> {
     const lost = await this.#options.store.renew([server.lease], this.#options.leaseTtlMs);
-    // One that joined a log meanwhile is renewed with that.
+    // A partition that joined a log meanwhile is renewed with that log.
     if (this.#isRead(server)) this.#ages.kept(server, asked);
     for (const lease of lost) {
       const loser = this.serverOf(lease.log);
@@ -157,21 +157,21 @@ export class OwnedPartitions {
     }
   }
 
-  /** Somebody came, left or gave something back. Calls that come meanwhile are answered by one more look. */
+  /** Adjusts to a change of the members, or to released partitions. Concurrent calls share one further run. */
   async adjust(): Promise<void> {
     if (this.#stopped) return;
     await this.#membership.ask();
     await this.#settleSoon();
   }
 
-  /** What was not renewed for a whole TTL, by a store that is away or a process that was frozen, others may hold. */
+  /** Drops leases not renewed for a whole TTL (store unavailable, process frozen): other nodes may hold them. */
   loseIfLate(): void {
     const { clock, leaseTtlMs, store } = this.#options;
     const renewedAt = (lease: Lease) => store.renewedAt(lease);
     for (const server of this.#ages.late(clock.monotonic() - leaseTtlMs, renewedAt)) this.lose(server);
   }
 
-  /** A partition of the pool that this node holds; a free one is taken when it holds none. */
+  /** Returns a partition of the pool that this node holds. Acquires a free one when it holds none. */
   async holdOne(pool: string): Promise<Partition | null> {
     const already = this.#servers.nextOf(pool);
     if (already !== undefined || this.#stopped) return already ?? null;
@@ -189,8 +189,8 @@ export class OwnedPartitions {
   }
 
   /**
-   * Gives everything back and ends the node lease. What another member may serve goes to it at once; for the rest
-   * `keepServing` is waited for, and `beforeRelease` runs while the leases still hold.
+   * Releases everything and ends the node lease. Partitions that another member may serve go to it at once. The others
+   * wait for `keepServing`; `beforeRelease` runs while the leases still hold.
    */
   async stop(last: { keepServing(): Promise<void>; beforeRelease(): Promise<void> }): Promise<void> {
     const { placement } = this.#options;
@@ -211,7 +211,7 @@ export class OwnedPartitions {
     await logged(this.#options, 'leaving', placement.leave());
   }
 
-  /** Another process runs under this node's id: this one serves nothing any more. */
+  /** Stops serving, because another process runs under this node's id. */
   #supersede(): void {
     this.#stopped = true;
     this.#ages.joined(Number.NEGATIVE_INFINITY);
@@ -219,13 +219,13 @@ export class OwnedPartitions {
     this.#loseAll();
   }
 
-  /** Of callers that share one run, the first one gets its error. */
+  /** Adjusts the held partitions. Of callers that share one run, the first one gets its error. */
   #settleSoon(): Promise<void> {
     this.#isSettleDue = true;
     return this.#settling.isPlanned ? this.#settling.idle : this.#settling.run();
   }
 
-  /** One after another: partitions come and go, or begin to share a log. */
+  /** Runs the pending steps one after another: partitions come and go, or join a shared log. */
   async #work(): Promise<void> {
     if (this.#stopped) return;
     if (this.#isSettleDue) await this.#settle();
@@ -246,7 +246,7 @@ export class OwnedPartitions {
     await Promise.all([this.#handOver(unwanted), this.#acquireAll(missing)]);
   }
 
-  /** From here on these read their own logs, and those that shared one with them. */
+  /** Ends the sharing of logs with these partitions: they and those that shared with them read their own logs. */
   async #disband(homes: readonly LogServer<Partition>[]): Promise<void> {
     const { clock, warn } = this.#options;
     const joined = this.#sharing.togetherWith(homes);
@@ -261,7 +261,7 @@ export class OwnedPartitions {
     await disbanded;
   }
 
-  /** Partitions share a log when none has come or gone for a while. */
+  /** Makes partitions share a log when their set has not changed for a while. */
   #gatherSoon(): void {
     this.#cancelGather();
     if (this.#stopped || this.#sharing.alone(this.#servers.all).length === 0) return;
@@ -283,11 +283,11 @@ export class OwnedPartitions {
     const soonestMs = await takeAll(missing, this.#options.warn, async (partition) =>
       this.#stopped ? Number.POSITIVE_INFINITY : this.#acquire(partition),
     );
-    // A lease that runs out before the next look: nobody has to wait for that.
+    // A lease expires before the next round: try then.
     if (soonestMs < this.#options.leaseRenewMs) this.#wakeIn(soonestMs + 5);
   }
 
-  /** Answers how long its holder may keep it, milliseconds; infinity when it is ours. */
+  /** Acquires a partition. Returns for how many milliseconds its holder may still keep it; infinity when it is ours. */
   async #acquire(partition: Partition): Promise<number> {
     const asked = this.#options.clock.monotonic();
     const outcome = await takeLease(this.#options, partition);
@@ -299,7 +299,7 @@ export class OwnedPartitions {
       await logged(this.#options, 'giving a lease back', this.#options.store.release(lease));
       return Number.POSITIVE_INFINITY;
     }
-    // Two may have asked at once: the later grant is the one in force.
+    // Two calls may have run at once: the later grant is in force.
     const other = this.#servers.get(partition);
     if (other !== undefined) {
       if (other.lease.epoch > lease.epoch) return Number.POSITIVE_INFINITY;
@@ -321,7 +321,7 @@ export class OwnedPartitions {
     return Number.POSITIVE_INFINITY;
   }
 
-  /** Says when the store went back since this node last served the partition. */
+  /** Reports when the store went back since this node last served the partition. */
   #compare(partition: Partition, { position }: Progress): void {
     const before = this.#served.get(partition);
     this.#served.delete(partition);
@@ -330,7 +330,7 @@ export class OwnedPartitions {
     this.#options.warn('the store lost what it had acknowledged', new SvcError('lease_lost', message));
   }
 
-  /** After the batch that runs, to whoever wants it (P2). */
+  /** Hands partitions over after their running batches (P2). */
   async #handOver(servers: readonly LogServer<Partition>[]): Promise<void> {
     const going = this.#servers.leave(servers.filter((server) => !server.lost));
     if (going.length === 0) return;
@@ -339,19 +339,19 @@ export class OwnedPartitions {
     await logged(this.#options, 'telling the others', this.#options.placement.freed());
   }
 
-  /** The store says that the lease is lost, or that it may have gone back behind what is known of the partition here. */
+  /** Drops a log whose lease is lost, or whose store may have gone back behind what is known here. */
   doubt(server: LogServer): void {
-    // Who was placed in what it lost has no place any more, and may get another.
+    // Placements in the lost partitions may be gone and made again elsewhere.
     this.#options.locator.forgetAll();
     this.lose(server);
   }
 
-  /** Ends serving without a word to the store: the lease is gone, or its end is left to the TTL. */
+  /** Ends serving without a call to the store: the lease is gone, or is left to expire. */
   lose(server: LogServer): void {
     const { log } = server.lease;
     const home = isSharedLog(log) ? undefined : this.#servers.get(log);
     const shared = home === server ? this.#sharing.sharedBy(home) : null;
-    // Who loses one of those that share a log cannot read it for the others either.
+    // A node that loses one of the partitions of a shared log cannot read the log for the others either.
     if (shared !== null) this.#loseShared(shared);
     else if (isSharedLog(log)) this.#loseShared(server);
     if (home === server) this.#loseHome(home, (shared ?? home).progress);

@@ -4,14 +4,14 @@ import type { EffectQueue } from '../effect-queue.ts';
 import { fairnessPart } from '../effects/effect-envelope.ts';
 import type { Locator } from '../locator.ts';
 
-/** Which partitions of this node have unsettled effects, and the sweeps that keep those running (E1). */
+/** Which partitions of this node have unsettled effects, and the sweeps that keep those effects running (E1). */
 export class PartitionSweeps {
   readonly #store: Pick<ActorStore, 'openEffects' | 'now'>;
   readonly #queue: Pick<EffectQueue, 'enqueue'>;
   readonly #leaseOf: (partition: Partition) => Lease<Partition> | undefined;
   readonly #isLive: (runner: string) => boolean;
   readonly #pending = new Set<Partition>();
-  /** What was handed to the queue since the lease was taken. */
+  /** Jobs that were given to the queue since the lease was taken. */
   readonly #handed = new Map<Partition, Map<string, HandedOver>>();
 
   constructor(
@@ -26,14 +26,17 @@ export class PartitionSweeps {
     this.#isLive = isLive;
   }
 
-  /** The last holder may have left some, and have died with jobs in its hands. */
+  /**
+   * Sweeps a partition that was just acquired: its last holder may have left effects, and may have died while it held
+   * their jobs.
+   */
   acquired(lease: Lease<Partition>): Promise<void> {
     this.#pending.add(lease.log);
     this.#handed.delete(lease.log);
     return this.#sweepOne(lease.log, lease.grant);
   }
 
-  /** An effect was opened. */
+  /** Notes that an effect was opened. */
   note(partition: Partition): void {
     this.#pending.add(partition);
   }
@@ -43,13 +46,13 @@ export class PartitionSweeps {
     this.#handed.delete(partition);
   }
 
-  /** `died`: a life that ended, whose jobs may be stuck. */
+  /** Sweeps all noted partitions. `died` is an incarnation that ended, whose jobs may be stuck. */
   async sweep(died?: string): Promise<void> {
     for (const partition of [...this.#pending]) await this.#sweepOne(partition, died);
   }
 
   async #sweepOne(partition: Partition, token?: string): Promise<void> {
-    // Taken off before the look: an effect opened meanwhile puts it back.
+    // Removed before the read: an effect opened meanwhile puts it back.
     if (!this.#pending.delete(partition)) return;
     try {
       const rows = await this.#store.openEffects(partition);
@@ -79,9 +82,9 @@ interface Entry {
 }
 
 /**
- * Removes directory entries that lead nowhere (K1): their client died before its first message, or their actor
- * was archived and the node died before the entry went. An entry goes only when two looks, far apart, found no actor
- * and no message that could still make one.
+ * Removes directory entries without an actor (K1): their client died before its first message, or their actor was
+ * archived and the node died before it removed the entry. An entry is removed only when two checks, far apart, found no
+ * actor and no message that could still create one.
  */
 export class DirectorySweep {
   readonly #store: Pick<ActorStore, 'placed' | 'place' | 'load' | 'backlog'>;
@@ -93,7 +96,7 @@ export class DirectorySweep {
     this.#locator = locator;
   }
 
-  /** One look at the entries whose homes this node holds; answers how many were removed. */
+  /** Checks the entries of the homes held by this node once. Returns how many were removed. */
   async sweep(homes: Iterable<Partition>): Promise<number> {
     const suspects = new Set<Address>();
     let removed = 0;
@@ -112,7 +115,10 @@ export class DirectorySweep {
     return removed;
   }
 
-  /** Of one page: one load and at most one look at the mailbox for each partition that its entries name. */
+  /**
+   * Returns the entries of one page that have no actor: one load, and at most one read of the mailbox, for each
+   * partition that they name.
+   */
   async #leadNowhere(entries: readonly Entry[]): Promise<Entry[]> {
     const found: Entry[] = [];
     for (const [partition, there] of Map.groupBy(entries, (entry) => entry.partition)) {
@@ -129,8 +135,8 @@ export class DirectorySweep {
   }
 
   /**
-   * Removes the entry while it says what was looked at. A first message that arrived between the look and the removal
-   * makes an actor there: a second look finds it, and the entry is put back.
+   * Removes an entry if it still names the partition that was checked. A first message that arrived between check and
+   * removal creates an actor there: a second check finds it, and the entry is put back.
    */
   async #remove(home: Partition, address: Address, partition: Partition): Promise<boolean> {
     if (!(await this.#locator.unplace(address, partition))) return false;
@@ -142,7 +148,7 @@ export class DirectorySweep {
 
 type SweptStore = Pick<ActorStore, 'openEffects' | 'now'>;
 
-/** When an effect was last handed to the queue (store time), and the row and token it was handed over for. */
+/** When an effect was last given to the queue (store time), and for which row and token. */
 export interface HandedOver {
   readonly until: number;
   readonly token: string | undefined;
@@ -150,13 +156,22 @@ export interface HandedOver {
 }
 
 interface SweepOptions {
-  /** Also enqueue what will be due within this time: one sweep interval, so that nothing waits for the next one. */
+  /**
+   * Also enqueue effects that will be due within this time: one sweep interval, so that none waits for the next sweep.
+   */
   readonly aheadMs?: number;
-  /** Whether a runner (`node/incarnation`) is known to live; what a dead one started is due at once. Default: all do. */
+  /**
+   * Whether a runner (`node/incarnation`) may be alive. Effects that a dead one started are due at once. Default: all
+   * are alive.
+   */
   readonly isLive?: (runner: string) => boolean;
-  /** Somebody died who may have taken jobs without having claimed their effects: names the occasion (EffectQueue). */
+  /**
+   * Set when a node died that may have taken jobs without claiming their effects: identifies that death (EffectQueue).
+   */
   readonly token?: string | undefined;
-  /** What earlier sweeps of this lease handed over, by effect id; brought up to date here. Default: nothing was. */
+  /**
+   * What earlier sweeps of this lease gave to the queue, by effect id. It is updated here. Default: nothing was given.
+   */
   readonly handed?: Map<string, HandedOver>;
 }
 
@@ -164,10 +179,12 @@ const AHEAD_MS = 2_000;
 
 const AT_ONCE = 64;
 
-/** A job that has waited so long in the queue may be lost there, so it is handed over again. */
+/** A job that has waited this long in the queue may be lost, so it is enqueued again. */
 const AGAIN_MS = 30_000;
 
-/** Of many that are due to be handed over again a sweep takes one part, so that the queue gets them evenly spread. */
+/**
+ * When many jobs are due to be enqueued again, one sweep takes this part of them, so that the load is spread evenly.
+ */
 const AGAIN_PARTS = 15;
 
 const LEAST_AGAIN = 8;
@@ -176,15 +193,15 @@ interface HandOver {
   readonly row: EffectRow;
   readonly delayMs: number;
   readonly token: string | undefined;
-  /** When the same was handed over before. */
+  /** When the same job was enqueued before. */
   readonly lastAt: number | undefined;
 }
 
 /**
- * Puts the effects of a partition that should be running back into the queue (E1: a lost job is never the
- * truth, the record is). Called by the partition's holder after it got the lease, when a node died, and every two
- * seconds. Enqueueing what is queued changes nothing, but it is work for the queue: what `handed` says was handed over
- * is only handed over again for another row or token, or after 30 to 60 s. Answers how many were handed to the queue.
+ * Enqueues the effects of a partition that should be running (E1: the record decides, and a job may get lost). The
+ * partition's holder calls it after it got the lease, when a node died, and every two seconds. Enqueueing a queued job
+ * changes nothing but costs the queue work. So a job that `handed` contains is enqueued again only for another row or
+ * token, or after 30 to 60 s. Returns how many jobs were given to the queue.
  */
 export async function sweepEffects(
   store: SweptStore,
@@ -233,14 +250,17 @@ function handOvers(
     const due = { row, delayMs: status === 'open' ? Math.max(0, until - now) : 0, token: dead ?? token };
     const isSame = known?.until === until && (due.token === undefined || due.token === known.token);
     if (!isSame) first.push({ ...due, lastAt: undefined });
-    // A store whose clock went back says nothing about how long it has been.
+    // A store whose clock went back says nothing about the time that has passed.
     else if (now - known.at >= AGAIN_MS || now < known.at) again.push({ ...due, lastAt: known.at });
   }
   again.sort((one, other) => (one.lastAt ?? 0) - (other.lastAt ?? 0));
   return [...first, ...again.slice(0, Math.max(LEAST_AGAIN, Math.ceil(rows.length / AGAIN_PARTS)))];
 }
 
-/** The life that started the effect and is gone, or let its claim run out: the job it took is stuck (EffectQueue). */
+/**
+ * The incarnation that started the effect and is gone, or let its claim expire: the job that it took is stuck
+ * (EffectQueue).
+ */
 function tokenOfDead(row: EffectRow, now: number, isLive: (runner: string) => boolean): string | undefined {
   const { status, runner, until } = row;
   if (status !== 'started' || (until > now && isLive(runner))) return undefined;

@@ -1,23 +1,23 @@
 import type { Address, Partition } from '../address.ts';
 import { positionOf } from '../leases.ts';
 
-/** Actors of one log that are remembered with their last commit: more than a second or two of commits touch. */
+/** Number of actors of one log whose last commit is remembered: more than the commits of a second or two touch. */
 const REMEMBERED = 512;
 
-/** An actor that handled something. */
+/** An actor that handled a message. */
 interface Handler {
   readonly address: Address;
   readonly partition: Partition;
 }
 
 /**
- * How far a log had come when this node last served it, and which actors the last commits wrote. A store that
- * failed over to a replica that was behind, or lost its last second, gives the lease out again with an earlier cursor.
+ * How far a log had come when this node last served it, and which actors its last commits wrote. After a failover to a
+ * replica that was behind, or a loss of the last second, the store grants the lease again with an earlier cursor.
  */
 export class Progress {
   #cursor: number;
   #beside: number;
-  /** Position after the last message each actor handled, longest ago first, and where the actor lives. */
+  /** Position after the last message that each actor handled, oldest first, and the actor's partition. */
   readonly #handled = new Map<Address, { readonly position: number; readonly partition: Partition }>();
 
   constructor(cursor: number, beside: number) {
@@ -29,12 +29,12 @@ export class Progress {
     return this.#cursor;
   }
 
-  /** Results handled beside the mailbox since the cursor stands there. */
+  /** How many results were handled beside the mailbox at this cursor. */
   get beside(): number {
     return this.#beside;
   }
 
-  /** Of the last commit's row in the journal. */
+  /** Position of the last commit's row in the journal. */
   get position(): number {
     return positionOf(this.#cursor, this.#beside);
   }
@@ -53,7 +53,10 @@ export class Progress {
     }
   }
 
-  /** How many actors of a partition handled something behind a position; as many at least when it was more than is remembered. */
+  /**
+   * How many actors of a partition handled something behind a position. A lower bound when there were more than are
+   * remembered.
+   */
   actorsBehind(position: number, partition: Partition): number {
     let count = 0;
     for (const last of this.#handled.values()) if (last.partition === partition && last.position > position) count += 1;

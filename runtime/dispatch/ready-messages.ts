@@ -10,26 +10,26 @@ import type { SlowActors } from './slow-actors.ts';
 
 export interface MessagesToReady {
   readonly entries: readonly MailboxEntry[];
-  /** Actors that the batch has changed already. */
+  /** Actors that the batch has already changed. */
   readonly drafts: ReadonlyMap<Address, ActorDraft>;
   readonly placeOf: (to: Address, entry: MailboxEntry) => Partition;
   /** Number of the last entry when the log was taken. */
   readonly takenAt: number;
-  /** Most messages set aside that one retry drains. */
+  /** Most deferred messages that one retry drains. */
   readonly drainLimit: number;
-  /** Null: every actor is waited for. */
+  /** Null: the batch waits for every actor. */
   readonly slow: SlowActors | null;
 }
 
 /** Messages whose turns can run. */
 export interface ReadyMessages {
-  /** Of each entry. Null: its body is stored aside and was not read in time. */
+  /** The message of each entry. Null: its body is in Blobs and was not read in time. */
   readonly messages: readonly (Message | SvcError | null)[];
-  /** Entries whose actors are slow, by index: each with the key of its actor (`SlowActors.keyOf`). */
+  /** Entries whose actors are slow, by index, each with the key of its actor (`SlowActors.keyOf`). */
   readonly slow: ReadonlyMap<number, string>;
-  /** An error stands for an actor that cannot be read; absent: there is no such kind. */
+  /** Loaded actors. An error stands for an actor that cannot be read; an absent one has an unknown kind. */
   readonly activations: ReadonlyMap<Address, Activation | SvcError>;
-  /** Decoded forms of what a retry will drain. */
+  /** Decoded messages that a retry will drain. */
   readonly bodies: ReadonlyMap<string, Message>;
 }
 
@@ -68,7 +68,7 @@ export async function readyMessages(parts: KernelParts, asked: MessagesToReady):
   }
 }
 
-/** Null for a body that is stored aside and does not come in time. */
+/** Decodes the entries. Null for a body that is in Blobs and was not read in time. */
 async function decodeAll(
   { payloads }: KernelParts,
   { entries, slow }: MessagesToReady,
@@ -83,17 +83,17 @@ async function decodeAll(
     const read = decoded.then((message) => {
       messages[index] = message;
     });
-    // A body of an older program does not say whose it is.
+    // A body written by an older program does not name its owner, so it must be read.
     if (patience === null || slow?.ownerOf(body) === null) await read;
     else reading.push(read);
   }
   if (patience === null || reading.length === 0) return messages;
   await patience.for(reading);
-  // One that comes later changes nothing any more.
+  // A copy, so that bodies read later change nothing.
   return [...messages];
 }
 
-/** Messages that must not be handled now: earlier ones of their actors are not. */
+/** Finds messages that must wait, because earlier messages of their actors are not handled yet. */
 function findWaiting(
   { entries, drafts }: MessagesToReady,
   slow: SlowActors,
@@ -130,8 +130,8 @@ function unknownAmong(
 }
 
 /**
- * Actors whose first message is among these. One that was there when the partition was taken may have been handled by an
- * earlier holder, and a store that went back to an older state brought it back.
+ * Actors whose first message is among these. A message that was there when the partition was taken does not count: an
+ * earlier holder may have handled it before the store went back to an older state.
  */
 function begunAmong(
   { entries, takenAt }: MessagesToReady,
@@ -146,7 +146,7 @@ function begunAmong(
   return begun;
 }
 
-/** Whether messages wait behind a failing one whose bodies are stored aside: a retry has to read them. */
+/** Whether messages wait behind a failing one with bodies in Blobs, which a retry must read. */
 function drainsLarge(activation: Activation | SvcError | undefined): boolean {
   if (activation === undefined || activation instanceof SvcError || activation.record.stuck === null) return false;
   const { body, behind } = activation.record.stuck;

@@ -18,9 +18,9 @@ import type { StoreClock } from './store-clock.ts';
 
 /** How the entries of a batch are handled. */
 export interface Handling {
-  /** Most messages set aside that one retry drains. */
+  /** Most deferred messages that one retry drains. */
   readonly drainLimit: number;
-  /** Every message counts as failed with this error: what its turn decided cannot be written. */
+  /** Every message counts as failed with this error, because the decisions of its turn cannot be written. */
   readonly failAll?: string;
   /** No turn runs: every message is dead-lettered with this error. */
   readonly deadLetterAll?: SvcError;
@@ -28,49 +28,52 @@ export interface Handling {
 
 const NONE: ReadonlyMap<string, unknown> = new Map();
 
-/** Whose batch it is: the server of a log. */
+/** The server of a log, which owns the batch. */
 export interface BatchOwner {
   readonly lease: Lease;
   readonly lost: boolean;
   readonly clock: Pick<StoreClock, 'turn' | 'now'>;
   /** Number of the last entry when the log was taken. */
   readonly takenAt: number;
-  /** Where the actor of an entry lives. */
+  /** Partition of the actor of an entry. */
   readonly partitionOf: (entry: MailboxEntry) => Partition;
 }
 
-/** What a batch takes. */
+/** Input of a batch. */
 export interface BatchInput {
-  /** Of the mailbox. */
+  /** Entries of the mailbox. */
   readonly entries: readonly MailboxEntry[];
-  /** Postponed earlier, and handled beside the mailbox. */
+  /** Entries that were postponed earlier and are handled beside the mailbox. */
   readonly resumed?: readonly MailboxEntry[];
-  /** Messages of slow actors are postponed. Null: every actor is waited for. */
+  /** Postpones messages of slow actors. Null: the batch waits for every actor. */
   readonly slow: SlowActors | null;
 }
 
-/** A message that the batch took; `message` is null when its body was not read in time. */
+/** A message that the batch took. `message` is null when its body was not read in time. */
 interface Taken {
   readonly entry: MailboxEntry;
   readonly message: Message | SvcError | null;
 }
 
-/** A batch in the making: each message has one turn, those of the mailbox first, then those handled beside it. */
+/** A batch being run. Each message has one turn: first those of the mailbox, then those handled beside it. */
 export class BatchRun {
-  /** Of the mailbox. */
+  /** Entries of the mailbox. */
   readonly entries: readonly MailboxEntry[];
   /** The turns so far. */
   readonly batch: Batch;
-  /** Handled beside the mailbox: messages postponed earlier, and results. Their numbers are known with the commit. */
+  /**
+   * Entries handled beside the mailbox: messages postponed earlier, and results. Their numbers are assigned with the
+   * commit.
+   */
   readonly results: MailboxEntry[];
-  /** Effects of these results that the store has. */
+  /** Effects of these results that are open in the store. */
   readonly settles: (EffectAttemptRef & { readonly partition: Partition })[] = [];
   readonly resumed: readonly MailboxEntry[];
-  /** Entries of the mailbox that are left for later. */
+  /** Entries of the mailbox that are not handled now. */
   readonly postponed: Postponed[] = [];
-  /** Results of slow actors: they are sent like any other, and wait in the mailbox. */
+  /** Results of slow actors. They are sent as messages and wait in the mailbox. */
   readonly refused: LocalResult[] = [];
-  /** Where the actors of its messages live. */
+  /** Partitions of the actors of its messages. */
   readonly places = new Map<Address, Partition>();
   readonly #taken: Taken[] = [];
   readonly #parts: KernelParts;
@@ -96,8 +99,8 @@ export class BatchRun {
   }
 
   /**
-   * Messages that can be read and were taken from the mailbox. One whose body is stored aside counts as taken when it is
-   * handled: before, it may not have been read.
+   * Readable messages taken from the mailbox. A message whose body is in Blobs counts when it is handled, because it
+   * may not have been read before.
    */
   get messages(): readonly Message[] {
     const postponed = new Set(this.postponed.map(({ entry }) => entry.seq));
@@ -106,7 +109,7 @@ export class BatchRun {
     return this.#taken.flatMap(({ entry, message }) => (isReadable(message) && isCounted(entry) ? [message] : []));
   }
 
-  /** What its commit says of mailbox and results. */
+  /** The fields of its commit for the mailbox and results. */
   cursorFrom({ cursor: after, beside }: Pick<Progress, 'cursor' | 'beside'>) {
     const last = this.entries[this.entries.length - 1];
     return {
@@ -116,7 +119,7 @@ export class BatchRun {
     };
   }
 
-  /** What came in, for the projector; `position` is that of the commit's row. */
+  /** The handled entries, for the projector. `position` is that of the commit's row. */
   handledAt(position: number): Pick<ProjectedCommit, 'upTo' | 'entries' | 'targets' | 'partitions'> {
     const count = this.results.length;
     const results = this.results.map((one, at) => ({ ...one, seq: resultPosition(position, at, count) }));
@@ -134,8 +137,9 @@ export class BatchRun {
   }
 
   /**
-   * Runs the turns of entries, then those of results. `ahead`: effects of this very batch, which the store does not know.
-   * False when the lease was lost meanwhile: the cached actors may then belong to a later owner in this process.
+   * Runs the turns of entries, then those of results. `ahead` holds effects of this very batch, which the store does
+   * not know. False when the lease was lost meanwhile: the cached actors may then belong to a later owner in this
+   * process.
    */
   async deliver(
     entries: readonly MailboxEntry[],
@@ -188,22 +192,22 @@ export class BatchRun {
     this.batch.postpone(entry);
   }
 
-  /** Handlers may have touched what they were given, and nothing of it was written. */
+  /** Drops the actors from the cache: nothing was written, and handlers may have changed their objects. */
   forget(): void {
     for (const { message } of this.#taken) if (isReadable(message)) this.#parts.cache.drop(message.to);
   }
 }
 
-/** Null: there is no such kind of actor. An error stands for an actor that cannot be read. */
+/** Null: the kind of actor is unknown. An error stands for an actor that cannot be read. */
 const activationOf = (message: Message | SvcError, { activations }: ReadyMessages): Activation | SvcError | null =>
   isReadable(message) ? (activations.get(message.to) ?? null) : null;
 
-/** Results that one batch handles: beyond, it is written first. */
+/** Most results that one batch handles before it is written. */
 const MOST_RESULTS = 256;
 
 /**
- * Runs effects ahead, and the turns of their results as long as these come at once: steps that take no time are written by
- * one commit. False when the lease was lost meanwhile.
+ * Runs effects ahead, and the turns of their results as long as these arrive at once, so that one commit writes all
+ * quick steps. False when the lease was lost meanwhile.
  */
 export async function goOnAhead(
   run: BatchRun,

@@ -9,14 +9,14 @@ import { isSpilled } from '../turns/payload.ts';
 export interface SlowActorsParts {
   readonly clock: Clock;
   readonly warn: (message: string, error: unknown) => void;
-  /** Runs and commits messages of one actor, however long that takes; answers those that it handled. */
+  /** Runs and commits messages of one actor, however long that takes. Returns the handled ones. */
   readonly handle: (entries: readonly MailboxEntry[]) => Promise<readonly MailboxEntry[]>;
 }
 
 /** A message of the mailbox that is not handled with its batch. */
 export interface Postponed {
   readonly entry: MailboxEntry & { readonly partition: Partition };
-  /** Of its actor (`keyOf`). */
+  /** Key of its actor (`keyOf`). */
   readonly key: string;
 }
 
@@ -26,27 +26,30 @@ interface Waiting {
   working: boolean;
 }
 
-/** Messages that may be postponed at a time, of one log: all of them have a place beside the mailbox (journal-position.ts). */
+/**
+ * Most messages of one log that are postponed at a time: there are positions for all of them beside the mailbox
+ * (`positionOf`, leases.ts).
+ */
 const MOST_POSTPONED = 4_096;
 const MOST_CHARS = 32_000_000;
-/** Actors whose messages are handled side by side, and messages of one commit. */
+/** Most actors that are handled in parallel, and most messages of one commit. */
 const AT_ONCE = 32;
 const MOST_IN_ONE = 64;
-/** Who took long to write takes long again. */
+/** How long an actor counts as slow after writing it took long. */
 const HEAVY_MS = 10_000;
 const FIRST_DELAY_MS = 50;
 const MOST_DELAY_MS = 1_000;
 const WARN_EVERY_MS = 10_000;
 
 /**
- * Actors of one log whose states are slow to come, or slow to be written. One commit is for many actors, and must not wait for
- * one of them: their messages are postponed (shared-logs.ts) and handled here, each actor's in order, beside the batches of the
- * log. While one of them waits, all that come for its actor are postponed as well.
+ * Actors of one log whose states are slow to load or to write. One commit covers many actors and must not wait for one
+ * of them, so their messages are postponed (`SharedLogs`) and handled here, each actor's in order, beside the batches
+ * of the log. While a message of an actor waits, all further messages of that actor are postponed too.
  */
 export class SlowActors {
   readonly #parts: SlowActorsParts;
   readonly #waiting = new Map<string, Waiting>();
-  /** Until when the messages of an actor are postponed at once. */
+  /** Until when the messages of an actor are postponed without trying. */
   readonly #heavy = new Map<Address, number>();
   #count = 0;
   #chars = 0;
@@ -58,23 +61,26 @@ export class SlowActors {
     this.#parts = parts;
   }
 
-  /** Whose body that is, which is stored aside: null when it does not say so. */
+  /** Owner of a body that is stored in Blobs. Null when the body does not name it. */
   ownerOf(body: string): string | null {
     const dot = body.lastIndexOf('.');
     return isSpilled(body) && dot > 0 ? body.slice(dot + 1) : null;
   }
 
-  /** Names the actor of a message, also of one whose body is stored aside and not read yet: its address is null. */
+  /** Names the actor of a message. `to` is null when the body is in Blobs and was not read yet. */
   keyOf(body: string, to: Address | null): string {
     return to === null ? (this.ownerOf(body) ?? '') : ownerPart(to);
   }
 
-  /** Whether a message has to be postponed, since earlier ones of its actor are, or since writing it took long a moment ago. */
+  /**
+   * Whether a message must be postponed, because earlier ones of its actor are, or because writing the actor took long
+   * a moment ago.
+   */
   mustWait(key: string, to: Address): boolean {
     return this.#waiting.has(key) || this.isHeavy(to);
   }
 
-  /** Messages that are postponed. */
+  /** Number of postponed messages. */
   get size(): number {
     return this.#count;
   }
@@ -83,13 +89,13 @@ export class SlowActors {
     return this.#waiting.size > 0;
   }
 
-  /** Whether no message has to be looked at. */
+  /** Whether no actor is slow, so that messages need no check. */
   get isEmpty(): boolean {
     for (const address of this.#heavy.keys()) if (this.isHeavy(address)) break;
     return this.#waiting.size === 0 && this.#heavy.size === 0;
   }
 
-  /** Nothing more may be postponed for now. */
+  /** Whether no more messages may be postponed now. */
   get isFull(): boolean {
     return this.#count >= MOST_POSTPONED || this.#chars >= MOST_CHARS;
   }
@@ -107,9 +113,9 @@ export class SlowActors {
     return false;
   }
 
-  /** Its state takes long to be written. */
+  /** Notes that the actor's state takes long to write. */
   noteHeavy(address: Address): void {
-    // Set anew it is the last one: the map is in the order in which times run out.
+    // Inserted again as the last: the map is in the order in which the times expire.
     this.#heavy.delete(address);
     this.#heavy.set(address, this.#parts.clock.monotonic() + HEAVY_MS);
   }
@@ -122,7 +128,7 @@ export class SlowActors {
     return false;
   }
 
-  /** The store has them as postponed. */
+  /** Adds messages that the store has recorded as postponed. */
   add(postponed: readonly Postponed[]): void {
     for (const { entry, key } of postponed) {
       const waiting = this.#waiting.get(key);
@@ -134,7 +140,7 @@ export class SlowActors {
     this.#begin();
   }
 
-  /** The log is lost or read to its end: who serves the partitions next finds what is postponed. */
+  /** Stops: the log is lost or read to its end, and the next holder of the partitions finds the postponed messages. */
   stop(): void {
     this.#stopped = true;
   }
@@ -174,14 +180,14 @@ export class SlowActors {
     }
   }
 
-  /** A store that never answers is said, too. */
+  /** Handles messages, and reports a store that never answers. */
   #handle(messages: readonly MailboxEntry[]): Promise<readonly MailboxEntry[]> {
     const { clock, handle } = this.#parts;
     const cancel = clock.after(WARN_EVERY_MS, () => this.#warn(new SvcError('unavailable', 'no answer for 10 s')));
     return handle(messages).finally(cancel);
   }
 
-  /** Many wait for the same store. */
+  /** Reports at most once per interval, because many actors wait for the same store. */
   #warn(thrown: unknown): void {
     const now = this.#parts.clock.monotonic();
     if (now - this.#warnedAt < WARN_EVERY_MS) return;

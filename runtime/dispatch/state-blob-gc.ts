@@ -7,7 +7,7 @@ import { within } from '../kit/waits.ts';
 import type { Archive } from '../projection/archive.ts';
 import type { Payloads } from '../turns/payload.ts';
 
-/** The text of a state record, stored aside and owned (turns/payload.ts), that its actor no longer names. */
+/** The text of a state record in Blobs, owned by its actor (turns/payload.ts), which the actor no longer refers to. */
 export interface ReplacedState {
   readonly partition: Partition;
   readonly address: Address;
@@ -28,17 +28,18 @@ interface Waiting extends ReplacedState {
   readonly since: number;
 }
 
-/** Bounds memory to about 15 MB: 800 large commits a second for 60 s. Blobs beyond it are leaked, not deleted. */
+/** Limits memory to about 15 MB: 800 large commits a second for 60 s. Blobs beyond it are leaked, not deleted. */
 const MOST_WAITING = 50_000;
 const AT_ONCE = 8;
-/** What a stopping node still deletes was replaced at least so long ago: another node may have just read its name. */
+/** Least age of a replaced state that a stopping node deletes: another node may have just read its name. */
 const LEAST_KEPT_MS = 5_000;
 const STOPPED_WITHIN_MS = 5_000;
 
 /**
- * Deletes large states some time after a later commit replaced them (K7): who read the record just before can
- * still fetch what it names. Before each it looks once more whether store or archive name it, since a store that failed
- * over may have gone back to an earlier commit. What waits when the process is killed stays stored.
+ * Deletes large states some time after a later commit replaced them (K7), so that a reader that read the record just
+ * before can still fetch the state. Before each deletion it checks again whether store or archive refer to the state,
+ * because a store may have gone back to an earlier commit in a failover. States that wait when the process is killed
+ * stay stored.
  */
 export class StateBlobGc {
   readonly #parts: StateBlobGcParts;
@@ -53,12 +54,12 @@ export class StateBlobGc {
     this.#parts = parts;
   }
 
-  /** States that wait to be deleted. */
+  /** Number of states that wait to be deleted. */
   get size(): number {
     return this.#waiting.length;
   }
 
-  /** The commit that replaced it has succeeded. */
+  /** Adds a state that a successful commit has replaced. */
   add(replaced: ReplacedState): void {
     if (this.#waiting.length >= MOST_WAITING) {
       this.#overflowed += 1;
@@ -68,7 +69,7 @@ export class StateBlobGc {
     this.#arm();
   }
 
-  /** Deletes what was replaced some seconds ago and ends; never takes long and never throws. */
+  /** Deletes the states that were replaced some seconds ago, then stops. It never takes long and never throws. */
   async stop(): Promise<void> {
     const { clock, keptMs } = this.#parts;
     this.#stopped = true;
@@ -83,7 +84,8 @@ export class StateBlobGc {
     if (this.#stopped || this.#cancelTimer !== null || first === undefined) return;
     const { clock, keptMs } = this.#parts;
     const dueMs = first.since + keptMs - clock.monotonic();
-    // Never at once again: those that follow shortly go together, and a store that is away is not pressed.
+    // Never again at once: states that follow shortly are deleted together, and an unavailable store is not called too
+    // often.
     this.#cancelTimer = clock.after(Math.max(dueMs, keptMs / 20), () => {
       this.#sweeping = this.#sweep(keptMs).finally(() => {
         this.#cancelTimer = null;
@@ -110,7 +112,7 @@ export class StateBlobGc {
     }
   }
 
-  /** Null when nothing is left to do; the state itself when it is to be tried again. */
+  /** Deletes a state. Null when it is done; the state itself when it must be tried again. */
   async #delete(state: Waiting): Promise<Waiting | null> {
     try {
       if (!(await this.#isNamed(state))) await this.#parts.payloads.discard(state.text);

@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts';
 
 /**
- * The clock of the store that holds one partition, as far as this process knows it: what the store said last, plus the
- * monotonic time since its answer came. So it is behind the store by the way of an answer at most, never ahead, and
- * neither a clock of this machine that is wrong nor one that is set changes it.
+ * The clock of the store that holds one partition, as far as this process knows it: the last time that the store
+ * reported, plus the monotonic time since that answer came. It is behind the store by at most the transit time of an
+ * answer and never ahead. A wrong or changed clock of this machine does not affect it.
  */
 export class StoreClock {
   readonly #clock: Clock;
@@ -11,14 +11,14 @@ export class StoreClock {
   #heardAt: number;
   #last = 0;
 
-  /** `at`: what the store said just now. */
+  /** `at` is the time that the store just reported. */
   constructor(clock: Clock, at: number) {
     this.#clock = clock;
     this.#at = at;
     this.#heardAt = clock.monotonic();
   }
 
-  /** The store said its time just now. */
+  /** Notes the time that the store just reported. */
   tell(at: number): void {
     this.#at = at;
     this.#heardAt = this.#clock.monotonic();
@@ -30,8 +30,8 @@ export class StoreClock {
   }
 
   /**
-   * The time of a turn over entries that were appended up to `least`. Never before that of an earlier turn: not of this
-   * holder, and not of the last one, whose turns the store had when it granted the lease.
+   * The time of a turn over entries that were appended up to `least`. It is never before the time of an earlier turn,
+   * neither of this holder nor of the last one, whose turns the store had when it granted the lease.
    */
   turn(least: number): number {
     this.#last = Math.max(this.now(), least, this.#last);

@@ -7,19 +7,19 @@ import type { StoreClock } from './store-clock.ts';
 interface TimerFiringParts {
   readonly store: ActorStore;
   readonly clock: Clock;
-  /** Of the logs that are read. */
+  /** Servers of the logs that are read here. */
   readonly logs: () => readonly LogServer[];
   readonly serverOf: (partition: Partition) => LogServer<Partition> | undefined;
   /** The clock of the store that has the partition. */
   readonly clockOf: (partition: Partition) => StoreClock | undefined;
-  /** Messages of timers are in the partition's mailbox. */
+  /** Called when messages of timers are in the partition's mailbox. */
   readonly fired: (partition: Partition) => void;
   readonly watch: (firing: Promise<void>) => void;
 }
 
 const FIRE_AGAIN_MS = 100;
 
-/** Has the store fire the timers of the partitions held here, when they are due by the store's clock (K10). */
+/** Makes the store fire the timers of the held partitions when they are due by the store's clock (K10). */
 export class TimerFiring {
   readonly #parts: TimerFiringParts;
   readonly #wheel: TimerWheel;
@@ -42,7 +42,7 @@ export class TimerFiring {
     this.#wheel.stop();
   }
 
-  /** Each log may have a server of its own (Redis Cluster), and clocks are set: hears their times anew. */
+  /** Reads the clocks of all logs again: each may be on a server of its own (Redis Cluster), and clocks may be set. */
   async readClocks(): Promise<void> {
     const heard = await Promise.allSettled(this.#parts.logs().map((server) => this.#readClock(server)));
     this.#wheel.adjust();
@@ -58,14 +58,15 @@ export class TimerFiring {
     await Promise.all(due.map((partition) => this.#fireOf(partition)));
   }
 
-  /** One by one, since each may have a server of its own (Redis Cluster). */
+  /** Fires the timers of one partition, because each may be on a server of its own (Redis Cluster). */
   async #fireOf(partition: Partition): Promise<void> {
     const server = this.#parts.serverOf(partition);
     const clock = this.#parts.clockOf(partition);
     if (server === undefined || clock === undefined) return;
     try {
       const [next = null] = await this.#parts.store.fireTimers([server.lease]);
-      // Due by what we know and not by the store: its clock was set back, and to ask at once would be to ask without end.
+      // Due by the time known here and not by the store: its clock was set back. Calling again at once would loop
+      // without end.
       if (next !== null && next <= clock.now()) await this.#readClock({ lease: server.lease, clock });
       if (next !== null) this.#wheel.note(partition, next);
       this.#parts.fired(partition);
@@ -77,9 +78,9 @@ export class TimerFiring {
 }
 
 /**
- * When the next timer of each partition is due, and one clock timer for the earliest. The store holds the timers;
- * this only knows when to ask it to fire them. What is fired is forgotten here first, so what was noted meanwhile
- * stands; the store's answer is noted like any other.
+ * When the next timer of each partition is due, and one clock timer for the earliest of them. The store holds the
+ * timers; this class only knows when to call the store. A due time is removed before the store fires it, so a time
+ * noted meanwhile stays. The store's answer is noted like any other.
  */
 export class TimerWheel {
   readonly #clock: Clock;
@@ -90,14 +91,14 @@ export class TimerWheel {
   #armedFor = Number.POSITIVE_INFINITY;
   #cancel: () => void = () => {};
 
-  /** `nowOf`: the time of the store that holds the partition, as far as it is known; it judges the timers. */
+  /** `nowOf` returns the known time of the store that holds the partition, which decides when timers are due. */
   constructor(clock: Clock, nowOf: (partition: Partition) => number, fire: (due: readonly Partition[]) => void) {
     this.#clock = clock;
     this.#nowOf = nowOf;
     this.#fire = fire;
   }
 
-  /** A timer of the partition is due at `at` (Unix ms, the store's); an earlier known one stands. */
+  /** Notes that a timer of the partition is due at `at` (Unix ms, store's clock). An earlier known time stays. */
   note(partition: Partition, at: number): void {
     const known = this.#next.get(partition);
     if (known !== undefined && known <= at) return;
@@ -105,7 +106,7 @@ export class TimerWheel {
     if (this.#clock.monotonic() + this.#delayOf(partition, at) < this.#armedFor) this.#arm();
   }
 
-  /** The times of stores were heard anew. */
+  /** Sets the clock timer again after the stores' times were read. */
   adjust(): void {
     this.#arm();
   }
@@ -135,7 +136,7 @@ export class TimerWheel {
     });
   }
 
-  /** The store's clock decides; a millisecond more avoids asking just before it agrees. */
+  /** The store's clock decides. One extra millisecond avoids a call just before the store agrees. */
   #delayOf(partition: Partition, at: number): number {
     return Math.max(0, at - this.#nowOf(partition)) + 1;
   }

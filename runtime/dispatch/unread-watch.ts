@@ -7,26 +7,26 @@ import type { LogServer } from './log-server.ts';
 interface UnreadWatchParts {
   readonly store: Pick<ActorStore, 'backlog'>;
   readonly clock: Pick<Clock, 'monotonic'>;
-  /** An entry that waits longer in a log that nothing works at is an alarm. */
+  /** Age at which an entry in a log without running work is an alarm, milliseconds. */
   readonly unreadMs: number;
   readonly servers: () => readonly LogServer[];
   readonly isBusy: (server: LogServer) => boolean;
-  /** Loses the log and takes it anew. */
+  /** Drops the log and acquires it again. */
   readonly heal: (server: LogServer) => void;
   readonly warn: (message: string, error: unknown) => void;
 }
 
 interface Waiting {
-  /** The store's cursor while nothing moved. */
+  /** The store's cursor while it does not move. */
   readonly cursor: number;
-  /** Seen since, monotonic milliseconds: no clock that is wrong raises an alarm. */
+  /** When the entry was first seen, monotonic milliseconds: a wrong clock raises no alarm. */
   since: number;
   alarmed: boolean;
 }
 
 /**
- * Sees that what is in the logs held here is read. It asks the store and trusts nothing that this
- * process knows of them, so it also finds what no one has thought of: an alarm, and the log is taken anew.
+ * Checks that entries in the logs held here are read. It asks the store and uses nothing that this process knows about
+ * them, so it also finds unforeseen faults. It then raises an alarm and the log is acquired again.
  */
 export class UnreadWatch {
   readonly #parts: UnreadWatchParts;
@@ -47,7 +47,7 @@ export class UnreadWatch {
     for (const log of this.#waiting.keys()) if (!held.has(log)) this.#end(log, 'is not held here');
     const looks = await Promise.allSettled(servers.map((server) => this.#lookAt(server)));
     const failed = looks.find((look) => look.status === 'rejected');
-    // While the store is away nothing can be read, and that is said elsewhere.
+    // While the store is unavailable nothing can be read, and that is reported elsewhere.
     if (failed !== undefined && toSvcError(failed.reason).code !== 'unavailable') throw failed.reason;
   }
 
