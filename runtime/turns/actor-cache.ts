@@ -4,21 +4,24 @@ import type { Activation } from './actor-draft.ts';
 
 export interface CacheBounds {
   readonly actors: number;
-  /** Of encoded states; decoded they take some two to three times that. The actor used last stays whatever its size. */
+  /**
+   * Most characters of encoded states; decoded they take two to three times that. The actor used last stays whatever
+   * its size.
+   */
   readonly bytes: number;
   readonly idleMs: number;
 }
 
 interface Held {
   readonly activation: Activation;
-  /** As it was counted: the size of an activation changes with its commits. */
+  /** Size as it was counted: the size of an activation changes with its commits. */
   readonly size: number;
   usedAt: number;
 }
 
 /**
- * Actors in memory, least recently used first out, idle ones after `idleMs` (K8): an idle actor costs no heap, and
- * many large ones no more than a bound. Losing an entry never loses state, the store has it.
+ * Actors in memory. The least recently used leave first, idle ones after `idleMs` (K8): an idle actor costs no heap,
+ * and many large ones stay within a limit. Losing an entry never loses state, because the store has it.
  */
 export class ActorCache {
   readonly #activations = new Map<Address, Held>();
@@ -35,7 +38,7 @@ export class ActorCache {
     return this.#activations.size;
   }
 
-  /** Of encoded states. */
+  /** Size of the encoded states. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -43,7 +46,7 @@ export class ActorCache {
   get(address: Address): Activation | undefined {
     const found = this.#activations.get(address);
     if (found === undefined) return undefined;
-    // Re-inserting keeps the map in order of use.
+    // Inserting again keeps the map in order of use.
     this.#activations.delete(address);
     found.usedAt = this.#clock.monotonic();
     this.#activations.set(address, found);
@@ -74,7 +77,7 @@ export class ActorCache {
       if (partitions.has(activation.partition)) this.drop(address);
   }
 
-  /** Lets go of what was not used for `idleMs`. */
+  /** Drops actors that were not used for `idleMs`. */
   passivate(): void {
     const before = this.#clock.monotonic() - this.#bounds.idleMs;
     for (const [address, { usedAt }] of this.#activations) {

@@ -4,7 +4,7 @@ import type { SvcError } from '../errors.ts';
 import type { Message, Reply } from '../message.ts';
 import type { ActorRecord } from './record.ts';
 
-/** What a batch makes of one actor. */
+/** The changes of a batch to one actor. */
 export interface ActorDraft {
   readonly activation: Activation;
   record: ActorRecord;
@@ -21,7 +21,7 @@ export const beginDraft = (activation: Activation): ActorDraft => ({
   events: [],
 });
 
-/** The store closed the effect when it took the result; the actor's list follows. */
+/** Removes the effect of a result from the actor's list: the store closed it when it took the result. */
 export function withoutSettled(record: ActorRecord, message: Message): ActorRecord {
   if (message.origin !== 'effect' || record.effects.length === 0) return record;
   const { payload } = message;
@@ -30,24 +30,27 @@ export function withoutSettled(record: ActorRecord, message: Message): ActorReco
   return { ...record, effects: record.effects.filter((id) => id !== payload.effectId) };
 }
 
-/** An actor in memory: its committed record, its committed text, and what this batch made of it. */
+/** An actor in memory: its committed record and its committed text. */
 export interface Activation {
   readonly address: Address;
-  /** Where it lives. */
+  /** Partition in which the actor lives. */
   readonly partition: Partition;
   readonly tenant: string;
   readonly definition: ActorDefinition;
   record: ActorRecord;
   /** Committed encoding; null while the actor does not exist in the store. */
   text: string | null;
-  /** Its text names bytes that nothing else names (payload.ts): they may go when a later commit has replaced it. */
+  /**
+   * Its text refers to bytes that no other text refers to (payload.ts): they may be deleted after a later commit
+   * replaced it.
+   */
   owned: boolean;
-  /** Characters of its encoded record, wherever that is stored. */
+  /** Characters of its encoded record, wherever it is stored. */
   size: number;
 }
 
 /**
- * One line of the journal (R3): what became of one mailbox entry. One that was `postponed` had no turn; it has another line
+ * One line of the journal (R3): the outcome of one mailbox entry. A `postponed` entry had no turn and gets another line
  * when it is handled.
  */
 export interface TurnRow {
@@ -61,22 +64,22 @@ export interface TurnRow {
   readonly drained?: readonly { readonly body: string; readonly outcome: string; readonly error?: string }[];
 }
 
-/** What a batch does with messages that fail. */
+/** How a batch treats messages that fail. */
 export interface FailureRules extends RetrySettings {
-  /** Most messages set aside that one retry drains; the rest waits for the next. */
+  /** Most deferred messages that one retry drains; the rest waits for the next. */
   readonly drainLimit: number;
-  /** Messages that are not run since their handlers threw when they were recorded: id -> error (replay.ts). */
+  /** Messages that are not run because their handlers threw when they were recorded: id -> error (replay.ts). */
   readonly failing?: ReadonlyMap<string, string>;
-  /** Set: every message counts as failing with this error. */
+  /** When set, every message counts as failed with this error. */
   readonly failAll?: string;
-  /** Set: no turn runs and every message is dead-lettered with this error. */
+  /** When set, no turn runs and every message is dead-lettered with this error. */
   readonly deadLetterAll?: SvcError;
 }
 
-/** With so many messages behind it a failing one is not waited for any longer. */
+/** With this many messages behind it, a failing message gets no more retries. */
 export const MOST_BEHIND = 500;
 
-/** Name of the kernel's own timer that brings a failing message back (K6). */
+/** Name of the kernel's own timer that delivers a failing message again (K6). */
 export const RETRY_TIMER = '$retry';
 
 export interface RetrySettings {
@@ -87,10 +90,10 @@ export interface RetrySettings {
   readonly maxDelayMs: number;
 }
 
-/** A timer's id in the store: setting a name again replaces the one before. */
+/** A timer's id in the store. Setting a name again replaces the earlier timer. */
 export const timerId = (address: Address, name: string): string => `${address}#${name}`;
 
-/** An error as an asker gets it. */
+/** Converts an error to the reply for the caller. */
 export const failure = (error: SvcError): Reply => ({
   ok: false,
   code: error.code,
@@ -98,7 +101,7 @@ export const failure = (error: SvcError): Reply => ({
   ...(error.details === undefined ? {} : { details: error.details.map((detail) => ({ ...detail })) }),
 });
 
-/** Ids of kernel-made messages derive from the message that caused them, so a re-run makes the same ones. */
+/** Builds the message of a retry. Its id derives from the failing message, so a second run builds the same one. */
 export function retryMessage(cause: Message, attempts: number): Message {
   return {
     id: `${cause.id}-retry-${attempts}`,

@@ -13,15 +13,15 @@ interface AskedEffect {
   readonly fairnessKey: string | null;
 }
 
-/** What the turns of one batch want written by its one commit, and how each changes the records of its actors. */
+/** The writes that the turns of one batch request for its one commit, and the new records of its actors. */
 export class BatchWrites {
   readonly drafts = new Map<Address, ActorDraft>();
   readonly sends: Message[] = [];
-  /** Ids of those of `sends` that nobody waits for. */
+  /** Ids of the messages in `sends` that are lazy. */
   readonly lazy = new Set<string>();
   readonly timersSet: { id: string; afterMs: number; message: Message }[] = [];
   readonly timersCleared: string[] = [];
-  /** Whose timers and effects those are that are cleared and cancelled, by id. */
+  /** Owners of the cleared timers and cancelled effects, by id. */
   readonly owners = new Map<string, Address>();
   readonly effects: AskedEffect[] = [];
   readonly effectsCancelled: string[] = [];
@@ -30,7 +30,7 @@ export class BatchWrites {
   readonly replies: { message: Message; reply: Reply }[] = [];
   readonly handled = new Map<Address, number>();
 
-  /** A turn that was done: its state, events, sends, timers and effects. */
+  /** Applies a successful turn: its state, events, messages, timers and effects. */
   apply(draft: ActorDraft, message: Message, state: unknown, decision: Decision, now: number): void {
     const unchanged =
       state === draft.record.state &&
@@ -66,7 +66,7 @@ export class BatchWrites {
     this.change(draft, { ...draft.record, revision: draft.record.revision + 1, lastEvent, timers, effects, state });
   }
 
-  /** The failing message of the actor comes again. */
+  /** Sets the timer that delivers the actor's failing message again. */
   retryIn(draft: ActorDraft, afterMs: number, message: Message): void {
     this.timersSet.push({ id: timerId(draft.activation.address, RETRY_TIMER), afterMs, message });
     this.change(draft, { ...draft.record, timers: { ...draft.record.timers, [RETRY_TIMER]: message.id } });
@@ -78,10 +78,12 @@ export class BatchWrites {
     this.change(draft, { ...draft.record, timers });
   }
 
-  /** A timer counts only while it is the pending one of its name: a cleared or replaced one is dropped. */
+  /**
+   * Takes a timer's message. False when it is not the pending one of its name: a cleared or replaced timer is dropped.
+   */
   takeTimer(draft: ActorDraft, message: Message): boolean {
     const name = message.timer ?? '';
-    // A timer that waits behind a failing message stays pending until it is really handled.
+    // A timer that waits behind a failing message stays pending until it is handled.
     if (draft.record.timers[name] !== message.id) return false;
     if (draft.record.stuck !== null && name !== RETRY_TIMER) return true;
     const { [name]: _fired, ...timers } = draft.record.timers;

@@ -22,12 +22,12 @@ type Outcome = 'done' | 'refused' | 'retried' | 'dead-lettered';
 interface Head {
   readonly body: string;
   readonly message: Message;
-  /** With this one. */
+  /** Attempts, this one included. */
   readonly attempts: number;
   readonly behind: readonly string[];
 }
 
-/** Turns of one batch, in mailbox order; collects what the one commit will write. */
+/** Runs the turns of one batch in mailbox order and collects the writes of its one commit. */
 export class Batch {
   readonly writes = new BatchWrites();
   readonly rows: TurnRow[] = [];
@@ -42,8 +42,8 @@ export class Batch {
   }
 
   /**
-   * Delivers one mailbox entry and notes its outcome. An error in place of the message or the actor dead-letters it; null:
-   * there is no such kind of actor. `bodies` holds the decoded messages that a `$retry` will replay.
+   * Delivers one mailbox entry and records its outcome. An error in place of the message or the actor dead-letters it;
+   * null means that the kind of actor is unknown. `bodies` holds the decoded messages that a `$retry` will replay.
    */
   deliver(
     entry: MailboxEntry,
@@ -63,7 +63,7 @@ export class Batch {
     }
   }
 
-  /** Leaves an entry for later: its actor is not in memory. */
+  /** Postpones an entry, because its actor is not in memory. */
   postpone(entry: MailboxEntry): void {
     this.rows.push({ outcome: 'postponed', ...this.#times(entry), turnUs: 0 });
   }
@@ -103,7 +103,7 @@ export class Batch {
     return this.#rules.failAll ?? this.#rules.failing?.get(message.id);
   }
 
-  /** A message that waits behind a failing one. When too many do, the failing one gets its last attempt at once. */
+  /** Queues a message behind a failing one. When too many wait, the failing one gets its last attempt at once. */
   #queueBehind(
     draft: ActorDraft,
     stuck: Stuck,
@@ -118,8 +118,8 @@ export class Batch {
   }
 
   /**
-   * Runs one turn. What a handler that threw decided is dropped, and what it was given is frozen, so the turns before
-   * and behind it stand (K6).
+   * Runs one turn. The decisions of a handler that threw are dropped, and its input is frozen, so the turns before and
+   * after it are not affected (K6).
    */
   #run(draft: ActorDraft, head: Head): Pick<TurnRow, 'error'> & { readonly outcome: Outcome } {
     const { activation } = draft;
@@ -141,7 +141,10 @@ export class Batch {
     return { outcome: 'done' };
   }
 
-  /** A message whose handler threw: kept aside with a retry timer, or dead-lettered after the last attempt. */
+  /**
+   * Handles a message whose handler threw: it is kept in the record with a retry timer, or dead-lettered after the last
+   * attempt.
+   */
   #scheduleRetry(
     draft: ActorDraft,
     head: Head,
@@ -165,7 +168,7 @@ export class Batch {
     return { outcome: 'retried', error };
   }
 
-  /** The retry timer fired: the failing message first, then those behind it, until one fails again. */
+  /** Runs when the retry timer fires: the failing message first, then those behind it, until one fails again. */
   #replayDeferred(draft: ActorDraft, bodies: ReadonlyMap<string, Message>): Pick<TurnRow, 'outcome' | 'drained'> {
     const { stuck } = draft.record;
     if (stuck === null) return { outcome: 'stale' };

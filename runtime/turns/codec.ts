@@ -7,8 +7,8 @@ import type { Message, Reply } from '../message.ts';
 import type { Payloads } from './payload.ts';
 
 /**
- * Messages, replies and events as the store keeps them: JSON text, large ones packed (payload.ts). What comes back
- * from a store is checked by shape once, here.
+ * Encodes messages, replies and events as JSON text for the store, large ones packed (payload.ts). Text that comes back
+ * from a store is checked for its shape once, here.
  */
 const wireMessage = z.object({
   id: z.string(),
@@ -35,14 +35,14 @@ export async function decodeMessage(payloads: Payloads, body: string): Promise<M
   return decodeMessageText(await payloads.unpack(body));
 }
 
-/** Decodes a body known to be inline. The kernel wrote it, so only its outer shape is looked at. */
+/** Decodes a body that is known to be inline. The kernel wrote it, so only its outer shape is checked. */
 export function decodeMessageText(text: string): Message {
   const parsed: unknown = JSON.parse(text);
   if (isMessage(parsed)) return parsed;
   throw new SvcError('internal', 'a mailbox entry is not a message', { cause: wireMessage.safeParse(parsed).error });
 }
 
-/** Cheap shape check on the hot path; the full schema only explains a failure. */
+/** A cheap shape check for the hot path. The full schema only explains a failure. */
 function isMessage(value: unknown): value is Message {
   return (
     typeof value === 'object' &&
@@ -75,7 +75,7 @@ export async function decodeReply(payloads: Payloads, body: string): Promise<Rep
   return isReply(parsed) ? parsed : wireReply.parse(parsed);
 }
 
-/** What JSON.parse gave is JSON: only the outer shape of what the kernel itself wrote is looked at. */
+/** Checks the outer shape of a reply. The kernel wrote it, so the parsed JSON inside is not checked. */
 function isReply(value: unknown): value is Reply {
   return typeof value === 'object' && value !== null && 'ok' in value && value.ok === true && 'value' in value;
 }

@@ -11,10 +11,10 @@ import { decodeMessage, decodeMessageText } from './codec.ts';
 import { isOwned, type Payloads } from './payload.ts';
 import { type ActorRecord, decodeRecord, frozen } from './record.ts';
 
-/** Stands for the recipient of an entry that could not be decoded. */
+/** Address used for the recipient of an entry that could not be decoded. */
 export const UNREADABLE: Address = 'unreadable/svc-system/unknown';
 
-/** What a batch needs before its turns run: messages decoded, actors in memory. */
+/** The parts that a batch needs to decode its messages and load its actors. */
 export interface LoadingParts {
   readonly store: Pick<ActorStore, 'load'>;
   readonly registry: Registry;
@@ -24,8 +24,9 @@ export interface LoadingParts {
 }
 
 /**
- * An entry nobody can read must not stop those behind it: its error stands in for it and it is dead-lettered. A promise
- * only when the body was stored aside: waiting for each message of a large batch costs more than decoding it.
+ * Decodes an entry. An entry that cannot be read must not stop those behind it: its error takes its place and it is
+ * dead-lettered. Returns a promise only when the body is in Blobs, because awaiting each message of a large batch costs
+ * more than decoding it.
  */
 export function decodeEntry(payloads: Payloads, body: string): Message | SvcError | Promise<Message | SvcError> {
   if (body.startsWith('@')) return decodeMessage(payloads, body).catch(unreadable);
@@ -38,15 +39,16 @@ export function decodeEntry(payloads: Payloads, body: string): Message | SvcErro
 
 export interface Loaded {
   readonly activations: Map<Address, Activation | SvcError>;
-  /** Those that are not among them. */
+  /** Actors that were not loaded in time. */
   readonly late: ReadonlySet<Address>;
 }
 
 /**
- * The actors of a batch, by address and where they live. An error stands for one that cannot be read. The archive is not asked for those in `isNew`: each
- * start would wait for it, to hear that it knows nothing of an id that was drawn a moment ago.
+ * Loads the actors of a batch by address, each from its partition. An error stands for one that cannot be read. The
+ * archive is not asked for actors in `isNew`: each start would wait for it, although the archive cannot know an id that
+ * was just created.
  *
- * With `patience` those are late that archive or blobs do not give in time, or cannot give now.
+ * With `patience`, actors that archive or blobs do not return in time, or cannot return now, are reported as late.
  */
 export async function loadActivations(
   parts: LoadingParts,
@@ -61,11 +63,11 @@ export async function loadActivations(
     const definition = registry.definitionOf(address);
     if (definition === undefined) continue;
     const cached = cache.get(address);
-    // One that was cached in another partition was placed there, or is another one of the same address.
+    // An actor that was cached in another partition was placed there, or is another actor with the same address.
     if (cached?.partition === partition) activations.set(address, cached);
     else missing.push({ address, partition, definition });
   }
-  // Side by side: what is not in the store is asked of the archive, and each of these asks may take its time.
+  // In parallel: actors that are not in the store are read from the archive, and each of these reads may be slow.
   await Promise.all(
     [...Map.groupBy(missing, ({ partition }) => partition)].map(async ([partition, some]) => {
       const texts = await store.load(
@@ -93,7 +95,7 @@ async function activate(
   const { payloads, archive } = parts;
   const { address, definition } = self;
   const [, tenant = '', id = ''] = address.split('/');
-  // An actor that has ended lives on in the archive: a late message finds its end, never an empty beginning.
+  // An actor that has ended stays in the archive: a late message finds its final state, not an empty new actor.
   const text = stored ?? (mayHaveEnded ? await archive.loadRecord(address) : null);
   if (text === null) {
     const record = initialRecord(definition, { address, tenant, id });
@@ -102,7 +104,7 @@ async function activate(
   const plain = await payloads.unpack(text);
   const record = decodeRecord(definition, plain);
   frozen(record.state);
-  // What the archive names is not the store's to replace.
+  // The store must not delete what the archive refers to.
   return {
     ...self,
     tenant,
@@ -147,14 +149,17 @@ export async function decodeDeferred(
 export const isReadable = (message: Message | SvcError | null): message is Message =>
   message !== null && !(message instanceof SvcError);
 
-/** What only makes one message or actor unreadable; a store or archive that is down stops the batch instead. */
+/**
+ * Returns the error when only one message or actor is unreadable. Throws when a store or archive is unavailable, which
+ * stops the batch.
+ */
 function unreadable(thrown: unknown): SvcError {
   const error = toSvcError(thrown);
   if (error.code === 'unavailable') throw error;
   return error;
 }
 
-/** What an actor is before its first message. */
+/** The record of an actor before its first message. */
 export function initialRecord(
   definition: ActorDefinition,
   self: { readonly address: Address; readonly tenant: string; readonly id: string },

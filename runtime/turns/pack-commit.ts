@@ -20,35 +20,35 @@ import { encodeEvent, encodeMessage, encodeReply } from './codec.ts';
 import type { Payloads } from './payload.ts';
 import { type ActorRecord, encodeRecord, type Stuck } from './record.ts';
 
-/** A batch as the store takes it, with the new text of each changed actor for the cache. */
+/** A batch encoded for the store, with the new text of each changed actor for the cache. */
 export interface PackedBatch {
   readonly commit: Commit;
   readonly texts: ReadonlyMap<string, string>;
-  /** Characters of each of these before it was stored aside. */
+  /** Characters of each text before it was stored in Blobs. */
   readonly sizes: ReadonlyMap<string, number>;
-  /** Encoded requests of the effects it opens, by id, none stored aside. */
+  /** Full encoded requests of the effects that it opens, by id. */
   readonly requests: ReadonlyMap<string, string>;
 }
 
 const MOST_WAITING_CHARS = 16_384;
 
-/** What a batch took. */
+/** The input of a batch. */
 export interface Taken {
-  /** Messages that it took from the mailbox, and results; those that can be read. */
+  /** Readable messages that it took from the mailbox, and results. */
   readonly messages: readonly Message[];
   /** Results handled beside the mailbox. */
   readonly results: readonly MailboxEntry[];
-  /** Effects of these results that the store has. */
+  /** Effects of these results that are open in the store. */
   readonly settles: readonly (EffectAttemptRef & { readonly partition: Partition })[];
-  /** Entries that are left for later. */
+  /** Entries that are not handled now. */
   readonly postponed: readonly { readonly entry: MailboxEntry & { readonly partition: Partition } }[];
-  /** Those left earlier that it handled. */
+  /** Postponed entries that it handled. */
   readonly resumed: readonly MailboxEntry[];
-  /** Where the actors of these messages live. */
+  /** Partitions of the actors of these messages. */
   readonly places: ReadonlyMap<Address, Partition>;
 }
 
-/** Changes of one partition in the making. */
+/** Changes of one partition while they are collected. */
 class Draft implements PartitionChanges {
   readonly records: PartitionChanges['records'][number][] = [];
   readonly events: EventAppend[] = [];
@@ -62,7 +62,7 @@ class Draft implements PartitionChanges {
   readonly resumed: number[] = [];
 }
 
-/** What a batch changes, by partition. */
+/** The changes of a batch, by partition. */
 class Drafts {
   readonly #log: Log;
   readonly #places: ReadonlyMap<Address, Partition>;
@@ -73,7 +73,7 @@ class Drafts {
     this.#places = places;
   }
 
-  /** Of the partition where an actor of this batch lives. */
+  /** The changes of the partition of an actor of this batch. */
   of(actor: Address | null | undefined): Draft {
     if (!isSharedLog(this.#log)) return this.in(this.#log);
     const partition = actor == null ? undefined : this.#places.get(actor);
@@ -90,20 +90,20 @@ class Drafts {
     return draft;
   }
 
-  /** As the commit has them. */
+  /** The changes in the form that the commit has. */
   get changes(): Draft & Pick<Commit, 'partitions'> {
     if (!isSharedLog(this.#log)) return this.in(this.#log);
     return { ...new Draft(), partitions: [...this.#drafts].map(([partition, draft]) => ({ partition, ...draft })) };
   }
 }
 
-/** Encodes a batch; large parts go to Blobs first, so the commit itself stays small (K3, K7). */
+/** Encodes a batch. Large parts go to Blobs first, so that the commit itself stays small (K3, K7). */
 export async function packCommit(
   { writes, rows }: Batch,
   lease: Lease,
   cursor: Pick<Commit, 'after' | 'upTo' | 'upToAt' | 'beside' | 'results'>,
   run: Taken,
-  /** Requests that are encoded already, by effect id. */
+  /** Requests that are already encoded, by effect id. */
   encoded: ReadonlyMap<string, string>,
   kernel: { readonly payloads: Payloads; readonly locator: Locator; readonly ledger: boolean },
 ): Promise<PackedBatch> {
@@ -119,7 +119,7 @@ export async function packCommit(
     const { address, definition, partition } = work.activation;
     if (work.dirty) {
       if (work.record.stuck !== null) work.record = await slim(work.record, work.record.stuck, address, payloads);
-      // Every commit's record has bytes of its own, so that they can be deleted when the next one replaced it.
+      // Each commit's record has bytes of its own, so that they can be deleted when the next one replaced it.
       const owner = `${address}#${lease.grant}#${cursor.upTo}.${cursor.beside ?? 0}`;
       const encoded = encodeRecord(definition.version, work.record);
       sizes.set(address, encoded.length);
@@ -159,7 +159,7 @@ export async function packCommit(
   const requests = new Map(encoded);
   const pending = pendingTimers(writes);
   for (const timer of writes.timersSet) {
-    // Set and then cleared or replaced inside one batch: only the last word counts.
+    // A timer set and then cleared or replaced inside one batch: only the last change counts.
     if (pending.get(timer.id) !== timer.message.id) continue;
     const delivery = await deliver(timer.message);
     drafts.of(timer.message.to).timersSet.push({ id: timer.id, afterMs: timer.afterMs, delivery });
@@ -183,7 +183,7 @@ export async function packCommit(
       ...drafts.changes,
       lease,
       ...cursor,
-      // Without the ledger a row only says that there is something to project, unless messages were put aside.
+      // Without the ledger a row only says that there is something to project, unless messages were deferred.
       journal: journalText(lease.epoch, kernel.ledger || rows.some(isRare) ? rows : [], run.results, lease.log),
       replies,
       handled: [...writes.handled].map(([address, count]) => ({ address, count })),
@@ -192,7 +192,10 @@ export async function packCommit(
   };
 }
 
-/** Bodies are JSON already and go in as they are; one that is stored aside is its reference as a string. */
+/**
+ * Text of a journal row. Bodies are JSON already and are inserted unchanged; one in Blobs is inserted as its reference,
+ * a string.
+ */
 function journalText(epoch: number, turns: readonly TurnRow[], results: readonly MailboxEntry[], log: Log): string {
   const row = JSON.stringify({ epoch, turns });
   if (results.length === 0) return row;
@@ -203,7 +206,10 @@ function journalText(epoch: number, turns: readonly TurnRow[], results: readonly
   return `${row.slice(0, -1)},"results":[${lines.join(',')}]}`;
 }
 
-/** Messages that wait behind a failing one are many: only the short ones are kept in its actor's record. */
+/**
+ * Moves long messages that wait behind a failing one to Blobs. There may be many, so only short ones stay in the
+ * actor's record.
+ */
 async function slim(record: ActorRecord, stuck: Stuck, actor: Address, payloads: Payloads): Promise<ActorRecord> {
   const behind = await Promise.all(
     stuck.behind.map((body) => (body.length > MOST_WAITING_CHARS ? payloads.spill(actor, body) : body)),
@@ -211,7 +217,7 @@ async function slim(record: ActorRecord, stuck: Stuck, actor: Address, payloads:
   return { ...record, stuck: { ...stuck, behind } };
 }
 
-/** Timers pending after the batch: timer id -> id of the message that will come. */
+/** Timers pending after the batch: timer id -> id of the message that will be sent. */
 function pendingTimers(writes: BatchWrites): Map<string, string> {
   const pending = new Map<string, string>();
   for (const { activation, record } of writes.drafts.values()) {
@@ -221,14 +227,17 @@ function pendingTimers(writes: BatchWrites): Map<string, string> {
   return pending;
 }
 
-/** An effect runs where its actor's tags are: its queue is named as its pool (E1). */
+/**
+ * Opens the requested effects. An effect runs where its actor's tags are: its queue has the name of the actor's pool
+ * (E1).
+ */
 async function openEffects(
   writes: BatchWrites,
   drafts: Drafts,
   payloads: Payloads,
   requests: Map<string, string>,
 ): Promise<void> {
-  // Opened and cancelled or ended inside one batch: nobody saw it, so it never existed.
+  // An effect opened and cancelled or ended inside one batch is never written.
   const over = new Set([...writes.effectsCancelled, ...writes.effectsEnded]);
   for (const asked of writes.effects) {
     const { id, request, cause, fairnessKey } = asked;
@@ -249,7 +258,7 @@ async function openEffects(
   }
 }
 
-/** By how many the client messages that an actor holds back became more, or fewer. */
+/** Changes in the number of client messages that each actor holds back. */
 function heldBack({ messages, places }: Taken, handled: ReadonlyMap<Address, number>): NonNullable<Commit['held']> {
   const held = new Map<Address, number>();
   for (const { origin, to } of messages) if (origin === 'client') held.set(to, (held.get(to) ?? 0) + 1);

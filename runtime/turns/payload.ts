@@ -6,46 +6,46 @@ import { SvcError, toSvcError } from '../errors.ts';
 import { WaitBudget } from '../kit/waits.ts';
 
 /**
- * Keeps what is stored in the actor store small (K7): text over 64 KiB goes to Blobs and a reference
- * `@tenant/ref` stands in its place. Everything packed is JSON, so no packed text starts with `@` by itself.
+ * Keeps texts in the actor store small (K7): text over 64 KiB goes to Blobs, and a reference `@tenant/ref` takes its
+ * place. All packed text is JSON, so no inline text starts with `@`.
  */
 export interface Payloads {
-  /** What is stored aside belongs to `actor` and is removed with it. Throws `payload_too_large` over 16 MiB. */
+  /** Packs a text. Text in Blobs belongs to `actor` and is removed with it. Throws `payload_too_large` over 16 MiB. */
   pack(actor: Address, text: string): string | Promise<string>;
   /**
-   * Packs a JSON object whose bytes, when they are stored aside, no other text shares: they begin with `owner`, a name
-   * used once. Only such a text may be discarded, since equal bytes of a tenant are stored once.
+   * Packs a JSON object whose bytes in Blobs are shared with no other text: they begin with `owner`, a name used once.
+   * Only such a text may be discarded, because a tenant's equal bytes are stored once.
    */
   packOwned(actor: Address, text: string, owner: string): string | Promise<string>;
-  /** Deletes what a packed text refers to; an inline text refers to nothing. */
+  /** Deletes the bytes that a packed text refers to. An inline text refers to none. */
   discard(packed: string): Promise<void>;
-  /** Packs text of any size that is no reference yet. */
+  /** Stores a text of any size in Blobs and returns its reference. The text must not be a reference already. */
   spill(actor: Address, text: string): Promise<string>;
-  /** Whether a text was stored aside for that actor. */
+  /** Whether a text was stored in Blobs for that actor. */
   isOf(packed: string, actor: Address): boolean;
-  /** Deletes all that was stored aside for an actor. */
+  /** Deletes all bytes that were stored in Blobs for an actor. */
   discardAll(actor: Address): Promise<void>;
   unpack(text: string): string | Promise<string>;
 }
 
 const MARK = '@';
 
-/** How owned text begins; no record begins so by itself. */
+/** Beginning of owned text. No record begins with it otherwise. */
 const OWNER = '{"o":';
 
 export const isSpilled = (packed: string): boolean => packed.startsWith(MARK);
 
-/** Whether a text was packed by `packOwned` and stored aside. `plain` is what unpacking it gave. */
+/** Whether a text was packed by `packOwned` and stored in Blobs. `plain` is the unpacked text. */
 export const isOwned = (packed: string, plain: string): boolean => isSpilled(packed) && plain.startsWith(OWNER);
 
-/** Tenant and reference that a packed text names. */
+/** Tenant and reference in a packed text. */
 function namedBy(packed: string): [tenant: string, ref: string] {
   const slash = packed.indexOf('/');
   return [packed.slice(1, slash), packed.slice(slash + 1)];
 }
 
 function isLarge(text: string): boolean {
-  // UTF-16 length bounds the UTF-8 size from below and three times it from above: only the middle needs counting.
+  // The size in UTF-8 is between one and three times the UTF-16 length: only texts in that range need counting.
   return text.length * 3 > INLINE_LIMIT_BYTES && Buffer.byteLength(text) > INLINE_LIMIT_BYTES;
 }
 
@@ -79,10 +79,10 @@ export function createPayloads(blobs: Blobs): Payloads {
   };
 }
 
-/** How long a batch for many actors waits until large payloads of one are stored. */
+/** How long a batch for many actors waits until large payloads of one of them are stored. */
 const PATIENCE_MS = 20;
 
-/** The large payloads that one batch stores aside: whose they are, and whether that takes too long. */
+/** The large payloads that one batch stores in Blobs: their actors, and whether storing takes too long. */
 export class Spilling {
   readonly payloads: Payloads;
   readonly #patience: WaitBudget;
@@ -104,7 +104,7 @@ export class Spilling {
     };
   }
 
-  /** Those whose payloads are large. */
+  /** Actors with large payloads. */
   get actors(): ReadonlySet<Address> {
     return this.#actors;
   }
@@ -117,8 +117,8 @@ export class Spilling {
   }
 
   /**
-   * Null when storing takes too long, or cannot be done now: states that are stored all the same are then told to `discard`, and
-   * `packing` counts for nothing.
+   * Waits for `packing`. Null when storing takes too long or cannot be done now: `discard` is then called for each
+   * state that is stored all the same, and `packing` is ignored.
    */
   async within<T>(packing: Promise<T>, discard: (actor: Address, stored: string) => void): Promise<T | null> {
     const packed = packing.then(
@@ -131,7 +131,7 @@ export class Spilling {
     if (first !== null && (this.#actors.size === 0 || toSvcError(first.thrown).code !== 'unavailable'))
       throw first.thrown;
     for (const { actor, stored } of this.#owned) {
-      // What could not be stored need not go.
+      // A text that could not be stored need not be deleted.
       stored.then((text) => discard(actor, text)).catch(() => undefined);
     }
     return null;

@@ -3,13 +3,13 @@ import type { ActorDefinition } from '../define-actor.ts';
 import { SvcError } from '../errors.ts';
 import { jsonField } from '../json.ts';
 
-/** A message that keeps failing, with those that wait behind it (K6). Bodies are encoded messages. */
+/** A message that keeps failing, and those that wait behind it (K6). Bodies are encoded messages. */
 const Stuck = z.object({
   body: z.string(),
   type: z.string(),
   attempts: z.number().int(),
   error: z.string(),
-  /** Those that wait, in the order of their arrival. */
+  /** Waiting messages in the order of their arrival. */
   behind: z.array(z.string()),
 });
 export type Stuck = z.infer<typeof Stuck>;
@@ -17,11 +17,11 @@ export type Stuck = z.infer<typeof Stuck>;
 const wireRecord = z.object({
   /** Version of the definition that wrote the state. */
   v: z.number().int(),
-  /** Turns that changed the actor. */
+  /** Number of turns that changed the actor. */
   r: z.number().int(),
   /** Sequence number of its last event. */
   e: z.number().int(),
-  /** Pending timers: name -> id of the message that will come. */
+  /** Pending timers: name -> id of the message that will be sent. */
   t: z.record(z.string(), z.string()).optional(),
   /** Unsettled effects. */
   f: z.array(z.string()).optional(),
@@ -29,7 +29,7 @@ const wireRecord = z.object({
   s: z.unknown(),
 });
 
-/** What the store keeps of one actor. */
+/** The content of one actor in the store. */
 export interface ActorRecord {
   readonly revision: number;
   readonly lastEvent: number;
@@ -52,7 +52,10 @@ export function encodeRecord(version: number, record: ActorRecord): string {
   });
 }
 
-/** Decodes a record, migrating a state of an older version. A newer one than ours is refused: never downgrade. */
+/**
+ * Decodes a record and migrates a state of an older version. Throws for a version newer than the definition's: it is
+ * never downgraded.
+ */
 export function decodeRecord(definition: ActorDefinition, text: string): ActorRecord {
   const wire = wireRecord.parse(JSON.parse(text));
   let state = wire.s;
@@ -76,9 +79,9 @@ export function decodeRecord(definition: ActorDefinition, text: string): ActorRe
 }
 
 /**
- * Freezes a state and all within, and answers it. A handler that changes its state in place and returns it would seem to
- * have changed nothing: the change would not be written, and live until the actor leaves memory. Frozen, the change
- * throws and is a failed turn like any other (K6). What is frozen already is not walked again.
+ * Freezes a state with everything inside and returns it. A handler that changed its state in place and returned it
+ * would seem to have changed nothing: the change would not be written, and would last until the actor leaves memory. On
+ * a frozen state the change throws, which is a failed turn like any other (K6). Frozen parts are not walked again.
  */
 export function frozen<T>(value: T): T {
   if (value === null || typeof value !== 'object' || Object.isFrozen(value) || ArrayBuffer.isView(value)) return value;

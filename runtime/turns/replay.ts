@@ -14,7 +14,7 @@ import { decodeEntry, initialRecord } from './loading.ts';
 import type { Payloads } from './payload.ts';
 import type { ActorRecord } from './record.ts';
 
-/** What is replayed lives in no store. */
+/** Partition of a replayed actor, which lives in no store. */
 const NOWHERE: Partition = 'replay:0';
 
 interface Replayed {
@@ -23,9 +23,9 @@ interface Replayed {
 }
 
 /**
- * Rebuilds an actor from its deliveries up to any of them (K5): turns are pure, their time is recorded, and a
- * handler that threw then is not run again. `retry` holds the settings under which the deliveries were handled.
- * Throws `failed_precondition` for a line without its turn, from a node that kept no ledger.
+ * Rebuilds an actor from its deliveries up to any of them (K5): turns are pure, their time is recorded, and a handler
+ * that threw when it was recorded is not run again. `retry` holds the settings under which the deliveries were handled.
+ * Throws `failed_precondition` for a line without its turn, written by a node that kept no ledger.
  */
 export async function replayActor(
   definition: ActorDefinition,
@@ -56,7 +56,7 @@ export async function replayActor(
   return { record, events };
 }
 
-/** A batch of one delivery under the conditions that its row tells. */
+/** A batch of one delivery under the conditions in its row. */
 function batchOf(row: TurnRow, message: Message, bodies: ReadonlyMap<string, Message>, retry: RetrySettings): Batch {
   const failing = new Map<string, string>();
   const note = (failed: Message | undefined, line: { readonly outcome: string; readonly error?: string }): void => {
@@ -69,17 +69,20 @@ function batchOf(row: TurnRow, message: Message, bodies: ReadonlyMap<string, Mes
   return new Batch(row.now, () => 0, { ...retry, drainLimit, failing });
 }
 
-/** One delivery as the ledger has it (R3). */
+/** One delivery as recorded in the ledger (R3). */
 export interface LedgerLine {
-  /** Position in the partition: the number of its mailbox entry, a fraction for a result handled beside the mailbox. */
+  /**
+   * Position in the partition: the number of its mailbox entry, with a fraction for a result handled beside the
+   * mailbox.
+   */
   readonly seq: number;
   /** When it was appended, Unix ms on the store's clock. */
   readonly at: number;
   /** Lease epoch of the commit that handled it. */
   readonly epoch: number;
-  /** What became of it; null when the node kept no ledger. */
+  /** Outcome of the delivery; null when the node kept no ledger. */
   readonly row: TurnRow | null;
-  /** The message as the mailbox had it. */
+  /** The message as it was in the mailbox. */
   readonly body: string;
   readonly message: Message;
 }
@@ -88,7 +91,10 @@ const SEGMENTS = 50;
 
 const Lines = z.array(z.tuple([z.number(), z.number(), z.number().int(), turnRow.nullable(), jsonField]));
 
-/** Deliveries of one actor, oldest first. What was committed within the last second or so is not there yet. */
+/**
+ * Yields the deliveries of one actor, oldest first. Deliveries committed within the last second or so are not there
+ * yet.
+ */
 export async function* readLedger(
   documents: Documents,
   payloads: Payloads,
@@ -103,7 +109,7 @@ export async function* readLedger(
     for (const segment of segments) {
       after = segment.first;
       for (const [seq, at, epoch, row, message] of Lines.parse(JSON.parse(await unpackLines(segment.lines)))) {
-        // Segments written again after a crash overlap: the first of each position counts.
+        // Segments written again after a crash overlap: the first one of each position counts.
         if (seq <= read) continue;
         read = seq;
         const body = typeof message === 'string' ? message : JSON.stringify(message);

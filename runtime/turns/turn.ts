@@ -17,11 +17,11 @@ import { type Json, plainJson, plainObject } from '../json.ts';
 import type { Message, Reply } from '../message.ts';
 import { type ActorRecord, frozen } from './record.ts';
 
-/** What one turn decided; nothing of it exists until the batch commits. */
+/** The decisions of one turn. None of them takes effect until the batch commits. */
 export interface Decision {
   readonly events: { name: string; payload: unknown }[];
   readonly sends: Message[];
-  /** Ids of those of `sends` that nobody waits for. */
+  /** Ids of the messages in `sends` that are lazy. */
   readonly lazy: string[];
   readonly timersSet: { name: string; afterMs: number; message: Message }[];
   readonly timersCleared: string[];
@@ -30,7 +30,7 @@ export interface Decision {
   reply: Reply | null;
 }
 
-/** Thrown by `turn.refuse`: rolls the turn back without being a failure. */
+/** Thrown by `turn.refuse`. It rolls the turn back and is not a failure. */
 class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly error: SvcError;
@@ -41,8 +41,8 @@ class Refusal extends Error {
 }
 
 /**
- * The turn handed to a handler (K5). Ids and random numbers come from a sequence seeded by the message, and
- * `now` is recorded in the journal, so the same message on the same state decides the same again.
+ * The turn that a handler gets (K5). Ids and random numbers come from a sequence seeded by the message, and `now` is
+ * recorded in the journal, so the same message on the same state leads to the same decisions.
  */
 class SeededTurn implements Turn<Schemas, Schemas> {
   readonly self: Address;
@@ -175,12 +175,10 @@ function requestOf({ kind }: EffectKind, request: RequestOf<z.ZodType>): EffectR
 type TurnOutcome =
   | { readonly kind: 'done'; readonly state: unknown; readonly decision: Decision }
   | { readonly kind: 'refused'; readonly error: SvcError }
-  /** The handler threw or returned a state its schema refuses: a bug, the message is tried again (K6). */
+  /** The handler threw or returned a state that its schema refuses: a bug. The message is tried again (K6). */
   | { readonly kind: 'failed'; readonly error: Error };
 
-/**
- * One turn: message in, decision out; pure. Nothing outside the arguments is read and nothing is written.
- */
+/** Runs one turn: message in, decision out. It is pure: it reads nothing but its arguments and writes nothing. */
 export function runTurn(
   definition: ActorDefinition,
   record: ActorRecord,
@@ -209,7 +207,7 @@ export function runTurn(
   }
 }
 
-/** What V8 says of a write to a frozen object. */
+/** Texts of the errors that V8 throws for a write to a frozen object. */
 const FROZEN = /read only property|object is not extensible|Cannot (delete|redefine) property/;
 
 function failureOf(thrown: unknown, type: string): Error {
@@ -230,7 +228,10 @@ function invalidPayload(type: string, error: z.ZodError): SvcError {
 
 type Ended = Exclude<TurnOutcome, { readonly kind: 'failed' }>;
 
-/** Nothing follows a final event and an archived actor's stream is closed: a turn that would go on is refused. */
+/**
+ * Refuses a turn that would go on after the end: no event follows a final one, and an archived actor's stream is
+ * closed.
+ */
 export function refusedAfterTheEnd(definition: ActorDefinition, record: ActorRecord, turn: Ended): Ended {
   if (turn.kind === 'refused' || record.revision === 0) return turn;
   const { events, effects, timersSet } = turn.decision;
