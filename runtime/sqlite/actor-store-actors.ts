@@ -92,7 +92,7 @@ export class ActorTable {
   }
 }
 
-/** One row a commit; the entries it handled are read from the mailbox. */
+/** The journal: one row for each commit. The entries that it handled are read from the mailbox. */
 export class JournalTable {
   readonly #book: PartitionBook;
   readonly #mailbox: MailboxTable;
@@ -136,7 +136,7 @@ export class JournalTable {
     return { upTo, row: text(row, 'row'), entries: this.#mailbox.read(state, from, to, to - from) };
   }
 
-  /** Forgets rows and entries; the sweep deletes them. */
+  /** Marks rows and entries as trimmed. The sweep deletes them. */
   trim(state: PartitionState, upTo: number): void {
     const reached = Math.min(upTo, state.position);
     if (reached <= state.trimmed) return;

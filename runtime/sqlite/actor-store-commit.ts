@@ -21,7 +21,7 @@ export interface Tables {
   readonly applied: AppliedCommits;
 }
 
-/** The one commit (K3): everything is checked before the first write. */
+/** Applies one commit (K3). It checks everything before the first write. */
 export function applyCommit(tables: Tables, commit: Commit, readAhead: number, now: number): CommitOutcome {
   const { book, mailbox, effects, applied } = tables;
   const { settles = [] } = commit;
@@ -39,7 +39,7 @@ export function applyCommit(tables: Tables, commit: Commit, readAhead: number, n
   if (commit.upTo < commit.after || commit.upTo > state.tail) {
     throw new SvcError('invalid_argument', `upTo must be from ${commit.after} to ${state.tail}`, { field: 'upTo' });
   }
-  // Rows of the journal have different positions, also while the cursor stands still.
+  // Rows of the journal have different positions, also while the cursor does not move.
   const stands = commit.upTo === commit.after;
   const more = Math.max(commit.results ?? settles.length, Number(stands && commit.journal !== null));
   const beside = more + (stands ? before : 0);
@@ -61,7 +61,7 @@ export function applyCommit(tables: Tables, commit: Commit, readAhead: number, n
   return { kind: 'committed', at: now, beside, next, owing: [] };
 }
 
-/** Results handled beside the mailbox since the cursor stands where it is. */
+/** How many results were handled beside the mailbox at the current cursor. */
 export function besideAt({ cursor, position }: PartitionState): number {
   const { upTo, beside } = partsOf(position);
   return upTo === cursor ? beside : 0;
@@ -75,7 +75,7 @@ function write(tables: Tables, state: PartitionState, commit: Commit, now: numbe
     actors.append(state, append);
     notices.event(append.address);
   }
-  // Every partition is in this file, so a message to another one arrives in the same transaction.
+  // All partitions are in this file, so a message to another one arrives in the same transaction.
   for (const { partition, delivery } of commit.sends)
     mailbox.deliver(book.get(partition), delivery.body, now, delivery.lazy);
   for (const id of commit.timersCleared) timers.clear(state, id);
@@ -92,11 +92,11 @@ function write(tables: Tables, state: PartitionState, commit: Commit, now: numbe
 interface Applied {
   /** Store time. */
   readonly at: number;
-  /** Which one of its partition. */
+  /** The commit's count in its partition. */
   readonly nth: number;
 }
 
-/** Commits that were applied: the same object again is not applied again, whatever was committed in between. */
+/** Commits that were applied. The same object is not applied again, whatever was committed in between. */
 export class AppliedCommits implements GroupMember {
   readonly #applied = new WeakMap<Commit, Applied>();
   readonly #inGroup = new Map<Commit, Applied>();

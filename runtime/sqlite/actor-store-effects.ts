@@ -7,9 +7,9 @@ import type { Notices } from './actor-store-notices.ts';
 import type { PartitionState } from './actor-store-partition.ts';
 import { integer, type Row, text, textOrNull } from './database.ts';
 
-/** Claims whose late copies are told: each attempt has one of its own. */
+/** Number of claim ids that are kept, one for each attempt, so that late copies of claims are recognised. */
 const KNOWN_CLAIMS = 4;
-/** How long a late copy of a claim is told to wait. */
+/** Wait that the answer to a late copy of a claim asks for, milliseconds. */
 const STALE_MS = 500;
 
 interface Claim {
@@ -21,7 +21,7 @@ interface Claim {
   readonly now: number;
 }
 
-/** Effect records: they, not the jobs of a queue, say what is to be done (E1, E2). */
+/** Effect records: they decide what is to be done, not the jobs of a queue (E1, E2). */
 export class EffectTable {
   readonly #mailbox: MailboxTable;
   readonly #notices: Notices;
@@ -63,7 +63,7 @@ export class EffectTable {
     );
   }
 
-  /** In any partition. */
+  /** Whether an effect is open in any partition. */
   isAnyOpen(): boolean {
     return this.#any.get() !== undefined;
   }
@@ -107,7 +107,7 @@ export class EffectTable {
       this.#keep.run(now + ttlMs, state.id, id, attempt);
       return { kind: 'claimed', attempt, body };
     }
-    // It ended, and its answer was lost on the way: a late copy of it starts nothing.
+    // That attempt ended, and the answer to its claim was lost: a late copy of the claim starts nothing.
     if (again) return { kind: 'busy', by, retryAfterMs: STALE_MS, once };
     const dead = started && (by === over || isLaterLife(by, runner));
     if (until > now && !dead) return { kind: 'busy', by, retryAfterMs: until - now, once };
@@ -138,7 +138,7 @@ export class EffectTable {
     return true;
   }
 
-  /** Its result was handled: nobody need be told. */
+  /** Deletes an effect whose result was handled. No other call has to be informed. */
   close(state: PartitionState, id: string): void {
     this.#delete.run(state.id, id);
   }
@@ -150,12 +150,15 @@ export class EffectTable {
 
 interface Claimant {
   readonly runner: string;
-  /** Newest first. */
+  /** Ids of claims, newest first. */
   readonly claims: readonly string[];
   readonly fairnessKey: string;
 }
 
-/** The column `runner` is `node/incarnation`, the ids of the last claims and the effect's fairness key, in lines; each may be absent. */
+/**
+ * Parses the column `runner`: `node/incarnation`, the ids of the last claims and the effect's fairness key, in lines.
+ * Each may be absent.
+ */
 function claimantIn(row: Row): Claimant {
   const [runner = '', claims = '', fairnessKey = ''] = (textOrNull(row, 'runner') ?? '').split('\n');
   return { runner, claims: claims.split(' ').filter((claim) => claim !== ''), fairnessKey };

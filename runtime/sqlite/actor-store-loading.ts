@@ -3,7 +3,9 @@ import type { Partition } from '../address.ts';
 import { emptyPartition, type PartitionState } from './actor-store-partition.ts';
 import { integer, position, text, textOrNull } from './database.ts';
 
-/** Reads what is held of each partition in memory. Costs one pass over what the journal and the sweep have left. */
+/**
+ * Loads the state of each partition into memory, in one pass over the rows that the journal and the sweep have left.
+ */
 export function loadPartitions(database: DatabaseSync): Map<Partition, PartitionState> {
   const byId = new Map<number, PartitionState>();
   for (const row of database.prepare('SELECT * FROM partitions').iterate()) {
@@ -34,7 +36,7 @@ export function loadPartitions(database: DatabaseSync): Map<Partition, Partition
   return new Map([...byId.values()].map((state) => [state.name, state]));
 }
 
-/** A partition's entries come in the order of their numbers, since keys are given in that order. */
+/** Keys are given in the order of arrival, so a partition's entries come in the order of their numbers. */
 function loadEntries(database: DatabaseSync, byId: ReadonlyMap<number, PartitionState>): void {
   const entries = database.prepare('SELECT key, partition, seq, at, id FROM mailbox ORDER BY key');
   for (const row of entries.iterate()) {

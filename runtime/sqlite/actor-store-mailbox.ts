@@ -8,7 +8,7 @@ import type { PartitionBook } from './actor-store-partitions.ts';
 import { forgetSeen, type Sweep } from './actor-store-sweep.ts';
 import { integer, text } from './database.ts';
 
-/** Mailboxes: entries, the duplicate check of client messages, recorded replies. */
+/** Mailboxes: entries, the duplicate check of client messages, and recorded replies. */
 export class MailboxTable {
   readonly #book: PartitionBook;
   readonly #notices: Notices;
@@ -18,7 +18,7 @@ export class MailboxTable {
   readonly #reply;
   readonly #record;
   #lastKey: number;
-  /** When the newest entry was written, as the file was opened; 0 without one. */
+  /** When the newest entry was written, at the opening of the file; 0 without an entry. */
   readonly lastAt: number;
 
   constructor(database: DatabaseSync, book: PartitionBook, notices: Notices, sweep: Sweep) {
@@ -66,7 +66,7 @@ export class MailboxTable {
     return { kind: 'accepted', seq };
   }
 
-  /** Appends a message that is not a client's, once: a chunk of an effect. */
+  /** Appends a message of an effect's progress once. */
   deliverOnce(state: PartitionState, { id, body }: Delivery, now: number): void {
     if (!state.seen.has(id)) this.#putOnce(state, id, body, now);
   }
@@ -79,7 +79,7 @@ export class MailboxTable {
     return seq;
   }
 
-  /** Appends a message that is not a client's: always accepted, not counted. */
+  /** Appends a message that does not come from a client: it is always accepted and not counted. */
   deliver(state: PartitionState, body: string, now: number, quietly = false): void {
     this.#put(state, null, body, now);
     if (!quietly) this.#notices.entry(state);
@@ -96,7 +96,7 @@ export class MailboxTable {
     return seq;
   }
 
-  /** Entries behind `after` up to and with `upTo`, oldest first. */
+  /** Entries behind `after` up to and including `upTo`, oldest first. */
   read(state: PartitionState, after: number, upTo: number, limit: number): MailboxEntry[] {
     const entries: MailboxEntry[] = [];
     const last = Math.min(upTo, after + limit);
@@ -133,13 +133,16 @@ export class MailboxTable {
     return state === undefined || seen === undefined ? null : this.#replyTo(state, seen.seq);
   }
 
-  /** Records the answer to a client message that is still remembered; from now on it is remembered with it. */
+  /**
+   * Records the answer to a client message whose id is still remembered. The time for which it is remembered starts
+   * again.
+   */
   record(state: PartitionState, messageId: string, body: string, now: number): void {
     const seen = state.seen.get(messageId);
     const key = seen === undefined ? undefined : state.keys[seen.seq - state.base - 1];
     if (seen === undefined || key === undefined) return;
     this.#record.run(key, body);
-    // Replacing a value leaves the order of the map as it is, by number.
+    // Replacing a value keeps the order of the map, which is by number.
     state.seen.set(messageId, { seq: seen.seq, at: now });
   }
 

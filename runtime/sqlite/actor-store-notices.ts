@@ -28,7 +28,7 @@ export class Topic<Call extends (...details: never[]) => void> {
 
 const EVERYBODY = '';
 
-/** Gathers what a group has to tell inside the process, and tells it after the commit, never before. */
+/** Collects the notices of a group for listeners in this process, and sends them after the commit, never before. */
 export class Notices implements GroupMember {
   readonly wakeUps = new Topic<(partition: Partition) => void>();
   readonly replies = new Topic<(messageId: string, body: string) => void>();

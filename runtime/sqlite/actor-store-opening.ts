@@ -27,7 +27,7 @@ export interface Opened extends Tables {
   readonly unlock: () => void;
 }
 
-/** Opens the file, creates what is missing and reads what is held in memory. */
+/** Opens the file, creates missing tables and loads the state that is held in memory. */
 export function openTables(path: string, notices: Notices, unlock: () => void): Opened {
   const database = openDatabase(path);
   try {
@@ -88,7 +88,7 @@ interface PlacedPage {
   readonly next: string | null;
 }
 
-/** Where actors live that are not at home (K1). */
+/** The partitions of actors that do not live at home (K1). */
 class DirectoryTable {
   readonly #insert;
   readonly #find;
@@ -120,7 +120,7 @@ class DirectoryTable {
     return this.#delete.run(home, address, partition).changes > 0;
   }
 
-  /** A page begins behind the last address of the one before. */
+  /** Returns a page, which begins behind the last address of the previous one. */
   placed(home: Partition, page: string | null): PlacedPage {
     const entries = this.#page.all(home, page ?? '', PAGE).map((row) => {
       const { kind, tenant, id } = parseAddress(text(row, 'address'));
@@ -168,7 +168,7 @@ class LeaseTable {
       return { kind: 'held', by: holder, grant: held, remainingMs: until - now };
     }
     this.#book.changeRow(state);
-    // The same grant again: its answer was lost.
+    // The same grant again: the answer to the first call was lost.
     if (held !== grant || holder !== node) state.epoch += 1;
     state.grant = grant;
     state.node = node;
@@ -200,22 +200,22 @@ class LeaseTable {
   }
 }
 
-/** A lease that ran out may be extended by its own life, so it stays for a while. */
+/** How long an expired lease stays: its own incarnation may still extend it. */
 const FORGET_AFTER_MS = 3_600_000;
 
 interface Row extends Member {
   readonly until: number;
 }
 
-/** What a store answers that has read all of them. */
+/** The result of a read of all members. */
 export function lookOf(node: string, version: string, members: readonly LiveMember[]): MembersRead {
   const others = members.filter((member) => member.node !== node).map(({ remainingMs }) => remainingMs);
   return { version, members, soonestMs: Math.min(Number.POSITIVE_INFINITY, ...others) };
 }
 
 /**
- * Node leases and signals (P2), in memory: only one process has the data file, so whoever could hold a lease or
- * hear a signal lives in it, and all of them end with it. A closed store forgets them for the same reason.
+ * Node leases and signals (P2), in memory: only one process has the data file, so every possible holder and listener
+ * lives in it and ends with it. For the same reason a closed store forgets them.
  */
 export class MemberBook {
   readonly #rows = new Map<string, Row>();
@@ -245,7 +245,7 @@ export class MemberBook {
     return this.#rows.get(node)?.incarnation === incarnation && this.#rows.delete(node);
   }
 
-  /** Never inside the caller's turn: a listener may call the store again. */
+  /** Sends a signal outside the caller's turn, because a listener may call the store again. */
   signal(node: string | null, word: string): void {
     checkSignal(node, word);
     setImmediate(() => {

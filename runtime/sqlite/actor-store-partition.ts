@@ -1,12 +1,12 @@
 import type { Partition } from '../address.ts';
 
-/** What a partition's row in the data file holds. */
+/** The row of a partition in the data file. */
 export interface PartitionRow {
   tail: number;
   cursor: number;
-  /** Of the journal's last row, or of the cursor (journal-position.ts). */
+  /** Position of the journal's last row, or of the cursor (`positionOf`, leases.ts). */
   position: number;
-  /** The journal is forgotten up to this position. */
+  /** Position up to which the journal is trimmed. */
   trimmed: number;
   epoch: number;
   grant: string | null;
@@ -14,14 +14,14 @@ export interface PartitionRow {
   until: number;
 }
 
-/** A stored journal row: `upTo` is its position. */
+/** A stored journal row. `upTo` is its position. */
 interface JournalPlace {
   readonly key: number;
   readonly after: number;
   readonly upTo: number;
 }
 
-/** A partition as the data file has it. Only this process writes the file, so it is held in memory. */
+/** State of a partition, held in memory because only this process writes the file. */
 export interface PartitionState extends PartitionRow {
   readonly id: number;
   readonly name: Partition;
@@ -32,21 +32,24 @@ export interface PartitionState extends PartitionRow {
   readonly journal: JournalPlace[];
   /** Ids of client messages, oldest first. */
   readonly seen: Map<string, { readonly seq: number; readonly at: number }>;
-  /** When the last id that was forgotten was answered, or seen where it was not. In this life of the process only: so are its callers. */
+  /**
+   * When the last forgotten id was answered, or seen if it was not answered. It covers this run of the process only, as
+   * do its callers.
+   */
   forgottenAt: number;
-  /** Client messages that wait, by actor; an actor with none is absent. */
+  /** Client messages that wait, by actor. An actor with none is absent. */
   readonly waiting: Map<string, number>;
-  /** Commits of this life of the process. */
+  /** Number of commits in this run of the process. */
   commits: number;
-  /** Undefined: not known, ask the table. */
+  /** Undefined: not known, read the table. */
   nextTimerAt: number | null | undefined;
-  /** Set while a group changes the partition: what to return to when the group is rolled back. */
+  /** Set while a group changes the partition: the state to restore when the group is rolled back. */
   before: Before | null;
 }
 
 export interface Before {
   readonly row: PartitionRow;
-  /** Whether the row itself is to be written; an append alone does not. */
+  /** Whether the row itself must be written. An append alone does not change it. */
   rowChanged: boolean;
   readonly journalRows: number;
   readonly newIds: string[];
@@ -76,7 +79,7 @@ export function setCount(state: PartitionState, address: string, count: number):
   else state.waiting.set(address, count);
 }
 
-/** Puts back what a group changed that is rolled back. */
+/** Restores the state before a group that is rolled back. */
 export function restore(state: PartitionState, before: Before): void {
   Object.assign(state, before.row);
   state.keys.length = state.tail - state.base;

@@ -18,7 +18,7 @@ const FRESH: PartitionRow = {
   ...{ epoch: 0, grant: null, node: null, until: 0 },
 };
 
-/** The partitions: loaded at opening, written once a group, put back when a group is rolled back. */
+/** The partitions: loaded at opening, written once for each group, restored when a group is rolled back. */
 export class PartitionBook implements GroupMember {
   readonly #byName: Map<Log, PartitionState>;
   readonly #changed = new Set<PartitionState>();
@@ -41,7 +41,7 @@ export class PartitionBook implements GroupMember {
     this.#nextTimer = database.prepare('SELECT min(due) AS due FROM timers WHERE partition = ?');
   }
 
-  /** For reads: undefined when nothing was ever written to the partition. */
+  /** For reads. Undefined when nothing was ever written to the partition. */
   find(name: Log): PartitionState | undefined {
     return this.#byName.get(name);
   }
@@ -50,7 +50,7 @@ export class PartitionBook implements GroupMember {
     return this.#byName.values();
   }
 
-  /** For writes: creates what is missing. */
+  /** For writes. Creates a missing partition. */
   get(name: Partition): PartitionState {
     const known = this.#byName.get(name);
     if (known !== undefined) return known;
@@ -62,13 +62,13 @@ export class PartitionBook implements GroupMember {
     return made;
   }
 
-  /** The state when `lease` is the one in force, else undefined. */
+  /** The state when `lease` is the current one, else undefined. */
   held(lease: Lease): PartitionState | undefined {
     const state = this.#byName.get(lease.log);
     return state !== undefined && state.epoch === lease.epoch && state.grant === lease.grant ? state : undefined;
   }
 
-  /** To be called before the group's first change of the state. */
+  /** Saves the state before a group. Call it before the group's first change. */
   change(state: PartitionState): Before {
     if (state.before !== null) return state.before;
     const { tail, cursor, position, trimmed, epoch, grant, node, until } = state;
@@ -85,7 +85,7 @@ export class PartitionBook implements GroupMember {
     return state.before;
   }
 
-  /** As `change`, when the row is to be written. */
+  /** `change` for a change that must write the row. */
   changeRow(state: PartitionState): void {
     this.change(state).rowChanged = true;
   }

@@ -12,9 +12,9 @@ import {
 import { integer, storeError, text } from './database.ts';
 
 /**
- * A commit costs what its changed pages weigh. So mailbox entries, replies and journal rows of all partitions lie in
- * the order of their arrival, at the end of their tables; which keys belong to a partition is held in memory (see
- * PartitionBook) and read from the tables at opening.
+ * The cost of a commit is the size of its changed pages. So mailbox entries, replies and journal rows of all partitions
+ * are stored in the order of their arrival, at the end of their tables. The keys of each partition are held in memory
+ * (see PartitionBook) and read from the tables at opening.
  */
 const SCHEMA = `
   CREATE TABLE pools (name TEXT PRIMARY KEY, partitions INTEGER NOT NULL) WITHOUT ROWID;
@@ -78,7 +78,7 @@ const SCHEMA = `
 /** Since format 2. */
 const FACTS = 'CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;';
 
-/** Refuses a file that programs of this format cannot read, before anything else is opened. Nothing is written. */
+/** Refuses a file that programs of this format cannot read, before anything else is opened. It writes nothing. */
 export function refuseUnreadableFile(path: string): void {
   if (!existsSync(path)) return;
   try {
@@ -94,9 +94,9 @@ export function refuseUnreadableFile(path: string): void {
 }
 
 /**
- * Creates the tables in an empty file, brings one of an older format to this one, and refuses one that it cannot read.
- * The file's `user_version` is the format that a program needs at least to read it: programs of format 1 refuse any other
- * than their own.
+ * Creates the tables in an empty file, brings an older file to this format, and refuses one that it cannot read. The
+ * file's `user_version` is the lowest format that can read it: programs of format 1 refuse any other value than their
+ * own.
  */
 export function createSchema(database: DatabaseSync, path: string): void {
   refuseUnreadable(`the data file ${path}`, notesOf(database, path));
@@ -113,7 +113,7 @@ export function createSchema(database: DatabaseSync, path: string): void {
   }
 }
 
-/** 0: an empty file. */
+/** The lowest format that can read the file; 0 for an empty file. */
 function minReaderOf(database: DatabaseSync): number {
   const row = database.prepare('PRAGMA user_version').get();
   return row === undefined ? 0 : integer(row, 'user_version');

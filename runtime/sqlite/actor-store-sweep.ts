@@ -3,18 +3,18 @@ import type { PartitionState } from './actor-store-partition.ts';
 import type { PartitionBook } from './actor-store-partitions.ts';
 
 /**
- * How long the id of a handled client message is remembered: the shorter of the two (K3), counted from its answer
- * where it got one.
+ * How long the id of a handled client message is remembered: the shorter of the two limits (K3), counted from its
+ * answer if it got one.
  */
 const REMEMBER_MS = 60_000;
 const REMEMBER_MESSAGES = 4_096;
 
-/** Rows of one partition that one sweep deletes, so that no group takes long. */
+/** Most rows of one partition that one sweep deletes, so that no group takes long. */
 const SWEEP_LIMIT = 512;
 
 /**
- * Forgets the ids of handled client messages that are old enough; answers up to where nothing is remembered. An id is
- * never forgotten while its message waits, as far as is durable.
+ * Forgets the ids of old handled client messages. Returns the number up to which none is remembered. An id is never
+ * forgotten while its message waits, according to the durable state.
  */
 export function forgetSeen(state: PartitionState, now: number): number {
   const { cursor } = state.before?.row ?? state;
@@ -28,13 +28,14 @@ export function forgetSeen(state: PartitionState, now: number): number {
 }
 
 /**
- * Deletes entries with their replies, and journal rows, once they are trimmed and forgotten. The rows of all partitions
- * lie mixed in the order of arrival, so they are deleted together: a page is changed once, not once a partition.
+ * Deletes journal rows, and entries with their replies, once they are trimmed and forgotten. The rows of all partitions
+ * are stored in the order of arrival, so they are deleted together: each page is changed once, not once for each
+ * partition.
  */
 export class Sweep {
   readonly #book: PartitionBook;
   readonly #statements;
-  /** Partitions in which something may be old enough. */
+  /** Partitions that may have rows old enough to delete. */
   readonly #candidates = new Set<PartitionState>();
 
   constructor(database: DatabaseSync, book: PartitionBook) {
@@ -56,7 +57,7 @@ export class Sweep {
     return this.#candidates.size === 0;
   }
 
-  /** Answers whether there is more to delete at once. */
+  /** Deletes old rows. Returns whether there are more. */
   run(now: number): boolean {
     const entries: number[] = [];
     const rows: number[] = [];
@@ -73,7 +74,7 @@ export class Sweep {
     return more;
   }
 
-  /** Adds the keys of what may go to `entries` and `rows`; answers whether there is more. */
+  /** Adds the keys of old rows to `entries` and `rows`. Returns whether there are more. */
   #gather(state: PartitionState, now: number, entries: number[], rows: number[]): boolean {
     const upTo = Math.min(forgetSeen(state, now), Math.floor(state.trimmed));
     const oldEntries = Math.max(0, Math.min(upTo - state.base, SWEEP_LIMIT));
@@ -93,7 +94,7 @@ export class Sweep {
   }
 }
 
-/** Runs of consecutive numbers, as [first, last]. */
+/** Ranges of consecutive numbers, as [first, last]. */
 function runsOf(keys: number[]): [number, number][] {
   const runs: [number, number][] = [];
   let run: [number, number] | undefined;

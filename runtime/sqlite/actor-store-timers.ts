@@ -5,10 +5,10 @@ import type { PartitionState } from './actor-store-partition.ts';
 import type { PartitionBook } from './actor-store-partitions.ts';
 import { text } from './database.ts';
 
-/** Timers one call fires in a partition; the rest is due at once, so the caller comes again. */
+/** Most timers that one call fires in a partition. The rest is due at once, so the caller calls again. */
 const FIRE_LIMIT = 512;
 
-/** Timers, judged on the store's clock; due ones become mailbox entries. */
+/** Timers on the store's clock. Due ones become mailbox entries. */
 export class TimerTable {
   readonly #book: PartitionBook;
   readonly #mailbox: MailboxTable;
@@ -28,7 +28,7 @@ export class TimerTable {
     );
   }
 
-  /** In any partition. */
+  /** Whether a timer is set in any partition. */
   isAnySet(): boolean {
     return this.#any.get() !== undefined;
   }

@@ -10,23 +10,23 @@ import { lookOf, MemberBook, type Opened, openTables } from './actor-store-openi
 import type { PartitionState } from './actor-store-partition.ts';
 import { giveBackSpace, lockDirectory, storeError } from './database.ts';
 
-/** How often rows nobody needs are deleted, and how soon again when a sweep left some. */
+/** How often unneeded rows are deleted, and how soon again when a sweep left some. */
 const SWEEP_EVERY_MS = 1_000;
 
 const SWEEP_MORE_MS = 10;
 
-/** The store's time, as it was last kept for the next life. */
+/** Name of the fact with the store's time, for the next run of the process. */
 const TIME_FACT = 'time';
 
 /**
  * The actor store of one process on one machine: `actors.db` in a data directory that the process locks. Writes are
- * grouped, one fsync a group (K10). A send reaches its target in the same transaction, so nothing is ever owed.
- * Throws `unavailable` when the directory is locked, the disk is full or fails, or the store is closed.
+ * grouped, with one fsync for each group (K10). A send reaches its target in the same transaction, so no partition ever
+ * owes messages. Throws `unavailable` when the directory is locked, the disk is full or fails, or the store is closed.
  */
 export class SqliteActorStore implements ActorStore {
   readonly #directory: string;
   readonly #clock: Clock;
-  /** Of the store; ours counts until it is open. */
+  /** The store's clock. Until the file is open it follows the process's clock. */
   #time: StoreClock;
   readonly #notices = new Notices();
   readonly #members = new MemberBook();
@@ -67,7 +67,7 @@ export class SqliteActorStore implements ActorStore {
     opened.unlock();
   }
 
-  /** Gives some of the space of deleted rows back; answers whether there is more. */
+  /** Returns some of the space of deleted rows to the file system. Returns whether there is more. */
   upkeep = (): Promise<boolean> => this.#read(({ database }) => giveBackSpace(database));
 
   now = async () => this.#time.now();
@@ -93,7 +93,10 @@ export class SqliteActorStore implements ActorStore {
 
   release = (lease: Lease) => this.#write(({ leases }) => leases.release(lease));
 
-  /** Nothing renews them then: no other process can take them, and the loop takes them again when it goes on. */
+  /**
+   * Leases are not renewed while the event loop is blocked. No other process can take them, and the event loop renews
+   * them when it continues.
+   */
   renewedAt = (): null => null;
   freeze = (): void => {};
   vouch = (lease: Lease) => this.#read(({ book }) => book.held(lease) !== undefined);
@@ -211,7 +214,7 @@ export class SqliteActorStore implements ActorStore {
 
   keepFact = (name: string, value: string) => this.#write(({ facts }) => facts.keep(name, value));
 
-  /** The file's `user_version` refuses them since it was brought to this format. */
+  /** The file's `user_version` refuses older programs since the file was brought to this format. */
   refuseOlderPrograms = async () => {};
 
   placed: ActorStore['placed'] = (home, page) => this.#read(({ directory }) => directory.placed(home, page));
@@ -222,13 +225,13 @@ export class SqliteActorStore implements ActorStore {
     return this.#opened;
   }
 
-  /** Runs in the next group; resolves once it is durable. */
+  /** Runs a call in the next group. Resolves once the group is durable. */
   async #write<T>(call: (tables: Opened, now: number) => T): Promise<T> {
     const tables = this.#tables();
     return tables.group.write(() => call(tables, this.#time.now()));
   }
 
-  /** Reads between groups, so it sees what is committed and nothing else. */
+  /** Runs a read between groups, so that it sees only committed data. */
   async #read<T>(call: (tables: Opened) => T): Promise<T> {
     const tables = this.#tables();
     try {
@@ -245,7 +248,7 @@ export class SqliteActorStore implements ActorStore {
     });
   }
 
-  /** For the next life, with other writes: an idle store writes nothing. */
+  /** Stores the time for the next run of the process, together with other writes: an idle store writes nothing. */
   #keepTime({ facts }: Opened): void {
     facts.keep(TIME_FACT, String(this.#time.now()));
   }
@@ -261,20 +264,24 @@ export class SqliteActorStore implements ActorStore {
         return sweep.run(now);
       }).then(
         (more) => this.#sweepIn(more ? SWEEP_MORE_MS : SWEEP_EVERY_MS),
-        // What failed (a full disk) is deleted by the next sweep.
+        // The next sweep deletes the rows of a failed one (a full disk, for example).
         () => this.#sweepIn(SWEEP_EVERY_MS),
       );
     });
   }
 }
 
-/** How much faster or slower than real time the clock runs while it is off: a time-out of a minute is off by 6 s at most. */
+/**
+ * How much faster or slower than real time the clock runs while it corrects itself: a time-out of a minute is wrong by
+ * 6 s at most.
+ */
 const CORRECTION = 0.1;
 
 /**
- * The time of the embedded store. While it is open it goes on with the monotonic clock, which neither a clock that is set
- * nor a sleep of the machine moves: what waits, waits as long as was asked for. It follows the wall clock slowly, and never
- * goes back, also not over restarts: it begins at the wall clock's time or where it was, whichever is later.
+ * The clock of the embedded store. While the store is open it follows the monotonic clock, so neither a change of the
+ * wall clock nor a sleep of the machine affects it, and timers last as long as requested. It corrects itself slowly
+ * towards the wall clock and never goes back, not even over restarts: it starts at the wall clock's time or at its last
+ * time, whichever is later.
  */
 export class StoreClock {
   readonly #clock: Clock;
@@ -287,7 +294,7 @@ export class StoreClock {
     this.#at = clock.monotonic();
   }
 
-  /** Unix milliseconds, whole. */
+  /** Unix milliseconds, an integer. */
   now(): number {
     const at = this.#clock.monotonic();
     const passed = Math.max(0, at - this.#at);
@@ -298,7 +305,10 @@ export class StoreClock {
     return Math.floor(this.#time);
   }
 
-  /** Takes the wall clock's time when that is later. Only while nothing waits: it would be due too early. */
+  /**
+   * Jumps to the wall clock's time when that is later. Call it only while no timer waits, because the timer would be
+   * due too early.
+   */
   catchUp(): void {
     this.#time = Math.max(this.now(), this.#clock.now());
   }

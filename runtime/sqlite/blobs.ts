@@ -21,7 +21,7 @@ function notUsable(what: string, cause: unknown): SvcError {
   return new SvcError('unavailable', `${what} (${code})`, { store: 'blobs', cause });
 }
 
-/** A name is on disk only when its directory is. */
+/** Makes file names in a directory durable: a name is on disk only when its directory is. */
 async function syncDirectory(path: string): Promise<void> {
   const handle = await open(path, 'r');
   try {
@@ -32,9 +32,9 @@ async function syncDirectory(path: string): Promise<void> {
 }
 
 /**
- * Blobs as files `blobs/TENANT/REF` of the data directory, those of an owner in a directory of their own below it. Files and not a table: writing 16 MiB happens off the event
- * loop, is written once instead of twice (no log), and deleting gives the space back. A file appears under its name
- * only when complete and on disk.
+ * Blobs as files `blobs/TENANT/REF` of the data directory; the files of an owner are in a directory of their own below
+ * it. They are files and not a table because writing 16 MiB then happens off the event loop and once instead of twice
+ * (no log), and deleting returns the space. A file appears under its name only when it is complete and on disk.
  */
 export class FileBlobs implements Blobs {
   readonly #root: string;
@@ -46,7 +46,7 @@ export class FileBlobs implements Blobs {
     this.#incoming = join(this.#root, 'incoming');
   }
 
-  /** Also removes what a crash left half written. */
+  /** Opens the directory and removes files that a crash left half written. */
   async open(): Promise<void> {
     await mkdir(this.#incoming, { recursive: true, mode: 0o700 });
     for (const name of await readdir(this.#incoming)) await rm(join(this.#incoming, name), { force: true });
@@ -77,7 +77,7 @@ export class FileBlobs implements Blobs {
     checkReference(tenant, ref);
     const bytes = await readFile(this.#path(tenant, ref)).catch(async (error: unknown) => {
       if (!isMissing(error)) throw notUsable('a payload could not be read', error);
-      // Without the directory itself nothing is known about what was in it: a disk that is not mounted, for example.
+      // Without the directory itself nothing is known about its content: the disk may not be mounted, for example.
       await stat(this.#root).catch((cause: unknown) => {
         throw notUsable('a payload could not be read', cause);
       });
@@ -122,7 +122,10 @@ export class FileBlobs implements Blobs {
     }
   }
 
-  /** A hash, because `Acme` and `acme` are two tenants, but one directory where file names ignore case. */
+  /**
+   * Directory of a tenant. It is a hash, because `Acme` and `acme` are two tenants but one directory where file names
+   * ignore case.
+   */
   #tenantDirectory(tenant: string): string {
     return join(this.#root, createHash('sha256').update(tenant).digest('hex').slice(0, 32));
   }

@@ -13,16 +13,16 @@ const SQLITE_CONSTRAINT = 19;
 
 const SQLITE_MISUSE = 21;
 
-/** When a caller may try again what a disk did not take. */
+/** When a caller may try again after a full or failing disk refused a write. */
 const COME_BACK_MS = 5_000;
 
 /**
- * How much of the write-ahead log is kept before it is moved into the database, in pages of 4 KiB. A move stalls the
- * writers for some milliseconds; moving rarely writes a page that changed often only once.
+ * Size of the write-ahead log, in pages of 4 KiB, at which it is moved into the database. A move stalls the writers for
+ * some milliseconds; with rare moves, a page that changed often is written only once.
  */
 const CHECKPOINT_PAGES = 4_000;
 
-/** Opens (creates) a database that is durable at each commit: WAL, one fsync a commit (K10). */
+/** Opens or creates a database that is durable at each commit: WAL, one fsync for each commit (K10). */
 export function openDatabase(path: string): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: 5_000 });
   try {
@@ -38,7 +38,7 @@ export function openDatabase(path: string): DatabaseSync {
   }
 }
 
-/** Opens (creates) `documents.db`; an acknowledged write is on disk (synchronous FULL). */
+/** Opens or creates `documents.db`. An acknowledged write is on disk (synchronous FULL). */
 export function openDocumentsFile(path: string, busyTimeoutMs: number): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: busyTimeoutMs });
   try {
@@ -52,9 +52,9 @@ export function openDocumentsFile(path: string, busyTimeoutMs: number): Database
 }
 
 /**
- * Locks a data directory for this process until the answer is called. The lock is an open exclusive transaction on a
- * tiny database, so the operating system drops it when the process dies in any way.
- * Throws `unavailable` when another process has it.
+ * Locks a data directory for this process until the returned function is called. The lock is an open exclusive
+ * transaction on a tiny database, so the operating system drops it when the process dies in any way. Throws
+ * `unavailable` when another process has it.
  */
 export function lockDirectory(directory: string): () => void {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -77,13 +77,13 @@ function openLock(path: string): DatabaseSync {
   }
 }
 
-/** SQLite's primary result code of an error of `node:sqlite`, else undefined. */
+/** SQLite's primary result code in an error of `node:sqlite`; undefined for other errors. */
 function resultCode(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return undefined;
   return error.errcode & 0xff;
 }
 
-/** SQLite's index of the log takes 32 KiB. */
+/** Room that opening a database needs: SQLite's index of the log takes 32 KiB. */
 const LEAST_ROOM_BYTES = 65_536;
 
 function hasNoRoom(directory: string): boolean {
@@ -92,9 +92,9 @@ function hasNoRoom(directory: string): boolean {
 }
 
 /**
- * What a caller sees of an error below: a full disk, a failed read or write and the like are `unavailable` (the same
- * call may succeed later), a broken rule of the schema or a wrong call is `internal`. `path` of a file that is being opened:
- * SQLite calls a disk without room for its index of the log an I/O error.
+ * Converts an error of SQLite to the error for callers: `unavailable` for a full disk, a failed read or write and the
+ * like (the same call may succeed later), `internal` for a broken rule of the schema or a wrong call. Pass `path` for a
+ * file that is being opened: SQLite reports a disk without room for its index of the log as an I/O error.
  */
 export function storeError(error: unknown, store: OwnStore = 'actors', path?: string): SvcError {
   if (error instanceof SvcError) return error;
@@ -104,7 +104,7 @@ export function storeError(error: unknown, store: OwnStore = 'actors', path?: st
   }
   const isFull = code === SQLITE_IOERR && path !== undefined && hasNoRoom(dirname(path));
   const said = isFull ? 'database or disk is full' : error instanceof Error ? error.message : 'unknown';
-  // A lock is free in a moment; room on a disk is made by people.
+  // A lock is free after a moment. A full disk needs an operator.
   const later = code === SQLITE_BUSY || code === SQLITE_LOCKED ? {} : { retryAfterMs: COME_BACK_MS };
   return new SvcError('unavailable', `the data file cannot be used: ${said}`, { store, cause: error, ...later });
 }
@@ -114,17 +114,17 @@ export type Row = Record<string, SQLOutputValue>;
 const wrong = (name: string, expected: string) =>
   new SvcError('internal', undefined, { cause: new Error(`column ${name} of the data file is not ${expected}`) });
 
-/** An INTEGER column. */
+/** Reads an INTEGER column. */
 export function integer(row: Row, name: string): number {
   const value = row[name];
   if (typeof value !== 'number') throw wrong(name, 'an integer');
   return value;
 }
 
-/** An INTEGER column that holds a position of the journal, which may be a fraction (journal-position.ts). */
+/** Reads an INTEGER column with a position of the journal, which may be a fraction (`positionOf`, leases.ts). */
 export const position = integer;
 
-/** A TEXT column. */
+/** Reads a TEXT column. */
 export function text(row: Row, name: string): string {
   const value = row[name];
   if (typeof value !== 'string') throw wrong(name, 'text');
@@ -139,10 +139,10 @@ export function textOrNull(row: Row, name: string): string | null {
   return row[name] === null ? null : text(row, name);
 }
 
-/** Free pages that stay for the rows to come: 4 MiB in pages of 4 KiB. */
+/** Free pages that stay in the file for later rows: 4 MiB in pages of 4 KiB. */
 const KEPT_PAGES = 1_024;
 
-/** Pages of one step: half a megabyte, some milliseconds. */
+/** Pages that one step returns: half a megabyte, some milliseconds. */
 const STEP_PAGES = 128;
 
 /** Files of an earlier version up to this size are rewritten once, when they are opened: about a second. */
@@ -154,15 +154,15 @@ function pragma(database: DatabaseSync, name: 'auto_vacuum' | 'freelist_count' |
   return Number(database.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0);
 }
 
-/** Lets a new file give space back in steps; it must be said before the first table is made, so before anything else. */
+/** Lets a new file return space in steps. It must be set before the first table is created. */
 function makeFreeable(database: DatabaseSync): void {
   if (pragma(database, 'page_count') === 0) database.exec('PRAGMA auto_vacuum = INCREMENTAL');
 }
 
 /**
- * Rewrites a file that was made without it, when it is small. A large one stays as it is, since rewriting would hold the
- * start up and needs as much space again: its free pages are used again, and an operator may rewrite it while the node is
- * stopped (docs/operations/retention-and-backup.md).
+ * Rewrites a small file that was created without this setting. A large file stays as it is, because rewriting would
+ * delay the start and need as much space again. Its free pages are reused, and an operator may rewrite it while the
+ * node is stopped (docs/operations/retention-and-backup.md).
  */
 export function rewriteWhenSmall(database: DatabaseSync): void {
   const pages = pragma(database, 'page_count');
@@ -171,7 +171,7 @@ export function rewriteWhenSmall(database: DatabaseSync): void {
     database.exec('PRAGMA auto_vacuum = INCREMENTAL; VACUUM;');
 }
 
-/** Gives some free pages back to the file system; answers whether there are more to give. */
+/** Returns some free pages to the file system. Returns whether there are more. */
 export function giveBackSpace(database: DatabaseSync): boolean {
   const free = pragma(database, 'freelist_count');
   if (free <= KEPT_PAGES || pragma(database, 'auto_vacuum') !== INCREMENTAL) return false;

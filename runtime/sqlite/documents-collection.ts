@@ -17,7 +17,7 @@ import { countsTable, type DocumentRow } from './documents-write.ts';
 
 type Row = ReturnType<StatementSync['get']>;
 
-/** Throws for a document that no store takes. */
+/** Row of a document. Throws when the document is invalid. */
 function rowOf(doc: StoredDocument): DocumentRow {
   const { tenant, id, version, fields, restJson } = shapeOf(doc);
   return [tenant, id, version, JSON.stringify(fields), restJson];
@@ -29,7 +29,7 @@ const storedOfRow = (row: NonNullable<Row>): Stored => ({
   version: Number(row[2]),
 });
 
-/** Of a statement's columns by place: to name them in every row made a list a fifth dearer. */
+/** Document of a row, with columns by position: rows with column names made a list a fifth slower. */
 function documentOfRow<T extends StoredDocument>(row: NonNullable<Row>): T {
   return documentOf({
     tenant: String(row[0]),
@@ -40,7 +40,7 @@ function documentOfRow<T extends StoredDocument>(row: NonNullable<Row>): T {
   });
 }
 
-/** One table of documents. Writes go through the group commit, reads see what is committed. */
+/** One table of documents. Writes go through the group commit; reads see committed data. */
 export class SqliteCollection<T extends StoredDocument> implements Collection<T> {
   readonly #database: DatabaseSync;
   readonly #group: GroupCommit;
@@ -124,7 +124,7 @@ export class SqliteCollection<T extends StoredDocument> implements Collection<T>
     return this.#group.run({ do: 'put', table: this.#table, rows, unique: this.#spec.unique.length > 0 });
   }
 
-  /** Range after range until the page is full, from one snapshot: another thread may write meanwhile. */
+  /** Reads range after range until the page is full, in one snapshot, because another thread may write meanwhile. */
   #select(find: Find, columns: string): NonNullable<Row>[] {
     checkFind(find);
     const ranges = rangesOf(find);
@@ -154,7 +154,7 @@ export class SqliteCollection<T extends StoredDocument> implements Collection<T>
 
 const boundText = (value: Scalar): string => JSON.stringify(typeof value === 'string' ? value.toWellFormed() : value);
 
-/** The count from that table; undefined when the query asks for more than it knows. */
+/** Query of the counts table. Undefined when the query has conditions that the table does not cover. */
 function readyCountOf(spec: CollectionSpec, query: Query): Sql | undefined {
   const { counted } = spec;
   if (counted === undefined) return undefined;

@@ -10,20 +10,20 @@ interface Waiting {
   readonly settle: (outcome: DocumentOutcome) => void;
 }
 
-/** Of one transaction. Beyond it the event loop gets a turn first. */
+/** Limits of one transaction. The event loop runs before the next one. */
 const GROUP_ROWS = 256;
 
 const GROUP_CHARS = 4_000_000;
 
-/** Groups on their way to another thread and back: while one is written, the next is there. */
+/** Most groups that are sent to the other thread at a time: while one is written, the next one is there already. */
 const MOST_SENT = 2;
 
-/** Beyond it a write is refused: a disk that is too slow must not fill memory. */
+/** Most characters of waiting writes. Further writes are refused, so that a slow disk does not fill the memory. */
 const MOST_WAITING_CHARS = 128_000_000;
 
 /**
- * Group commit: writes that arrive in the same tick share one transaction and so one fsync (K10), and so do those
- * that arrive while others are written. A promise settles after COMMIT, never before.
+ * Group commit: writes of the same tick share one transaction and so one fsync (K10), and so do writes that arrive
+ * while others are being written. A promise settles after COMMIT, never before.
  */
 export class GroupCommit {
   readonly #writer: Pick<DocumentsWriter, 'apply'>;
@@ -37,7 +37,7 @@ export class GroupCommit {
     this.#writer = writer;
   }
 
-  /** Answers how many documents were written or removed, once that is durable. */
+  /** Makes a write. Returns how many documents were written or removed, once that is durable. */
   run(write: DocumentWrite): Promise<number> {
     if (this.#closed) return Promise.reject(isClosed());
     if (this.#waitingChars > MOST_WAITING_CHARS) return Promise.reject(isFull());
@@ -53,7 +53,7 @@ export class GroupCommit {
     });
   }
 
-  /** Reads what is committed: nothing runs between the statements of a group. */
+  /** Runs a read of committed data: nothing runs between the statements of a group. */
   read<T>(work: () => T): T {
     if (this.#closed) throw isClosed();
     try {
@@ -63,12 +63,12 @@ export class GroupCommit {
     }
   }
 
-  /** Commits what waits; later writes are refused. */
+  /** Commits the waiting writes. Later writes are refused. */
   async close(): Promise<void> {
     this.#closed = true;
     while (this.#waiting.length > 0 || this.#sent.size > 0) {
       this.#flush();
-      // A race of none never ends: what this thread wrote is done already.
+      // `Promise.race` of an empty list never settles. Without sent groups, this thread has written everything.
       if (this.#sent.size > 0) await Promise.race(this.#sent);
     }
   }
@@ -102,7 +102,7 @@ export class GroupCommit {
     if (this.#waiting.length > 0) this.#schedule();
   }
 
-  /** At least one write, however large it is. */
+  /** Takes the writes of the next group: at least one, however large it is. */
   #take(): Waiting[] {
     let [rows, chars] = [0, 0];
     const end = this.#waiting.findIndex((one, index) => {

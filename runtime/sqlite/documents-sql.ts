@@ -9,7 +9,7 @@ import {
 } from '../documents/document-query.ts';
 import type { CollectionSpec, Find, Query, Scalar } from '../documents.ts';
 
-/** A statement's text and what is bound to it. Values are always bound; names were checked by document-query.ts. */
+/** Text of a statement and its bound values. Values are always bound; document-query.ts has checked the names. */
 export interface Sql {
   readonly text: string;
   readonly values: SQLInputValue[];
@@ -18,9 +18,9 @@ export interface Sql {
 const COLUMNS = new Set(['tenant', 'id', 'version']);
 const OPERATORS = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const;
 
-/** What tells a document's states apart, in this order. */
+/** Columns that identify one stored state of a document, in this order. */
 export const STORED_COLUMNS = 'tenant, id, version';
-/** What a document is made of, in this order. */
+/** Columns of a whole document, in this order. */
 export const DOCUMENT_COLUMNS = `${STORED_COLUMNS}, fields, rest`;
 
 export const tableOf = (name: string): string => `doc_${name}`;
@@ -29,7 +29,10 @@ const expression = (field: string): string => (COLUMNS.has(field) ? field : `jso
 
 const typeExpression = (field: string): string => `json_type(fields, '$.${field}')`;
 
-/** SQLite would compare across types (true = 1, every text > every number); a condition only meets its own type. */
+/**
+ * Restricts a condition to values of its own type. SQLite would compare across types (true = 1, every text > every
+ * number).
+ */
 function typeCheck(field: string, value: Scalar): string {
   if (COLUMNS.has(field)) {
     const text = field !== 'version';
@@ -48,7 +51,7 @@ function compare(field: string, operator: string, value: Scalar): Sql {
   return { text: `(${expression(field)} ${operator} ?${typeCheck(field, value)})`, values: [bind(value)] };
 }
 
-/** One `IN` for the strings and one for the numbers, so that a long list stays a shallow expression. */
+/** One `IN` for strings and one for numbers, so that a long list stays a shallow expression. */
 function anyOf(field: string, list: readonly Scalar[]): Sql {
   const parts: Sql[] = [];
   for (const type of ['string', 'number'] as const) {
@@ -71,7 +74,7 @@ function condition(comparison: Comparison): Sql {
   return compare(field, operator, comparison.value);
 }
 
-/** `WHERE …` of a query, tenant first; the bounds of a range last. */
+/** `WHERE …` of a query: the tenant first, the bounds of a range last. */
 export function whereOf(query: Query, range: readonly Bound[] = []): Sql {
   const parts = [...comparisons(query).map(condition), ...range.map(bound)];
   if (query.tenant !== null) parts.unshift({ text: 'tenant = ?', values: [query.tenant] });
@@ -84,13 +87,13 @@ export function whereOf(query: Query, range: readonly Bound[] = []): Sql {
 
 const placeExpression = (field: string): string => (field === WHOLE_KEY ? "(tenant || '/' || id)" : expression(field));
 
-/** By SQLite's own order, whatever the types: it is the order of the rows. */
+/** Compares by SQLite's own order across types, which is the order of the rows. */
 function bound(one: Bound): Sql {
   const place = placeExpression(one.field);
   if (one.kind === 'present') return { text: `${place} IS NOT NULL`, values: [] };
   if (one.value === null) return { text: `${place} IS NULL`, values: [] };
   const operator = one.kind === 'same' ? '=' : one.order === 'asc' ? '>' : '<';
-  // A number is read from JSON text, as it was when it was stored: one reader, no last digit apart.
+  // The number is read from JSON text, as the stored one was, so that both have exactly the same value.
   if (typeof one.value === 'number' && !COLUMNS.has(one.field))
     return { text: `${place} ${operator} json_extract(?, '$')`, values: [JSON.stringify(one.value)] };
   return { text: `${place} ${operator} ?`, values: [bind(one.value)] };
@@ -98,7 +101,7 @@ function bound(one: Bound): Sql {
 
 export function selectOf(table: string, find: Find, range: readonly Bound[], columns: string): Sql {
   const where = whereOf(find, range);
-  // Of an expression that is equal in all rows SQLite does not see that it orders nothing: it would sort them.
+  // SQLite does not see that an expression which is equal in all rows orders nothing, and would sort them.
   const equal = new Set(range.filter(({ kind }) => kind === 'same').map(({ field }) => field));
   const terms = termsOf(find).filter(([field]) => !equal.has(field));
   const order = terms.map(([field, direction]) => `${placeExpression(field)} ${direction}`);
@@ -116,14 +119,14 @@ export function countOf(table: string, query: Query): Sql {
 export function totalOf(table: string, query: Query, field: string): Sql {
   checkField(field, 'total');
   const where = whereOf(query);
-  // Truth values and digits in text are numbers to SQLite, and to no other store.
+  // SQLite takes booleans and digits in text for numbers; no other store does.
   const number = COLUMNS.has(field)
     ? `iif(typeof(${field}) = 'text', 0, ${field})`
     : `iif(${typeExpression(field)} IN ('integer', 'real'), ${expression(field)}, 0)`;
   return { text: `SELECT ifnull(sum(${number}), 0) AS n FROM ${table}${where.text}`, values: where.values };
 }
 
-/** One step along the index for each tenant, however many documents it has. */
+/** Tenants of a table, with one index step for each tenant, however many documents it has. */
 export const tenantsOf = (table: string): string => `WITH RECURSIVE tenants(tenant) AS (
     SELECT min(tenant) FROM ${table}
     UNION ALL SELECT (SELECT min(tenant) FROM ${table} WHERE tenant > tenants.tenant) FROM tenants
@@ -131,9 +134,9 @@ export const tenantsOf = (table: string): string => `WITH RECURSIVE tenants(tena
   SELECT tenant FROM tenants WHERE tenant IS NOT NULL`;
 
 /**
- * Table and indexes of a collection, created when missing. A tuple with a null part is not bound to be unique. Behind
- * its order an index holds the types that conditions ask for: rows that are counted or skipped are not read then (of
- * 100,000 a count takes 7 ms instead of 86). `ix_` were the indexes without them.
+ * Table and indexes of a collection, created when missing. A tuple with a null part need not be unique. Behind its
+ * order an index holds the types that conditions test, so that counted or skipped rows are not read (a count of 100,000
+ * takes 7 ms instead of 86). Indexes named `ix_` are the earlier ones without these types.
  */
 export function schemaOf(spec: CollectionSpec): string[] {
   const table = tableOf(spec.name);
@@ -142,7 +145,7 @@ export function schemaOf(spec: CollectionSpec): string[] {
     `CREATE ${kind} IF NOT EXISTS ${name} ON ${table} (${['tenant', ...columns].join(', ')})`;
   const typed = (field: string) => (COLUMNS.has(field) ? [field] : [expression(field), typeExpression(field)]);
   const beside = (spec.beside ?? []).flatMap(typed);
-  /** Another name for other columns. */
+  /** Other columns need another name. */
   const kind = ['ix2', ...(spec.beside ?? [])].join('_');
   const typesOf = (tuple: readonly string[]) => tuple.filter((field) => !COLUMNS.has(field)).map(typeExpression);
   return [

@@ -1,7 +1,7 @@
 import { type ErrorCode, type OwnStore, SvcError } from '../errors.ts';
 import type { DocumentOutcome, DocumentWrite } from './documents-write.ts';
 
-/** What the thread is started with. */
+/** Data with which the thread is started. */
 export interface ThreadData {
   readonly path: string;
   readonly busyTimeoutMs: number;
@@ -10,7 +10,7 @@ export interface ThreadData {
 /** A group of writes, or the end. Groups are answered in order, one answer each. */
 export type ThreadRequest = readonly DocumentWrite[] | 'close';
 
-/** An error as it crosses between threads: structured clone keeps no class and no code. */
+/** An error that crosses between threads: structured clone keeps neither class nor code. */
 interface CarriedError {
   readonly code: ErrorCode;
   readonly message: string;

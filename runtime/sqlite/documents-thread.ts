@@ -11,17 +11,17 @@ interface Sent {
 }
 
 /**
- * The thread that writes documents, seen from the thread of turns: no fsync and no index update holds turns up. It keeps
- * the process alive only while it has something to do.
+ * The thread that writes documents, as the main thread uses it: no fsync and no index update delays turns. It keeps the
+ * process alive only while it has work.
  */
 export class DocumentsThread {
   readonly #worker: Worker;
-  /** Groups that are not answered, oldest first. */
+  /** Groups without an answer, oldest first. */
   readonly #sent: Sent[] = [];
   readonly #gone = Promise.withResolvers<void>();
   #isOver = false;
 
-  /** Resolves when the thread has the file open. Throws `unavailable`. */
+  /** Starts the thread. Resolves when it has the file open. Throws `unavailable`. */
   static start(data: ThreadData): Promise<DocumentsThread> {
     const opened = Promise.withResolvers<readonly DocumentOutcome[]>();
     const thread = new DocumentsThread(data, opened);
@@ -30,7 +30,8 @@ export class DocumentsThread {
 
   private constructor(data: ThreadData, opened: Sent) {
     this.#sent.push(opened);
-    // As this file is named: from sources as from the package. It sees nothing of the node's environment.
+    // The file has the same extension as this one, so it works from sources and from the package. It gets no
+    // environment variables.
     const file = new URL(`./documents-worker${extname(import.meta.filename)}`, import.meta.url);
     this.#worker = new Worker(file, { workerData: data, env: {}, execArgv: [], stdin: false });
     this.#worker.on('message', (answer: ThreadAnswer) => {
@@ -44,7 +45,9 @@ export class DocumentsThread {
     });
   }
 
-  /** Writes them in one transaction. Throws `unavailable` when the thread ends first: they may have been written. */
+  /**
+   * Writes a group in one transaction. Throws `unavailable` when the thread ends first: the writes may have happened.
+   */
   apply(writes: readonly DocumentWrite[]): Promise<readonly DocumentOutcome[]> {
     if (this.#isOver) return Promise.reject(ended());
     this.#worker.ref();
@@ -54,7 +57,7 @@ export class DocumentsThread {
     });
   }
 
-  /** Behind all that was sent. Resolves when the thread has ended. */
+  /** Closes the thread after everything that was sent. Resolves when it has ended. */
   async close(): Promise<void> {
     if (!this.#isOver) {
       this.#worker.ref();
@@ -77,9 +80,9 @@ const ended = (cause?: unknown): SvcError =>
   new SvcError('unavailable', 'the thread that writes documents has ended', { store: 'documents', cause });
 
 interface DocumentsWriterOptions extends ThreadData {
-  /** So many documents within a second start the thread; 0: it is there from the beginning. */
+  /** Number of documents within a second that starts the thread. 0: it runs from the beginning. */
   readonly threadFromRows: number;
-  /** How long it stays when next to nothing is written. */
+  /** How long the thread stays while almost nothing is written, milliseconds. */
   readonly quietMs: number;
   readonly warn: (message: string, error: unknown) => void;
   /** Default: a thread of this process. */
@@ -90,13 +93,13 @@ type WritingThread = Pick<DocumentsThread, 'apply' | 'close'>;
 
 const WINDOW_MS = 1_000;
 
-/** Documents of a quiet time. */
+/** Most documents within a quiet time. */
 const QUIET_ROWS = 100;
 
 /**
- * Writes documents on this thread while they are few, and on a thread of their own while they are many: it takes fsyncs
- * and indexes off the thread of turns, but costs some 20 MB. Never do both write: the first group goes
- * to the thread when it is there, and the first comes back when the thread has answered all.
+ * Writes documents on this thread while they are few, and on a thread of their own while they are many: that takes
+ * fsyncs and indexes off the main thread but costs some 20 MB. The two never write at the same time: the first group
+ * goes to the thread when it is ready, and the first one comes back when the thread has answered all groups.
  */
 export class DocumentsWriter {
   readonly #here: DocumentWrites;
@@ -105,7 +108,7 @@ export class DocumentsWriter {
   #starting: Promise<void> | null = null;
   #inThread = 0;
   #window = { at: 0, rows: 0 };
-  /** One that cannot be had is not asked for with each write. */
+  /** Time before which no new thread is tried, so that a failing start is not repeated at each write. */
   #notBefore = 0;
   #rowsSinceLook = 0;
   #look: NodeJS.Timeout | undefined;
@@ -124,7 +127,7 @@ export class DocumentsWriter {
     return this.#thread !== null;
   }
 
-  /** Writes a group in one transaction; a promise when another thread does. */
+  /** Writes a group in one transaction. Returns a promise when another thread writes. */
   apply(
     writes: readonly DocumentWrite[],
     rows: number,
@@ -134,7 +137,7 @@ export class DocumentsWriter {
     return this.#inThe(this.#thread, writes);
   }
 
-  /** Behind all that was given to it. */
+  /** Closes the writer after everything that was given to it. */
   async close(): Promise<void> {
     await this.#starting;
     clearInterval(this.#look);

@@ -1,4 +1,4 @@
-/** The thread that writes documents: a connection of its own, and what documents-thread.ts asks of it. */
+/** The thread that writes documents: it has its own connection and runs the requests of documents-thread.ts. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { openDocumentsFile } from './database.ts';
 import { carried, type ThreadAnswer, type ThreadData, type ThreadRequest } from './documents-thread-messages.ts';

@@ -4,21 +4,21 @@ import { SvcError, toSvcError } from '../errors.ts';
 import { giveBackSpace } from './database.ts';
 import { schemaOf, tableOf } from './documents-sql.ts';
 
-/** JSON text of a field, which keeps types apart; what is missing is null. */
+/** JSON text of a field, which keeps types apart. A missing field is null. */
 const textOf = (row: 'new' | 'old' | '', field: string): string =>
   `ifnull(${row === '' ? '' : `${row}.`}fields -> '$.${field}', 'null')`;
 
 export const countsTable = (spec: CollectionSpec, counted: readonly string[]): string =>
   `cnt_${spec.name}__${counted.join('__')}`;
 
-/** Name of the table that keeps a collection's counts ready; undefined when none are wanted. */
+/** Name of the table with a collection's counts; undefined when it has none. */
 const countsOf = (spec: CollectionSpec): string | undefined =>
   spec.counted === undefined ? undefined : countsTable(spec, spec.counted);
 
 /**
- * The table of a collection's counts, one row for each combination of its counted fields, kept by triggers in the
- * transaction of each write; filled here from what is stored already. Run when the table is missing: at the first start,
- * and at the next one after somebody dropped it to have all counted again.
+ * The table of a collection's counts: one row for each combination of its counted fields. Triggers maintain it in the
+ * transaction of each write, and these statements fill it from the stored documents. They run when the table is
+ * missing: at the first start, and at the start after an operator dropped the table to have everything counted again.
  */
 function countsSchemaOf(spec: CollectionSpec): string[] {
   const { counted } = spec;
@@ -32,7 +32,7 @@ function countsSchemaOf(spec: CollectionSpec): string[] {
      ON CONFLICT (${key.join(', ')}) DO UPDATE SET n = n + 1;`;
   const less = `UPDATE ${counts} SET n = n - 1 WHERE ${at('old')}; DELETE FROM ${counts} WHERE ${at('old')} AND n = 0;`;
   const trigger = (when: string, steps: string) => `CREATE TRIGGER ${counts}__${when} BEGIN ${steps} END`;
-  // Of a table that was dropped: they belong to the documents' table.
+  // Triggers of a dropped counts table: they belong to the documents' table.
   const left = ['added', 'removed', 'changed'].map((when) => `DROP TRIGGER IF EXISTS ${counts}__${when}`);
   return [
     ...left,
@@ -46,17 +46,17 @@ function countsSchemaOf(spec: CollectionSpec): string[] {
   ];
 }
 
-/** Tenant, id, version, searchable fields and the rest as JSON text: the columns of a document's table. */
+/** Tenant, id, version, searchable fields and the rest as JSON text: the columns of a documents table. */
 export type DocumentRow = readonly [tenant: string, id: string, version: number, fields: string, rest: string];
 
-/** One write as plain data, so that it can be carried out in another thread. */
+/** One write as plain data, so that another thread can run it. */
 export type DocumentWrite =
   | { readonly do: 'insert'; readonly table: string; readonly row: DocumentRow }
   | {
       readonly do: 'put';
       readonly table: string;
       readonly rows: readonly DocumentRow[];
-      /** Whether the collection has tuples that are unique. */
+      /** Whether the collection has unique tuples. */
       readonly unique: boolean;
     }
   | { readonly do: 'replace'; readonly table: string; readonly row: DocumentRow; readonly expected: number }
@@ -68,16 +68,16 @@ export type DocumentWrite =
       readonly id: string;
       readonly expected: number;
     }
-  /** `where` is the statement's text behind the table. */
+  /** `where` is the text of the statement behind the table's name. */
   | {
       readonly do: 'deleteMany';
       readonly table: string;
       readonly where: string;
       readonly values: readonly SQLInputValue[];
     }
-  /** Table, indexes and counts of a collection, where they are missing. */
+  /** Creates the missing table, indexes and counts of a collection. */
   | { readonly do: 'schema'; readonly spec: CollectionSpec }
-  /** A step that gives free pages back. Answers 1 when more is left to give. */
+  /** Returns free pages in one step. The outcome is 1 when more are left. */
   | { readonly do: 'giveBackSpace' };
 
 /** How many documents were written or removed, or why the write failed. */
@@ -100,7 +100,7 @@ function isUniqueConflict(error: unknown): boolean {
   return error instanceof Error && 'errcode' in error && error.errcode === SQLITE_CONSTRAINT_UNIQUE;
 }
 
-/** Carries writes out on one connection, a group of them in one transaction. */
+/** Runs writes on one connection, a group of them in one transaction. */
 export class DocumentWrites {
   readonly #database: DatabaseSync;
   readonly #tables = new Map<string, TableStatements>();
@@ -110,8 +110,8 @@ export class DocumentWrites {
   }
 
   /**
-   * Answers once the group is durable. A write that fails for itself (a unique conflict) leaves nothing and does not touch
-   * the others; what fails the transaction (a full disk) fails all of them.
+   * Runs a group and returns once it is durable. A write that fails by itself (a unique conflict) changes nothing and
+   * does not affect the others. A failure of the transaction (a full disk) fails all of them.
    */
   apply(writes: readonly DocumentWrite[]): DocumentOutcome[] {
     const outcomes: DocumentOutcome[] = [];
@@ -129,12 +129,12 @@ export class DocumentWrites {
     }
   }
 
-  /** At most one statement of it changes anything, and SQLite undoes a statement that fails. */
+  /** Runs one write. At most one of its statements changes data, and SQLite undoes a failing statement. */
   #one(write: DocumentWrite): DocumentOutcome {
     try {
       return this.#changesOf(write);
     } catch (error) {
-      // A full disk or an I/O error ends the whole transaction: then every write of the group failed.
+      // A full disk or an I/O error ended the whole transaction: every write of the group failed.
       if (!this.#database.isTransaction) throw error;
       return toSvcError(error);
     }
@@ -216,7 +216,7 @@ function statementsOf(database: DatabaseSync, table: string): TableStatements {
 
 const changes = (done: ReturnType<StatementSync['run']>): number => Number(done.changes);
 
-/** Not an UPSERT: with several unique indexes that one may fail on the row it is about to replace. */
+/** Not an UPSERT: with several unique indexes it may fail on the row that it is about to replace. */
 function putWhereUnique({ update, has, add }: TableStatements, row: DocumentRow): number {
   if (changes(update.run(...row)) === 1) return 1;
   if (has.get(row[0], row[1]) !== undefined) return 0;

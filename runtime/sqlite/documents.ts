@@ -11,14 +11,14 @@ import { DocumentsWriter } from './documents-thread.ts';
 
 const BUSY_TIMEOUT_MS = 5_000;
 
-/** An idle node writes some documents a second, and does without the thread. */
+/** Documents within a second that start the thread. An idle node writes some documents a second without it. */
 const THREAD_FROM_ROWS = 200;
 
 const QUIET_MS = 30_000;
 
 export interface SqliteDocumentsOptions {
   readonly directory: string;
-  /** How long a write waits for another process that has the file. */
+  /** How long a write waits for another process that has locked the file. */
   readonly busyTimeoutMs?: number;
   readonly threadFromRows?: number;
   readonly quietMs?: number;
@@ -32,9 +32,9 @@ interface Open {
 }
 
 /**
- * Documents in `documents.db` of the data directory: a file and connection of its own, so that the projector's writes
- * never wait for an actor commit. An acknowledged write is on disk (synchronous FULL): the catalog's truth is here.
- * Reads run on the caller's thread: they see what is committed, whichever thread committed it.
+ * Documents in `documents.db` of the data directory. It is a file and connection of its own, so that the projector's
+ * writes never wait for an actor commit. An acknowledged write is on disk (synchronous FULL), because the catalog is
+ * stored here only. Reads run on the caller's thread and see committed data, whichever thread committed it.
  */
 export class SqliteDocuments implements Documents {
   readonly #options: SqliteDocumentsOptions;
@@ -75,12 +75,12 @@ export class SqliteDocuments implements Documents {
     return this.#open?.writer.hasThread === true;
   }
 
-  /** A file of an earlier version is rewritten, once, when it is small, so that it can give space back. */
+  /** Rewrites a small file of an earlier version once, so that it can return space. */
   rewriteWhenSmall(): void {
     rewriteWhenSmall(this.#opened().database);
   }
 
-  /** Gives some of the space of deleted documents back; answers whether there is more. */
+  /** Returns some of the space of deleted documents to the file system. Returns whether there is more. */
   async upkeep(): Promise<boolean> {
     return (await this.#opened().group.run({ do: 'giveBackSpace' })) > 0;
   }

@@ -2,29 +2,29 @@ import type { DatabaseSync } from 'node:sqlite';
 import { SvcError } from '../errors.ts';
 import { storeError } from './database.ts';
 
-/** What takes part in a group besides its calls. */
+/** An object that takes part in a group besides its calls. */
 export interface GroupMember {
-  /** Writes what it gathered, as the last thing before the commit. */
+  /** Writes what it collected, as the last step before the commit. */
   beforeCommit(): void;
-  /** The group is durable. */
+  /** Called when the group is durable. */
   committed(): void;
-  /** Nothing of the group happened: drop what was gathered and cached. */
+  /** Called when nothing of the group happened: drop what was collected and cached. */
   rolledBack(): void;
 }
 
 interface Call {
-  /** Runs the call inside the transaction; answers what resolves its caller. */
+  /** Runs the call inside the transaction. Returns the function that resolves its caller. */
   readonly run: () => () => void;
   readonly refuse: (error: SvcError) => void;
 }
 
-/** Calls in one transaction; more wait for the next turn of the event loop. */
+/** Most calls in one transaction. Further ones wait for the next turn of the event loop. */
 const GROUP_LIMIT = 2_048;
 
 /**
- * Group commit: calls made in the same turn of the event loop share one transaction and so one fsync (K10).
- * Callers resolve after COMMIT, never before. A call checks everything before its first write and refuses by throwing
- * an SvcError; any other error rolls the group back, and each call is run again alone, so none damages its neighbours.
+ * Group commit: calls of the same turn of the event loop share one transaction and so one fsync (K10). Callers resolve
+ * after COMMIT, never before. A call checks everything before its first write and refuses by throwing an SvcError. Any
+ * other error rolls the group back, and each call is run again alone, so that it fails no other call.
  */
 export class GroupCommit {
   readonly #database: DatabaseSync;
@@ -41,7 +41,7 @@ export class GroupCommit {
     this.#commit = database.prepare('COMMIT');
   }
 
-  /** Runs a synchronous call in the next group; resolves once it is durable. */
+  /** Runs a synchronous call in the next group. Resolves once the group is durable. */
   write<T>(call: () => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const run = () => {
@@ -53,7 +53,7 @@ export class GroupCommit {
     });
   }
 
-  /** Commits what waits. */
+  /** Commits the waiting calls. */
   flush(): void {
     while (this.#waiting.length > 0) {
       const calls = this.#waiting.length <= GROUP_LIMIT ? this.#waiting : this.#waiting.slice(0, GROUP_LIMIT);
@@ -81,7 +81,7 @@ export class GroupCommit {
     else for (const call of calls) this.#runTogether([call]);
   }
 
-  /** Runs the calls in one transaction; answers why it was rolled back, null when it is durable. */
+  /** Runs the calls in one transaction. Returns why it was rolled back, or null when it is durable. */
   #attempt(calls: readonly Call[]): SvcError | null {
     const settle: (() => void)[] = [];
     try {
@@ -100,7 +100,7 @@ export class GroupCommit {
 
   #rollBack(): void {
     try {
-      // SQLite has ended the transaction by itself after some errors (a full disk).
+      // SQLite ends the transaction itself after some errors (a full disk).
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
     } finally {
       for (const member of this.#members) member.rolledBack();
@@ -108,7 +108,7 @@ export class GroupCommit {
   }
 }
 
-/** A call's own refusal concerns only its caller, since it comes before its first write. */
+/** Runs a call. Its own refusal concerns only its caller, because it comes before its first write. */
 function outcomeOf(call: Call): () => void {
   try {
     return call.run();

@@ -6,7 +6,7 @@ import { SvcError } from '../errors.ts';
 import { checkTake, type RateCount, type RateLimit, type RateLimits } from '../rate-limits.ts';
 import { integer, storeError } from './database.ts';
 
-/** Counters whose window is over are removed each time so many calls have counted. */
+/** Expired counters are removed each time this many calls have counted. */
 const SWEEP_EVERY = 1_000;
 
 const SCHEMA = `
@@ -31,8 +31,8 @@ interface Counter {
 }
 
 /**
- * Counters of an embedded node in `rates.db` of the data directory. They survive a crash of the process. A file of its
- * own, since it needs no fsync for each call as actors do: at a power failure the last counts may be forgotten.
+ * Counters of an embedded node in `rates.db` of the data directory. They survive a crash of the process. The file is
+ * separate because it needs no fsync for each call, unlike actors: a power failure may lose the last counts.
  */
 export class SqliteRateLimits implements RateLimits {
   readonly #directory: string;
@@ -85,14 +85,14 @@ export class SqliteRateLimits implements RateLimits {
     open?.database.close();
   }
 
-  /** Runs in one piece, and the data directory belongs to one process: nobody counts in between. */
+  /** Takes units synchronously. The data directory belongs to one process, so no other call counts in between. */
   #take(open: Open, tenant: string, limits: readonly RateLimit[], units: number) {
     const now = this.#clock.now();
     const counters = limits.map((bound) => counterOf(open, tenant, bound, now));
     const refusing = counters
       .filter(({ bound, count }) => count + units > bound.limit)
       .sort((a, b) => b.endsAt - a.endsAt)[0];
-    // Of several that refuse, the one that opens last says when to come back.
+    // When several refuse, the one whose window ends last says when to come back.
     if (refusing !== undefined)
       return { taken: false as const, broken: refusing.bound, retryAfterMs: refusing.endsAt - now };
     open.database.exec('BEGIN');
@@ -127,8 +127,8 @@ function openCounters(path: string): Open {
 }
 
 /**
- * The window that is open. A count of the next window stays in force when the clock was set back a little: starting
- * anew would let that window be filled twice.
+ * The current window. When the clock was set back a little, a count of the next window stays in force: starting again
+ * would allow that window to be filled twice.
  */
 function counterOf({ read }: Open, tenant: string, bound: RateLimit, now: number): Counter {
   const current = Math.floor(now / bound.windowMs);
