@@ -16,8 +16,8 @@ import type { MongoSession } from './session.ts';
 const READ_ATTEMPTS = 3;
 
 /**
- * Blobs in GridFS (bucket `blobs`), a file named `tenant/ref`. Every upload has an id of its own: an upload cut off by
- * a crash leaves chunks that belong to no file, which nobody reads and which stand in no later upload's way.
+ * Blobs in GridFS (bucket `blobs`), in files named `tenant/ref`. Every upload has its own id: an upload interrupted by
+ * a crash leaves chunks without a file, which are never read and do not disturb later uploads.
  */
 export class MongoBlobs implements Blobs {
   readonly #connection: MongoConnection;
@@ -41,7 +41,7 @@ export class MongoBlobs implements Blobs {
     await session.run(async () => {
       if ((await filesOf(session, name)).length > 0) return;
       const mine = await session.ask((database) => upload(bucketOf(database), name, bytes));
-      // Two may have uploaded the same bytes at once: the first id stays, everybody else removes their own.
+      // Two clients may have uploaded the same bytes at once: the first id stays, and the other client removes its own.
       const [first] = await filesOf(session, name);
       if (first === undefined || first._id.equals(mine)) return;
       await session.ask((database) => bucketOf(database).delete(mine));
@@ -65,7 +65,7 @@ export class MongoBlobs implements Blobs {
   async deleteOwned(tenant: string, owner: string): Promise<void> {
     checkKey(tenant, owner);
     const prefix = keyOf(tenant, ownerPart(owner));
-    // All names that begin so; the character behind a slash is a nought.
+    // All names with this prefix; `0` is the character after `/`.
     await this.#deleteFiles({ $gt: `${prefix}/`, $lt: `${prefix}0` });
   }
 
@@ -74,7 +74,7 @@ export class MongoBlobs implements Blobs {
     return session.run(async () => {
       for (const file of await filesOf(session, name)) {
         const deleted = session.ask((database) => bucketOf(database).delete(file._id));
-        // Deleted by somebody else meanwhile is deleted too.
+        // A file that another client deleted meanwhile is deleted too.
         await deleted.catch((error: unknown) => {
           if (!(error instanceof MongoRuntimeError)) throw error;
         });
@@ -83,10 +83,10 @@ export class MongoBlobs implements Blobs {
   }
 }
 
-/** One name, or all between two. */
+/** One name, or all names between two. */
 type Names = string | { readonly $gt: string; readonly $lt: string };
 
-/** Those of an owner begin alike, so that they are found together. */
+/** File name of a blob. The names of one owner have the same prefix, so that they are found together. */
 function nameOf(tenant: string, ref: string): string {
   const { digest, owner } = partsOf(ref);
   return keyOf(tenant, owner === null ? digest : `${owner}/${digest}`);
@@ -113,7 +113,7 @@ async function download(bucket: GridFSBucket, id: ObjectId): Promise<Uint8Array>
   return Buffer.concat(chunks);
 }
 
-/** Reads again when the file it found was the one a concurrent equal upload removed. */
+/** Reads a blob. It reads again when the file that it found was removed by a concurrent upload of the same bytes. */
 async function read(session: MongoSession, name: string): Promise<Uint8Array> {
   for (let attempt = 1; ; attempt += 1) {
     const [file] = await filesOf(session, name);

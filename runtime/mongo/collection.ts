@@ -17,7 +17,7 @@ import { isDuplicate } from './failures.ts';
 import { type MongoSession, QUERY_TIMEOUT_MS, type Row, type Rows } from './session.ts';
 import type { VersionedWrites } from './versioned-writes.ts';
 
-/** One MongoDB collection of documents. A document is found by `_id`, which is `tenant/id`. */
+/** One MongoDB collection of documents. The `_id` of a document is `tenant/id`. */
 export class MongoCollection<T extends StoredDocument> implements Collection<T> {
   readonly #session: MongoSession;
   readonly #rows: Rows;
@@ -51,7 +51,7 @@ export class MongoCollection<T extends StoredDocument> implements Collection<T> 
 
   async putMany(docs: readonly T[]): Promise<void> {
     if (docs.length === 0) return;
-    // Of one id only the newest survives the batch; among equal versions the first one.
+    // Of each id only the newest version survives the batch; among equal versions the first one.
     const newest = new Map<string, Row>();
     for (const doc of docs) {
       const row = rowOf(doc, this.#spec);
@@ -79,7 +79,7 @@ export class MongoCollection<T extends StoredDocument> implements Collection<T> 
   }
 
   async findStored(find: Find): Promise<Stored[]> {
-    // Nothing that an index of the order does not hold when the version is beside it.
+    // Only fields that an index of the order holds when `version` is in it.
     const rows = await this.#select(find, { projection: { tenant: 1, version: 1 } });
     return rows.map(({ _id, tenant, version }) => ({ tenant, id: _id.slice(tenant.length + 1), version }));
   }
@@ -122,7 +122,7 @@ export class MongoCollection<T extends StoredDocument> implements Collection<T> 
     return found.map(String);
   }
 
-  /** Range after range until the page is full. */
+  /** Reads range after range until the page is full. */
   #select(find: Find, options: FindOptions): Promise<Row[]> {
     checkFind(find);
     const { limit, skip = 0 } = find;
@@ -132,7 +132,7 @@ export class MongoCollection<T extends StoredDocument> implements Collection<T> 
       for (const range of rangesOf(find)) {
         const rest = limit - found.length;
         const filter = filterOf(find, range);
-        // Left to itself a server answers 101 documents and has the driver come back for the rest.
+        // By default a server returns 101 documents, and the driver fetches the rest in a second call.
         const page = { ...options, sort, skip, limit: rest, batchSize: rest, maxTimeMS: QUERY_TIMEOUT_MS };
         found.push(...(await this.#rows.look((rows) => rows.find(filter, page).toArray())));
         if (found.length === limit) break;
@@ -142,7 +142,7 @@ export class MongoCollection<T extends StoredDocument> implements Collection<T> 
   }
 }
 
-/** Values only ever stand behind an operator written here, so none can be one. */
+/** Filter of a condition. Values only appear behind an operator written here, so no value can act as an operator. */
 function condition(comparison: Comparison): Filter<Row> {
   const { field } = comparison;
   if (comparison.kind === 'equal') return { [field]: { $eq: comparison.value } };
@@ -150,7 +150,7 @@ function condition(comparison: Comparison): Filter<Row> {
   return { [field]: { [`$${comparison.operator}`]: comparison.value } };
 }
 
-/** A range of ids said as one of keys too: in a tenant that is the same, and there is an index on keys. */
+/** Adds a range of keys for a range of ids: inside a tenant they are the same, and there is an index on keys. */
 function keyRange(tenant: string, query: Query): Filter<Row>[] {
   const ranges = comparisons(query).flatMap((comparison): Filter<Row>[] =>
     comparison.kind === 'range' && comparison.field === 'id' && typeof comparison.value === 'string'
@@ -167,7 +167,7 @@ function filterOf(query: Query, range: readonly Bound[] = []): Filter<Row> {
   return parts.length === 0 ? {} : { $and: parts };
 }
 
-/** Null is what is missing too, in a condition and in an order alike. */
+/** Filter of one bound. A missing field counts as null, in conditions and in orders. */
 function bound(tenant: string | null, one: Bound): Filter<Row> {
   const isKey = one.field === 'id' && tenant !== null;
   const place = isKey ? '_id' : one.field;
@@ -177,7 +177,7 @@ function bound(tenant: string | null, one: Bound): Filter<Row> {
   return { [place]: { [one.order === 'asc' ? '$gt' : '$lt']: value } };
 }
 
-/** In one tenant the order of ids is that of `_id`, which the indexes hold. */
+/** Sort of a find. Inside one tenant the order of ids is that of `_id`, which the indexes hold. */
 function sortOf(find: Find): Sort {
   const isKey = (field: string): boolean => field === 'id' && find.tenant !== null;
   return termsOf(find).map(([field, order]): [string, 1 | -1] => [
@@ -191,8 +191,8 @@ export const keyOf = (tenant: string, id: string): string => `${tenant}/${id}`;
 export const uniqueField = (tuple: readonly string[]): string => `Unique_${tuple.join('_')}`;
 
 /**
- * A unique tuple is one string under a unique index, since MongoDB would take two missing fields for equal. With a null
- * part the tuple is not bound to be unique: then the document's own key stands in.
+ * Value of a unique tuple: one string under a unique index, because MongoDB would take two missing fields for equal. A
+ * tuple with a null part need not be unique, so it gets the document's own key.
  */
 function uniqueValue(row: Row, tuple: readonly string[]): string {
   const parts = tuple.map((field) => row[field] ?? null);

@@ -4,7 +4,7 @@ import { notOpen } from './failures.ts';
 import { MongoSession, type MongoWaits, WAITS } from './session.ts';
 
 export interface MongoOptions {
-  /** Connection string; replica set, TLS and credentials are its options. Never logged. */
+  /** Connection string; its options give replica set, TLS and credentials. Never logged. */
   readonly uri: string;
   /** Default `svc`. */
   readonly database?: string;
@@ -12,7 +12,10 @@ export interface MongoOptions {
   readonly waits?: MongoWaits;
 }
 
-/** A client that finds its server again by itself; every wait in it ends. Acknowledged means journalled by a majority. */
+/**
+ * A client that reconnects by itself and in which every wait has a limit. An acknowledged write is journalled by a
+ * majority.
+ */
 export class MongoConnection {
   readonly #options: MongoOptions;
   #session: MongoSession | undefined;
@@ -21,7 +24,7 @@ export class MongoConnection {
     this.#options = options;
   }
 
-  /** Throws `unavailable` when no server answers, `invalid_config` for a bad URI or refused credentials. */
+  /** Connects. Throws `unavailable` when no server answers, `invalid_config` for a bad URI or refused credentials. */
   async open(): Promise<void> {
     if (this.#session !== undefined) return;
     const { uri, database = 'svc', waits = WAITS } = this.#options;
@@ -41,7 +44,7 @@ export class MongoConnection {
     await session?.close();
   }
 
-  /** Throws `unavailable` when not open. */
+  /** Throws `unavailable` when the connection is not open. */
   get session(): MongoSession {
     if (this.#session === undefined) throw notOpen();
     return this.#session;
@@ -61,7 +64,8 @@ function newClient(uri: string, { selectionMs, heartbeatMs, queueMs, socketMs }:
       ignoreUndefined: true,
     });
   } catch {
-    // The constructor only reads the URI. What it throws may repeat parts of it, a password too: it is not passed on.
+    // The constructor only parses the URI. Its error may repeat parts of it, including a password, so it is not passed
+    // on.
     throw new SvcError('invalid_config', 'the MongoDB URI is malformed', { field: 'uri' });
   }
 }

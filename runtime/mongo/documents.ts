@@ -8,12 +8,12 @@ import type { Rows } from './session.ts';
 import { AtomicWrites } from './versioned-writes.ts';
 
 export interface MongoDocumentsOptions extends MongoOptions {
-  /** Whether the server's conditional updates are atomic; asked from the server when left out (FerretDB's are not). */
+  /** Whether the server's conditional updates are atomic (FerretDB's are not). Default: the server is asked. */
   readonly atomicUpdates?: boolean;
 }
 
 const NAMESPACE_NOT_FOUND = 26;
-/** No collection of documents has a capital in its name. */
+/** Collection of row locks. No collection of documents has a capital letter in its name. */
 const TURNS = 'Turns';
 
 function indexesOf(spec: CollectionSpec): IndexDescription[] {
@@ -36,7 +36,10 @@ function indexesOf(spec: CollectionSpec): IndexDescription[] {
   return [...spec.unique.map(unique), ...[...searched.values()].map(found)];
 }
 
-/** Asked first and created one by one: FerretDB 1 drops the connection when all of several indexes exist already. */
+/**
+ * Creates the missing indexes one by one, after reading the existing ones: FerretDB 1 drops the connection when it is
+ * asked to create several indexes that all exist.
+ */
 async function createMissing(rows: Rows, indexes: readonly IndexDescription[]): Promise<void> {
   const present = await rows
     .ask((all) => all.indexes())
@@ -50,7 +53,9 @@ async function createMissing(rows: Rows, indexes: readonly IndexDescription[]): 
   }
 }
 
-/** Documents in MongoDB: single-document idempotent writes only, no transactions, no TTL indexes, no change streams. */
+/**
+ * Documents in MongoDB: only idempotent writes of single documents, no transactions, no TTL indexes, no change streams.
+ */
 export class MongoDocuments implements Documents {
   readonly #connection: MongoConnection;
   readonly #rowLocks: RowLocks;
@@ -81,7 +86,7 @@ export class MongoDocuments implements Documents {
     return this.#connection.close();
   }
 
-  /** Deletes marks of turns that were ended long ago (shared-turns.ts). */
+  /** Deletes marks of row locks that ended long ago (`RowLocks.sweep`). */
   async upkeep(): Promise<boolean> {
     return this.#atomicUpdates ? false : this.#rowLocks.sweep();
   }

@@ -3,17 +3,20 @@ import { SvcError } from '../errors.ts';
 
 const DUPLICATE_KEY = 11_000;
 const AUTHENTICATION_FAILED = 18;
-/** Not primary, shutting down, stepped down, out of time, write concern not reached: another moment may do. */
+/**
+ * Server errors after which a repeat may succeed: not primary, shutting down, stepped down, out of time, write concern
+ * not reached.
+ */
 const PASSING_CODES = new Set([6, 7, 50, 64, 89, 91, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436]);
 
-/** True when a write was refused because its id or a unique tuple exists. */
+/** Whether a write was refused because its id or a unique tuple exists. */
 export function isDuplicate(error: unknown): boolean {
   if (!(error instanceof MongoServerError)) return false;
-  // FerretDB 1 answers 11000 to inserts, but an internal error with SQLite's text to an update.
+  // FerretDB 1 returns 11000 for inserts, but an internal error with SQLite's text for updates.
   return error.code === DUPLICATE_KEY || error.message.includes('UNIQUE constraint failed');
 }
 
-/** What a failure of the driver is to everybody else: `unavailable` when trying again may help. */
+/** Converts a failure of the driver to the error for callers: `unavailable` when a repeat may succeed. */
 export function publicError(cause: unknown): unknown {
   if (!(cause instanceof MongoError)) return isSocketError(cause) ? notAnswered(cause) : cause;
   if (cause.code === AUTHENTICATION_FAILED) {
@@ -26,7 +29,7 @@ export function publicError(cause: unknown): unknown {
 function isPassing(error: MongoError): boolean {
   if (error instanceof MongoNetworkError || error instanceof MongoSystemError) return true;
   if (error instanceof MongoServerError) {
-    // What ends a bulk write on its way, such as a broken connection, comes wrapped.
+    // The cause of an aborted bulk write, such as a broken connection, is wrapped.
     const wrapped: unknown = error.errorResponse;
     if (wrapped instanceof MongoError) return isPassing(wrapped);
     if (isSocketError(wrapped)) return true;
@@ -34,11 +37,11 @@ function isPassing(error: MongoError): boolean {
       (typeof error.code === 'number' && PASSING_CODES.has(error.code)) || error.hasErrorLabel('RetryableWriteError')
     );
   }
-  // Closed, not connected, waited too long for a connection: all are the driver's own errors about its state.
+  // Closed, not connected, waited too long for a connection: these are the driver's own errors about its state.
   return /Closed|NotConnected|Expired|WaitQueue|PoolCleared|Interrupted/.test(error.constructor.name);
 }
 
-/** A write on a socket that just ended leaves the driver as Node's own error (EPIPE, ECONNRESET). */
+/** A write on a socket that just ended fails with Node's own error (EPIPE, ECONNRESET). */
 function isSocketError(error: unknown): boolean {
   return error instanceof Error && 'code' in error && /^(E[A-Z]+|ERR_S(OCKET|TREAM)_\w+)$/.test(String(error.code));
 }

@@ -11,14 +11,14 @@ const PUT_ATTEMPTS = 3;
 
 const PUTS_AT_ONCE = 8;
 
-/** By namespace and key, for the whole process: two connections must wait for each other too. */
+/** Queues by namespace and key for the whole process, because two connections must wait for each other too. */
 const queues = new OneAtATimePerKey();
 
 /**
- * FerretDB 1: a conditional update is a read and a write there, not one step (of 50 concurrent ones an older version
- * survived), and all that an index can help is a filter by a bare `_id` (decision 0020). So writers of one id take turns in this process, and
- * those that compare (`replace`, `remove`) with other processes too. A `put` is not guarded between processes: what is
- * put has one writer at a time (a partition's projector).
+ * Writes for FerretDB 1. There, a conditional update is a read and a write, not one step (with 50 concurrent updates an
+ * older version survived), and an index helps only a filter by `_id` alone (decision 0020). So writers of one id take
+ * turns in this process, and those that compare versions (`replace`, `remove`) also take turns with other processes. A
+ * `put` is not guarded between processes, because such a document has one writer at a time (a partition's projector).
  */
 export class SerialisedWrites implements VersionedWrites {
   readonly #rows: Rows;
@@ -49,7 +49,10 @@ export class SerialisedWrites implements VersionedWrites {
     });
   }
 
-  /** Most rows are new, so all are inserted and the server says which were there: to ask first would scan. */
+  /**
+   * Writes many rows. Most are new, so all are inserted and the server reports those that exist: reading first would
+   * scan.
+   */
   async putMany(rows: readonly Row[]): Promise<void> {
     const inserted = this.#rows.ask((all) => all.insertMany([...rows], { ordered: false }));
     const refused = await inserted.then(() => [], refusedPositions);
@@ -78,7 +81,7 @@ export class SerialisedWrites implements VersionedWrites {
     });
   }
 
-  /** Writes while nobody else who compares can, and only over the version. */
+  /** Runs a write while no other comparing writer can write the row, and only over the expected version. */
   #comparing(key: string, expected: number, write: () => Promise<boolean>): Promise<boolean> {
     return this.#inTurn(key, () =>
       this.#shared.take(`${this.#rows.namespace}/${key}`, async (mayWrite) => {
@@ -94,13 +97,16 @@ export class SerialisedWrites implements VersionedWrites {
   }
 }
 
-/** Whose turn it is with a row. `_id` names the row, or the turn that was ended for its holder. */
+/** A lock on a row. `_id` names the row, or the ended lock of the holder. */
 export type RowLock = { _id: string; holder: string };
 
-/** One call of the driver on the collection of locks. */
+/** Makes one call of the driver on the collection of locks. */
 type AskLocks = <T>(call: (locks: Collection<RowLock>) => Promise<T>) => Promise<T>;
 
-/** A turn is a read and a write. Whoever holds one for longer is taken for dead; who notices it of itself writes nothing. */
+/**
+ * A lock covers a read and a write. A process that holds one for longer counts as dead; a process that notices this
+ * about itself does not write.
+ */
 const DEAD_AFTER_MS = 5_000;
 
 const WRITE_WITHIN_MS = 2_500;
@@ -114,19 +120,23 @@ const MARKS = 500;
 const MARK_KEPT_MS = 600_000;
 
 /**
- * Turns of several processes at one row, for a server whose only atomic step is the insert of an id (FerretDB 1). The
- * turn of a dead process is ended by whoever inserts the mark of its end, so by one. Waiters measure with their own clock.
+ * Locks on rows between processes, for a server whose only atomic step is the insert of an id (FerretDB 1). A waiter
+ * ends the lock of a dead process by inserting a mark for its end, which only one waiter can do. Waiters measure with
+ * their own clocks.
  */
 export class RowLocks {
   readonly #ask: AskLocks;
-  /** Marks of ended turns, since when this process knows them. */
+  /** Marks of ended locks, each with the time since when this process knows it. */
   #marks: ReadonlyMap<string, number> = new Map();
 
   constructor(ask: AskLocks) {
     this.#ask = ask;
   }
 
-  /** Throws `unavailable` after 30 s of waiting; `mayWrite` does when the turn took too long to write in it. */
+  /**
+   * Takes the lock of a row and runs work. Throws `unavailable` after 30 s of waiting. `mayWrite` throws it when the
+   * lock was held for too long to write.
+   */
   async take<T>(row: string, work: (mayWrite: () => void) => Promise<T>): Promise<T> {
     const holder = randomUUID();
     await this.#begin(row, holder);
@@ -139,7 +149,7 @@ export class RowLocks {
         throw new SvcError('unavailable', text, { store: 'documents' });
       });
     } finally {
-      // Later others may have ended it and begun their own.
+      // Later than this, other processes may have ended the lock and taken their own.
       if (held() < DEAD_AFTER_MS / 2) await this.#ask((locks) => locks.deleteOne({ _id: row }));
     }
   }
@@ -158,15 +168,18 @@ export class RowLocks {
     }
   }
 
-  /** One process may: the mark stays, so that no later one takes another's turn for this one. */
+  /**
+   * Ends the lock of a dead holder. Only one process can: the mark stays, so that a late process does not end another
+   * lock instead.
+   */
   async #end(row: string, holder: string): Promise<void> {
     if (await this.#insert({ _id: `${row} ended ${holder}`, holder }))
       await this.#ask((locks) => locks.deleteOne({ _id: row }));
   }
 
   /**
-   * One step of the upkeep of the marks: those that were there ten minutes ago are deleted, when no waiter can still hold
-   * the name of that turn. Answers whether there may be more.
+   * Deletes marks that are at least ten minutes old, when no waiter can still hold the name of that lock. Returns
+   * whether there may be more.
    */
   async sweep(): Promise<boolean> {
     const marks = await this.#ask((locks) => locks.find({ _id: / ended / }, { limit: MARKS }).toArray());

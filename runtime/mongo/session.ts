@@ -7,9 +7,9 @@ import { storeAway } from '../errors.ts';
 import { notAnswered, notOpen, publicError } from './failures.ts';
 
 /**
- * A document as MongoDB holds it: its scalars under their own names, so that they can be looked at with any tool, and
- * the rest as JSON text (keys such as `$ref` and lists in lists are no matter then). Names with a capital are ours:
- * no field of a document that can be queried has one.
+ * A document in MongoDB: its scalars under their own names, so that any tool can show them, and the rest as JSON text
+ * (keys such as `$ref` and nested lists need no special treatment then). Names with a capital letter are ours: no
+ * queryable field of a document has one.
  */
 export type Row = {
   _id: string;
@@ -20,26 +20,33 @@ export type Row = {
   [name: string]: Scalar;
 };
 
-/** The documents of one collection, whichever client is asked. */
+/** The documents of one collection, whichever client is in use. */
 export interface Rows {
   /** `database.collection`. */
   readonly namespace: string;
-  /** One call of the driver; it ends in time (`unavailable`), failures leave as the driver's own. */
+  /**
+   * Makes one call of the driver. It ends within a time limit (`unavailable`); other failures are the driver's own
+   * errors.
+   */
   ask<T>(call: (rows: Collection<Row>) => Promise<T>): Promise<T>;
-  /** The same of a call that only reads: while the server is known to be away it ends as soon as one that looks for it. */
+  /**
+   * `ask` for a call that only reads. While the server is known to be unavailable it fails as soon as the search for a
+   * server does.
+   */
   look<T>(call: (rows: Collection<Row>) => Promise<T>): Promise<T>;
 }
 
 interface SessionOptions {
-  /** A client that connects at its first call. */
+  /** Creates a client that connects at its first call. */
   readonly newClient: () => MongoClient;
   readonly database: string;
   readonly waits: MongoWaits;
 }
 
 /**
- * An open way to the database that outlives the driver's clients: one that no longer looks at its servers, or left a
- * call without an end, is replaced. After `close` the driver would connect again by itself: a session does not.
+ * An open connection to the database that outlives the driver's clients: it replaces a client that no longer monitors
+ * its servers, or that left a call without an end. The driver would connect again by itself after `close`; a session
+ * does not.
  */
 export class MongoSession {
   readonly #options: SessionOptions;
@@ -47,7 +54,7 @@ export class MongoSession {
   #client: MongoClient;
   #heartbeats: Heartbeats;
   #isClosed = false;
-  /** The last call that ended was not answered. */
+  /** Whether the last finished call got no answer. */
   #isAway = false;
 
   constructor(options: SessionOptions) {
@@ -56,7 +63,7 @@ export class MongoSession {
     this.#heartbeats = new Heartbeats(this.#client);
   }
 
-  /** Runs calls of the driver; its failures leave as SvcErrors: `unavailable` when trying again may help. */
+  /** Runs calls of the driver. Failures become SvcErrors: `unavailable` when a repeat may succeed. */
   async run<T>(call: () => Promise<T>): Promise<T> {
     if (this.#isClosed) throw notOpen();
     try {
@@ -67,8 +74,8 @@ export class MongoSession {
   }
 
   /**
-   * One call of the driver, on the client of this moment. The driver has limits of its own for all it waits for but
-   * one: a socket that is closed while it is written to, where it waits for ever and keeps the connection.
+   * Makes one call of the driver on the current client. The driver limits all of its waits but one: when a socket is
+   * closed while the driver writes to it, it waits for ever and keeps the connection.
    */
   async ask<T>(call: (database: Db) => Promise<T>, { reads = false } = {}): Promise<T> {
     const client = this.#lively();
@@ -89,7 +96,7 @@ export class MongoSession {
       throw cause;
     } finally {
       clearTimeout(timer);
-      // A call that was on its way when its client was closed may have connected it again.
+      // A call that was under way when its client was closed may have connected it again.
       if (client !== this.#client || this.#isClosed) this.#leave(client);
     }
   }
@@ -121,7 +128,7 @@ export class MongoSession {
     this.#leave(client);
   }
 
-  /** Closes a client. What goes wrong there hurts nobody any more, and closing may wait for what never ends. */
+  /** Closes a client. Its errors no longer matter, and closing may wait for something that never ends. */
   #leave(client: MongoClient): void {
     const { promise: late, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, 2 * this.#options.waits.selectionMs);
@@ -137,13 +144,14 @@ export class MongoSession {
   }
 }
 
-/** Set in all that the driver does on behalf of a call, its connecting and its looking at servers among it. */
+/** Set during everything that the driver does for a call, including connecting and monitoring servers. */
 const driving = new AsyncLocalStorage<true>();
 
 /**
- * The driver writes and waits for `drain` or an error. A socket that was closed, but has not said so yet, gives neither,
- * so the driver would wait for ever: its sockets say `drain` once more when they close, it looks, and sees the closing.
- * Node tells of plain TCP sockets only; for TLS there are the limits of session.ts.
+ * Ends the driver's wait for `drain`. The driver writes and waits for `drain` or an error. A socket that was closed but
+ * has not reported it yet emits neither, so the driver would wait for ever. The driver's sockets therefore emit `drain`
+ * once more when they close: the driver checks and finds them closed. Node reports plain TCP sockets only; for TLS the
+ * limits in this file apply.
  */
 subscribe('net.client.socket', (message) => {
   if (driving.getStore() !== true) return;
@@ -158,9 +166,9 @@ function drive<T>(call: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Hears whether the driver still looks at its servers. When a connection is closed under a look, at the wrong moment,
- * that look never ends (the driver writes to a closed socket and waits for `drain`), no other one is begun, and the
- * client never again finds a server that it lost.
+ * Detects whether the driver still monitors its servers. When a connection is closed during a monitoring check, at the
+ * wrong moment, that check never ends (the driver writes to a closed socket and waits for `drain`) and no other one
+ * starts: the client never finds a server again that it lost.
  */
 class Heartbeats {
   readonly #newsAt = new Map<string, number>();
@@ -175,19 +183,19 @@ class Heartbeats {
     client.on('serverClosed', ({ address }) => this.#newsAt.delete(address));
   }
 
-  /** How long nothing was heard of the server that was looked at least lately; 0 when none is looked at. */
+  /** Time since the last report about the server that was checked least recently; 0 when none is monitored. */
   get silentMs(): number {
     return performance.now() - Math.min(performance.now(), ...this.#newsAt.values());
   }
 }
 
-/** How long the driver may wait for each thing, in milliseconds, and what follows from it. */
+/** Longest waits of the driver, in milliseconds, and the limits derived from them. */
 export interface MongoWaits {
-  /** For a server that can be asked; a connection and its handshake may take as long each. */
+  /** For a usable server. A connection and its handshake may each take as long. */
   readonly selectionMs: number;
-  /** Between two looks at a server. */
+  /** Pause between two checks of a server. */
   readonly heartbeatMs: number;
-  /** For a free connection of the pool: a burst of writes is no outage. */
+  /** For a free connection of the pool: a burst of writes is not an outage. */
   readonly queueMs: number;
   /** For an answer on a socket. */
   readonly socketMs: number;
@@ -195,22 +203,25 @@ export interface MongoWaits {
 
 export const WAITS: MongoWaits = { selectionMs: 4_000, heartbeatMs: 5_000, queueMs: 15_000, socketMs: 30_000 };
 
-/** What a find or count may take on the server; below the socket's limit, so the answer is an error and not a cut. */
+/**
+ * Longest time of a find or count on the server. It is below the socket's limit, so that the server returns an error
+ * before the connection is cut.
+ */
 export const QUERY_TIMEOUT_MS = 20_000;
 
-/** For timers that fire late on a busy machine. */
+/** Allowance for timers that fire late on a busy machine. */
 const SLACK_MS = 2_000;
 
 /**
- * The longest time in which the driver says nothing about a server it looks at: it connects and shakes hands, or waits
- * for the next look (a streamed look is answered within a pause and a connection's time).
+ * Longest time without a report from the driver about a monitored server: it connects and shakes hands, or waits for
+ * the next check (a streamed check is answered within a pause and the time of a connection).
  */
 const mostSilentMs = ({ selectionMs, heartbeatMs }: MongoWaits): number =>
   selectionMs + Math.max(selectionMs, heartbeatMs) + SLACK_MS;
 
-/** The longest time one call of the driver may take by its own limits. */
+/** Longest time of one call of the driver by its own limits. */
 export const longestCallMs = ({ selectionMs, queueMs, socketMs }: MongoWaits): number =>
   selectionMs + queueMs + socketMs + SLACK_MS;
 
-/** Within this a client whose server is back serves again, whatever became of its looking at it. */
+/** Time within which a client works again after its server is back, whatever happened to its monitoring. */
 export const recoveredWithinMs = (waits: MongoWaits): number => mostSilentMs(waits) + 2 * waits.selectionMs;

@@ -3,15 +3,18 @@ import { SvcError } from '../errors.ts';
 import { isDuplicate } from './failures.ts';
 import type { Row, Rows } from './session.ts';
 
-/** Writes that depend on the stored version. Which one a server needs is told by `buildInfo`, see documents.ts. */
+/**
+ * Writes that depend on the stored version. `buildInfo` decides which implementation a server needs; see documents.ts.
+ * Implemented by `AtomicWrites` below and `SerialisedWrites` (serialised-writes.ts).
+ */
 export interface VersionedWrites {
-  /** Writes when nothing or something older is stored; throws `conflict` for a unique tuple held by another id. */
+  /** Writes when no version or an older one is stored. Throws `conflict` when another id holds a unique tuple. */
   put(row: Row): Promise<boolean>;
-  /** Rows of distinct ids. */
+  /** Writes rows of distinct ids. */
   putMany(rows: readonly Row[]): Promise<void>;
-  /** Writes only over exactly the version `expected`. */
+  /** Replaces a row only when its version is `expected`. */
   replace(row: Row, expected: number): Promise<boolean>;
-  /** Removes only exactly the version `expected`. */
+  /** Removes a row only when its version is `expected`. */
   remove(key: string, expected: number): Promise<boolean>;
 }
 
@@ -24,7 +27,7 @@ export function storedVersion(rows: Rows, key: string): Promise<number | undefin
   return rows.ask((all) => all.findOne({ _id: key }, { projection: { version: 1 } })).then((row) => row?.version);
 }
 
-/** Positions of the rows that an unordered bulk refused as duplicates; any other failure is thrown. */
+/** Positions of the rows that an unordered bulk write refused as duplicates. Throws any other failure. */
 export function refusedPositions(error: unknown): number[] {
   if (!(error instanceof MongoBulkWriteError)) throw error;
   const errors = [error.writeErrors].flat();
@@ -33,7 +36,7 @@ export function refusedPositions(error: unknown): number[] {
   return errors.map((one) => one.index);
 }
 
-/** MongoDB: the condition is part of the write, which the server makes atomic. */
+/** Writes for MongoDB: the condition is part of the write, which the server makes atomic. */
 export class AtomicWrites implements VersionedWrites {
   readonly #rows: Rows;
 
@@ -49,7 +52,8 @@ export class AtomicWrites implements VersionedWrites {
         return result.modifiedCount + result.upsertedCount > 0;
       } catch (error) {
         if (!isDuplicate(error)) throw error;
-        // The upsert became an insert: something as new is stored, or an older one just came, or a tuple is taken.
+        // The upsert became an insert: an equal or newer version is stored, or an older one was just written, or a
+        // tuple is taken.
         const stored = await storedVersion(this.#rows, row._id);
         if (stored !== undefined && stored >= row.version) return false;
         if (attempt === PUT_ATTEMPTS) throw conflict(error);
@@ -66,7 +70,8 @@ export class AtomicWrites implements VersionedWrites {
     } catch (error) {
       const refused = new Set(refusedPositions(error));
       const written = error instanceof MongoBulkWriteError ? error.matchedCount + error.upsertedCount : 0;
-      // What was refused goes the careful way; so do all (a put can be repeated) when the server stopped half-way.
+      // Refused rows are written one by one. When the server stopped half-way, all rows are, because a put may be
+      // repeated.
       const isWhole = written + refused.size >= rows.length;
       for (const [position, row] of rows.entries()) if (!isWhole || refused.has(position)) await this.put(row);
     }
