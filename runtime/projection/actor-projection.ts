@@ -21,14 +21,14 @@ export interface ActorProjectionParts {
   readonly archive: Archive;
   readonly registry: Registry;
   readonly locator: Locator;
-  /** Who runs the turns of a partition's actors here. */
+  /** The server that runs the turns of a partition's actors here. */
   readonly serverOf: (partition: Partition) => LogServer | undefined;
   readonly payloads: Payloads;
   readonly clock: Pick<Clock, 'now'>;
   readonly views: Views;
-  /** Asked behind each archive that is written: of an actor that somebody deleted nothing stays. */
+  /** Checked after each archive that is written: nothing of a deleted actor may stay. */
   readonly removals: Pick<Removals, 'asked' | 'finish'>;
-  /** Takes the states of actors that end without an archive. */
+  /** Deletes the states of actors that end without an archive. */
   readonly replaced: Pick<StateBlobGc, 'add'>;
   readonly warn: (message: string, error: unknown) => void;
 }
@@ -42,9 +42,9 @@ interface Look extends Retained {
 
 interface Ended extends EndedActor {
   readonly server: LogServer;
-  /** Whether the archive keeps it. */
+  /** Whether the archive keeps the actor. */
   readonly kept: boolean;
-  /** Whether nothing else names what its record may name (turns/payload.ts). */
+  /** Whether only this record refers to the bytes that it names (turns/payload.ts). */
   readonly owned: boolean;
 }
 
@@ -55,7 +55,7 @@ export interface Touched {
   readonly addresses: readonly Address[];
 }
 
-/** What a stretch writes. */
+/** The writes of one stretch. */
 interface Writes {
   readonly views: Map<string, StoredDocument[]>;
   readonly ended: Ended[];
@@ -76,8 +76,8 @@ export class ActorProjection {
   }
 
   /**
-   * Writes what became of the actors, of all partitions together; the ended ones leave the store. Answers the partitions
-   * that could not be read and have to be projected again.
+   * Writes the states of the actors, of all partitions together. Ended actors leave the store. Returns the servers
+   * whose partitions could not be read and must be projected again.
    */
   async project(stretch: readonly Touched[]): Promise<ReadonlySet<LogServer>> {
     const writes: Writes = { views: new Map(), ended: [] };
@@ -89,7 +89,7 @@ export class ActorProjection {
         if (!(await this.#alone(failure, () => this.#look(touched, writes)))) failed.add(server);
       }),
     );
-    // In one tick: a store that groups its writes makes one of them.
+    // In one tick, so that a store that groups its writes makes one of them.
     let archived: readonly Ended[] = [];
     const archive = async (): Promise<void> => {
       archived = await this.#archived(writes.ended);
@@ -126,7 +126,10 @@ export class ActorProjection {
     }
   }
 
-  /** Those that may leave the store. One that the archive refuses for itself must not keep the others. */
+  /**
+   * Archives ended actors and returns those that may leave the store. One that the archive refuses must not stop the
+   * others.
+   */
   async #archived(ended: readonly Ended[]): Promise<readonly Ended[]> {
     const { store, archive } = this.#parts;
     const kept = ended.filter((actor) => actor.kept);
@@ -146,18 +149,19 @@ export class ActorProjection {
 
   async #takeOut(archived: readonly Ended[]): Promise<void> {
     const { locator, replaced, removals } = this.#parts;
-    // In this order: who deletes it does so before looking into the archive, so one of the two sees the other.
+    // Removals are read after archiving. A deleting caller writes its removal before it reads the archive, so one of
+    // the two sees the other.
     const asked = await removals.asked(archived.filter(({ kept }) => kept).map(({ address }) => address));
     const groups = [...Map.groupBy(archived, ({ partition }) => partition)];
     await allDone(
       groups.map(([home, some]) =>
         this.#alone(`ended actors of ${home} stay in the store`, async () => {
-          // Entries that outlive this process are found by the directory's sweep.
+          // The directory's sweep finds entries that outlive this process.
           const gone = new Set(await this.#forget(home, new Map(some.map(({ address, record }) => [address, record]))));
           await Promise.all(
             some.map(async ({ address, partition, record: text, kept, owned }) => {
               if (!gone.has(address)) return;
-              // The archive goes on naming the last state of those that it keeps.
+              // The archive still refers to the last state of an actor that it keeps.
               if (!kept && owned) replaced.add({ partition, address, text });
               await locator.unplace(address, partition);
               if (asked.has(address)) await removals.finish(address);
@@ -168,14 +172,19 @@ export class ActorProjection {
     );
   }
 
-  /** Answers those that are gone. Whoever serves the partition now removes them; the log that told of them may be closed. */
+  /**
+   * Removes actors from the store and returns those that were removed. The current server of the partition does it,
+   * because the log that reported them may be closed.
+   */
   async #forget(partition: Partition, archived: ReadonlyMap<Address, string>): Promise<readonly Address[]> {
     const server = this.#parts.serverOf(partition);
     if (server !== undefined) return server.forget(archived, partition);
     return (await this.#parts.store.sharedLogs?.forgetEnded(partition, archived)) ?? [];
   }
 
-  /** Null for a payload that is not stored any more: its actor is dead-lettered, once, and left out. */
+  /**
+   * Returns the full record. Null when its payload is no longer stored: the actor is dead-lettered once and skipped.
+   */
   async #unpacked(address: Address, text: string): Promise<string | null> {
     try {
       return await this.#parts.payloads.unpack(text);
@@ -188,7 +197,7 @@ export class ActorProjection {
     }
   }
 
-  /** One document that the store refuses for itself must not keep the others of its batch from their list. */
+  /** Writes list documents. One that the store refuses must not keep the others of its batch from their list. */
   async #writeViews(collection: string, list: readonly StoredDocument[]): Promise<void> {
     const view = this.#parts.views.get(collection);
     if (view === undefined) return;
@@ -204,7 +213,10 @@ export class ActorProjection {
     }
   }
 
-  /** A store that is away stops the projection; what is wrong with one actor alone is said, and the others go on: false. */
+  /**
+   * Runs work for one actor. Throws when a store is unavailable, which stops the projection. A fault of the actor alone
+   * is reported and returns false, so that the others go on.
+   */
   async #alone(failure: string, work: () => Promise<void>): Promise<boolean> {
     try {
       await work();
@@ -217,7 +229,10 @@ export class ActorProjection {
     }
   }
 
-  /** An actor whose record or view is broken is left out; it must not keep all others from their lists. */
+  /**
+   * Decodes an actor and its view. An actor whose record or view is broken is skipped, so that it does not stop the
+   * others.
+   */
   #lookAt(definition: ActorDefinition, address: Address, text: string): Look | null {
     try {
       const { state, revision, lastEvent, stuck } = decodeRecord(definition, text);
@@ -234,7 +249,7 @@ export class ActorProjection {
   }
 }
 
-/** What retention needs to know of an ended actor. */
+/** The fields of an ended actor that retention needs. */
 export function retainedOf(
   definition: ActorDefinition,
   state: unknown,

@@ -3,13 +3,13 @@ import type { Address, Partition } from '../address.ts';
 import { parseAddress, tenantOf } from '../address.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../documents.ts';
 
-/** An ended actor as Documents keep it. The fields for retention are absent in what earlier versions wrote. */
+/** An ended actor in Documents. The fields for retention are absent in documents of earlier versions. */
 export interface ArchivedActor extends StoredDocument {
   readonly kind: string;
-  /** Packed record, as the store kept it. */
+  /** Packed record, as it was in the store. */
   readonly record: string;
   readonly last_event: number;
-  /** Which rule of retention applies to it. */
+  /** Name of the retention rule that applies. */
   readonly retained_as?: string;
   /** When it was archived, moments after its end, Unix ms. */
   readonly ended_at?: number;
@@ -21,11 +21,11 @@ export interface ArchivedActor extends StoredDocument {
   readonly view_id?: string;
 }
 
-/** What retention goes by. */
+/** The fields that retention needs. */
 export interface Retained {
   readonly retainedAs: string;
   readonly endedAt: number;
-  /** Characters of the record, unpacked. */
+  /** Characters of the unpacked record. */
   readonly bytes: number;
   readonly parent: Address | null;
   readonly viewId: string;
@@ -54,13 +54,16 @@ export const ARCHIVED_ACTORS: CollectionSpec = {
   indexes: [['kind'], ['retained_as', 'ended_at', 'bytes'], ['parent']],
 };
 
-/** Events in one archived document: few enough that 64 KiB each stay under a document store's 16 MB. */
+/** Events in one archived document. With 64 KiB each they stay under a document store's limit of 16 MB. */
 const SEGMENT_EVENTS = 200;
 
 /** Actors whose events are in memory at a time. */
 const AT_ONCE = 16;
 
-/** All but the last are full, so the id of the one that holds an event is known without a search. */
+/**
+ * Id of a segment. All segments but the last are full, so the id of the one with a given event is known without a
+ * search.
+ */
 const segmentId = (address: Address, first: number): string => `${address}#${first}`;
 
 function segmentOf(address: Address, events: readonly { seq: number; data: string }[]): ArchivedEvents | null {
@@ -71,8 +74,8 @@ function segmentOf(address: Address, events: readonly { seq: number; data: strin
 }
 
 /**
- * Where ended actors go (K8): record and events in Documents, so that the actor store keeps only what lives.
- * Every write is idempotent: archiving again after a crash writes the same documents.
+ * The archive of ended actors (K8): their records and events move to Documents, so that the actor store keeps only live
+ * actors. Every write is idempotent: archiving again after a crash writes the same documents.
  */
 export class Archive {
   readonly #actors: Collection<ArchivedActor>;
@@ -100,7 +103,7 @@ export class Archive {
     return found?.record ?? null;
   }
 
-  /** The revision at which each actor ended; those that the archive does not know are not among them. */
+  /** The revision at which each actor ended. Actors that the archive does not know are absent. */
   async revisions(addresses: readonly Address[]): Promise<Map<string, number>> {
     const revisions = new Map<string, number>();
     for (const [tenant, ids] of Map.groupBy(addresses, (address) => parseAddress(address).tenant)) {
@@ -111,8 +114,8 @@ export class Archive {
   }
 
   /**
-   * Copies records and events of ended actors out of the store, several in one write. Events first: a record in the archive
-   * means all is there.
+   * Copies records and events of ended actors out of the store, several in one write. Events are written first: a
+   * record in the archive means that everything is there.
    */
   async store(store: Pick<ActorStore, 'readEvents'>, ended: readonly EndedActor[]): Promise<void> {
     for (let start = 0; start < ended.length; start += AT_ONCE) {
@@ -136,7 +139,7 @@ export class Archive {
     }
   }
 
-  /** Answers the characters of each actor's events. */
+  /** Writes the events. Returns the characters of each actor's events. */
   async #storeEvents(store: Pick<ActorStore, 'readEvents'>, ended: readonly EndedActor[]): Promise<number[]> {
     const chars = ended.map(() => 0);
     const after = ended.map(() => 0);
@@ -148,7 +151,7 @@ export class Archive {
           if (actor === undefined) return null;
           const events = await store.readEvents(actor.partition, actor.address, after[index] ?? 0, SEGMENT_EVENTS);
           const last = events[events.length - 1]?.seq;
-          // Forgotten by an earlier run that archived it already: those documents stand.
+          // An earlier run archived and removed these events: those documents stay.
           after[index] = last ?? actor.lastEvent;
           for (const { data } of events) chars[index] = (chars[index] ?? 0) + data.length;
           return segmentOf(actor.address, events);
@@ -179,12 +182,12 @@ export class Archive {
     return read;
   }
 
-  /** Deletes the record of an archived actor for good: without it nothing of the actor can be read. */
+  /** Deletes the record of an archived actor for good. Without it nothing of the actor can be read. */
   removeRecord(address: Address): Promise<boolean> {
     return this.#actors.delete(tenantOf(address), address);
   }
 
-  /** Of actors of one tenant, behind their records. */
+  /** Deletes the events of actors of one tenant, after their records. */
   async removeEvents(tenant: string, addresses: readonly Address[]): Promise<void> {
     await this.#events.deleteMany({ tenant, where: { address: { in: addresses } } });
   }

@@ -10,9 +10,9 @@ import {
 } from './ledger.ts';
 import type { ProjectedCommit } from './views.ts';
 
-/** Bodies whose lines are made in one go: some milliseconds of the thread of turns. */
+/** Characters of message bodies that are encoded in one go: some milliseconds of the main thread. */
 const STRETCH_CHARS = 256_000;
-/** Lines that are gathered before they are written: the more, the fewer and larger the segments. */
+/** Characters of lines that are collected before they are written. More gives fewer and larger segments. */
 const GATHERED_CHARS = 8_000_000;
 
 /** Commits of one log, oldest first. */
@@ -23,7 +23,7 @@ async function packed(segment: LedgerSegment): Promise<LedgerSegment> {
   return { ...segment, lines, bytes: lines.length };
 }
 
-/** Writes deliveries and dead letters into documents (R3); the same commits again write the same again. */
+/** Writes deliveries and dead letters into documents (R3). Writing the same commits again writes the same documents. */
 export class LedgerWriter {
   readonly #segments: Collection<LedgerSegment> | null;
   readonly #deadLetters: Collection<DeadLetter>;
@@ -63,7 +63,7 @@ export class LedgerWriter {
   }
 }
 
-/** In stretches as well. */
+/** Writes segments in groups of limited size. */
 async function put(to: Collection<LedgerSegment>, segments: readonly LedgerSegment[]): Promise<void> {
   let some: LedgerSegment[] = [];
   let chars = 0;
@@ -78,5 +78,5 @@ async function put(to: Collection<LedgerSegment>, segments: readonly LedgerSegme
   if (some.length > 0) await to.putMany(await Promise.all(some.map(packed)));
 }
 
-/** Turns and calls have the thread in between. */
+/** Lets turns and calls use the thread in between. */
 const turnsFirst = (): Promise<void> => new Promise((resume) => void setImmediate(resume));

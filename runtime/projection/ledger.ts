@@ -9,10 +9,9 @@ import { UNREADABLE } from '../turns/loading.ts';
 import type { ProjectedCommit } from './views.ts';
 
 /**
- * A stretch of one partition's deliveries of one tenant (R3). `lines` is JSON text, one array
- * `[seq, appendedAt, epoch, turn row, message]` a delivery; a message stored aside is its reference as a string.
- * Documents keep the text packed (ledger-text.ts).
- * Overlapping segments can exist after a crash; readers keep the first of each `seq`.
+ * A part of one partition's deliveries of one tenant (R3). `lines` is JSON text: one array `[seq, appendedAt, epoch,
+ * turn row, message]` for each delivery; a message in Blobs is its reference as a string. Documents hold the text
+ * packed (`packLines`). After a crash overlapping segments can exist: readers keep the first of each `seq`.
  */
 export interface LedgerSegment extends StoredDocument {
   readonly partition: Partition;
@@ -31,7 +30,7 @@ export interface DeadLetter extends StoredDocument {
   readonly error: string;
   /** Unix ms of the turn. */
   readonly at: number;
-  /** Encoded message, for inspection and replay; of a record that cannot be read the record's text. */
+  /** Encoded message, for inspection and replay. For an unreadable record it is the record's text. */
   readonly body: string;
   /** Characters of error and body, for retention by size. Absent in letters of earlier versions. */
   readonly bytes?: number;
@@ -50,10 +49,10 @@ export const LEDGER = {
 /** The collection of dead letters. */
 export const DEAD_LETTERS = { name: 'dead_letters', unique: [], indexes: [['address'], ['at', 'bytes']] } as const;
 
-/** A segment's text stays under this, so that making it keeps no turn waiting, and no document store's limit is met. */
+/** Most characters of a segment, so that encoding it does not delay turns and it fits into every document store. */
 const MAX_SEGMENT_CHARS = 256_000;
 
-/** A segment in the making. */
+/** A segment that collects lines. */
 interface OpenSegment {
   readonly tenant: string;
   readonly partition: Partition;
@@ -65,11 +64,14 @@ interface OpenSegment {
   chars: number;
 }
 
-/** Segments of several logs in the making: each partition's deliveries of one tenant are gathered, so that segments are few. */
+/**
+ * Segments of several logs that collect lines. Each partition's deliveries of one tenant go into the same segment, so
+ * that there are few segments.
+ */
 export class LedgerSegments {
   readonly #open = new Map<string, OpenSegment>();
   #done: LedgerSegment[] = [];
-  /** Of the lines that are not taken yet. */
+  /** Characters of the lines that were not taken yet. */
   #chars = 0;
 
   get chars(): number {
@@ -99,7 +101,7 @@ export class LedgerSegments {
       this.#open.set(key, segment);
     }
     segment.last = entry.seq;
-    // A result's time is this node's reading of the store's clock.
+    // The time of a result is this node's estimate of the store's clock, so it may be out of order.
     segment.to = Math.max(segment.to, entry.at);
     segment.lines.push(line);
     segment.chars += line.length;
@@ -112,7 +114,7 @@ export class LedgerSegments {
     this.#done.push({ ...segment, id: `${partition}.${first}`, version: countOf(last) });
   }
 
-  /** All that was gathered. */
+  /** Takes all segments collected so far. */
   take(): LedgerSegment[] {
     for (const [key, segment] of this.#open) this.#close(key, segment);
     const taken = this.#done;
@@ -122,7 +124,10 @@ export class LedgerSegments {
   }
 }
 
-/** Bodies are JSON already and go in as they are: escaping them again would cost more than all the rest. */
+/**
+ * Encodes one delivery. Bodies are JSON already and are inserted unchanged, because escaping them again would cost more
+ * than all the rest.
+ */
 function ledgerLine(
   { seq, at, body }: MailboxEntry,
   epoch: number,
@@ -157,7 +162,7 @@ export function deadLettersOf(commits: readonly ProjectedCommit[]): DeadLetter[]
   }));
 }
 
-/** A committed record that cannot be read: one letter an actor, however often it is met. */
+/** Dead letter for a committed record that cannot be read: one letter for each actor, however often it is found. */
 export function unreadableRecord(address: Address, record: string, error: string, at: number): DeadLetter {
   const bytes = record.length + error.length;
   return {
@@ -172,7 +177,9 @@ export function unreadableRecord(address: Address, record: string, error: string
   };
 }
 
-/** Another sign than the point that counts what was drained: a result's position is a fraction. */
+/**
+ * Part of a letter's id. The point counts drained messages, so the fraction of a result's position gets another sign.
+ */
 const letterPart = (seq: number): string => `${seq}`.replace('.', '+');
 
 const letterId = (address: Address, part: string): string => `${address.replaceAll('/', '.')}.${part}`;
@@ -183,20 +190,23 @@ const compress = promisify(zstdCompress);
 
 const decompress = promisify(zstdDecompress);
 
-/** Shorter text is not worth the detour. */
+/** Text shorter than this is not compressed. */
 const PLAIN_CHARS = 2_000;
 
-/** Some tenths of a millisecond of the thread of turns: handing the text to another one costs as much. */
+/**
+ * Text shorter than this is compressed on this thread, in some tenths of a millisecond. Moving it to another thread
+ * costs as much.
+ */
 const HERE_CHARS = 128_000;
 
 const FAST = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
-/** In front of what zstd packed; of neither JSON text nor base64. */
+/** Mark in front of compressed text. Neither JSON text nor base64 begins with it. */
 const MARK = '~';
 
 /**
- * Lines of a ledger segment as documents keep them: JSON text, or from 2,000 characters on a mark and the base64 of zstd.
- * Deliveries repeat each other, so a fifth is written; long ones are compressed on another thread.
+ * Packs the lines of a ledger segment for documents: JSON text, or from 2,000 characters on a mark and the base64 of
+ * zstd. Deliveries repeat each other, so a fifth is written. Long text is compressed on another thread.
  */
 export async function packLines(text: string): Promise<string> {
   if (text.length < PLAIN_CHARS) return text;
@@ -204,7 +214,7 @@ export async function packLines(text: string): Promise<string> {
   return MARK + bytes.toString('base64');
 }
 
-/** What `packLines` was given. Earlier versions left the base64 of a raw deflate, without a mark. */
+/** Reverses `packLines`. Earlier versions wrote the base64 of a raw deflate, without a mark. */
 export async function unpackLines(packed: string): Promise<string> {
   if (packed.startsWith('[')) return packed;
   if (!packed.startsWith(MARK)) return (await inflate(Buffer.from(packed, 'base64'))).toString('utf8');

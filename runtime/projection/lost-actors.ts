@@ -16,18 +16,21 @@ interface LostActorsParts extends KeptParts {
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/** A node takes its partitions anew one after the other: lists are looked through once for all of them. */
+/**
+ * Delay before the lists are checked: a node acquires its partitions one after the other, and one check serves all of
+ * them.
+ */
 const GATHER_MS = 1_000;
 const AGAIN_MS = 5_000;
 const PAGE = 500;
 
 /**
- * Takes off the lists what a store that lost its last writes knows no more: an actor whose every trace was lost would be
- * listed for ever as it was last seen, and nothing would come of it.
+ * Removes actors from the lists that a store no longer knows because it lost its last writes. Without this an actor
+ * that left no trace would be listed in its last state for ever.
  */
 export class LostActors {
   readonly #parts: LostActorsParts;
-  /** To be looked at. */
+  /** Partitions to check. */
   readonly #partitions = new Set<Partition>();
   readonly #working = new OneAtATime();
   #cancel: (() => void) | null = null;
@@ -36,7 +39,7 @@ export class LostActors {
     this.#parts = parts;
   }
 
-  /** These came back as they were before, and what had ended in them is closed. */
+  /** Schedules a check of partitions whose store went back to an older state. Their ended actors are already closed. */
   lookIn(partitions: Iterable<Partition>): void {
     for (const partition of partitions) this.#partitions.add(partition);
     this.#soon(GATHER_MS);
@@ -88,7 +91,7 @@ export class LostActors {
     return gone;
   }
 
-  /** In this order: an actor that ends meanwhile is in the archive before it leaves the store. */
+  /** Store first, then archive: an actor that ends meanwhile is in the archive before it leaves the store. */
   async #lookAt(
     view: Collection<StoredDocument>,
     kind: string,

@@ -6,13 +6,13 @@ import type { Payloads } from '../turns/payload.ts';
 import { type ActorRecord, decodeRecord } from '../turns/record.ts';
 import type { Views } from './views.ts';
 
-/** What the store has of one actor. */
+/** The stored record of one actor. */
 export interface Kept {
   readonly definition: ActorDefinition;
   readonly record: ActorRecord;
 }
 
-/** Actors with what the store has of them: null for nothing, and for a record that cannot be read. */
+/** Actors with their stored records. Null when there is none, or when it cannot be read. */
 export type KeptActors = ReadonlyMap<Address, Kept | null>;
 
 export interface KeptParts {
@@ -44,9 +44,9 @@ async function keptOf({ registry, payloads }: KeptParts, address: Address, text:
 }
 
 /**
- * Lists say of these actors what their states say. A list takes no document that is older than the one it has, and a store
- * that lost its last writes has states that are older than their documents: what becomes of them from there on would not be
- * listed until they had come as far again, or never.
+ * Rewrites the list documents of these actors from their states. A list accepts no document older than its current one,
+ * and a store that lost its last writes has states older than their documents: further changes of these actors would
+ * not be listed until they had caught up, or never.
  */
 export async function setListsBack(views: Views, kept: KeptActors): Promise<void> {
   const documents = [...kept].flatMap(([address, one]) => documentOf(address, one));
@@ -61,7 +61,7 @@ export async function setListsBack(views: Views, kept: KeptActors): Promise<void
     const versions = new Map(listed.map(({ id, version }) => [id, version]));
     for (const { document } of group) {
       const newer = versions.get(document.id) ?? 0;
-      // Where it was changed meanwhile, the projection has written it.
+      // If the document was changed meanwhile, the projection has written it.
       if (newer > document.version && newer !== REMOVED_VERSION) await view.replace(document, newer);
     }
   }

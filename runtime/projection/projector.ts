@@ -17,20 +17,26 @@ export interface ProjectorParts extends ActorProjectionParts {
   readonly ledger: boolean;
 }
 
-/** Lists lag at most 250 ms (R2): half of it is spent waiting, the rest is for the writes. */
+/**
+ * Pause between writes of list views. Lists lag at most 250 ms (R2): half of that is this pause, the rest is for the
+ * writes.
+ */
 const VIEWS_EVERY_MS = 120;
-/** The ledger has no promise of lag; writing it seldom makes few large documents and few fsyncs. */
+/**
+ * Pause between writes of the ledger. Nothing promises how far it lags; rare writes make few large documents and few
+ * fsyncs.
+ */
 const LEDGER_EVERY_MS = 1_000;
 const MOST_WAIT_MS = 5_000;
 const JOURNAL_PAGE = 200;
 /** Actors that are projected together: some milliseconds of this thread, and one write. */
 const STRETCH_ACTORS = 64;
-/** A node that stops waits no longer for slow documents: what is left is in the journal, for the next holder. */
+/** Longest time that a stopping node waits for slow documents. The rest stays in the journal for the next holder. */
 const STOPPED_WITHIN_MS = 5_000;
 
 /**
- * Carries what happened from the journal into documents (R2, R3): list views, the ledger of deliveries, dead
- * letters, the archive of ended actors. Idempotent: a crash between writing and trimming only writes the same again.
+ * Writes the content of the journal into documents (R2, R3): list views, the ledger of deliveries, dead letters, the
+ * archive of ended actors. It is idempotent: after a crash between writing and trimming it writes the same again.
  */
 export class Projector {
   readonly #parts: ProjectorParts;
@@ -60,7 +66,7 @@ export class Projector {
     this.#arm();
   }
 
-  /** Projects what is left and stops. */
+  /** Projects the rest and stops. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancelTimer();
@@ -68,7 +74,7 @@ export class Projector {
     await within(this.#parts.clock, STOPPED_WITHIN_MS, last);
   }
 
-  /** Begins with a partition just taken over: its journal may hold rows of the last holder. */
+  /** Starts projecting a log that was just taken over. Its journal may hold rows of the last holder. */
   attach(server: LogServer): void {
     this.#sources.attach(server);
   }
@@ -77,7 +83,7 @@ export class Projector {
     this.#sources.detach(server);
   }
 
-  /** Whether documents have all that is in the journal of a log. */
+  /** Whether the documents have everything in the journal of a log. */
   isDone(server: LogServer): boolean {
     const source = this.#sources.get(server);
     return source === undefined || (source.pending.length === 0 && source.projected >= source.readBackTo);
@@ -109,13 +115,13 @@ export class Projector {
       }
       this.#failures = 0;
     } catch (thrown) {
-      // Documents or the store are down: everything stays in the journal and is tried again with the next run.
+      // Documents or the store are unavailable: everything stays in the journal and is tried again in the next run.
       this.#failures += 1;
       this.#parts.warn('projection waits', toSvcError(thrown));
     }
   }
 
-  /** What is wrong with one partition alone must not keep the others from their lists. */
+  /** Reads the journal of one log. A fault of one partition must not keep the others from their lists. */
   async #readBack(source: Source): Promise<void> {
     try {
       await this.#catchUp(source);
@@ -126,7 +132,7 @@ export class Projector {
     }
   }
 
-  /** Projects a page of the journal that memory does not have; nothing behind it is trimmed before that is done. */
+  /** Projects a page of the journal that is not in memory. Nothing behind it is trimmed before that is done. */
   async #catchUp(source: Source): Promise<void> {
     const { store } = this.#parts;
     const { server } = source;
@@ -137,7 +143,7 @@ export class Projector {
     const touched = { source, upTo: 0, addresses: touchedBy(commits) };
     for (const stretch of stretchesOf([touched])) {
       const failed = await this.#actors.project(stretch.touched);
-      // Said already; its journal stays as it is.
+      // Already reported. The journal stays unchanged.
       if (failed.size > 0) return;
     }
     await this.#ledger.write([commits]);
@@ -147,7 +153,7 @@ export class Projector {
       await this.#parts.store.trimJournal(source.server.lease, last.upTo);
     }
     source.projected = last?.upTo ?? source.projected;
-    // A short page: the journal ends here, or goes on with what memory has.
+    // A short page: the journal ends here, or continues with the commits in memory.
     if (rows.length < JOURNAL_PAGE || last === undefined) source.readBackTo = source.projected;
   }
 
@@ -169,7 +175,10 @@ export class Projector {
     return { upTo, epoch, entries: all, targets, partitions: all.map(partitionOf), rows: turns };
   }
 
-  /** A row that cannot be read says nothing of its turns; the entries beside it still say which actors they touched. */
+  /**
+   * Parses a row. One that cannot be read says nothing about its turns, but its entries still say which actors they
+   * changed.
+   */
   #parsed(upTo: number, row: string): JournalLine {
     try {
       return parseJournalRow(row);
@@ -179,7 +188,10 @@ export class Projector {
     }
   }
 
-  /** In stretches: turns and calls have the thread in between, however much there is to project. */
+  /**
+   * Projects the views in stretches, so that turns and calls get the thread in between, however much there is to
+   * project.
+   */
   async #projectViews(sources: readonly Source[]): Promise<void> {
     const begun = new Map(sources.map((source) => [source, source.pending]));
     const work: Work[] = [];
@@ -213,7 +225,10 @@ export class Projector {
   }
 }
 
-/** Actors of one log that commits touched, and where they live; its first `upTo` commits are in the lists once they are projected. */
+/**
+ * Actors of one log that commits changed, with their partitions. Once they are projected, the lists contain the first
+ * `upTo` commits of the log.
+ */
 interface Work {
   readonly source: Source;
   readonly upTo: number;
@@ -233,11 +248,11 @@ function touchedBy(commits: readonly ProjectedCommit[]): Map<Address, Partition>
 
 interface Stretch {
   readonly touched: readonly Touched[];
-  /** Whose last actors are in it. */
+  /** Work whose last actors are in this stretch. */
   readonly ends: readonly Work[];
 }
 
-/** Cuts work into parts of so many actors at most, in order. */
+/** Cuts work into parts of limited size, in order. */
 function* stretchesOf(work: readonly Work[]): Generator<Stretch> {
   let [touched, ends, size]: [Touched[], Work[], number] = [[], [], 0];
   for (const one of work) {

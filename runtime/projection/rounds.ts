@@ -20,9 +20,9 @@ interface RoundsParts {
 }
 
 /**
- * Numbers the rounds in which a node removes from the log what documents have. The number is written into documents first,
- * then into the actor store, then the log is trimmed. So a round that the actor store knows and documents do not know means
- * that documents are older than the log: a backup of them came back.
+ * Numbers the rounds in which a node removes projected entries from the log. The number is written into the documents
+ * first, then into the actor store, and then the log is trimmed. So a round that is in the actor store but not in the
+ * documents means that the documents are older than the log: a backup of them was restored.
  */
 export class ProjectionRounds {
   readonly #store: StoreFacts;
@@ -44,7 +44,10 @@ export class ProjectionRounds {
     this.#last = last;
   }
 
-  /** To be called between the writes into documents and the trim of the log. Throws `unavailable`: then nothing may be trimmed. */
+  /**
+   * Call it between the writes into documents and the trim of the log. Throws `unavailable`: nothing may be trimmed
+   * then.
+   */
   async finish(): Promise<void> {
     this.#last += 1;
     const round = this.#last;
@@ -55,14 +58,14 @@ export class ProjectionRounds {
 
 interface Gap {
   readonly node: string;
-  /** In documents, and in the log. */
+  /** Rounds in the documents, and rounds in the log. */
   readonly has: number;
   readonly needs: number;
 }
 
 /**
- * Throws `failed_precondition` when documents are older than the log, unless `accepted` is the word that the error names:
- * it stands for this loss and no other. Accepted, documents count as complete from here on.
+ * Throws `failed_precondition` when the documents are older than the log, unless `accepted` is the confirmation that
+ * the error names, which is valid for this loss only. After it the documents count as complete.
  */
 export async function refuseOlderDocuments(
   parts: RoundsParts & { readonly names: StoreNames; readonly accepted: string | undefined },
@@ -93,33 +96,36 @@ export async function refuseOlderDocuments(
   }
 }
 
-/** A log served here, as far as its journal is projected. */
+/** A log served here, and how far its journal is projected. */
 export interface Source {
   readonly server: LogServer;
-  /** Commits not yet in the ledger, oldest first, kept in memory so that the journal need not be read back. */
+  /** Commits that are not in the ledger yet, oldest first. They stay in memory so that the journal need not be read. */
   pending: ProjectedCommit[];
-  /** Of these, how many have their actors' views written. */
+  /** How many of these have the views of their actors written. */
   viewed: number;
   /** Size of the bodies in `pending`, in characters. */
   chars: number;
   /**
-   * Up to this position rows are read back from the journal, behind it memory has them: the last one when the partition
-   * was taken over, or when memory ran full.
+   * Rows up to this position must be read from the journal; later ones are in memory. It is the last row when the
+   * partition was taken over, or when memory ran full.
    */
   readBackTo: number;
-  /** The journal is in documents up to this position. */
+  /** Position up to which the journal is in the documents. */
   projected: number;
 }
 
-/** What is kept in memory while documents are away, of all logs together: one alone may have all partitions of the node. */
+/**
+ * Most characters in memory while documents are unavailable, for all logs together: one log alone may have all
+ * partitions of the node.
+ */
 const MAX_CHARS = 64_000_000;
 
 const sizeOf = (commit: ProjectedCommit): number => commit.entries.reduce((sum, { body }) => sum + body.length, 100);
 
-/** The logs whose journals this node projects, and the commits that memory still has of them, bounded. */
+/** The logs whose journals this node projects, with their commits in memory, up to a limit. */
 export class Sources {
   readonly #sources = new Map<Log, Source>();
-  /** Size of all that is held in memory, in characters. */
+  /** Characters of all commits in memory. */
   #chars = 0;
 
   attach(server: LogServer): void {
@@ -150,17 +156,17 @@ export class Sources {
     const chars = sizeOf(commit);
     source.chars += chars;
     this.#chars += chars;
-    // Documents are down for long: what does not fit into memory waits in the journal.
+    // Documents have been unavailable for long: commits that do not fit into memory wait in the journal.
     if (this.#chars > MAX_CHARS) {
       this.#chars -= source.chars;
       Object.assign(source, { pending: [], viewed: 0, chars: 0, readBackTo: commit.upTo });
     }
   }
 
-  /** Frees the commits up to `upTo`, which documents have. */
+  /** Frees the commits up to `upTo`, which are in the documents. */
   release(source: Source, upTo: number): void {
     const left = source.pending.filter((commit) => commit.upTo > upTo);
-    // None of them is there any more when memory ran full meanwhile.
+    // Memory may have run full meanwhile, so that none of them is left.
     source.viewed = Math.max(0, source.viewed - (source.pending.length - left.length));
     source.pending = left;
     const chars = left.reduce((sum, commit) => sum + sizeOf(commit), 0);

@@ -19,15 +19,15 @@ export async function openViews(documents: Documents, registry: Registry): Promi
   return views;
 }
 
-/** One commit as the projector sees it: what came in, what became of it. */
+/** One commit for the projector: its entries and their outcomes. */
 export interface ProjectedCommit {
-  /** Position of its journal row (journal-position.ts). */
+  /** Position of its journal row (`positionOf`, leases.ts). */
   readonly upTo: number;
   readonly epoch: number;
-  /** Mailbox entries, then results handled beside it, which have positions for numbers. */
+  /** Mailbox entries, then results handled beside the mailbox, whose numbers are positions. */
   readonly entries: readonly MailboxEntry[];
   readonly targets: readonly Address[];
-  /** Where each of these lives. */
+  /** Partition of each of these actors. */
   readonly partitions: readonly Partition[];
   readonly rows: readonly TurnRow[];
 }
@@ -45,15 +45,15 @@ const wireRow = z.object({
   epoch: z.number().int(),
   turns: z.array(turnRow),
   /**
-   * Time and message of each result that was handled beside the mailbox, and where its actor lives when partitions share the
-   * log. Absent in rows of formats 1 and 2.
+   * Time and message of each result that was handled beside the mailbox, and the partition of its actor when partitions
+   * share the log. Absent in rows of formats 1 and 2.
    */
   results: z.array(z.tuple([z.number(), jsonField]).rest(z.string())).default([]),
 });
 
 /**
- * One commit's line of the journal: the lease epoch and what became of each delivery, in order (R3): of the mailbox
- * entries first, then of the results that were handled beside it.
+ * The journal row of one commit: the lease epoch and the outcome of each delivery, in order (R3): first of the mailbox
+ * entries, then of the results handled beside the mailbox.
  */
 export type JournalLine = z.infer<typeof wireRow>;
 
