@@ -20,21 +20,24 @@ import type { Views } from '../projection/views.ts';
 import { decodeMessage } from '../turns/codec.ts';
 import type { Payloads } from '../turns/payload.ts';
 
-/** A removal that has begun. It is written before anything is removed, so that every sweep finds what a crash left. */
+/**
+ * A removal that has begun. It is written before anything is removed, so that every sweep finds the removals that a
+ * crash interrupted.
+ */
 interface Removal extends StoredDocument {
-  /** `request`: somebody deleted the actor; `retention`: it was old, or too much was kept. */
+  /** `request`: a caller deleted the actor. `retention`: it was too old, or too much was kept. */
   readonly by: 'request' | 'retention';
   /** Unix ms. */
   readonly asked_at: number;
-  /** From here on the ledger may have rows of it, Unix ms. */
+  /** Start of the time for which the ledger may hold rows of the actor, Unix ms. */
   readonly since: number;
-  /** When it was seen to be out of the store; null before. */
+  /** When the actor was found to be out of the store; null before. */
   readonly gone_at: number | null;
   /** Id of its document in the list of its kind. */
   readonly view_id: string;
 }
 
-/** An archived actor that is to be removed, and the id of its document in the list of its kind. */
+/** An archived actor to remove, and the id of its document in the list of its kind. */
 interface OldActor {
   readonly address: Address;
   readonly viewId: string;
@@ -49,9 +52,11 @@ interface RemovalsParts {
   readonly payloads: Payloads;
   readonly clock: Pick<Clock, 'now'>;
   readonly views: Views;
-  /** How long a requested removal is guarded against what is still under way: late messages, the ledger's writer. */
+  /**
+   * How long a requested removal is protected against late writes: late messages, the ledger's writer. Milliseconds.
+   */
   readonly guardedMs: number;
-  /** Removes what else names removed actors of a tenant. May be called again for the same ones. */
+  /** Removes everything else that refers to removed actors of a tenant. It may be called again for the same ones. */
   readonly forget: (tenant: string, addresses: readonly Address[]) => Promise<void>;
 }
 
@@ -60,9 +65,9 @@ const STEP = 50;
 const PARTS_AT_ONCE = 100;
 
 /**
- * Removes ended actors whole: record, events, list document, payloads, dead letters, what belongs to them, and after a
- * requested removal their rows of the ledger. An actor that the projector has yet to archive is taken out of the store by
- * the projector, which looks here (`asked`) behind each archive that it writes.
+ * Removes ended actors completely: record, events, list document, payloads, dead letters, the actors that belong to
+ * them, and after a requested removal their rows of the ledger. When the projector has yet to archive an actor, the
+ * projector takes it out of the store: it checks `asked` after each archive that it writes.
  */
 export class Removals {
   readonly #parts: RemovalsParts;
@@ -92,13 +97,16 @@ export class Removals {
     this.#deadLetters = deadLetters;
   }
 
-  /** Durable when it resolves: whatever happens, nothing of the ended actor stays. `since`: when it began, Unix ms. */
+  /**
+   * Requests the removal of an ended actor. Once it resolves the request is durable, and nothing of the actor will
+   * stay. `since` is when the actor began, Unix ms.
+   */
   async ask(address: Address, since = 0): Promise<void> {
     const asked = { by: 'request', since, view_id: parseAddress(address).id } as const;
     await this.#removals.insert(this.#removal(address, asked));
   }
 
-  /** Those that somebody deleted. At most 1,000 are asked for. */
+  /** The actors among these that a caller deleted. At most 1,000 addresses. */
   async asked(addresses: readonly Address[]): Promise<ReadonlySet<Address>> {
     const asked = new Set<Address>();
     for (const [tenant, ids] of Map.groupBy(addresses, tenantOf)) {
@@ -108,27 +116,27 @@ export class Removals {
     return asked;
   }
 
-  /** Removes now what can be removed now; the sweep does the rest. Answers whether all is done. */
+  /** Removes everything that can be removed now; the sweep does the rest. Returns whether all is done. */
   async finish(address: Address): Promise<boolean> {
     const removal = await this.#removals.get(tenantOf(address), address);
     return removal === null || this.#finish(address, removal);
   }
 
   /**
-   * Removes archived actors of one tenant that are old, all together: one call of each kind, whatever their number, so that
-   * removing keeps up with what ends. At most 100.
+   * Removes old archived actors of one tenant together. It makes one call of each kind, whatever their number, so that
+   * removing keeps up with actors that end. At most 100 actors.
    */
   async removeOld(tenant: string, old: readonly OldActor[]): Promise<void> {
     if (old.length === 0) return;
     const removals = old.map(({ address, viewId }) =>
       this.#removal(address, { by: 'retention', since: 0, view_id: viewId }),
     );
-    // Of one that somebody deleted the earlier removal stays.
+    // An actor that a caller deleted keeps its earlier removal.
     await this.#removals.putMany(removals);
     await this.#finishOld(tenant, removals);
   }
 
-  /** Goes on with removals that have begun, oldest first; answers how many were finished. */
+  /** Continues removals that have begun, oldest first. Returns how many were finished. */
   async step(): Promise<number> {
     let finished = 0;
     const begun = await this.#removals.find({ tenant: null, sort: [['asked_at', 'asc']], limit: 1_000 });
@@ -149,7 +157,7 @@ export class Removals {
     return { tenant: tenantOf(address), id: address, version: 1, asked_at, gone_at: null, ...parts };
   }
 
-  /** Answers how many were removed. */
+  /** Finishes removals by retention. Returns how many actors were removed. */
   async #finishOld(tenant: string, removals: readonly Removal[]): Promise<number> {
     const addresses = removals.map(addressOf);
     const where = { id: { in: addresses }, by: 'request' };
@@ -163,7 +171,7 @@ export class Removals {
     return going.length;
   }
 
-  /** Of a removal that somebody asked for. */
+  /** Finishes a removal that a caller requested. */
   async #finish(address: Address, removal: Removal): Promise<boolean> {
     const { locator, clock, guardedMs } = this.#parts;
     const { tenant } = removal;
@@ -183,11 +191,13 @@ export class Removals {
     return this.#removals.delete(tenant, removal.id);
   }
 
-  /** Every step may be repeated, and the first makes the actors unknown to every reader. */
+  /**
+   * Removes all data of the actors. Every step may be repeated, and the first makes the actors unknown to every reader.
+   */
   async #removeAll(tenant: string, addresses: readonly Address[]): Promise<void> {
     const { archive, payloads } = this.#parts;
     await Promise.all(addresses.map((address) => archive.removeRecord(address)));
-    // Side by side: a store that groups its writes makes one of them.
+    // In parallel: a store that groups its writes makes one of them.
     await Promise.all([
       archive.removeEvents(tenant, addresses),
       ...addresses.map((address) => payloads.discardAll(address)),
@@ -196,7 +206,7 @@ export class Removals {
     ]);
   }
 
-  /** Approvals, sessions and panels go with what they belong to; a run of its own goes by its own rules. */
+  /** Removes approvals, sessions and panels with the actor that they belong to. A run follows its own rules. */
   async #removeParts(tenant: string, addresses: readonly Address[]): Promise<void> {
     const { registry } = this.#parts;
     for (let kept = 0; ; ) {
@@ -222,7 +232,9 @@ export class Removals {
   }
 }
 
-/** Those of the actors that are in the store: its projector takes an ended one out, and needs its payloads until then. */
+/**
+ * The actors among these that are in the store. The projector takes an ended one out and needs its payloads until then.
+ */
 export async function storedOf(
   { store, locator }: Pick<RemovalsParts, 'store' | 'locator'>,
   addresses: readonly Address[],
@@ -241,22 +253,25 @@ export async function storedOf(
   return stored;
 }
 
-/** How an archived actor is named to `removeOld`. */
+/** The argument of `removeOld` for an archived actor. */
 export const oldActor = (actor: ArchivedActor): OldActor => ({
   address: addressOf(actor),
   viewId: actor.view_id ?? parseAddress(actor.id).id,
 });
 
-/** Of an archived actor, or of a removal. */
+/** Address of an archived actor, or of the actor of a removal. */
 export const addressOf = ({ id }: StoredDocument): Address => {
   const { kind, tenant, id: own } = parseAddress(id);
   return `${kind}/${tenant}/${own}`;
 };
 
-/** Segments are large: so many are in memory at a time. */
+/** Most segments in memory at a time, because they are large. */
 const SEGMENTS = 10;
 
-/** How far behind the end of an actor a segment that holds its rows may reach: of a quiet partition it covers long. */
+/**
+ * How far behind the end of an actor a segment with its rows may reach. A segment of a quiet partition covers a long
+ * time.
+ */
 const LATEST_MS = 3_600_000;
 
 const Lines = z.array(z.tuple([z.number(), z.number(), z.number(), z.unknown(), jsonField]));
@@ -264,14 +279,14 @@ const Lines = z.array(z.tuple([z.number(), z.number(), z.number(), z.unknown(), 
 interface Erasing {
   readonly address: Address;
   readonly partition: Partition;
-  /** The actor's deliveries were appended between the two, Unix ms. */
+  /** The actor's deliveries were appended between the two times, Unix ms. */
   readonly since: number;
   readonly until: number;
 }
 
 /**
- * Takes the deliveries of one actor out of the ledger. What it told others is theirs. A segment keeps its version, so
- * that a projector that writes the same commits again does not bring them back.
+ * Removes the deliveries of one actor from the ledger. Messages that it sent belong to their receivers and stay. A
+ * segment keeps its version, so that a projector that writes the same commits again does not bring the deliveries back.
  */
 async function eraseFromLedger(
   parts: { readonly documents: Documents; readonly payloads: Payloads },
@@ -294,7 +309,7 @@ async function eraseFromLedger(
   }
 }
 
-/** A message that was stored aside for the actor was removed with its payloads, and belonged to nobody else. */
+/** Whether a message was for the actor. One that was stored in Blobs for the actor was removed with its payloads. */
 async function isTo(payloads: Payloads, address: Address, message: z.output<typeof jsonField>): Promise<boolean> {
   if (typeof message !== 'string') return isAddressed(message, address);
   const body = message;

@@ -12,7 +12,7 @@ import type { Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
 import { addressOf, oldActor, type Removals, storedOf } from './removals.ts';
 
-/** How many were removed, by what they were. */
+/** How many entries were removed, by the name of their rule. */
 export type Swept = Readonly<Record<string, number>>;
 
 export interface RetentionParts {
@@ -25,31 +25,32 @@ export interface RetentionParts {
   readonly clock: Clock;
   readonly policy: RetentionPolicy;
   readonly intervalMs: number;
-  /** Whether this node sweeps now; of a fleet one does. */
+  /** Whether this node runs the sweep now. One node of a fleet does. */
   readonly isMine: () => boolean;
-  /** Those of ended actors of a tenant that something which runs needs, beside what belongs to them. */
+  /** The ended actors among these that a running one needs, beside those that belong to it. */
   readonly neededOf: (tenant: string, addresses: readonly Address[]) => Promise<ReadonlySet<Address>>;
-  /** Small steps of the stores' own upkeep; each answers whether more is left. */
+  /** Small steps of the stores' own upkeep. Each returns whether more is left to do. */
   readonly upkeep: readonly (() => Promise<boolean>)[];
   readonly onSwept: (swept: Swept) => void;
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/** One step, and how long everybody else has the stores for themselves behind it. */
+/** Size of one step, and the pause after it in which the stores serve others. */
 const PAGE = 100;
 
 const SEGMENTS = 16;
 
 const PAUSE_MS = 20;
 
-/** What one sweep does at most; the next goes on. */
+/** Limits of one sweep. The next one continues. */
 const MOST_REMOVED = 20_000;
 
 const MOST_UPKEEP_STEPS = 2_000;
 
 /**
- * Removes what is older than its rule says, and the oldest where a tenant keeps more than it may (docs/explanation/semantics.md,
- * Retention). In small steps with pauses; a sweep that is cut off is gone on with by the next, on any node.
+ * Removes entries that are older than their rule allows, and the oldest ones where a tenant keeps more than its rule
+ * allows (docs/explanation/semantics.md, Retention). It works in small steps with pauses. The next sweep, on any node,
+ * continues an interrupted one.
  */
 export class Retention {
   readonly #parts: RetentionParts;
@@ -86,7 +87,7 @@ export class Retention {
     this.#arm();
   }
 
-  /** Ends behind the step under way. */
+  /** Stops after the running step. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancelTimer();
@@ -107,12 +108,12 @@ export class Retention {
       const swept = await this.sweep();
       if (Object.values(swept).some((count) => count > 0)) this.#parts.onSwept(swept);
     } catch (thrown) {
-      // What is left is found by the next sweep.
+      // The next sweep finds the rest.
       this.#parts.warn('retention waits', toSvcError(thrown));
     }
   }
 
-  /** One sweep over everything; also what tests call. */
+  /** Runs one sweep over everything. Tests call it too. */
   async sweep(): Promise<Swept> {
     const { removals } = this.#parts;
     const swept: Record<string, number> = {};
@@ -131,13 +132,13 @@ export class Retention {
     return swept;
   }
 
-  /** Every kind that definitions name; `runs` where they name none. */
+  /** All rule names of the definitions; `runs` for those that name none. */
   #things(): Set<string> {
     const archived = this.#parts.registry.definitions.filter(({ done }) => done !== undefined);
     return new Set(archived.map(({ retainedAs }) => retainedAs ?? 'runs'));
   }
 
-  /** Gives what earlier versions archived the fields that retention goes by: it is kept from now on. */
+  /** Adds the fields for retention to actors that earlier versions archived. Their time begins now. */
   async #describeOld(tenant: string): Promise<void> {
     while (!this.#stopped) {
       const old = await this.#actors.find({ tenant, where: { retained_as: null }, limit: PAGE });
@@ -169,7 +170,10 @@ export class Retention {
     }
   }
 
-  /** Oldest first. What is still needed is passed over; it does not keep younger ones from being removed. */
+  /**
+   * Removes old actors, oldest first. Actors that are still needed are skipped, without keeping younger ones from being
+   * removed.
+   */
   async #sweepActors(tenant: string, thing: string): Promise<number> {
     const rule = this.#parts.policy.ruleOf(tenant, thing);
     if (rule.retentionMs === null && rule.retentionBytes === null) return 0;
@@ -202,14 +206,17 @@ export class Retention {
     return removed;
   }
 
-  /** While what it belongs to runs, or is kept by the same rule; while something that runs says so. */
+  /**
+   * Actors that are still needed: the actor that they belong to runs or is kept by the same rule, or a running actor
+   * needs them.
+   */
   async #neededOf(tenant: string, actors: readonly ArchivedActor[]): Promise<ReadonlySet<ArchivedActor>> {
     if (actors.length === 0) return new Set();
     const addresses = actors.map(addressOf);
     const parents = actors.map(parentOf);
     const asked = [...addresses, ...parents.flatMap((parent) => parent ?? [])];
     const [stored, needed, kept] = await Promise.all([
-      // Somebody sent it something that it has yet to answer, or it was taken up again.
+      // These received a message that they have yet to answer, or were activated again.
       storedOf(
         this.#parts,
         asked.filter((address) => this.#parts.registry.definitionOf(address) !== undefined),
@@ -227,7 +234,7 @@ export class Retention {
     );
   }
 
-  /** By which rule each archived one is kept. */
+  /** The rule by which each of these archived actors is kept. */
   async #archivedOf(tenant: string, parents: readonly (Address | null)[]): Promise<Map<Address, string | undefined>> {
     const found = new Map<Address, string | undefined>();
     const asked = new Set(parents.filter((parent) => parent !== null));
@@ -298,7 +305,10 @@ export class Retention {
   }
 }
 
-/** Null also for what cannot be an address: callers may name a run that never was. */
+/**
+ * Address of the parent. Null also for text that cannot be an address, because callers may name a run that never
+ * existed.
+ */
 function parentOf({ parent = null }: ArchivedActor): Address | null {
   if (parent === null) return null;
   try {
@@ -316,17 +326,17 @@ function numberOf(document: StoredDocument, field: string): number {
 }
 
 /**
- * How long and how much of something is kept, in the words of Kafka (`retention.ms`, `retention.bytes`): whichever comes
- * first. Null: without end.
+ * How long and how much of something is kept, with the terms of Kafka (`retention.ms`, `retention.bytes`). The limit
+ * reached first applies. Null: no limit.
  */
 export interface RetentionRule {
-  /** From its end on. */
+  /** Milliseconds from the end of the entry. */
   readonly retentionMs: number | null;
-  /** Of one tenant; the oldest go first. */
+  /** Bytes of one tenant. The oldest entries are removed first. */
   readonly retentionBytes: number | null;
 }
 
-/** Rules by what they apply to: `ledger`, `dead_letters`, and what actor definitions say in `retainedAs`. */
+/** Rules by name: `ledger`, `dead_letters`, and the names in `retainedAs` of actor definitions. */
 export type RetentionRules = Readonly<Record<string, RetentionRule>>;
 
 interface RetentionPolicy {
@@ -335,7 +345,10 @@ interface RetentionPolicy {
 
 const WITHOUT_END: RetentionRule = { retentionMs: null, retentionBytes: null };
 
-/** What a tenant's own rules say goes before `rules`, field by field; what has no rule is kept without end. */
+/**
+ * Combines the rules: a tenant's own rules override `rules`, field by field. Entries without a rule are kept without
+ * limit.
+ */
 export function retentionPolicy(
   rules: RetentionRules,
   tenants: ReadonlyMap<string, Readonly<Record<string, Partial<RetentionRule>>>> = new Map(),
