@@ -4,15 +4,16 @@ import type { ActorClient, CallOptions } from '../client.ts';
 import { type Answered, answerOf, type Schemas } from '../define-actor.ts';
 import { jsonField, plainJson } from '../json.ts';
 
-/** A payload may be left out where an empty one fits. */
+/** Arguments of a call. The payload is optional when an empty one is valid. */
 type Arguments<Payload> =
   Record<never, never> extends Payload
     ? [payload?: Payload, options?: CallOptions]
     : [payload: Payload, options?: CallOptions];
 
 /**
- * One actor as its callers see it: a function for each message. With an answer (`message(schema, answer)`) it resolves to
- * that answer once the turn is committed, and rejects with its refusal; without one it resolves when the message is durable.
+ * One actor for its callers: a function for each message. A message with an answer (`message(schema, answer)`) resolves
+ * to that answer once the turn is committed, and rejects with the actor's refusal. A message without one resolves when
+ * it is durable.
  */
 export type ActorHandle<Messages extends Schemas> = {
   readonly [N in keyof Messages]: (
@@ -20,7 +21,7 @@ export type ActorHandle<Messages extends Schemas> = {
   ) => Promise<Messages[N] extends Answered<infer Answer> ? z.output<Answer> : void>;
 };
 
-/** The kind and messages of a definition are enough: a caller needs no handlers. */
+/** The part of a definition that a caller needs: kind and messages, no handlers. */
 export interface Callable<Messages extends Schemas> {
   readonly kind: string;
   readonly messages: Messages;
@@ -28,7 +29,7 @@ export interface Callable<Messages extends Schemas> {
 
 type Calls = Record<string, (payload?: unknown, options?: CallOptions) => Promise<unknown>>;
 
-/** Makes the handle of one actor. Throws `invalid_argument` when tenant or id cannot be part of an address. */
+/** Creates the handle of one actor. Throws `invalid_argument` when tenant or id cannot be part of an address. */
 export function actorHandle<Messages extends Schemas>(
   client: Pick<ActorClient, 'ask' | 'tell'>,
   { kind, messages }: Callable<Messages>,

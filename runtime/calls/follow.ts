@@ -7,22 +7,22 @@ export interface FollowParts {
   readonly client: Pick<ActorClient, 'events' | 'read'>;
   readonly store: Pick<ActorStore, 'onEvents'>;
   readonly clock: Clock;
-  /** Names of events after which none follows. */
+  /** Names of the events that no other event follows. */
   readonly final: ReadonlySet<string>;
 }
 
 const PAGE = 256;
-/** A wake-up may be lost; looking again this often bounds what that costs. */
+/** Longest time between two reads, milliseconds. It limits the delay when a wake-up gets lost. */
 const LOOK_AGAIN_MS = 2_000;
 
-/** When it is looked again: for one that may look less often, the longer it has waited in vain the later. */
+/** Pause before the next read. A caller that allows longer pauses gets them as the silence grows. */
 const lookAgainMs = (silentMs: number, mostMs = LOOK_AGAIN_MS): number =>
   Math.min(mostMs, Math.max(LOOK_AGAIN_MS, silentMs));
 
 /**
- * Follows an actor's events from behind `after` (R1): what is there, then what comes, up to a final event.
- * Yields null about every `heartbeatMs` of silence. Reads a page at a time and only when asked, so a slow consumer
- * holds no more than one page.
+ * Follows an actor's events from behind `after` (R1): first the existing ones, then new ones, up to a final event.
+ * Yields null after about every `heartbeatMs` of silence. It reads a page at a time and only on demand, so a slow
+ * consumer holds no more than one page.
  */
 export async function* followEvents(
   parts: FollowParts,
@@ -35,7 +35,7 @@ export async function* followEvents(
   let seen = after;
   let woken = true;
   let wake = (): void => {};
-  // Armed before the first read, so that nothing falls between reading and waiting.
+  // Subscribed before the first read, so that no event is missed between reading and waiting.
   const unsubscribe = store.onEvents(address, () => {
     woken = true;
     wake();
@@ -59,14 +59,16 @@ export async function* followEvents(
         spokeAt = clock.monotonic();
         const first = !yielded;
         yielded = true;
-        // Behind a short page there was nothing, and what came since has woken us. The first was read before that was sure.
+        // A short page means that there was nothing behind it, and a later event has woken this loop. That does not
+        // hold for the first page, which was read before the subscription was sure.
         if (first || events.length >= PAGE) continue;
       }
-      // Asked for beyond the end of an ended actor, nothing will come.
+      // A follower that starts beyond the end of an ended actor would wait for ever.
       if (!yielded && (await ended(parts, address, seen))) return;
       const silentMs = clock.monotonic() - spokeAt;
       if (silentMs >= heartbeatMs) {
-        // Who saw an event will see the last one too, unless the store lost some and the actor ended with fewer.
+        // A follower that got an event will get the last one too, unless the store lost some and the actor ended with
+        // fewer.
         if (yielded && (await ended(parts, address, seen))) return;
         yield null;
         spokeAt = clock.monotonic();
@@ -93,7 +95,7 @@ async function ended({ client, final }: FollowParts, address: Address, seen: num
   if (final.size === 0 || seen === 0) return false;
   const [last] = await client.events(address, seen - 1, 1);
   if (last !== undefined) return final.has(last.name);
-  // Behind events that are not there (yet): only the actor knows its last one.
+  // The follower waits behind events that do not exist (yet): only the actor knows its last one.
   const lastEvent = (await client.read(address))?.lastEvent ?? 0;
   if (lastEvent === 0 || lastEvent >= seen) return false;
   const [end] = await client.events(address, lastEvent - 1, 1);

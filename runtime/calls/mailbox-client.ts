@@ -35,18 +35,18 @@ interface MailboxClientParts {
   readonly archive: Archive;
   readonly clock: Clock;
   readonly random: Random;
-  /** Most client messages one actor may have waiting (K7). */
+  /** Most client messages that may wait for one actor (K7). */
   readonly mailboxBound: number;
 }
 
 const ASK_TIMEOUT_MS = 30_000;
 
-/** How long a call waits for a store that answers and cannot take it now: one on a full disk. */
+/** How long a call waits for a store that answers but cannot accept it now, for example because its disk is full. */
 const REFUSED_MS = 1_000;
 
-/** `ActorClient` over an `ActorStore`: the way into the system for transports, areas and tests. */
+/** `ActorClient` over an `ActorStore`: the way to actors for transports, other modules and tests. */
 export class MailboxClient implements ActorClient {
-  /** The stored text that a snapshot was made of. */
+  /** The stored text of each snapshot. */
   readonly #texts = new WeakMap<ActorSnapshot, string>();
   readonly #parts: MailboxClientParts;
   readonly #session: string;
@@ -83,7 +83,10 @@ export class MailboxClient implements ActorClient {
     }
   }
 
-  /** The actor of a definition, tenant and id as typed calls: `client.actor(counter, 'acme', 'a').Add({ by: 2 })`. */
+  /**
+   * Returns the actor of a definition, tenant and id with typed calls: `client.actor(counter, 'acme', 'a').Add({ by: 2
+   * })`.
+   */
   actor<Messages extends Schemas>(definition: Callable<Messages>, tenant: string, id: string): ActorHandle<Messages> {
     return actorHandle(this, definition, tenant, id);
   }
@@ -119,12 +122,12 @@ export class MailboxClient implements ActorClient {
   async events(address: Address, after: number, limit: number): Promise<ActorEvent[]> {
     const { store, locator, payloads, archive } = this.#parts;
     const partition = locator.known(address) ?? (await locator.locate(address));
-    // One event back as well: while that one is in the store nothing was archived, so a follower that waits for news
-    // does not ask the documents at each look.
+    // Read one event earlier too: while that one is in the store, nothing was archived, so a follower that waits for
+    // new events does not query the documents at each read.
     const from = Math.max(0, after - 1);
     const live = await store.readEvents(partition, address, from, limit + after - from);
     const news = live.filter((event) => event.seq > after);
-    // An archived actor's events are written there before they leave the store, so one of the two has them.
+    // An archived actor's events are written to the archive before they leave the store, so one of the two has them.
     const archived = live[0]?.seq === from + 1 ? [] : await archive.readEvents(address, after, limit);
     const found = archived.length > 0 ? archived : news;
     const events: ActorEvent[] = [];
@@ -151,7 +154,7 @@ export class MailboxClient implements ActorClient {
     return placeActor(this.#parts.placing, address, wish);
   }
 
-  /** Where an actor lives, or would. */
+  /** The partition in which an actor lives or would live. */
   partitionOf(address: Address): Promise<Partition> {
     return this.#parts.locator.locate(address);
   }
@@ -182,7 +185,10 @@ export class MailboxClient implements ActorClient {
     };
   }
 
-  /** Appends; an unknown outcome is repeated with the same id, which the store takes once (K3). */
+  /**
+   * Appends a message. After an unknown outcome it repeats the call with the same id, which the store accepts once
+   * (K3).
+   */
   async #append(
     message: Message,
     partition: Partition,
@@ -215,8 +221,8 @@ export class MailboxClient implements ActorClient {
   }
 
   /**
-   * Repeats a call of the store while it is not reachable, up to the deadline. A store that says when to come back was
-   * reached: the caller hears that soon, and may come back then.
+   * Repeats a store call while the store is unavailable, up to the deadline. When the store itself says when to come
+   * back, it was reached: the caller gets that error soon and can come back then.
    */
   async #retry<T>(deadline: number, signal: AbortSignal | undefined, call: () => Promise<T>): Promise<T> {
     const { clock, random } = this.#parts;
@@ -236,7 +242,7 @@ export class MailboxClient implements ActorClient {
   }
 }
 
-/** The value of an answer; a refusal is thrown as its `SvcError`. */
+/** Returns the value of an answer. Throws a refusal as its `SvcError`. */
 function unwrapReply(reply: Reply): Json {
   if (reply.ok) return reply.value;
   const code = isErrorCode(reply.code) ? reply.code : 'internal';

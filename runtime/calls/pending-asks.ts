@@ -6,12 +6,14 @@ import type { Unsubscribe } from '../leases.ts';
 import type { Message } from '../message.ts';
 import type { Random } from '../random.ts';
 
-/** A published reply may be lost; asking the store again this often bounds what that costs. */
+/** How often the store is asked for a reply, milliseconds. It limits the delay when a published reply gets lost. */
 const RECALL_MS = 1_000;
-/** One timer looks after all waiting asks: a timer each would cost more than the ask. */
+/** One timer checks all waiting asks, because a timer for each would cost more than the ask. */
 const LOOK_EVERY_MS = 100;
 
-/** Number of a message, 0 when it is not known, and its log when that is not its partition's own. */
+/**
+ * Where a message was appended: its number, 0 when it is not known, and its log when that is not its partition's own.
+ */
 export interface AppendedAt {
   readonly seq: number;
   readonly log?: Log | undefined;
@@ -19,7 +21,7 @@ export interface AppendedAt {
 
 interface PendingAsk {
   readonly messageId: string;
-  /** Asks of the same id that came while this one waited. */
+  /** Further asks with the same id that arrived while this one waited. */
   readonly again: PendingAsk[];
   readonly resolve: (body: string) => void;
   readonly reject: (error: SvcError) => void;
@@ -27,19 +29,19 @@ interface PendingAsk {
   readonly type: string;
   /** Monotonic ms. */
   readonly deadline: number;
-  /** Where the append put it, once known. */
+  /** Where the message was appended, once known. */
   at: AppendedAt;
   recallAt: number;
-  /** The store did not answer the last time it was asked: an ask that is over then says so (`storeAway`). */
+  /** Set when the store did not answer the last call. An ask that times out then reports it (`storeAway`). */
   away?: OwnStore | undefined;
 }
 
 export interface PendingAnswer {
-  /** Encoded reply; rejects `deadline_exceeded`, `cancelled`. */
+  /** Resolves to the encoded reply. Rejects with `deadline_exceeded` or `cancelled`. */
   readonly answer: Promise<string>;
-  /** Where the append put the message. */
+  /** Reports where the message was appended. */
   readonly appended: (at: AppendedAt) => void;
-  /** The caller waits no longer. */
+  /** Ends the ask: the caller no longer waits. */
   readonly end: () => void;
 }
 
@@ -93,7 +95,7 @@ export class PendingAsks {
       if (signal?.aborted === true) giveUp();
       if (this.#cancelLook === null) this.#look();
     });
-    // It may end while the append is under way, and when that failed nobody waits for what the deadline will say.
+    // The ask may end while the append is under way. When the append failed, the later deadline error has no receiver.
     answer.catch(() => undefined);
     const end = (): void => {
       this.#asks.delete(key);
@@ -102,7 +104,7 @@ export class PendingAsks {
     return { answer, appended, end };
   }
 
-  /** Ends asks whose time is over, and asks the store for answers whose publication may be lost. */
+  /** Ends asks whose time is over, and asks the store for answers whose publication may have been lost. */
   #look(): void {
     const now = this.#clock.monotonic();
     for (const ask of this.#asks.values()) {
@@ -123,7 +125,7 @@ export class PendingAsks {
       },
       (thrown: unknown) => {
         const error = toSvcError(thrown);
-        // A store that is down is asked again until the deadline.
+        // An unavailable store is asked again until the deadline.
         if (error.code !== 'unavailable') ask.reject(error);
         else ask.away = error.store;
       },

@@ -6,8 +6,8 @@ import { checkKey } from './document-query.ts';
 const REFERENCE = /^[0-9a-f]{64}(\.[0-9a-f]{32})?$/;
 
 /**
- * The reference of bytes: their SHA-256 in hex, followed by a dot and the owner's part when they belong to one. Throws
- * `payload_too_large` over 16 MiB, `invalid_argument` for a bad tenant.
+ * Builds the reference of bytes: their SHA-256 in hex, followed by a dot and the owner's part when they belong to an
+ * owner. Throws `payload_too_large` over 16 MiB, `invalid_argument` for a bad tenant.
  */
 export function referenceOf(tenant: string, bytes: Uint8Array, owner?: string): string {
   if (bytes.byteLength > PAYLOAD_LIMIT_BYTES) throw new SvcError('payload_too_large');
@@ -17,25 +17,27 @@ export function referenceOf(tenant: string, bytes: Uint8Array, owner?: string): 
   return ref;
 }
 
-/** Stands for an owner in references and file names: no character of its own can escape a path. */
+/**
+ * Short form of an owner for references and file names. It is a hash, so no character of the owner can escape a path.
+ */
 export const ownerPart = (owner: string): string => createHash('sha256').update(owner).digest('hex').slice(0, 32);
 
-/** The digest of a reference, and the part of its owner. */
+/** Splits a reference into the digest and the part of its owner. */
 export function partsOf(ref: string): { readonly digest: string; readonly owner: string | null } {
   const [digest = ref, owner = null] = ref.split('.');
   return { digest, owner };
 }
 
-/** One answer for what is unknown, malformed or another tenant's. */
+/** The same error for references that are unknown, malformed or of another tenant. */
 export const unknownBlob = (): SvcError => new SvcError('not_found', 'no such stored payload in this tenant');
 
-/** Throws `not_found` for what cannot be a reference. */
+/** Throws `not_found` for text that cannot be a reference. */
 export function checkReference(tenant: string, ref: string): void {
   if (typeof ref !== 'string' || !REFERENCE.test(ref)) throw unknownBlob();
   checkKey(tenant, ref);
 }
 
-/** Throws `internal` when stored bytes are no longer what was stored: damage is never handed on as data. */
+/** Throws `internal` when bytes differ from those that were stored: damaged bytes are never returned as data. */
 export function checkBytes(ref: string, bytes: Uint8Array): void {
   if (createHash('sha256').update(bytes).digest('hex') === partsOf(ref).digest) return;
   throw new SvcError('internal', undefined, { cause: new Error(`stored payload ${ref} is damaged`) });

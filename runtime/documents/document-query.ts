@@ -2,8 +2,8 @@ import type { CollectionSpec, Condition, Find, Position, Query, Scalar, StoredDo
 import { SvcError } from '../errors.ts';
 
 /**
- * The checks every Documents adapter makes before it builds a statement, so that a bad query is refused with the same
- * words everywhere and nothing a caller sends can become part of one.
+ * Checks that every Documents adapter makes before it builds a statement, so that a bad query gets the same error
+ * everywhere and no text from a caller becomes part of a statement.
  */
 const FIELD = /^[a-z_][a-z0-9_]{0,63}$/;
 
@@ -23,7 +23,7 @@ const RANGE_OPERATORS = ['gt', 'gte', 'lt', 'lte'] as const;
 
 type RangeOperator = (typeof RANGE_OPERATORS)[number];
 
-/** A condition taken apart: exactly one shape per kind of comparison. */
+/** A parsed condition: one shape for each kind of comparison. */
 export type Comparison =
   | { readonly field: string; readonly kind: 'equal'; readonly value: Scalar }
   | { readonly field: string; readonly kind: 'in'; readonly values: readonly Scalar[] }
@@ -38,10 +38,10 @@ const refuse = (field: string, message: string): never => {
   throw new SvcError('invalid_argument', message, { field });
 };
 
-/** True for a name that may be queried, sorted and indexed. `_id` belongs to MongoDB. */
+/** Whether a field may be queried, sorted and indexed. `_id` belongs to MongoDB. */
 export const isQueryField = (name: string): boolean => FIELD.test(name) && name !== '_id';
 
-/** Throws `invalid_argument` for a name that cannot be asked for. */
+/** Throws `invalid_argument` for a field that cannot be queried. */
 export function checkField(name: string, where: string): void {
   if (!isQueryField(name)) refuse(where, `${where} names a field that does not match ${FIELD.source} or is _id`);
 }
@@ -89,7 +89,7 @@ function comparisonsOf(field: string, condition: Condition): Comparison[] {
   return ranges;
 }
 
-/** Checks a query and takes it apart; throws `invalid_argument` naming the field. */
+/** Checks a query and parses its conditions. Throws `invalid_argument` naming the field. */
 export function comparisons(query: Query): Comparison[] {
   if (query.tenant !== null && (typeof query.tenant !== 'string' || query.tenant === '')) {
     refuse('tenant', 'tenant must be a tenant, or null for the upkeep of the node');
@@ -102,7 +102,7 @@ export function comparisons(query: Query): Comparison[] {
   });
 }
 
-/** Checks the paging of a find; `where` is checked by `comparisons`. */
+/** Checks the paging of a find. `comparisons` checks `where`. */
 export function checkFind(find: Find): void {
   const { limit, skip = 0, sort = [], after } = find;
   if (!Number.isInteger(limit) || limit < 1 || limit > FIND_LIMIT) {
@@ -123,9 +123,9 @@ export function checkFind(find: Find): void {
 }
 
 /**
- * How a document is laid out in a store. Its scalars with plain names can be searched and sorted, so they are kept as
- * `fields`; all else (objects, lists, names such as `$ref`) is kept as JSON text, which no store interprets. Both
- * adapters share this split, therefore they answer alike: to a query, what is not a scalar is null.
+ * Layout of a document in a store. Scalars with plain names can be searched and sorted, so they are stored as `fields`.
+ * Everything else (objects, lists, names such as `$ref`) is stored as JSON text, which no store interprets. Both
+ * adapters use this split, so they give the same results: in a query, a value that is not a scalar is null.
  */
 interface StoredShape {
   readonly tenant: string;
@@ -133,7 +133,7 @@ interface StoredShape {
   readonly version: number;
   /** Searchable scalars without tenant, id and version. */
   readonly fields: Readonly<Record<string, Scalar>>;
-  /** JSON object of the others. */
+  /** JSON object with all other fields. */
   readonly restJson: string;
 }
 
@@ -141,10 +141,10 @@ const TENANT = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$/;
 
 const ID_LIMIT = 512;
 
-/** Below MongoDB's 16 MiB a document, with room for its own encoding. */
+/** Most bytes of a document: below MongoDB's limit of 16 MiB, with room for its own encoding. */
 const DOCUMENT_LIMIT_BYTES = 15 * 1024 * 1024;
 
-/** Throws `invalid_argument` for a tenant or id that could not be told apart from another one in a key. */
+/** Throws `invalid_argument` for a tenant or id that could make two keys equal. */
 export function checkKey(tenant: string, id: string): void {
   if (typeof tenant !== 'string' || !TENANT.test(tenant)) {
     throw new SvcError('invalid_argument', `tenant must match ${TENANT.source}`, { field: 'tenant' });
@@ -155,13 +155,13 @@ export function checkKey(tenant: string, id: string): void {
   }
 }
 
-/** JSON has no -0 and UTF-8 no lone surrogate. */
+/** Normalises a scalar: JSON has no -0, and UTF-8 no lone surrogate. */
 function plain(value: Scalar): Scalar {
   if (typeof value === 'string') return value.toWellFormed();
   return value === 0 ? 0 : value;
 }
 
-/** Takes a document apart; throws `invalid_argument` or `payload_too_large`. */
+/** Splits a document for storage. Throws `invalid_argument` or `payload_too_large`. */
 export function shapeOf(doc: StoredDocument): StoredShape {
   checkKey(doc.tenant, doc.id);
   if (!Number.isSafeInteger(doc.version) || doc.version < 0) {
@@ -182,35 +182,38 @@ export function shapeOf(doc: StoredDocument): StoredShape {
   return { tenant: doc.tenant, id: doc.id, version: doc.version, fields, restJson };
 }
 
-/** Puts a document together again. The caller's type is what it stored: a collection has one writer type. */
+/** Builds a document from its stored parts. It has the caller's type, because a collection has one writer type. */
 export function documentOf<T extends StoredDocument>(shape: StoredShape): T {
   const rest = JSON.parse(shape.restJson);
   return { tenant: shape.tenant, id: shape.id, version: shape.version, ...shape.fields, ...rest };
 }
 
 /**
- * The order of a find, and what lies behind a position in it. Every adapter orders by these terms and reads these
- * ranges, so a page begins where the one before it ended, whatever was written in between.
+ * The order of a find, and the ranges behind a position in it. Every adapter orders by these terms and reads these
+ * ranges, so a page begins where the previous one ended, whatever was written in between.
  */
 type Term = readonly [field: string, order: 'asc' | 'desc'];
 
-/** Stands for `tenant/id` in an order over all tenants. No document can be asked for a field of this name. */
+/** Stands for `tenant/id` in an order over all tenants. No document can have a queryable field of this name. */
 export const WHOLE_KEY = '_id';
 
-/** One condition of a range. To an order, what is missing is null, and null comes before everything. */
+/** One condition of a range. For an order, a missing value is null, and null comes before everything. */
 export type Bound =
   | { readonly kind: 'same'; readonly field: string; readonly value: Scalar }
   | { readonly kind: 'beyond'; readonly field: string; readonly order: 'asc' | 'desc'; readonly value: Scalar }
   | { readonly kind: 'present'; readonly field: string };
 
-/** The id ends every order, in the last field's direction: no two documents stand in one place. */
+/**
+ * Terms of an order. The id ends every order, in the direction of the last field, so that no two documents have the
+ * same position.
+ */
 export function termsOf({ tenant, sort = [] }: Pick<Find, 'tenant' | 'sort'>): readonly Term[] {
   const id = tenant === null ? -1 : sort.findIndex(([field]) => field === 'id');
   if (id >= 0) return sort.slice(0, id + 1);
   return [...sort, [tenant === null ? WHOLE_KEY : 'id', sort.at(-1)?.[1] ?? 'asc']];
 }
 
-/** Where a document stands in the order of a find; the next page is what comes `after` the last one's. */
+/** Position of a document in the order of a find. The next page is the one `after` the last document's position. */
 export function positionOf(find: Pick<Find, 'tenant' | 'sort'>, doc: StoredDocument): Position {
   const values = new Map<string, unknown>(Object.entries(doc)).set(WHOLE_KEY, `${doc.tenant}/${doc.id}`);
   return termsOf(find).map(([field]) => {
@@ -220,9 +223,9 @@ export function positionOf(find: Pick<Find, 'tenant' | 'sort'>, doc: StoredDocum
 }
 
 /**
- * What comes behind the position, as ranges that share no document, in the order in which they follow: each is an equal
- * beginning and one bound, which an index answers without reading what was passed. One range without bounds when there
- * is no position. Throws `invalid_argument` for what is no position of this order.
+ * The documents behind a position, as disjoint ranges in their order. Each range is a list of equal fields and one
+ * bound, which an index answers without reading skipped documents. Without a position it is one range without bounds.
+ * Throws `invalid_argument` for a value that is not a position of this order.
  */
 export function rangesOf(find: Find): readonly (readonly Bound[])[] {
   const { after } = find;

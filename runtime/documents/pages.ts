@@ -3,14 +3,14 @@ import type { Collection, Find, Position, StoredDocument } from '../documents.ts
 import { SvcError } from '../errors.ts';
 import { isScalar, positionOf } from './document-query.ts';
 
-/** How much of a list, and from where: the start, behind `skip` entries, or behind the page that gave the token. */
+/** Size and start of a page: the beginning, behind `skip` entries, or behind the page that returned the token. */
 export interface PageAsked {
   readonly limit: number;
   readonly skip?: number | undefined;
   readonly pageToken?: string | undefined;
 }
 
-/** Entries of a list; with the token for what comes behind them, unless these are known to be the last. */
+/** Entries of a list, with the token for the next page unless these are known to be the last ones. */
 export interface Page<T> {
   readonly items: T[];
   readonly next_page_token?: string;
@@ -20,9 +20,9 @@ const FORMAT = 1;
 export const MOST_TOKEN_CHARS = 4_096;
 
 /**
- * A page of a list by the name of the list and what it is asked for. What stays in the list while somebody walks through
- * its tokens is on one page, whatever else is written; what changes its place in the order may be met twice or not.
- * Throws `invalid_argument` naming `page_token` for one of another list, or of other conditions.
+ * Reads a page of the named list. A reader that follows the tokens gets each entry that stays in the list on one page,
+ * whatever else is written; an entry whose place in the order changes may appear twice or not at all. Throws
+ * `invalid_argument` naming `page_token` for a token of another list or of other conditions.
  */
 export async function pageOf<T extends StoredDocument>(
   collection: Pick<Collection<T>, 'find'>,
@@ -37,17 +37,17 @@ export async function pageOf<T extends StoredDocument>(
   return { items, ...(last === undefined ? {} : { next_page_token: tokenOf(what, positionOf(of, last)) }) };
 }
 
-/** A page with each entry as it is shown. */
+/** Converts each entry of a page to its public form. */
 export const shownPage = <T, Shown>({ items, ...next }: Page<T>, show: (item: T) => Shown): Page<Shown> => ({
   items: items.map(show),
   ...next,
 });
 
-/** `what` says which list this is of, and of what; a reader must say the same. */
+/** Builds a token. `what` identifies the list and its conditions; the reader must pass the same. */
 export const tokenOf = (what: unknown, position: Position): string =>
   Buffer.from(JSON.stringify([FORMAT, digestOf(what), ...position])).toString('base64url');
 
-/** The position a token stands for; undefined without one. It is a place in what the caller may see, never a right. */
+/** The position in a token; undefined without a token. It is a place in what the caller may see, never a right. */
 export function readToken(what: unknown, { skip = 0, pageToken }: Omit<PageAsked, 'limit'>): Position | undefined {
   if (pageToken === undefined) return undefined;
   if (skip !== 0) throw refused('expected alone; nothing else is left out from the start beside it');

@@ -1,6 +1,6 @@
 /**
- * A value that is made on first use. Concurrent callers share one making. When it fails, each of them gets the error and
- * the next caller tries again.
+ * A value that is created on first use. Concurrent callers share one creation. When it fails, each of them gets the
+ * error and the next caller tries again.
  */
 export class Lazy<Value> {
   readonly #make: () => Promise<Value>;
@@ -18,7 +18,7 @@ export class Lazy<Value> {
     return this.#making;
   }
 
-  /** The value for its owner to close, or null: waits for a making under way and starts none. */
+  /** Returns the value so that its owner can close it, or null. It waits for a creation under way and starts none. */
   async made(): Promise<Value | null> {
     try {
       return await this.#making;
@@ -34,7 +34,7 @@ export class Lazy<Value> {
   }
 }
 
-/** Concurrent calls with the same key share one run; a call after its end starts another. */
+/** Shares one run between concurrent calls with the same key. A call after its end starts another run. */
 export class SingleFlight<Key, Value> {
   readonly #running = new Map<Key, Promise<Value>>();
 

@@ -31,8 +31,8 @@ export class OneAtATimePerKey {
 }
 
 /**
- * Coalesces the callers of one job. Runs never overlap; a run serves every caller that came before it began, and a caller
- * that comes while it is under way gets the next one. All callers of a run share its outcome.
+ * Merges concurrent calls of one job. Runs never overlap. A run serves every call made before it began; a call made
+ * while it is under way gets the next run. All calls of a run share its outcome.
  */
 export class SharedRuns<Result = void> {
   readonly #work: () => Promise<Result>;
@@ -40,7 +40,7 @@ export class SharedRuns<Result = void> {
   #next: Promise<Result> | null = null;
   #last: Promise<void> = Promise.resolve();
 
-  /** `queue`: for a job that must not overlap with other work. */
+  /** Pass `queue` for a job that must not overlap with other work. */
   constructor(work: () => Promise<Result>, queue = new OneAtATime()) {
     this.#work = work;
     this.#queue = queue;
@@ -71,7 +71,7 @@ export class SharedRuns<Result = void> {
   }
 }
 
-/** Waits until all work has ended, then throws the first failure: nothing runs on beside the caller's next step. */
+/** Waits until all work has ended, then throws the first failure: no work continues in the background. */
 export async function allDone(work: Iterable<Promise<unknown>>): Promise<void> {
   for (const done of await Promise.allSettled(work)) if (done.status === 'rejected') throw done.reason;
 }

@@ -17,22 +17,22 @@ export function sleep(clock: Timers, delayMs: number, signal?: AbortSignal): Pro
   });
 }
 
-/** Resolves when the work has ended or the time is over, whichever is first. Rejects when the work fails in time. */
+/** Resolves when the work has ended or the time limit is reached. Rejects when the work fails in time. */
 export async function within(clock: Timers, limitMs: number, work: Promise<unknown>): Promise<void> {
   const late = Promise.withResolvers<void>();
   const cancel = clock.after(limitMs, late.resolve);
   await Promise.race([work, late.promise]).finally(cancel);
 }
 
-/** Exponential backoff: `firstMs` after no failure, twice that after each further one, `mostMs` at most. */
+/** Exponential backoff: `firstMs` after no failure, twice that after each further one, at most `mostMs`. */
 export const backoffMs = (failures: number, firstMs: number, mostMs: number): number =>
   Math.min(mostMs, firstMs * 2 ** Math.min(failures, 60));
 
-/** Half of the delay is random, so that many callers do not come back in the same moment. */
+/** Adds jitter: half of the delay is random, so that many callers do not come back at the same moment. */
 export const jittered = (delayMs: number, random: Pick<Random, 'fraction'>): number =>
   delayMs * (0.5 + random.fraction() / 2);
 
-/** Waits for work under way; all its waits together last no longer than a fixed time. */
+/** Waits for work under way. All its waits together last no longer than a fixed time. */
 export class WaitBudget {
   readonly #clock: Timers;
   readonly #ms: number;

@@ -7,10 +7,10 @@ import type { Message, MessageOrigin, Reply } from '../message.ts';
 import { frozen } from '../turns/record.ts';
 import { runTurn } from '../turns/turn.ts';
 
-/** What one message made of an actor. */
+/** The outcome of one message. */
 export interface DrivenTurn {
   readonly type: string;
-  /** Null when nobody was answered; a refusal is a reply that is not ok. */
+  /** Null when the handler sent no reply. A refusal is a reply that is not ok. */
   readonly reply: Reply | null;
   readonly events: readonly DrivenEvent[];
   readonly sends: readonly Message[];
@@ -33,22 +33,22 @@ export interface OpenEffect {
 const START_MS = Date.UTC(2026, 0, 1);
 
 /**
- * Drives one actor of a definition through pure turns, without kernel or store: ids come from a counter, time stands
- * still unless `advance` moves it, so the same messages give the same everything. State goes through JSON between
- * turns, as it does in a store, and is frozen, so a handler that changes it in place fails.
+ * Drives one actor of a definition through pure turns, without kernel or store. Ids come from a counter and time only
+ * moves with `advance`, so the same messages give the same results. Between turns the state goes through JSON, as in a
+ * store, and is frozen, so a handler that changes it in place fails.
  */
 export class ActorDriver {
   readonly address: Address;
   readonly events: DrivenEvent[] = [];
   readonly turns: DrivenTurn[] = [];
-  /** Effects asked for and not cancelled, by id. */
+  /** Effects that were requested and not cancelled, by id. */
   readonly effects = new Map<string, OpenEffect>();
-  /** Timers that wait: name to the message that will come and when, Unix ms. */
+  /** Pending timers: name to the message that will be sent, and when, Unix ms. */
   readonly timers = new Map<string, { readonly at: number; readonly type: string; readonly payload: Json }>();
   now = START_MS;
   state: unknown;
   revision = 0;
-  /** With which the next messages travel. */
+  /** Identity of the sender of the next messages. */
   identity: Identity | null = null;
   readonly #definition: ActorDefinition;
   readonly #tenant: string;
@@ -61,12 +61,12 @@ export class ActorDriver {
     this.state = definition.state.parse(definition.initial({ address: this.address, tenant, id }));
   }
 
-  /** Time passes; due timers are not fired by themselves, see `fire`. */
+  /** Moves the time forward. Due timers do not fire by themselves; see `fire`. */
   advance(ms: number): void {
     this.now += ms;
   }
 
-  /** Fires a waiting timer at the moment it is due. */
+  /** Fires a pending timer at the moment it is due. */
   fire(name: string): DrivenTurn {
     const timer = this.timers.get(name);
     if (timer === undefined) throw new Error(`${this.address} has no timer ${name}`);
@@ -75,7 +75,7 @@ export class ActorDriver {
     return this.send(timer.type, timer.payload, 'timer');
   }
 
-  /** Handles one message. A handler that throws throws here. */
+  /** Handles one message. Throws the handler's error. */
   send(type: string, payload: Json, origin: MessageOrigin = 'client'): DrivenTurn {
     this.#messages += 1;
     const message: Message = {
