@@ -14,7 +14,7 @@ export interface NodeInput {
   readonly effects?: readonly EffectHandler[];
 }
 
-/** A running process. */
+/** A running node. */
 export interface Node {
   readonly id: string;
   readonly restUrl: string;

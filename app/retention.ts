@@ -92,7 +92,8 @@ function dependents(documents: Documents): Dependents {
 }
 
 /**
- * Documents read by one query. Several may name the same run, so the next query leaves out the runs that were found.
+ * Most documents that one query reads. Several may name the same run, so the next query excludes the runs that were
+ * found.
  */
 const NAMED_AT_ONCE = 200;
 

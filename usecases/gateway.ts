@@ -51,7 +51,7 @@ export const GatewayRequest = z.discriminatedUnion('type', [GenerateMessage, Dis
 
 export type GatewayRequest = z.output<typeof GatewayRequest>;
 
-/** The loop has ended; the bootstrap prints `content`. */
+/** The answer when the loop has ended; the bootstrap prints `content`. */
 interface FinalAnswer {
   readonly type: 'final';
   readonly content: string;
@@ -59,7 +59,7 @@ interface FinalAnswer {
   readonly conversation: readonly JsonObject[];
 }
 
-/** A command for the bootstrap to run. */
+/** The answer that makes the bootstrap run a command. */
 export interface DispatchAnswer {
   readonly type: 'dispatch';
   readonly dispatch_id: string;

@@ -109,7 +109,7 @@ const VOLUME = 'data';
  */
 const START_MS = 10 * 60_000;
 
-/** Kinds of callers that no tier binds (H27). */
+/** Kinds of callers without tier limits (H27). */
 const UNBOUND: readonly Identity['kind'][] = ['local', 'operator', 'service_account'];
 
 const tierOf = ({ kind, tier }: Identity): Identity['tier'] => (UNBOUND.includes(kind) ? 'enterprise' : tier);

@@ -139,7 +139,7 @@ function attestation(
           }),
       );
       if (proven === null) throw refused();
-      // Another key may have been registered since the challenge was issued.
+      // Checks again, because another key may have been registered since the challenge was issued.
       await admit(proven.node_id, proven.public_key_pem);
       return { nodeId: proven.node_id, role: proven.role, publicKeyPem: proven.public_key_pem };
     },

@@ -45,7 +45,7 @@ const FLEET = 'its answer joins node leases with registered peers, which the rou
 const CONFIG = 'it goes with the PUT of the configuration, which takes YAML';
 const PIPELINE = 'a tool of the same name fixes its request and answer';
 
-/** Routes that are not in the table: the operationId of each, and why a surface serves it by itself. */
+/** Routes that are not in the table: their operationIds, each with the reason why a transport serves it by itself. */
 export const ESCAPES: Readonly<Record<string, string>> = {
   'health.get': PUBLIC,
   'health.live': PUBLIC,

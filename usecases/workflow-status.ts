@@ -25,7 +25,7 @@ export interface WorkflowSummary {
   readonly ended_at: string | null;
 }
 
-/** Which runs a list shows. */
+/** The filter of a list of runs. */
 export interface WorkflowFilter extends PageAsked {
   readonly workflowId?: string;
   readonly status?: string;

@@ -54,7 +54,7 @@ export function checkRules({ mayTouch }: FilePorts, scope: ToolScope, path: stri
   throw ToolFailure.denied('PathOutsideBoundary', text);
 }
 
-/** Mounts strictly below a path; a search of the path covers them. */
+/** The mounts strictly below a path, which a search of the path includes. */
 export async function placesBelow(ports: FilePorts, { run, tenant }: ToolCall, path: string): Promise<FilePlace[]> {
   const places: FilePlace[] = [];
   for (const mount of mountsOf(run.subject)) {

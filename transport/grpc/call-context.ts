@@ -248,16 +248,19 @@ function boundMessages(call: ServerInterceptingCallInterface, bytes: number): vo
   Reflect.set(call, 'maxReceiveMessageSize', bytes);
 }
 
-/** On whose behalf a call of an agent came in; another endpoint gives its own: null where no metadata says so. */
+/** Finds the caller of an agent's call; null when no metadata names one. Each endpoint has its own. */
 export type SealCallers = (metadata: Metadata) => SealCaller | null | Promise<SealCaller | null>;
 
-/** Of the public endpoint: the tenant of the bearer token. Calls without one, where those are let in, are nobody's. */
+/**
+ * The caller on the public endpoint: the tenant of the bearer token. A call without a token, where those are allowed,
+ * is not verified.
+ */
 export const sealCaller: SealCallers = (metadata) => {
   const { identity } = callerOf(metadata);
   return { tenant: identity.tenant, identity, verified: identity.kind !== 'local' };
 };
 
-/** Runs `work` with a signal that ends when nobody waits for its answer any more; what it asked for goes on. */
+/** Runs `work` with a signal that aborts when the call has ended. The work itself goes on. */
 export async function whileCalled<T>(call: UnaryCall, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const gone = new AbortController();
   const onGone = (): void => gone.abort();
@@ -273,8 +276,9 @@ export async function whileCalled<T>(call: UnaryCall, work: (signal: AbortSignal
 }
 
 /**
- * Calls when a call's deadline passes; returns how to stop that. The library answers the client by itself, but tells a
- * handler only when its last bytes were read, which a client that reads nothing never does.
+ * Runs `call` when the deadline passes; returns a function that cancels it. Needed because the library answers the
+ * client itself but informs a handler only after the client has read the last bytes, which a client that reads nothing
+ * never does.
  */
 export function atDeadline(deadline: Deadline, call: () => void): () => void {
   const leftMs = Number(deadline) - Date.now();

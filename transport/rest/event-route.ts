@@ -43,7 +43,7 @@ export const streamOptions = (style: ProblemStyle) => ({
     reply.statusCode === 406 ? problemBody(new SvcError('not_acceptable'), style) : payload,
 });
 
-/** The events of one execution. */
+/** The source of one execution's events. */
 export interface EventSource {
   /** Throws `not_found`. */
   hasEnded(): Promise<boolean>;

@@ -135,7 +135,7 @@ const API_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
 };
 
-/** Adds the headers of every answer: it is not cached, framed, sniffed or named to other sites. */
+/** Adds the headers of every answer: it is not cached, framed or sniffed, and other sites do not get its URL. */
 function addSecurityHeaders(app: FastifyInstance): void {
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(HEADERS);

@@ -8,10 +8,7 @@ export interface FaultPort {
    * actor is not in this node's memory.
    */
   killActor(address: Address): Promise<boolean>;
-  /**
-   * Lets the lease expire without a handover, as if this node had crashed. Returns false when this node does not hold
-   * it.
-   */
+  /** Drops the lease without a handover, as if this node had crashed. Returns false when this node does not hold it. */
   dropPartition(partition: Partition): Promise<boolean>;
   /** Blocks the event loop for `ms`. */
   stallMs(ms: number): void;

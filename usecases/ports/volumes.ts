@@ -208,7 +208,7 @@ export interface StorageEvent {
   readonly details: JsonObject;
 }
 
-/** A path that leaves its volume: what tools call PathOutsideBoundary. */
+/** The error for a path that leaves its volume. Tools report it as PathOutsideBoundary. */
 export class PathTraversal extends SvcError {
   constructor(message = 'path: must stay inside the volume') {
     super('forbidden', message, { field: 'path' });

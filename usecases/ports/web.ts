@@ -1,6 +1,6 @@
 /** The agent's and the context's rules for hosts, checked again for each redirect. */
 export interface WebRules {
-  /** Throws `forbidden` naming the domain. Pure. */
+  /** Throws `forbidden` naming the domain. Reads no state outside of the rules. */
   checkDomain(domain: string): void;
 }
 

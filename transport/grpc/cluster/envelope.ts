@@ -79,7 +79,7 @@ export const sealed = <T>(
     return handle(await openedCall(call, message, parts), call);
   });
 
-/** Throws `payload_too_large` for a request beyond `mostBytes`. */
+/** Checks the size of a request. Throws `payload_too_large` above `mostBytes`. */
 export function requireSize(request: Buffer, mostBytes: number): void {
   if (request.length > mostBytes) {
     throw new SvcError('payload_too_large', `the request is too large: expected at most ${mostBytes} bytes`);

@@ -257,7 +257,7 @@ const routeExecution = (parts: ClusterParts): UnaryInBytes =>
     return RouteExecutionResponse.encode({ target_node_id: nodeId, worker_grpc_address: grpcAddress }).finish();
   });
 
-/** ListPeers (G31). */
+/** ListPeers (G31): lists the registered nodes, filtered by status. */
 const listPeers = (parts: ClusterParts): UnaryInBytes =>
   forMembers(parts, ListPeersRequest, async ({ request: { filter_status } }) => {
     const peers = await parts.peers.list(
