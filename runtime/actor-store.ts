@@ -210,10 +210,10 @@ export const changesOf = (commit: Commit): readonly ({ readonly partition: Parti
 
 export interface Commits {
   /**
-   * Returns the entries behind `after`, oldest first, for each lease. Null means that the lease is lost, or that the
-   * store may have gone back behind what its holder knows: its cursor is before `after`, or the server was restarted or
-   * replaced after a failover. The holder then drops its state and takes the lease again; otherwise it would skip
-   * entries that are still to come.
+   * Returns up to `limit` entries behind `after` for each lease, oldest first. Null means that the lease is lost, or
+   * that the store may have lost writes that the holder knows: its cursor is before `after`, or the server was
+   * restarted or replaced in a failover. The holder then drops its state and takes the lease again; otherwise it would
+   * skip entries that are still to come.
    */
   poll(
     asks: readonly { readonly lease: Lease; readonly after: number }[],

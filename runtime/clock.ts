@@ -1,5 +1,5 @@
 /**
- * Time as a port, so that a simulation can run on virtual time (K9).
+ * Provides the time. It is a port so that a simulation can run on virtual time (K9).
  * Implemented by `systemClock` below, and by the clocks of tests and the simulation.
  */
 export interface Clock {

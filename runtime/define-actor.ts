@@ -167,7 +167,7 @@ export interface ActorDefinition<
    * so that one of them does not hold back the others. Default: all actors of the kind share one turn.
    */
   fairnessKey?(state: State): string | null;
-  /** Pool its actors live in (P1). Default: `default`. */
+  /** Pool in which its actors live (P1). Default: `default`. */
   readonly pool?: 'default' | 'system';
   /** Its actors may live outside their home partition: `ActorClient.place` (K1, P1, P4). */
   readonly placed?: boolean;

@@ -1,6 +1,6 @@
 /**
- * Lists, searches, histories and the catalog (R2): collections of JSON documents, SQLite or MongoDB underneath.
- * Single-document writes only; no transaction is promised. Every read names the tenant.
+ * Stores collections of JSON documents in SQLite or MongoDB, for lists, searches, histories and the catalog (R2). Each
+ * document is written atomically; there are no transactions over several. Every read names the tenant.
  * Implemented by `SqliteDocuments` (sqlite/documents.ts) and `MongoDocuments` (mongo/documents.ts).
  */
 export interface Documents {
@@ -77,7 +77,8 @@ export interface Find extends Query {
 }
 
 /**
- * A position in an order: the values of the order's fields, then the id. `positionOf` (documents/document-query.ts) builds it.
+ * A position in an order: the values of the order's fields, then the id. `positionOf` (documents/document-query.ts)
+ * builds it.
  */
 export type Position = readonly Scalar[];
 

@@ -56,7 +56,7 @@ export interface Leases {
    */
   acquire(partition: Partition, node: string, grant: string, ttlMs: number, over?: string): Promise<AcquireOutcome>;
   /**
-   * Extends leases. Returns those that were lost, including those lost because the store may have gone back behind the
+   * Extends leases. Returns those that were lost, including those whose store may have returned to a state before the
    * grant.
    */
   renew(leases: readonly Lease[], ttlMs: number): Promise<Lease[]>;
@@ -134,10 +134,12 @@ export interface SharedLogs {
     'partitions' | 'postponed' | 'tail' | 'mayBeOlder'
   > | null>;
   /**
-   * Adds partitions to a log. The outcome of each: `joined`: it shares the log from now on; `busy`: its own mailbox
-   * holds entries, or it has postponed messages; `ahead`: its numbers are greater than the log's, so it cannot share
-   * the log; `lost`: its lease is lost, possibly because the store may have gone back behind the grant. Null: the log's
-   * lease is lost.
+   * Adds partitions to a log. The outcome of each:
+   * - `joined`: it shares the log from now on;
+   * - `busy`: its own mailbox holds entries, or it has postponed messages;
+   * - `ahead`: its numbers are greater than the log's, so it cannot share the log;
+   * - `lost`: its lease is lost, or its store may have returned to a state before the grant.
+   * Null: the log's lease is lost.
    */
   join(
     lease: Lease<SharedLog>,
@@ -168,9 +170,12 @@ export interface SharedLogs {
 }
 
 /**
- * Position of a row in a partition's journal, and of a delivery in the ledger. It combines the number of the mailbox
- * entry at the cursor with the count of effect results handled beside the mailbox at that cursor. It is stored as one
- * number, `17.0003`, so that positions can be compared, sorted and stored like entry numbers.
+ * Position of a row in a partition's journal, and of a delivery in the ledger.
+ *
+ * A result of an effect that ran in the process of the log's holder does not go through the mailbox: the next batch
+ * handles it directly ("beside the mailbox"). Several commits can therefore have the same cursor. A position combines
+ * the number of the mailbox entry at the cursor with the count of results handled beside the mailbox at that cursor. It
+ * is stored as one number, `17.0003`, so that positions can be compared, sorted and stored like entry numbers.
  */
 const WIDTH = 10_000;
 

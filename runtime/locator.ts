@@ -69,7 +69,9 @@ export class Locator {
     this.#known.delete(address);
   }
 
-  /** Clears the cache: the store went back, so its entries may be gone or created again elsewhere. */
+  /**
+   * Clears the cache, because the store returned to an older state: its entries may be gone or created again elsewhere.
+   */
   forgetAll(): void {
     this.#known.clear();
   }

@@ -22,7 +22,7 @@ export interface OpenStores {
    * is left to do, and blocks the process for some milliseconds at most.
    */
   readonly upkeep: readonly (() => Promise<boolean>)[];
-  /** What the start-up log tells an operator about durability (K10). */
+  /** Sentences about durability (K10) for the start-up log. */
   readonly notes: readonly string[];
   close(): Promise<void>;
 }

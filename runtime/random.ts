@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 
 /**
- * Randomness as a port, so that a simulation can be seeded (K9).
+ * Provides random values. It is a port so that a simulation can be seeded (K9).
  * Implemented by `systemRandom` below, and by seeded sources of tests and the simulation.
  */
 export interface Random {

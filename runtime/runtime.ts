@@ -76,7 +76,7 @@ export interface Runtime {
    * True while the node holds a node lease and partition leases that it renewed within their TTL, and reads their logs.
    */
   ready(): boolean;
-  /** Partitions served now. */
+  /** Partitions that this node serves now. */
   held(): readonly Partition[];
   /** Logs of this node with unread entries. This is an alarm; the node is acquiring them again. */
   unread(): readonly Log[];

@@ -57,7 +57,7 @@ export async function takeAll(
   return soonestMs;
 }
 
-/** The partitions that another member would take over now. Empty when the members cannot be read. */
+/** The partitions that another member would take over now. Pools that cannot be checked count as not served. */
 export async function servedByOthers(
   { placement, warn }: LeaseTaking,
   servers: readonly LogServer<Partition>[],

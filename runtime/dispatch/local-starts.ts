@@ -46,7 +46,7 @@ export class LocalStarts {
   readonly #options: LocalStartsOptions;
   /** Effects of commits under way, each with the function that takes it away from its commit. */
   readonly #underWay = new Map<string, (id: string) => void>();
-  /** Effects that are being given back. */
+  /** Effects that are being given back, each with a promise that resolves when that is done. */
   readonly #disowned = new Map<string, Promise<void>>();
   readonly #stopped = new AbortController();
 

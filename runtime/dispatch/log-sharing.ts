@@ -50,7 +50,7 @@ export class LogSharing {
   readonly #reading = new Map<SharedLog, Reading>();
   readonly #adopting = new SingleFlight<SharedLog, number>();
   readonly #shared = new LogsShared();
-  /** Logs of which it is not known whether they were created. */
+  /** Logs whose creation had an unknown outcome. */
   readonly #unsure = new Map<SharedLog, Lease<SharedLog>>();
 
   constructor(parts: LogSharingParts, on: LogSharingEvents) {
@@ -93,8 +93,8 @@ export class LogSharing {
   }
 
   /**
-   * Partitions whose shared log cannot admit another one of the same tag, because its numbers are behind those of that
-   * one. They need a new log.
+   * Partitions that must move to a new log: another partition of their tag could not join their shared log, because its
+   * numbers were ahead of the log's.
    */
   get behind(): readonly LogServer<Partition>[] {
     return this.#shared.all.filter(({ isBehind }) => isBehind).flatMap(({ homes }) => [...homes.values()]);
@@ -132,7 +132,7 @@ export class LogSharing {
   }
 
   /**
-   * Closes logs of which it is not known whether they were created. One that appeared later would take messages that no
+   * Closes logs whose creation had an unknown outcome. Such a log, if it appeared later, would take messages that no
    * server reads.
    */
   async #closeUnsure(logs: SharedLogs): Promise<void> {

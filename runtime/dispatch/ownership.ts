@@ -321,7 +321,7 @@ export class OwnedPartitions {
     return Number.POSITIVE_INFINITY;
   }
 
-  /** Reports when the store went back since this node last served the partition. */
+  /** Reports that the store returned to an older state since this node last served the partition. */
   #compare(partition: Partition, { position }: Progress): void {
     const before = this.#served.get(partition);
     this.#served.delete(partition);
@@ -339,7 +339,7 @@ export class OwnedPartitions {
     await logged(this.#options, 'telling the others', this.#options.placement.freed());
   }
 
-  /** Drops a log whose lease is lost, or whose store may have gone back behind what is known here. */
+  /** Drops a log whose lease is lost, or whose store may have lost writes that this node knows. */
   doubt(server: LogServer): void {
     // Placements in the lost partitions may be gone and made again elsewhere.
     this.#options.locator.forgetAll();

@@ -11,8 +11,9 @@ interface Handler {
 }
 
 /**
- * How far a log had come when this node last served it, and which actors its last commits wrote. After a failover to a
- * replica that was behind, or a loss of the last second, the store grants the lease again with an earlier cursor.
+ * Records how far a log had come when this node last served it, and which actors its last commits wrote. Comparing it
+ * with a later grant shows lost writes: after a failover to a replica that was behind, or a loss of the last second,
+ * the store grants the lease with an earlier cursor.
  */
 export class Progress {
   #cursor: number;

@@ -34,8 +34,9 @@ const REASONS = {
 const DONE: JobOutcome = { kind: 'done' };
 
 /**
- * The attempt is no longer the current one. The job comes back at once and the record decides what follows: the store
- * may have gone back to an open effect, which the queue did not accept again while it still had this job.
+ * The attempt is no longer the current one. The job comes back at once, and the record decides what follows. The store
+ * may have returned to a state in which the effect is open, while the queue refused to take the effect again because it
+ * still had this job.
  */
 const CLAIMED_ANEW: JobOutcome = { kind: 'later', delayMs: 0 };
 

@@ -6,9 +6,9 @@ import { MongoSession, type MongoWaits, WAITS } from './session.ts';
 export interface MongoOptions {
   /** Connection string; its options give replica set, TLS and credentials. Never logged. */
   readonly uri: string;
-  /** Default `svc`. */
+  /** Name of the database. Default `svc`. */
   readonly database?: string;
-  /** Default `WAITS`. */
+  /** Limits of the driver's waits. Default `WAITS`. */
   readonly waits?: MongoWaits;
 }
 

@@ -197,7 +197,7 @@ export interface MongoWaits {
   readonly heartbeatMs: number;
   /** For a free connection of the pool: a burst of writes is not an outage. */
   readonly queueMs: number;
-  /** For an answer on a socket. */
+  /** For an answer on a socket, milliseconds. */
   readonly socketMs: number;
 }
 

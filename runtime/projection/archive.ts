@@ -15,7 +15,7 @@ export interface ArchivedActor extends StoredDocument {
   readonly ended_at?: number;
   /** Characters of its record and events. */
   readonly bytes?: number;
-  /** Address of the actor it belongs to, or null. */
+  /** Address of the actor that it belongs to, or null. */
   readonly parent?: string | null;
   /** Id of its document in the list of its kind. */
   readonly view_id?: string;
@@ -43,7 +43,7 @@ export interface EndedActor extends Retained {
 interface ArchivedEvents extends StoredDocument {
   readonly address: string;
   readonly first: number;
-  /** Packed events `first`, `first + 1`, … */
+  /** Packed events with the numbers `first`, `first + 1`, … */
   readonly data: readonly string[];
 }
 

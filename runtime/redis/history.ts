@@ -8,7 +8,7 @@ import { fenceOf, type Keys } from './keys.ts';
 import type { PubSub } from './pubsub.ts';
 import { integer, list, readEntries, text } from './replies.ts';
 
-/** Event streams and the journal. */
+/** Reads event streams and the journal, and trims the journal. */
 export class RedisHistory implements EventLog, Journal {
   readonly #connection: Connection;
   readonly #calls: FcallBatcher;

@@ -45,7 +45,7 @@ interface LogKeys {
   readonly postponed: string;
   /** Hash: address → number of its last event. */
   readonly eventTails: string;
-  /** Hash: address → partition it lives in. */
+  /** Hash: address → partition in which the actor lives. */
   readonly directory: string;
   /** Hash: process → number of its last change of the directory. */
   readonly directoryAsked: string;

@@ -126,7 +126,7 @@ export class PackWriter {
     const { meta, mail, depths, held } = this.#parts.keys.of(log);
     this.#parts.calls
       .callLate('append_pack', log, (keys, args) => {
-        // Send the same section again, alone: the pack keeps its number.
+        // When this section is sent a second time, alone, the pack keeps its number.
         if (pack.number === 0) {
           if (line.open === pack) line.open = null;
           line.number += 1;

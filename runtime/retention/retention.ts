@@ -216,7 +216,7 @@ export class Retention {
     const parents = actors.map(parentOf);
     const asked = [...addresses, ...parents.flatMap((parent) => parent ?? [])];
     const [stored, needed, kept] = await Promise.all([
-      // These received a message that they have yet to answer, or were activated again.
+      // An ended actor in the store has a message to answer or is active again; a parent in the store runs.
       storedOf(
         this.#parts,
         asked.filter((address) => this.#parts.registry.definitionOf(address) !== undefined),

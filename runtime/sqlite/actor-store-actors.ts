@@ -7,7 +7,7 @@ import type { PartitionBook } from './actor-store-partitions.ts';
 import type { Sweep } from './actor-store-sweep.ts';
 import { integer, text, textOrNull } from './database.ts';
 
-/** Actor records and event streams. */
+/** Stores actor records and event streams. */
 export class ActorTable {
   readonly #put;
   readonly #clear;

@@ -130,7 +130,7 @@ class DirectoryTable {
   }
 }
 
-/** Pools and leases (K2, K4). */
+/** The definitions of pools and the leases of partitions (K2, K4). */
 class LeaseTable {
   readonly #book: PartitionBook;
   readonly #define;

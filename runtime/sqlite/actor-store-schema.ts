@@ -75,7 +75,7 @@ const SCHEMA = `
   ) WITHOUT ROWID;
 `;
 
-/** Since format 2. */
+/** Facts about the store. The table exists since format 2. */
 const FACTS = 'CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;';
 
 /** Refuses a file that programs of this format cannot read, before anything else is opened. It writes nothing. */

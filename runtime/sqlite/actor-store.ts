@@ -67,7 +67,7 @@ export class SqliteActorStore implements ActorStore {
     opened.unlock();
   }
 
-  /** Returns some of the space of deleted rows to the file system. Returns whether there is more. */
+  /** Gives some of the space of deleted rows back to the file system. Returns whether there is more. */
   upkeep = (): Promise<boolean> => this.#read(({ database }) => giveBackSpace(database));
 
   now = async () => this.#time.now();

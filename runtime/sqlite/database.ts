@@ -171,7 +171,7 @@ export function rewriteWhenSmall(database: DatabaseSync): void {
     database.exec('PRAGMA auto_vacuum = INCREMENTAL; VACUUM;');
 }
 
-/** Returns some free pages to the file system. Returns whether there are more. */
+/** Gives some free pages back to the file system. Returns whether there are more. */
 export function giveBackSpace(database: DatabaseSync): boolean {
   const free = pragma(database, 'freelist_count');
   if (free <= KEPT_PAGES || pragma(database, 'auto_vacuum') !== INCREMENTAL) return false;

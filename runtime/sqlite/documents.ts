@@ -80,7 +80,7 @@ export class SqliteDocuments implements Documents {
     rewriteWhenSmall(this.#opened().database);
   }
 
-  /** Returns some of the space of deleted documents to the file system. Returns whether there is more. */
+  /** Gives some of the space of deleted documents back to the file system. Returns whether there is more. */
   async upkeep(): Promise<boolean> {
     return (await this.#opened().group.run({ do: 'giveBackSpace' })) > 0;
   }

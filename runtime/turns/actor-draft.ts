@@ -76,7 +76,7 @@ export interface FailureRules extends RetrySettings {
   readonly deadLetterAll?: SvcError;
 }
 
-/** With this many messages behind it, a failing message gets no more retries. */
+/** With this many messages behind it, a failing message gets one last attempt instead of further retries. */
 export const MOST_BEHIND = 500;
 
 /** Name of the kernel's own timer that delivers a failing message again (K6). */
