@@ -64,7 +64,7 @@ export async function openFleet(parts: FleetParts): Promise<Fleet> {
   return { peers, clusterNode, joinTokens: await openJoinTokens({ ...parts, audit }) };
 }
 
-/** Signs and verifies the tokens of nodes, agents and executions, and the heads of audit chains. */
+/** The keys that sign and verify the tokens of nodes, agents and executions, and the heads of audit chains. */
 export interface Signing {
   readonly keys: SigningKeys;
   readonly published: PublishedKeys;

@@ -1,7 +1,10 @@
 import type { Logger } from 'pino';
 import { SvcError } from '../runtime/errors.ts';
 
-/** Longer than an orderly stop takes, ms (docs/operations/operating-a-cluster.md). */
+/**
+ * Time until the process ends in any case, ms. Longer than an orderly stop takes
+ * (docs/operations/operating-a-cluster.md).
+ */
 const END_WITHIN_MS = 28_000;
 const MOST_FRAMES = 20;
 const MOST_CAUSES = 5;

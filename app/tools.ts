@@ -51,7 +51,7 @@ export interface ToolsWorld {
   readonly view: ProgramView | null;
   readonly engine: ContainerEngine | null;
   readonly gates?: TargetGates;
-  /** Absent: of the tools svc.* only those that list tools exist. */
+  /** Absent: the tools svc.* are not offered, except those that list tools. */
   readonly management?: LateManagement;
 }
 

@@ -67,8 +67,8 @@ export async function admit(
 }
 
 /**
- * Refuses a web page or another host name where calling from this machine makes the caller the operator (as in
- * transport/rest).
+ * Refuses web pages and calls by other host names. A call without a token acts as the operator, so a page in the
+ * operator's browser could do the same (as in transport/rest).
  */
 function refuseForeign(metadata: Metadata, authority: string): void {
   const name = URL.parse(`http://${authority}`)?.hostname;

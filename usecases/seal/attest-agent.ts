@@ -63,7 +63,7 @@ export async function attestAgent(parts: SealParts, request: AttestRequest, call
     expiresAt: expires_at,
   });
   const expiresAt = endOf(token);
-  // The execution may have ended meanwhile and closed the session before this call opened it, so check again.
+  // Fails when the execution has ended meanwhile: it then closed the session before this call could open it.
   await attested(
     parts.sessions.open(
       tenant,

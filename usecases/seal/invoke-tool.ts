@@ -114,7 +114,7 @@ async function resultOf(parts: InvokeParts, verified: VerifiedCall, call: SealCa
 const reaches = ({ tenant, verified, executionId }: SealCaller, claims: AgentClaims): boolean =>
   !verified || (tenant === claims.tenant && (executionId === undefined || executionId === claims.executionId));
 
-/** Records the attempt in the audit chain. A failure to record does not change the refusal. */
+/** Records the attempt in the audit chain. A store that is unavailable does not change the refusal. */
 async function noteRefusal(
   { sessions }: Pick<InvokeParts, 'sessions'>,
   { tenant, sessionId }: { readonly tenant: string; readonly sessionId: string },

@@ -74,7 +74,7 @@ async function waitForTask(
   return ended || status.ended_at !== null ? status : { ...status, status: 'timed_out' };
 }
 
-/** The id of an agent. A UUID is accepted unchecked, since executions outlive their agent. */
+/** The id of an agent. An id that is no longer deployed is accepted, since executions outlive their agent. */
 async function idOf({ ports, identity }: Omit<ManagedCall, 'call'>, idOrName: string): Promise<string> {
   const found = await unless('not_found', ports.agents.get(readerOf(identity), idOrName));
   return found?.agent_id ?? idOrName.toLowerCase();

@@ -9,7 +9,7 @@ export const WORKFLOW_STATUSES = ['running', 'waiting_for_human_input', 'complet
 const list = <T extends z.ZodType>(item: T) => z.array(item).readonly();
 const anyObject = z.record(z.string(), z.unknown());
 
-/** Name or UUID of a workflow in a path. The paths with `executions` and `validate` here are routes of their own. */
+/** Name or UUID of a workflow in a path. `executions` and `validate` in this place are routes of their own. */
 export const WorkflowParams = z.object({
   name: z.string().min(1).max(256).describe('Name or UUID; a name stands for the nearest scope: user, tenant, global.'),
 });
