@@ -1,73 +1,143 @@
-import type { AgentStarts, WorkflowStarts } from '../effects/starts/child-start.ts';
-import type { Address } from '../runtime/address.ts';
-import type { DispatchApi } from '../usecases/gateway.ts';
-import type { LateManagement, ManagementPorts } from '../usecases/management.ts';
+import { EXECUTIONS, type ExecutionDocument } from '../actors/execution/view.ts';
+import type { NodeControls } from '../cluster/operations/node-controls.ts';
+import type { OpenStores } from '../runtime/open-stores.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import { VERSION } from '../runtime/store-formats.ts';
+import type { Health } from '../transport/health.ts';
+import { createDispatchApi } from '../usecases/dispatches.ts';
+import { createExecutionApi, type ExecutionApi } from '../usecases/executions.ts';
+import type { JudgePanelApi } from '../usecases/judge-panels.ts';
+import type { ManagementPorts } from '../usecases/management.ts';
+import type { OperationPorts } from '../usecases/operations/operation.ts';
+import type { Admission } from '../usecases/starts/admission.ts';
+import { openStartKeys } from '../usecases/starts/start-keys.ts';
+import { isStartedBy } from '../usecases/waits/wait-reason.ts';
+import type { WorkflowApi } from '../usecases/workflow-runs.ts';
+import type { Callers } from './callers.ts';
+import { openCatalogs } from './catalogs.ts';
+import type { EffectAreas } from './effect-areas.ts';
+import type { Effects } from './effects.ts';
+import type { Signing } from './fleet.ts';
+import { managementPorts } from './management.ts';
+import { executionOffer, openToolAreas } from './tool-areas.ts';
+import { openWorkflowAreas, type Waits, waitsOf } from './workflow-areas.ts';
+import type { NodeWorld } from './world.ts';
 
-/**
- * What effects need from the areas. Effects are registered before the runtime exists, and areas work through the
- * runtime, so effects get them by `LateAreas`.
- */
-export interface Areas {
-  readonly agents: AgentStarts;
-  readonly workflows: WorkflowStarts;
-  /** The inner loop, for agents in containers. */
-  readonly dispatch: DispatchApi;
-  /** Whether an execution or a workflow run has ended; an unknown one counts as ended. */
-  ended(tenant: string, executionId: string): Promise<boolean>;
-  /** Subject that owns an execution or run. Undefined: it belongs to the tenant, or is unknown. */
-  ownerOf(tenant: string, executionId: string): Promise<string | undefined>;
-  /** Whether the effect's record still exists, which means that its actor waits for the result. */
-  isOpen(address: Address, effectId: string): Promise<boolean>;
+interface AreasParts {
+  readonly world: NodeWorld;
+  readonly stores: OpenStores;
+  readonly signing: Signing;
+  readonly callers: Callers;
+  readonly effects: Effects;
+  readonly runtime: Runtime;
+  readonly controls: Pick<NodeControls, 'isolation'>;
+  readonly admission: Admission;
+  readonly health: Health;
 }
 
-/** Holds the areas once they exist. An effect that runs earlier waits for them. */
-export class LateAreas {
-  readonly #areas = Promise.withResolvers<Areas>();
-  readonly #management = Promise.withResolvers<ManagementPorts>();
+/** Ports of operations that `openCluster` opens. */
+type ClusterPorts = 'cluster' | 'joinTokens' | 'chaos';
 
-  provide(areas: Areas): void {
-    this.#areas.resolve(areas);
-  }
+export type Areas = Awaited<ReturnType<typeof openAreas>>;
 
-  provideManagement(ports: ManagementPorts): void {
-    this.#management.resolve(ports);
-  }
+/** Opens the catalogs and use cases over the runtime: what transports and effects call. */
+export async function openAreas(parts: AreasParts) {
+  const { world, stores, signing, callers, effects, runtime, admission } = parts;
+  const { documents } = stores;
+  const catalogs = await openCatalogs({ world, documents, overrides: callers.rateOverrides });
+  const { agents, builtIns, inUse, search } = catalogs;
+  const waits = waitsOf(runtime, stores.store, effects.gates);
+  const executions = await openExecutions(parts, waits);
+  const dispatch = createDispatchApi({ client: runtime.client, blobs: stores.blobs });
+  const workflowAreas = await openWorkflowAreas({
+    world,
+    documents,
+    runtime,
+    agents,
+    builtIns,
+    inUse,
+    executions,
+    waits,
+  });
+  const { workflows, approvals, stimuli, stimulusRoutes, judges, webhooks } = workflowAreas;
+  const { seal, mcp } = await openToolAreas({ world, stores, runtime, signing, granter: effects.granter, admission });
+  const limits = await openStartLimits(parts, executions, workflows.workflows);
+  const ports: Omit<Required<OperationPorts>, ClusterPorts> = {
+    agents,
+    search,
+    executions,
+    workflows,
+    approvals,
+    stimuli,
+    stimulusRoutes,
+    volumes: effects.volumes,
+    patterns: effects.patterns,
+    keys: callers.keys,
+    secretStore: callers.secretStore,
+    rateOverrides: callers.rateOverrides,
+    tierLimits: callers.tierLimits,
+    rateUsage: limits.rateUsage,
+    runningLimits: limits.runningLimits,
+    startKeys: limits.startKeys,
+  };
+  const management = openManagement(parts, ports, judges);
+  const forEffects: EffectAreas = { ...workflowAreas.forEffects, dispatch, management: async () => management };
+  return { ports, judges, webhooks, seal, mcp, dispatch, management, forEffects, oldAgents: catalogs.oldAgents };
+}
 
-  /** The areas for the tools svc.*. */
-  get management(): LateManagement {
-    return () => this.#management.promise;
-  }
+async function openExecutions({ world, stores, runtime, controls }: AreasParts, waits: Waits): Promise<ExecutionApi> {
+  return createExecutionApi({
+    client: runtime.client,
+    executions: await stores.documents.collection<ExecutionDocument>(EXECUTIONS),
+    removals: runtime.removals,
+    waits,
+    node: executionOffer({ settings: world.settings, controls, log: world.logger }),
+  });
+}
 
-  get agents(): AgentStarts {
-    return {
-      start: async (request, call) => (await this.#areas.promise).agents.start(request, call),
-      cancel: async (tenant, id) => (await this.#areas.promise).agents.cancel(tenant, id),
-    };
-  }
+/** Opens what starts of callers are checked against: idempotency keys and running limits. */
+async function openStartLimits(
+  { world, stores, runtime, callers }: AreasParts,
+  executions: ExecutionApi,
+  workflows: WorkflowApi,
+) {
+  const startKeys = await openStartKeys({
+    documents: stores.documents,
+    clock: world.clock,
+    random: world.random,
+    executions,
+    workflows,
+    startedBy: (caller, id) => isStartedBy(runtime.client, caller, id),
+  });
+  const { runningLimits, rateUsage } = await callers.running({ executions, workflows });
+  return { startKeys, runningLimits, rateUsage };
+}
 
-  get workflows(): WorkflowStarts {
-    return {
-      start: async (request, call) => (await this.#areas.promise).workflows.start(request, call),
-      cancel: async (tenant, id) => (await this.#areas.promise).workflows.cancel(tenant, id),
-    };
-  }
-
-  get dispatch(): DispatchApi {
-    return {
-      generate: async (...call) => (await this.#areas.promise).dispatch.generate(...call),
-      dispatchResult: async (...call) => (await this.#areas.promise).dispatch.dispatchResult(...call),
-    };
-  }
-
-  async ended(tenant: string, executionId: string): Promise<boolean> {
-    return (await this.#areas.promise).ended(tenant, executionId);
-  }
-
-  async ownerOf(tenant: string, executionId: string): Promise<string | undefined> {
-    return (await this.#areas.promise).ownerOf(tenant, executionId);
-  }
-
-  async isOpen(address: Address, effectId: string): Promise<boolean> {
-    return (await this.#areas.promise).isOpen(address, effectId);
-  }
+/** Creates the ports of the tools svc.*. */
+function openManagement(
+  { world, stores, effects, health }: AreasParts,
+  ports: Pick<
+    Required<OperationPorts>,
+    'agents' | 'search' | 'executions' | 'workflows' | 'tierLimits' | 'runningLimits'
+  >,
+  judges: JudgePanelApi,
+): ManagementPorts {
+  return managementPorts({
+    agents: ports.agents,
+    catalog: ports.workflows.catalog,
+    search: ports.search,
+    executions: ports.executions,
+    workflows: ports.workflows.workflows,
+    judges,
+    volumes: effects.volumes,
+    tierLimits: ports.tierLimits,
+    runningLimits: ports.runningLimits,
+    store: stores.store,
+    clock: world.clock,
+    version: VERSION,
+    health,
+    settings: world.settings,
+    configPath: world.configPath,
+    runsImages: effects.runsImages,
+  });
 }

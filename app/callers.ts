@@ -1,11 +1,6 @@
 import { join } from 'node:path';
-import type { Logger } from 'pino';
-import type { NodeSettings } from '../manifests/node/settings.ts';
-import type { Clock } from '../runtime/clock.ts';
-import type { Documents } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
-import type { Random } from '../runtime/random.ts';
-import type { RateLimits } from '../runtime/rate-limits.ts';
+import type { OpenStores } from '../runtime/open-stores.ts';
 import type { StartedKind } from '../security/api.ts';
 import { openApiKeys } from '../security/api-keys/api-keys.ts';
 import { createTierLimits } from '../security/rate-bounds.ts';
@@ -14,16 +9,11 @@ import { openRunningLimits } from '../security/running-limits.ts';
 import { createFileSecretStore } from '../security/secret-store/file-secret-store.ts';
 import type { ExecutionApi } from '../usecases/executions.ts';
 import type { WorkflowApi } from '../usecases/workflow-runs.ts';
+import type { NodeWorld } from './world.ts';
 
-export interface CallersParts {
-  readonly documents: Documents;
-  readonly rateLimits: RateLimits;
-  readonly settings: Pick<NodeSettings, 'rate_limits'>;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly warn: (message: string, error: unknown) => void;
-  readonly logger: Logger;
-  readonly dataDir: string;
+interface CallersParts {
+  readonly world: NodeWorld;
+  readonly stores: Pick<OpenStores, 'documents' | 'rateLimits'>;
 }
 
 interface Started {
@@ -31,17 +21,22 @@ interface Started {
   readonly workflows: Pick<WorkflowApi, 'status'>;
 }
 
+export type Callers = Awaited<ReturnType<typeof openCallers>>;
+
 /** Opens the API keys, the limits of callers and the secrets of tenants. `close` waits for writes in progress. */
-export async function openCallers(parts: CallersParts) {
-  const { documents, clock, rateLimits, logger } = parts;
-  const settings = parts.settings.rate_limits;
+export async function openCallers({ world, stores }: CallersParts) {
+  const { clock, random, warn, logger, dataDir } = world;
+  const { documents, rateLimits } = stores;
+  const settings = world.settings.rate_limits;
   const audit = (event: Readonly<Record<string, string | null>>, message: string): void => logger.info(event, message);
-  const keys = await openApiKeys({ ...parts, audit });
+  const keys = await openApiKeys({ documents, clock, random, warn, audit });
   const rateOverrides = await openRateOverrides({ documents, clock, audit });
-  const tierLimits = createTierLimits({ limits: rateLimits, settings, overrides: rateOverrides });
   return {
-    ...{ keys, rateOverrides, tierLimits, close: () => keys.close() },
-    secretStore: createFileSecretStore({ directory: join(parts.dataDir, 'secrets'), clock, audit }),
+    keys,
+    rateOverrides,
+    tierLimits: createTierLimits({ limits: rateLimits, settings, overrides: rateOverrides }),
+    close: () => keys.close(),
+    secretStore: createFileSecretStore({ directory: join(dataDir, 'secrets'), clock, audit }),
 
     /** Connects the parts that need to know which runs exist, once the runtime is started. */
     async running(started: Started) {

@@ -11,10 +11,10 @@ import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Documents } from '../runtime/documents.ts';
 import { Lazy } from '../runtime/kit/lazy.ts';
-import type { Random } from '../runtime/random.ts';
 import type { Secrets } from '../security/api.ts';
 import { countBound, type OverridesOf } from '../security/rate-bounds.ts';
 import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../usecases/workflow-runs.ts';
+import type { NodeWorld } from './world.ts';
 
 const NOT_ENDED = { in: ['pending', 'running', 'waiting_for_human_input'] };
 
@@ -40,19 +40,20 @@ export const agentQuota = (
 });
 
 /** Opens the catalog of agents, with the parts that the catalog of workflows shares with it. */
-export async function openAgents(parts: {
+export async function openCatalogs(parts: {
+  readonly world: NodeWorld;
   readonly documents: Documents;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly settings: NodeSettings;
   readonly overrides: OverridesOf;
 }) {
-  const { documents, clock, random, settings, overrides } = parts;
+  const { world, documents, overrides } = parts;
+  const { clock, random, settings, secrets, warn } = world;
   const builtIns = createBuiltIns();
   const inUse = await inUseOf(documents);
   const quota = agentQuota(settings, overrides);
   const agents = await createAgentCatalog({ documents, clock, random, builtIns, inUse, quota });
-  return { agents, builtIns, inUse, oldAgents: await AgentsWithoutScopes.open(documents) };
+  const oldAgents = await AgentsWithoutScopes.open(documents);
+  const search = openSearch({ documents, clock, settings, secrets, builtIns, warn });
+  return { agents, builtIns, inUse, oldAgents, search };
 }
 
 interface SearchParts {

@@ -8,61 +8,55 @@ import { type EngineLocation, findEngine } from '../effects/containers/engine-er
 import type { ContainerLimits, ContainerOwner } from '../effects/containers/settings.ts';
 import { createContainerStarts } from '../effects/containers/state.ts';
 import { startContainerSweep } from '../effects/containers/sweep.ts';
-import type { McpLog } from '../effects/mcp/limits.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
-import type { Blobs } from '../runtime/blobs.ts';
 import type { Clock } from '../runtime/clock.ts';
-import type { Documents } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
-import type { Random } from '../runtime/random.ts';
-import type { RateLimits } from '../runtime/rate-limits.ts';
-import type { Secrets, TierLimits } from '../security/api.ts';
+import type { OpenStores } from '../runtime/open-stores.ts';
+import type { TierLimits } from '../security/api.ts';
 import type { VolumeDirectories, VolumeHolds } from '../usecases/ports/volumes.ts';
 import { installationId } from './announcement.ts';
-import type { LateAreas } from './areas.ts';
+import type { EffectAreas } from './effect-areas.ts';
 import type { AgentAccess } from './tool-areas.ts';
+import type { NodeWorld } from './world.ts';
 
-export interface EffectsWorld {
-  readonly settings: NodeSettings;
-  readonly dataDir: string;
-  readonly workspaces: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly node: string;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly version: string;
-  readonly documents: Documents;
-  readonly blobs: Blobs;
-  readonly rateLimits: RateLimits;
-  readonly tierLimits: TierLimits;
-  readonly secrets: Secrets;
+export interface EffectsParts {
+  readonly world: NodeWorld;
+  readonly stores: Pick<OpenStores, 'documents' | 'blobs' | 'rateLimits'>;
   readonly access: AgentAccess;
-  readonly log: McpLog;
-  /** Whether a tenant may run commands on this host (S6). */
-  readonly allow: (tenant: string) => boolean;
-  readonly areas: LateAreas;
-  readonly warn: (message: string, error: unknown) => void;
+  readonly tierLimits: TierLimits;
+  readonly areas: EffectAreas;
 }
 
 /**
  * Opens the containers of workflow steps and of agents over the engine that was found. Without an engine the effects
  * refuse with an error that says so.
  */
-export async function openContainers(world: EffectsWorld, volumes: VolumeDirectories & VolumeHolds) {
-  const { settings, env, areas, documents, random, clock, node, secrets, warn } = world;
+export async function openContainers(parts: EffectsParts, volumes: VolumeDirectories & VolumeHolds) {
+  const { access, areas } = parts;
+  const { settings, env, random, clock, node, secrets, warn } = parts.world;
+  const { documents } = parts.stores;
   const location = findEngine({ configured: settings.runtime.container_socket_path, env });
   const engine = location === null ? null : await engineAt(location, clock);
   const realm = await installationId(documents, random);
   const starts = await createContainerStarts(documents);
   const isWanted = (owner: ContainerOwner): Promise<boolean> => areas.isOpen(owner.address, owner.effectId);
-  if (engine !== null) learnNetworks(world, engine);
+  if (engine !== null) learnNetworks(parts, engine);
   const sweep = engine === null ? null : startContainerSweep({ engine, realm, isWanted, starts, clock, warn });
   const containers = {
-    ...{ engine, networks: world.access.networks, volumes, secrets, starts, isWanted, node, realm, clock, warn },
+    engine,
+    networks: access.networks,
+    volumes,
+    secrets,
+    starts,
+    isWanted,
+    node,
+    realm,
+    clock,
+    warn,
     limits: containerLimits(settings),
     onEnd: (owner: ContainerOwner) => sweep?.soon(owner),
   };
-  const handlers = [createContainerEffect(containers), await agentContainers(world, containers)];
+  const handlers = [createContainerEffect(containers), await agentContainers(parts, containers)];
   return { engine, handlers, close: async () => sweep?.stop() };
 }
 
@@ -70,11 +64,12 @@ export async function openContainers(world: EffectsWorld, volumes: VolumeDirecto
  * Learns the networks of containers that an earlier process of this node left running. An engine that is unavailable
  * now is asked again before a container joins a network.
  */
-function learnNetworks({ settings: { runtime }, access, log }: EffectsWorld, engine: ContainerEngine): void {
+function learnNetworks({ world, access }: EffectsParts, engine: ContainerEngine): void {
+  const { runtime } = world.settings;
   const modes = new Set([runtime.container_network_mode ?? 'none', runtime.containers.agent_network ?? 'none']);
   for (const mode of modes) {
     access.networks.learn(engine, mode, new AbortController().signal).catch((err: unknown) => {
-      log.warn({ err, network: mode }, 'containers cannot join this network');
+      world.logger.warn({ err, network: mode }, 'containers cannot join this network');
     });
   }
 }
@@ -86,14 +81,15 @@ async function engineAt(location: EngineLocation, clock: Clock): Promise<Contain
 }
 
 async function agentContainers(
-  { settings, dataDir, access, areas, clock }: EffectsWorld,
+  { world, access, areas }: EffectsParts,
   containers: Parameters<typeof createContainerEffect>[0],
 ) {
-  const { runtime } = settings;
-  const directory = join(dataDir, 'agents');
-  await sweepExchanges(directory, clock);
+  const { runtime } = world.settings;
+  const directory = join(world.dataDir, 'agents');
+  await sweepExchanges(directory, world.clock);
   return createAgentContainerEffect({
-    ...{ containers, directory },
+    containers,
+    directory,
     script: runtime.bootstrap_script === undefined ? null : await ownScript(runtime.bootstrap_script),
     gateway: areas.dispatch,
     tokens: access.tokens,

@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path';
 import { createCommandEffect, createCommandRunner } from '../effects/commands/command-runner.ts';
+import type { ContainerEngine } from '../effects/containers/engine.ts';
 import { createPatternQuery, createPatternStore } from '../effects/memory/pattern-effects.ts';
 import { createModelEffect } from '../effects/models/model-effect.ts';
 import { endLeftovers } from '../effects/programs/leftovers.ts';
@@ -11,56 +12,44 @@ import { openWorkspaceView } from '../effects/programs/workspace-view.ts';
 import { createAgentStart, createWorkflowStart } from '../effects/starts/child-start.ts';
 import { createPrepareEffect } from '../effects/volumes/prepare-effect.ts';
 import { startVolumeSweep } from '../effects/volumes/sweep.ts';
-import { createVolumes } from '../effects/volumes/volumes.ts';
+import { createVolumes, type Volumes } from '../effects/volumes/volumes.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
+import type { EffectHandler } from '../runtime/effect.ts';
 import { TargetGates } from '../runtime/effects/target-gates.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { openPatterns } from './catalogs.ts';
-import { type EffectsWorld, openContainers } from './containers.ts';
+import { type EffectsParts, openContainers } from './containers.ts';
 import { openTools } from './tools.ts';
+import type { NodeWorld } from './world.ts';
+
+export type Effects = Awaited<ReturnType<typeof openEffects>>;
 
 /**
  * Opens all effects, which are all that reaches outside of the process: models, programs, commands, containers,
  * volumes, starts of children.
  */
-export async function openEffects(world: EffectsWorld) {
+export async function openEffects(parts: EffectsParts) {
   await using opened = new AsyncDisposableStack();
-  const { settings, areas, clock, warn, workspaces, allow, secrets } = world;
-  const { bootstrap_dir: baseDirectory } = settings.runtime;
+  const { world, stores, areas } = parts;
+  const { settings, workspaces, clock, warn } = world;
   // Ends programs of an earlier process of this node: no actor waits for their results any more.
   await endLeftovers(workspaces);
-  const volumes = await openVolumes(world);
+  const volumes = await openVolumes(parts);
   opened.defer(() => volumes.close());
-  opened.defer(startVolumeSweep({ ...world, store: volumes.store, everyMs: sweepEveryMs(settings) }));
+  opened.defer(startVolumeSweep({ store: volumes.store, everyMs: sweepEveryMs(settings), clock, warn }));
   const ended = (tenant: string, id: string): Promise<boolean> => areas.ended(tenant, id);
   opened.defer(startWorkspaceSweep({ workspaces, ended, clock, warn }));
   const view = await openHostPrograms(world);
-  const commands = createCommandRunner({ volumes, allow, workspaces, view });
-  const containers = await openContainers(world, volumes);
+  const containers = await openContainers(parts, volumes);
   opened.defer(() => containers.close());
-  const gates = new TargetGates({
-    clock,
-    most: settings.kernel.effect_concurrency,
-    onChange(target, state, failures) {
-      const fields = { target, failures };
-      if (state === 'closed') world.log.warn(fields, 'a target of calls answers again');
-      else
-        world.log.warn(fields, 'a target of calls does not answer: its calls wait without a place while it is probed');
-    },
-  });
-  const tools = openTools({ ...world, gates, volumes, view, engine: containers.engine, management: areas.management });
+  const host = { allow: mayRunOnHost(settings), volumes, view, gates: openGates(world) };
+  const tools = openNodeTools(parts, host, containers.engine);
   opened.defer(() => tools.close());
-  const patterns = openPatterns({ ...world, settings: settings.cortex });
+  const commands = createCommandRunner({ volumes, allow: host.allow, workspaces, view });
+  const patterns = openPatterns({ documents: stores.documents, clock, settings: settings.cortex });
   const handlers = [
-    createModelEffect({
-      ...{ providers: settings.llm_providers, selection: settings.llm_selection, secrets },
-      ...{ blobs: world.blobs, limits: world.tierLimits, gates },
-    }),
-    createProgramEffect({
-      ...{ workspaces, allow, secrets, volumes, view },
-      nodeVariables: world.access.variables,
-      ...(baseDirectory === undefined ? {} : { baseDirectory }),
-    }),
+    openModels(parts, host.gates),
+    openPrograms(parts, host),
     createPrepareEffect(volumes),
     createCommandEffect(commands),
     ...containers.handlers,
@@ -76,19 +65,94 @@ export async function openEffects(world: EffectsWorld) {
     volumes,
     commands,
     patterns,
-    gates,
+    gates: host.gates,
     granter: tools.granter,
     runsImages: containers.engine !== null,
     close: () => running.disposeAsync(),
   };
 }
 
+/** What programs, commands and tools on this host share. */
+interface HostParts {
+  /** Whether a tenant may run commands on this host (S6). */
+  readonly allow: (tenant: string) => boolean;
+  readonly volumes: Volumes;
+  readonly view: ProgramView | null;
+  readonly gates: TargetGates;
+}
+
+function openNodeTools(parts: EffectsParts, host: HostParts, engine: ContainerEngine | null) {
+  const { world, stores, tierLimits, areas } = parts;
+  return openTools({
+    settings: world.settings,
+    dataDir: world.dataDir,
+    workspaces: world.workspaces,
+    clock: world.clock,
+    random: world.random,
+    log: world.logger,
+    secrets: world.secrets,
+    blobs: stores.blobs,
+    rateLimits: stores.rateLimits,
+    tierLimits,
+    allow: host.allow,
+    volumes: host.volumes,
+    view: host.view,
+    engine,
+    gates: host.gates,
+    management: areas.management,
+  });
+}
+
+function openModels({ world, stores, tierLimits }: EffectsParts, gates: TargetGates): EffectHandler {
+  return createModelEffect({
+    providers: world.settings.llm_providers,
+    selection: world.settings.llm_selection,
+    secrets: world.secrets,
+    blobs: stores.blobs,
+    limits: tierLimits,
+    gates,
+  });
+}
+
+function openPrograms({ world, access }: EffectsParts, { allow, volumes, view }: HostParts): EffectHandler {
+  return createProgramEffect({
+    workspaces: world.workspaces,
+    allow,
+    secrets: world.secrets,
+    volumes,
+    view,
+    nodeVariables: access.variables,
+    baseDirectory: world.settings.runtime.bootstrap_dir,
+  });
+}
+
+function mayRunOnHost({ iam, runtime }: NodeSettings): (tenant: string) => boolean {
+  return (tenant) => iam.realms.length === 0 || runtime.host_commands.allow.includes(tenant);
+}
+
+/** Calls of a target that does not answer wait without a slot until a probe succeeds. Each change is logged. */
+function openGates({ settings, clock, logger }: NodeWorld): TargetGates {
+  return new TargetGates({
+    clock,
+    most: settings.kernel.effect_concurrency,
+    onChange(target, state, failures) {
+      const fields = { target, failures };
+      if (state === 'closed') logger.warn(fields, 'a target of calls answers again');
+      else logger.warn(fields, 'a target of calls does not answer: its calls wait without a place while it is probed');
+    },
+  });
+}
+
 const sweepEveryMs = ({ storage }: NodeSettings): number => storage.gc_interval_minutes * 60_000;
 
-function openVolumes({ settings, dataDir, documents, clock, random, areas, warn }: EffectsWorld) {
-  const { storage } = settings;
+function openVolumes({ world, stores, areas }: EffectsParts) {
+  const { dataDir, clock, random, warn } = world;
+  const { storage } = world.settings;
   return createVolumes({
-    ...{ documents, clock, random, warn },
+    documents: stores.documents,
+    clock,
+    random,
+    warn,
     root: storage.local_host.mount_point ?? join(dataDir, 'volumes'),
     quota: storage.local_host.quota,
     limits: {
@@ -105,27 +169,23 @@ const SETTING = 'spec.runtime.host_commands.sandbox';
 
 const INSTALL = 'install bubblewrap (apt-get install bubblewrap, apk add bubblewrap) and let this user make namespaces';
 
-interface HostProgramsParts {
-  readonly settings: NodeSettings;
-  readonly dataDir: string;
-  readonly workspaces: string;
-  readonly log: { warn(about: object, message: string): void };
-}
-
 /**
  * Opens the way in which this node runs commands and programs on the host: in a sandbox, or without one where the
  * settings allow that, with a warning in the log. Throws `invalid_config` when a sandbox is needed and there is none.
  */
-async function openHostPrograms(parts: HostProgramsParts): Promise<ProgramView | null> {
-  const { settings, dataDir, workspaces, log } = parts;
+async function openHostPrograms({ settings, dataDir, workspaces, logger }: NodeWorld): Promise<ProgramView | null> {
   const { runtime, iam, storage, stores } = settings;
   const { sandbox: wanted, allow, network, paths } = runtime.host_commands;
   if (wanted === 'off') {
-    log.warn({}, `${SETTING}: off: commands and agents' programs run as this user and see all that it sees`);
+    logger.warn({}, `${SETTING}: off: commands and agents' programs run as this user and see all that it sees`);
     return (await openWorkspaceView(workspaces)).view;
   }
   const opened = await openSandbox({
-    ...{ workspaces, network, paths, user: runtime.containers.user, programs: runtime.bootstrap_dir },
+    workspaces,
+    network,
+    paths,
+    user: runtime.containers.user,
+    programs: runtime.bootstrap_dir,
     hidden: [dataDir, storage.local_host.mount_point, stores.data_dir].flatMap((path) =>
       path === undefined ? [] : [resolve(path)],
     ),
@@ -140,7 +200,7 @@ async function openHostPrograms(parts: HostProgramsParts): Promise<ProgramView |
     throw new SvcError('invalid_config', `${SETTING}: ${why}, and there is no sandbox here (${reason}): ${INSTALL}`);
   // With an identity provider and no allowed tenant nothing runs on the host, so there is nothing to warn about.
   if (iam.realms.length === 0) {
-    log.warn({ reason }, `commands and agents' programs run without a sandbox, as this user: ${INSTALL}`);
+    logger.warn({ reason }, `commands and agents' programs run without a sandbox, as this user: ${INSTALL}`);
   }
   return (await openWorkspaceView(workspaces)).view;
 }

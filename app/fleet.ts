@@ -1,12 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import type { Logger } from 'pino';
-import { type ClusterNode, type ClusterNodeParts, openClusterNode } from '../cluster/cluster-node.ts';
+import { type ClusterNode, joinFleet, openClusterNode } from '../cluster/cluster-node.ts';
+import type { NodeControls } from '../cluster/operations/node-controls.ts';
+import { openOperations } from '../cluster/operations/open-operations.ts';
+import type { FleetPlacement } from '../cluster/placement/fleet-placement.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
-import type { Clock } from '../runtime/clock.ts';
 import type { Documents } from '../runtime/documents.ts';
 import { Lazy } from '../runtime/kit/lazy.ts';
-import type { Random } from '../runtime/random.ts';
+import type { Members } from '../runtime/members.ts';
+import type { OpenStores } from '../runtime/open-stores.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import { FORMAT, VERSION } from '../runtime/store-formats.ts';
 import type { JoinTokens, SigningKeys } from '../security/api.ts';
 import { openJoinTokens } from '../security/join-tokens/join-tokens.ts';
 import { openNodeAdmission } from '../security/join-tokens/node-admission.ts';
@@ -15,36 +18,103 @@ import { createPublishedKeys, type PublishedKeys } from '../security/keys/publis
 import { openPins } from '../security/node-proofs/proof.ts';
 import type { NodePeerApi } from '../usecases/node-api.ts';
 import { createNodePeerApi } from '../usecases/nodes.ts';
+import type { NodeWorld } from './world.ts';
 
-interface FleetParts extends Omit<ClusterNodeParts, 'pins' | 'joins' | 'activeExecutions' | 'managedConfig' | 'log'> {
-  readonly documents: Documents;
-  readonly random: Random;
-  readonly runtime: Pick<Runtime, 'client' | 'counts'>;
-  readonly logger: Logger;
+/** Joins the fleet: placement and failure detector of this node. */
+export function openMembership({ world, members }: { readonly world: NodeWorld; readonly members: Members }) {
+  const { settings, node, clock, random, warn } = world;
+  const { cluster, stores, kernel } = settings;
+  return joinFleet({
+    node,
+    members,
+    info: {
+      role: cluster.role,
+      tags: settings.node.tags,
+      weight: settings.node.weight,
+      version: VERSION,
+      format: FORMAT,
+    },
+    leaseTtlMs: kernel.lease_ttl_ms,
+    livenessHost: stores.redis === undefined ? null : clusterHost(settings),
+    advertiseHost: cluster.advertise_host,
+    clock,
+    random,
+    warn,
+  });
 }
 
+/** Address that the ports for other nodes bind to. */
+export const clusterHost = ({ cluster, network }: NodeSettings): string => cluster.bind ?? network.bind;
+
+interface ClusterParts {
+  readonly world: NodeWorld;
+  readonly stores: Pick<OpenStores, 'store' | 'documents'>;
+  readonly signing: Signing;
+  readonly runtime: Runtime;
+  readonly placement: FleetPlacement;
+  readonly controls: NodeControls;
+}
+
+const NOT_ENABLED = { accepted: false, reason: 'spec.cluster.enabled is false on this node' };
+
+export type Cluster = Awaited<ReturnType<typeof openCluster>>;
+
 /**
- * This node's part in the fleet: registered peers, join tokens, and with `spec.cluster.enabled` its calls to other
- * nodes.
+ * This node's part in the fleet: registered peers, join tokens, operations, and with `spec.cluster.enabled` its calls to
+ * other nodes. Throws `invalid_config`.
  */
-interface Fleet {
+export async function openCluster(parts: ClusterParts) {
+  const { world, stores, runtime, placement, controls } = parts;
+  const { settings, node, clock, random, warn } = world;
+  const { peers, joinTokens, clusterNode } = await openPeers(parts);
+  const operations = await openOperations({
+    settings,
+    node,
+    stores,
+    fleet: placement,
+    runtime,
+    controls,
+    clock,
+    random,
+    warn,
+    peers: () => peers.list(),
+    onDrained: () => clusterNode?.heartbeatNow(),
+    push: (id, address) => clusterNode?.push(id, address) ?? Promise.resolve(NOT_ENABLED),
+  });
+  return {
+    peers,
+    joinTokens,
+    clusterNode,
+    cluster: operations.cluster,
+    chaos: operations.chaos,
+    async close() {
+      operations.close();
+      await clusterNode?.close();
+    },
+  };
+}
+
+interface Peers {
   /** Registered nodes. Removing one also deletes all other data that the fleet stores about it. */
   readonly peers: NodePeerApi;
   readonly joinTokens: JoinTokens;
   readonly clusterNode: ClusterNode | null;
 }
 
-/** Opens the fleet's data about its nodes in the documents that all nodes share. Throws `invalid_config`. */
-export async function openFleet(parts: FleetParts): Promise<Fleet> {
-  const { settings, resolve, logger, runtime } = parts;
+/** Opens the fleet's data about its nodes in the documents that all nodes share. */
+async function openPeers({ world, stores, signing, runtime, controls }: ClusterParts): Promise<Peers> {
+  const { settings, dataDir, node, clock, random, logger, warn, resolveSecret } = world;
+  const { documents } = stores;
   const { enabled, join_token, require_join_token } = settings.cluster;
-  const nodePeers = createNodePeerApi({ client: runtime.client, random: parts.random, randomBytes });
+  const nodePeers = createNodePeerApi({ client: runtime.client, random, randomBytes });
   const audit = (event: Readonly<Record<string, string>>, message: string): void => logger.info(event, message);
-  const pins = await openPins(parts);
+  const pins = await openPins({ documents, clock });
   const joins = await openNodeAdmission({
-    ...parts,
-    ...{ audit, required: require_join_token || join_token !== undefined },
-    joinToken: async () => (enabled && join_token !== undefined ? resolve(join_token) : null),
+    documents,
+    clock,
+    audit,
+    required: require_join_token || join_token !== undefined,
+    joinToken: async () => (enabled && join_token !== undefined ? resolveSecret(join_token) : null),
   });
   const peers: NodePeerApi = {
     ...nodePeers,
@@ -56,12 +126,21 @@ export async function openFleet(parts: FleetParts): Promise<Fleet> {
   const clusterNode = !enabled
     ? null
     : await openClusterNode({
-        ...parts,
-        ...{ pins, joins, log: logger },
+        settings,
+        dataDir,
+        node,
+        signing,
+        resolve: resolveSecret,
+        pins,
+        joins,
+        controls,
         activeExecutions: () => runtime.counts().effects.running,
         managedConfig: async () => (await peers.config()).config_yaml,
+        clock,
+        log: logger,
+        warn,
       });
-  return { peers, clusterNode, joinTokens: await openJoinTokens({ ...parts, audit }) };
+  return { peers, clusterNode, joinTokens: await openJoinTokens({ documents, clock, random, audit }) };
 }
 
 /** The keys that sign and verify the tokens of nodes, agents and executions, and the heads of audit chains. */
@@ -70,21 +149,19 @@ export interface Signing {
   readonly published: PublishedKeys;
 }
 
-interface SigningWorld {
-  readonly settings: NodeSettings;
-  readonly dataDir: string;
-  readonly documents: Documents;
-  readonly resolve: (reference: string) => Promise<string>;
-  readonly clock: Clock;
-  readonly warn: (message: string, error: unknown) => void;
-}
-
 /**
  * Opens the signing keys. The keys are loaded or created by the first signature, since most nodes on one machine never
  * sign.
  */
-export function openSigning({ settings, dataDir, documents, resolve, clock, warn }: SigningWorld): Signing {
-  const keys = createSigningKeys(settings.signing, { dataDir, resolve, clock, warn });
+export function openSigning({
+  world,
+  documents,
+}: {
+  readonly world: NodeWorld;
+  readonly documents: Documents;
+}): Signing {
+  const { settings, dataDir, resolveSecret, clock, warn } = world;
+  const keys = createSigningKeys(settings.signing, { dataDir, resolve: resolveSecret, clock, warn });
   return { keys: openedAtFirstUse(keys), published: createPublishedKeys({ documents, clock }) };
 }
 

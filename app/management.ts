@@ -33,15 +33,19 @@ export interface ManagementParts extends NodeFactsParts {
 /** The areas in the form that the management tools need. */
 export function managementPorts(parts: ManagementParts): ManagementPorts {
   const { agents, catalog, search, executions, workflows, judges, volumes, store, clock } = parts;
-  const made = starts(parts);
+  const starts = startsOf(parts);
   const settings = parts.settings.execute;
   return {
-    ...{ agents, search, executions, judges, node: nodeFacts(parts) },
+    agents,
+    search,
+    executions,
+    judges,
+    node: nodeFacts(parts),
     workflows: catalog,
     runs: workflows,
-    starts: made,
-    intents: createIntents({ agents, search, starts: made, runs: workflows, volumes, settings }),
-    authors: createAuthors({ starts: made }),
+    starts,
+    intents: createIntents({ agents, search, starts, runs: workflows, volumes, settings }),
+    authors: createAuthors({ starts }),
     waits: createEndWaits({
       clock,
       onEvents: (address, wake) => store.onEvents(address, wake),
@@ -54,10 +58,13 @@ export function managementPorts(parts: ManagementParts): ManagementPorts {
 }
 
 /** Makes starts in the same way as REST and gRPC. */
-const starts = ({ agents, catalog, executions, workflows, ...limits }: ManagementParts): Starts => ({
-  agent: (call, starter) => startExecution({ ...limits, agents, executions }, call, starter),
-  workflow: (call, starter) => startWorkflow({ ...limits, catalog, workflows }, call, starter),
-});
+function startsOf(parts: ManagementParts): Starts {
+  const { agents, catalog, executions, workflows, tierLimits, runningLimits } = parts;
+  return {
+    agent: (call, starter) => startExecution({ agents, executions, tierLimits, runningLimits }, call, starter),
+    workflow: (call, starter) => startWorkflow({ catalog, workflows, tierLimits, runningLimits }, call, starter),
+  };
+}
 
 export interface NodeFactsParts {
   readonly version: string;
@@ -72,7 +79,9 @@ export interface NodeFactsParts {
 function nodeFacts({ version, health, settings, configPath, runsImages }: NodeFactsParts): NodeFacts {
   const runtimes = runtimeTable(settings.runtime.containers.runtimes);
   return {
-    ...{ version, runtimes, runsImages },
+    version,
+    runtimes,
+    runsImages,
     healthy: async () => (await health.ready()).ready,
     config: () => ({ config_path: configPath, content_yaml: shownSettings(settings) }),
   };

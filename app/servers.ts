@@ -1,36 +1,44 @@
 import { advertised } from '../cluster/advertised-host.ts';
-import type { ClusterNode } from '../cluster/cluster-node.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import { runtimeTable } from '../manifests/runtime-table/table.ts';
+import { VERSION } from '../runtime/store-formats.ts';
+import type { Authenticator } from '../security/api.ts';
+import { createAuthenticator } from '../security/authenticator.ts';
 import { CertificateFiles, type CertificateParts } from '../security/certificate-files.ts';
+import { openLocalToken } from '../security/local-token.ts';
 import { openNodeEnvelope } from '../security/node-envelope.ts';
+import { authenticatorSettings } from '../security/settings.ts';
 import { createClusterServer } from '../transport/grpc/cluster/server.ts';
-import type { GrpcServerParts } from '../transport/grpc/parts.ts';
 import { createGrpcServer } from '../transport/grpc/svc-runtime.ts';
+import type { Health } from '../transport/health.ts';
 import { acceptProgram } from '../transport/internal/server.ts';
-import type { RestServerParts } from '../transport/rest/parts.ts';
 import { createRestServer } from '../transport/rest/server.ts';
-import type { DispatchApi } from '../usecases/gateway.ts';
-import type { NodePeerApi } from '../usecases/node-api.ts';
-import type { ClusterApi } from '../usecases/ports/cluster.ts';
-import type { SealParts } from '../usecases/seal/parts.ts';
+import type { ServerTls } from '../transport/tls.ts';
+import type { OperationPorts } from '../usecases/operations/operation.ts';
 import type { Admission } from '../usecases/starts/admission.ts';
+import type { Areas } from './areas.ts';
+import type { Callers } from './callers.ts';
+import type { Effects } from './effects.ts';
+import { type Cluster, clusterHost, type Signing } from './fleet.ts';
 import type { Node } from './node.ts';
 import { type AgentAccess, createInternalServers } from './tool-areas.ts';
+import type { NodeWorld } from './world.ts';
 
-type Public = RestServerParts & Omit<GrpcServerParts, 'auth' | 'limits'>;
-
-export interface ServersParts extends Omit<Public, 'seal' | 'peers'> {
-  readonly settings: NodeSettings;
-  readonly seal: SealParts;
-  readonly peers: NodePeerApi;
-  readonly dispatch: DispatchApi;
+interface TransportParts {
+  readonly world: NodeWorld;
   readonly access: AgentAccess;
-  readonly cluster: ClusterApi;
+  readonly signing: Signing;
+  readonly callers: Pick<Callers, 'keys'>;
+  readonly effects: Pick<Effects, 'commands'>;
   readonly admission: Admission;
-  readonly clusterNode: ClusterNode | null;
-  /** Address that the cluster port binds to. */
-  readonly clusterHost: string;
+  readonly health: Health;
+  readonly areas: Areas;
+  readonly cluster: Cluster;
+}
+
+interface Transports {
+  listen(): Promise<Addresses>;
+  close(): Promise<void>;
 }
 
 /** Most connections that wait to be accepted, if the system allows that many: thousands may come at once. */
@@ -42,7 +50,7 @@ type Addresses = Pick<Node, 'restUrl' | 'grpcAddress' | 'internalUrl' | 'interna
  * Opens the certificate of the public addresses (`spec.network.tls`); null when they use plain text. Throws
  * `invalid_config` naming the setting whose file cannot be used.
  */
-export async function openNetworkCertificate(tls: NodeSettings['network']['tls'], parts: CertificateParts) {
+async function openNetworkCertificate(tls: NodeSettings['network']['tls'], parts: CertificateParts) {
   const { enabled, cert_path: cert, key_path: key, min_version } = tls;
   if (!enabled || cert === undefined || key === undefined) return null;
   const fields = { cert: 'spec.network.tls.cert_path', key: 'spec.network.tls.key_path' };
@@ -51,46 +59,164 @@ export async function openNetworkCertificate(tls: NodeSettings['network']['tls']
 }
 
 /** Creates all servers of a node: public, internal and cluster. They listen only after `listen`. */
-export function createServers(parts: ServersParts): { listen(): Promise<Addresses>; close(): Promise<void> } {
-  const { settings, clusterNode, peers, executions, health, logger, access, clusterHost, admission } = parts;
-  const { network, cluster } = settings;
-  const isOfAgents = access.networks.has;
-  const rest = createRestServer({
-    ...parts,
-    runtimes: runtimeTable(settings.runtime.containers.runtimes),
-    origins: network.cors.allow,
-    proxies: network.trust_proxy,
-    isOfAgents,
-    resource: { issuers: settings.iam.realms.map(({ issuer_url }) => issuer_url), publicUrl: network.public_url },
-  });
-  const grpc = createGrpcServer({ ...parts, auth: settings.grpc_auth, proxies: network.trust_proxy, isOfAgents });
-  const figures = { local: () => parts.cluster.local(), admission: () => admission.counts };
-  const metrics = settings.observability.metrics.enabled ? figures : null;
-  const internal = createInternalServers({ ...parts, metrics });
-  const nodes =
-    clusterNode === null
-      ? null
-      : createClusterServer({
-          ...{ ...clusterNode, peers, health, logger, admission, isOfAgents },
-          openEnvelope: (authorization, envelope) => openNodeEnvelope(clusterNode, authorization, envelope),
-          worker: cluster.role === 'controller' ? null : { executions, applyConfig: clusterNode.applyConfig },
-          controller: cluster.role !== 'worker',
-        });
-  return {
-    async listen() {
-      const bound = await rest.listen({ host: network.bind, port: network.port, backlog: BACKLOG });
-      const restUrl = parts.tls === undefined ? bound : bound.replace(/^http:/, 'https:');
-      const grpcAddress = await grpc.listen(network.bind, network.grpc_port);
-      const { bind, port, grpc_port } = network.internal;
-      const internalUrl = await internal.rest.listen({ host: bind, port });
-      access.listensAt(internalUrl, (connection) => acceptProgram(internal.rest, connection));
-      const internalGrpcAddress = await internal.grpc.listen(bind, grpc_port);
-      const nodesAt = (await nodes?.listen(clusterHost, cluster.cluster_grpc_port)) ?? null;
-      const clusterAddress = nodesAt === null ? null : advertised(nodesAt, cluster.advertise_host);
-      return { restUrl, grpcAddress, internalUrl, internalGrpcAddress, clusterAddress };
-    },
-    async close() {
-      await Promise.all([rest.close(), grpc.close(), nodes?.close(), internal.rest.close(), internal.grpc.close()]);
-    },
+export async function openTransports(parts: TransportParts): Promise<Transports> {
+  await using opened = new AsyncDisposableStack();
+  const { settings, dataDir, clock, logger } = parts.world;
+  const certificate = await openNetworkCertificate(settings.network.tls, { clock, log: logger });
+  opened.defer(async () => certificate?.certificate.close());
+  const localToken = await openLocalToken(dataDir, settings.iam);
+  const authenticator = createAuthenticator(
+    { ...authenticatorSettings(settings), localToken: localToken ?? undefined },
+    clock,
+    parts.callers.keys,
+  );
+  opened.defer(() => authenticator.close());
+  const access: PublicAccess = { authenticator, tls: certificate ?? undefined };
+  const ports = operationPorts(parts);
+  const servers = {
+    rest: openRest(parts, ports, access),
+    grpc: openGrpc(parts, ports, access),
+    internal: openInternal(parts),
+    nodes: openNodes(parts),
   };
+  opened.defer(async () => {
+    const { rest, grpc, nodes, internal } = servers;
+    await Promise.all([rest.close(), grpc.close(), nodes?.close(), internal.rest.close(), internal.grpc.close()]);
+  });
+  const open = opened.move();
+  return {
+    listen: () => listen(parts, servers, certificate !== null),
+    close: () => open.disposeAsync(),
+  };
+}
+
+/** Authentication and TLS of the public addresses. */
+interface PublicAccess {
+  readonly authenticator: Authenticator;
+  /** Undefined: plain text. */
+  readonly tls: ServerTls | undefined;
+}
+
+const operationPorts = ({ areas, cluster }: TransportParts): Required<OperationPorts> => ({
+  ...areas.ports,
+  cluster: cluster.cluster,
+  joinTokens: cluster.joinTokens,
+  chaos: cluster.chaos,
+});
+
+function openRest(
+  { world, access, signing, admission, health, areas, cluster }: TransportParts,
+  ports: Required<OperationPorts>,
+  { authenticator, tls }: PublicAccess,
+) {
+  const { network, iam, runtime } = world.settings;
+  return createRestServer({
+    ...ports,
+    authenticator,
+    tls,
+    logger: world.logger,
+    version: VERSION,
+    health,
+    peers: cluster.peers,
+    nodeTokens: { keySet: async () => ({ keys: await signing.published.all() }) },
+    webhooks: areas.webhooks,
+    mcp: areas.mcp,
+    seal: areas.seal,
+    admission,
+    intents: areas.management.intents,
+    authors: areas.management.authors,
+    runtimes: runtimeTable(runtime.containers.runtimes),
+    origins: network.cors.allow,
+    resource: { issuers: iam.realms.map(({ issuer_url }) => issuer_url), publicUrl: network.public_url },
+    proxies: network.trust_proxy,
+    isOfAgents: access.networks.has,
+  });
+}
+
+function openGrpc(
+  { world, access, effects, admission, health, areas }: TransportParts,
+  ports: Required<OperationPorts>,
+  { authenticator, tls }: PublicAccess,
+) {
+  return createGrpcServer({
+    agents: ports.agents,
+    executions: ports.executions,
+    judges: areas.judges,
+    commands: effects.commands,
+    stimuli: ports.stimuli,
+    patterns: ports.patterns,
+    seal: areas.seal,
+    authenticator,
+    auth: world.settings.grpc_auth,
+    tls,
+    logger: world.logger,
+    version: VERSION,
+    health,
+    tierLimits: ports.tierLimits,
+    runningLimits: ports.runningLimits,
+    startKeys: ports.startKeys,
+    admission,
+    proxies: world.settings.network.trust_proxy,
+    isOfAgents: access.networks.has,
+  });
+}
+
+/** Creates the servers of the internal address, with /metrics unless the settings turn it off. */
+function openInternal({ world, access, admission, health, areas, cluster }: TransportParts) {
+  const figures = { local: () => cluster.cluster.local(), admission: () => admission.counts };
+  return createInternalServers({
+    seal: areas.seal,
+    dispatch: areas.dispatch,
+    access,
+    logger: world.logger,
+    health,
+    metrics: world.settings.observability.metrics.enabled ? figures : null,
+  });
+}
+
+/** Creates the server for other nodes; null unless `spec.cluster.enabled`. */
+function openNodes({ world, access, admission, health, areas, cluster }: TransportParts) {
+  const { peers, clusterNode } = cluster;
+  if (clusterNode === null) return null;
+  const { role } = world.settings.cluster;
+  const worker = { executions: areas.ports.executions, applyConfig: clusterNode.applyConfig };
+  return createClusterServer({
+    peers,
+    tokens: clusterNode.tokens,
+    openEnvelope: (authorization, envelope) => openNodeEnvelope(clusterNode, authorization, envelope),
+    proofs: clusterNode.proofs,
+    worker: role === 'controller' ? null : worker,
+    controller: role !== 'worker',
+    joins: clusterNode.joins,
+    tls: clusterNode.tls,
+    health,
+    logger: world.logger,
+    admission,
+    isOfAgents: access.networks.has,
+  });
+}
+
+async function listen(
+  { world, access }: TransportParts,
+  { rest, grpc, internal, nodes }: Servers,
+  isSecure: boolean,
+): Promise<Addresses> {
+  const { network, cluster } = world.settings;
+  const bound = await rest.listen({ host: network.bind, port: network.port, backlog: BACKLOG });
+  const restUrl = isSecure ? bound.replace(/^http:/, 'https:') : bound;
+  const grpcAddress = await grpc.listen(network.bind, network.grpc_port);
+  const { bind, port, grpc_port } = network.internal;
+  const internalUrl = await internal.rest.listen({ host: bind, port });
+  access.listensAt(internalUrl, (connection) => acceptProgram(internal.rest, connection));
+  const internalGrpcAddress = await internal.grpc.listen(bind, grpc_port);
+  const nodesAt = (await nodes?.listen(clusterHost(world.settings), cluster.cluster_grpc_port)) ?? null;
+  const clusterAddress = nodesAt === null ? null : advertised(nodesAt, cluster.advertise_host);
+  return { restUrl, grpcAddress, internalUrl, internalGrpcAddress, clusterAddress };
+}
+
+interface Servers {
+  readonly rest: ReturnType<typeof openRest>;
+  readonly grpc: ReturnType<typeof openGrpc>;
+  readonly internal: ReturnType<typeof openInternal>;
+  readonly nodes: ReturnType<typeof openNodes>;
 }

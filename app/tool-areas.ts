@@ -9,10 +9,7 @@ import type { GatewayListener } from '../effects/programs/gateway-relay.ts';
 import { isLoopback } from '../manifests/node/network.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import { runtimeTable } from '../manifests/runtime-table/table.ts';
-import type { Blobs } from '../runtime/blobs.ts';
-import type { Clock } from '../runtime/clock.ts';
-import type { Documents } from '../runtime/documents.ts';
-import type { Random } from '../runtime/random.ts';
+import type { OpenStores } from '../runtime/open-stores.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { ExecutionTokens } from '../security/api.ts';
 import { createAgentTokens, createExecutionTokens } from '../security/seal/agent-tokens.ts';
@@ -31,30 +28,33 @@ import type { SealParts } from '../usecases/seal/parts.ts';
 import type { Admission } from '../usecases/starts/admission.ts';
 import { createToolSessionApi } from '../usecases/tool-sessions.ts';
 import type { Signing } from './fleet.ts';
+import type { NodeWorld } from './world.ts';
 
 interface ToolAreasParts {
+  readonly world: NodeWorld;
+  readonly stores: Pick<OpenStores, 'documents' | 'blobs'>;
   readonly runtime: Runtime;
-  readonly documents: Documents;
-  readonly blobs: Blobs;
-  readonly settings: NodeSettings;
   readonly signing: Signing;
   readonly granter: ToolGranter;
   readonly admission: Admission;
-  readonly clock: Clock;
-  readonly random: Random;
 }
 
 /** Opens the ways to call tools: sessions, SEAL, /mcp. */
 export async function openToolAreas(parts: ToolAreasParts): Promise<{ seal: SealParts; mcp: McpParts }> {
-  const { runtime, documents, blobs, settings, signing, granter, clock, random, admission } = parts;
+  const { world, stores, runtime, signing, granter, admission } = parts;
+  const { settings, clock, random } = world;
+  const { keys, published } = signing;
   const { client } = runtime;
-  const collection = await documents.collection<ToolSessionDocument>(TOOL_SESSIONS);
-  const sessions = createToolSessionApi({ client, sessions: collection, blobs });
-  const tokens = createAgentTokens({ ...signing, clock, settings: settings.seal });
+  const collection = await stores.documents.collection<ToolSessionDocument>(TOOL_SESSIONS);
+  const sessions = createToolSessionApi({ client, sessions: collection, blobs: stores.blobs });
+  const tokens = createAgentTokens({ keys, published, clock, settings: settings.seal });
   const seal: SealParts = {
-    ...{ attestation: createAttestApi({ client }), granter, sessions, tokens },
+    attestation: createAttestApi({ client }),
+    granter,
+    sessions,
+    tokens,
     envelopes: createSealEnvelopes({ tokens, clock }),
-    signer: createAuditSigner({ ...signing, clock }),
+    signer: createAuditSigner({ keys, published, clock }),
     admission,
   };
   return { seal, mcp: { granter, sessions, clock, random, admission } };
@@ -76,12 +76,18 @@ export function createInternalServers(parts: {
   const { tokens, networks } = parts.access;
   return {
     rest: createInternalServer({
-      ...{ dispatch, tokens, logger, isOfAgents: networks.has },
+      dispatch,
+      tokens,
+      logger,
+      isOfAgents: networks.has,
       addSealRoutes: (app) => addSealRoutes(app, seal, { bearer: false, tokens }),
-      ...(metrics === null ? {} : { addRoutes: (app) => addMetrics(app, metrics) }),
+      addRoutes: metrics === null ? undefined : (app) => addMetrics(app, metrics),
     }),
     grpc: createInternalGrpcServer({
-      ...{ dispatch, tokens, logger, health },
+      dispatch,
+      tokens,
+      logger,
+      health,
       seal: internalSealMethods({ logger, tokens }, seal),
     }),
   };
@@ -115,15 +121,15 @@ export interface AgentAccess {
 const MARGIN_MS = 60_000;
 
 export function openAgentAccess({
-  settings,
+  world,
   signing,
-  clock,
 }: {
-  readonly settings: NodeSettings;
+  readonly world: Pick<NodeWorld, 'settings' | 'clock'>;
   readonly signing: Signing;
-  readonly clock: Clock;
 }): AgentAccess {
-  const tokens = createExecutionTokens({ ...signing, clock, settings: settings.seal });
+  const { settings, clock } = world;
+  const { keys, published } = signing;
+  const tokens = createExecutionTokens({ keys, published, clock, settings: settings.seal });
   let listening: string | null = null;
   let listener: GatewayListener | null = null;
   const url = (): string | null => (listening === null ? null : (settings.runtime.orchestrator_url ?? listening));
@@ -159,7 +165,8 @@ export function executionOffer({
 }): () => NodeOffer {
   const runtimes = runtimeTable(settings.runtime.containers.runtimes);
   return () => ({
-    ...{ isolation: controls.isolation, runtimes },
+    isolation: controls.isolation,
+    runtimes,
     onDeprecated({ agentId, executionId }, { language, version }) {
       log.warn({ agent: agentId, execution: executionId }, `runtime ${language} ${version} is deprecated`);
     },

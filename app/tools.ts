@@ -15,6 +15,7 @@ import { SYSTEM_TENANT } from '../runtime/identity.ts';
 import { Lazy } from '../runtime/kit/lazy.ts';
 import type { Random } from '../runtime/random.ts';
 import type { RateLimits } from '../runtime/rate-limits.ts';
+import { VERSION } from '../runtime/store-formats.ts';
 import type { Secrets, TierLimits } from '../security/api.ts';
 import { createSecurityContexts } from '../security/policy/contexts.ts';
 import { commandCeilings, isListed } from '../security/policy/matching.ts';
@@ -33,11 +34,10 @@ import type { Web } from '../usecases/ports/web.ts';
 export const toolPolicy = (settings: NodeSettings): ToolPolicy =>
   createToolPolicy({ contracts: TOOL_CONTRACTS, ceilings: commandCeilings(settings.builtin_dispatchers) });
 
-export interface ToolsWorld {
+export interface ToolsParts {
   readonly settings: NodeSettings;
   readonly dataDir: string;
   readonly workspaces: string;
-  readonly version: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: McpLog;
@@ -56,34 +56,59 @@ export interface ToolsWorld {
 }
 
 /** Opens the tools: the granter and the effects that grant and call. */
-export function openTools(world: ToolsWorld) {
-  const { settings, secrets, volumes, clock, random } = world;
+export function openTools(parts: ToolsParts) {
+  const { settings, secrets, volumes, clock, random } = parts;
   const servers = settings.mcp_servers;
   const contexts = createSecurityContexts(settings.security_contexts, {
     mcpServers: servers.map(({ name }) => name),
     isAuthor,
   });
-  const mcp = createMcpServers({ ...world, settings: servers });
+  const mcp = createMcpServers({
+    settings: servers,
+    secrets,
+    clock,
+    random,
+    log: parts.log,
+    dataDir: parts.dataDir,
+    workspaces: parts.workspaces,
+    view: parts.view,
+    version: VERSION,
+  });
   const dispatchers = settings.builtin_dispatchers;
   const granter = createToolGranter({ contexts, isListed, mcp, dispatchers, ceilings: commandCeilings(dispatchers) });
   const resolveSecret = (reference: string): Promise<string> => secrets.resolve(SYSTEM_TENANT, reference);
   const web = webAtFirstUse({ settings: settings.web, resolveSecret, clock, random });
   const tools = createBuiltInTools({
     files: {
-      ...{ files: volumes.files, volumes },
+      files: volumes.files,
+      volumes,
       mayTouch: (scope, path, access) =>
         filesystemBreach([{ field: 'path', path, absolute: path, access }], scope) === null,
     },
     web: { web, domainProblem },
-    commands: createToolCommands(world),
+    commands: createToolCommands({
+      volumes,
+      workspaces: parts.workspaces,
+      view: parts.view,
+      allow: parts.allow,
+      engine: parts.engine,
+    }),
     listing: granter,
-    ...(world.management === undefined ? {} : { management: world.management }),
+    management: parts.management,
   });
   const timeouts = new Map(servers.map(({ name, tool_timeout_seconds }) => [name, tool_timeout_seconds * 1_000]));
   const timeoutMs = (server: string): number => timeouts.get(server) ?? 60_000;
   const handlers = [
     createGrantEffect(granter),
-    createToolEffect({ ...world, granter, tools, mcp: { servers: mcp, timeoutMs } }),
+    createToolEffect({
+      granter,
+      tools,
+      blobs: parts.blobs,
+      mcp: { servers: mcp, timeoutMs },
+      tierLimits: parts.tierLimits,
+      rateLimits: parts.rateLimits,
+      gates: parts.gates,
+    }),
   ];
   const close = async (): Promise<void> => {
     await Promise.all([mcp.close(), web.close()]);

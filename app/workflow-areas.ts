@@ -13,20 +13,17 @@ import type { AgentManifest } from '../manifests/agent/schema.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { ActorStore } from '../runtime/actor-store.ts';
 import { type Address, parseAddress, poolOf } from '../runtime/address.ts';
-import type { Clock } from '../runtime/clock.ts';
 import type { ActorDefinition } from '../runtime/define-actor.ts';
 import type { Documents } from '../runtime/documents.ts';
 import type { EffectRow } from '../runtime/effect-ledger.ts';
 import type { TargetGates } from '../runtime/effects/target-gates.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
-import type { Random } from '../runtime/random.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { createWebhooks } from '../security/webhooks/deliveries.ts';
 import { createApprovalApi } from '../usecases/approvals.ts';
 import { hasEnded } from '../usecases/execution-status.ts';
 import type { ExecutionApi, StartExecution } from '../usecases/executions.ts';
-import type { DispatchApi } from '../usecases/gateway.ts';
 import { createJudgePanelApi } from '../usecases/judge-panels.ts';
 import { startOnce } from '../usecases/starts/start-execution.ts';
 import { startWorkflow } from '../usecases/starts/start-workflow.ts';
@@ -39,7 +36,8 @@ import {
   type WorkflowApi,
   type WorkflowExecutionDocument,
 } from '../usecases/workflow-runs.ts';
-import type { LateAreas } from './areas.ts';
+import type { EffectAreas } from './effect-areas.ts';
+import type { NodeWorld } from './world.ts';
 
 /** The actor kinds of workflows. */
 export const workflowActors = ({ workflow }: NodeSettings): readonly ActorDefinition[] => [
@@ -50,31 +48,28 @@ export const workflowActors = ({ workflow }: NodeSettings): readonly ActorDefini
 ];
 
 interface WorkflowAreasParts {
+  readonly world: Pick<NodeWorld, 'settings' | 'resolveSecret' | 'warn' | 'clock' | 'random'>;
   readonly runtime: Runtime;
   readonly documents: Documents;
   readonly agents: AgentCatalog;
   readonly builtIns: BuiltIns;
   readonly inUse: InUse;
   readonly executions: ExecutionApi;
-  readonly dispatch: DispatchApi;
   readonly waits: Waits;
-  readonly settings: NodeSettings;
-  /** Resolves a secret reference of the node. */
-  readonly resolveSecret: (reference: string) => Promise<string>;
-  readonly warn: (message: string, error: unknown) => void;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly areas: LateAreas;
 }
 
-/** Opens the APIs of workflows: catalog, runs, approvals, judge panels, stimuli. From then on effects can use them. */
+/** Opens the APIs of workflows: catalog, runs, approvals, judge panels, stimuli. `forEffects`: what effects call. */
 export async function openWorkflowAreas(parts: WorkflowAreasParts) {
-  const { runtime, documents, agents, builtIns, inUse, executions, waits, settings, clock, random } = parts;
+  const { world, runtime, documents, agents, builtIns, inUse, executions, waits } = parts;
+  const { settings, clock, random } = world;
   const { client, removals } = runtime;
   const catalog = await createWorkflowCatalog({ documents, clock, random, agents, builtIns, inUse });
   const approvals = createApprovalApi({ client, approvals: await documents.collection<ApprovalDocument>(APPROVALS) });
   const workflows = createWorkflowApi({
-    ...{ client, removals, approvals, waits },
+    client,
+    removals,
+    approvals,
+    waits,
     agents: executions,
     executions: await documents.collection<WorkflowExecutionDocument>(WORKFLOW_EXECUTIONS),
   });
@@ -85,31 +80,35 @@ export async function openWorkflowAreas(parts: WorkflowAreasParts) {
     clock,
   });
   const stimuli = createStimulusApi({
-    ...{ client, clock, random },
+    client,
+    clock,
+    random,
     stimuli: await documents.collection<StimulusDocument>(STIMULI),
     routes: stimulusRoutes,
     settings: settings.stimulus,
   });
-  const webhooks = createWebhooks({ webhooks: settings.stimulus.webhooks, resolve: parts.resolveSecret, clock });
-  for (const line of await webhooks.unusable()) parts.warn(line, undefined);
-  parts.areas.provide({
+  const webhooks = createWebhooks({ webhooks: settings.stimulus.webhooks, resolve: world.resolveSecret, clock });
+  for (const line of await webhooks.unusable()) world.warn(line, undefined);
+  const forEffects: Omit<EffectAreas, 'dispatch' | 'management'> = {
     agents: agentStarts(agents, executions),
     workflows: workflowStarts(catalog, workflows),
-    dispatch: parts.dispatch,
     ended: async (tenant, id) => (await hasEnded(workflows, tenant, id)) && (await hasEnded(executions, tenant, id)),
     ownerOf: (tenant, id) => ownerOfRun(client, tenant, id),
     isOpen: async (address, id) => (await waits.effects(address)).some((row) => row.id === id),
-  });
+  };
   return {
-    ...{ approvals, stimuli, stimulusRoutes },
+    approvals,
+    stimuli,
+    stimulusRoutes,
     workflows: { catalog, workflows },
     judges: createJudgePanelApi({ client }),
     webhooks,
+    forEffects,
   };
 }
 
 /** Looks up what an actor waits for: the pool that serves it and its open effects. */
-interface Waits {
+export interface Waits {
   poolOf(address: Address): Promise<string>;
   effects(address: Address): Promise<readonly EffectRow[]>;
   /** What blocks an effect of this node outside of the node. */
@@ -210,6 +209,9 @@ function workflowStarts(catalog: WorkflowCatalog, workflows: WorkflowApi): Workf
 
 /** The identity that cancels a start: the actor that made it. */
 const parentOf = (tenant: string): Identity => ({
-  ...{ kind: 'actor', subject: 'parent', tenant },
-  ...{ roles: [], tier: 'enterprise' },
+  kind: 'actor',
+  subject: 'parent',
+  tenant,
+  roles: [],
+  tier: 'enterprise',
 });

@@ -43,7 +43,7 @@ export async function openWorld(ports: OpenStores, directory: string): Promise<L
   });
   const tools = openTools({
     ...{ ...world, tierLimits, volumes, secrets, dataDir: directory, workspaces: join(directory, 'workspaces') },
-    ...{ view: null, engine: null, allow: () => true, version: 'bench' },
+    ...{ view: null, engine: null, allow: () => true },
     log: { debug: () => {}, warn: console.warn },
   });
   const model = createModelEffect({

@@ -8,8 +8,7 @@ import { pack } from '../../../cli/pack.ts';
 import { bootstrapScript, prepareExchange } from '../../../effects/agents/exchange-directory.ts';
 import { startExchange } from '../../../effects/agents/file-exchange.ts';
 import { SvcError } from '../../../runtime/errors.ts';
-import type { GatewayAnswer } from '../../../usecases/gateway.ts';
-import { answerGateway } from '../../../usecases/gateway.ts';
+import { answerGateway, type GatewayAnswer } from '../../../usecases/gateway.ts';
 import {
   AGENT,
   bootstrap,

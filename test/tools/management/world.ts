@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { executionActor } from '../../../actors/execution/definition.ts';
-import { LateAreas } from '../../../app/areas.ts';
 import { agentQuota, inUseOf, openSearch } from '../../../app/catalogs.ts';
+import { areasOnceOpen, type EffectAreas } from '../../../app/effect-areas.ts';
 import { managementPorts } from '../../../app/management.ts';
 import { toolPolicy } from '../../../app/tools.ts';
 import { openWorkflowAreas, waitsOf, workflowActors } from '../../../app/workflow-areas.ts';
@@ -74,7 +74,8 @@ export async function managementWorld(): Promise<ManagementWorld> {
   opened.defer(() => stores.close());
   const world = { clock: systemClock, random: systemRandom, warn, node: 'node-a' };
   const { documents } = stores;
-  const areas = new LateAreas();
+  const areasOpen = Promise.withResolvers<EffectAreas>();
+  const areas = areasOnceOpen(areasOpen.promise);
   const secrets = createFileSecrets({ directory: join(dataDir, 'secrets'), environment: {} });
   const runtime = await startRuntime({
     ...{ ...stores, ...world },
@@ -100,9 +101,9 @@ export async function managementWorld(): Promise<ManagementWorld> {
     node: () => ({ isolation: 'process' }),
   });
   const dispatch = createDispatchApi({ client: runtime.client, blobs: stores.blobs });
-  const { workflows, judges } = await openWorkflowAreas({
-    ...{ ...world, runtime, agents, builtIns, inUse, executions, dispatch, waits, settings, areas, documents },
-    resolveSecret: async () => '',
+  const { workflows, judges, forEffects } = await openWorkflowAreas({
+    world: { ...world, settings, resolveSecret: async () => '' },
+    ...{ runtime, documents, agents, builtIns, inUse, executions, waits },
   });
   const tierLimits = createTierLimits({ limits: stores.rateLimits, settings: settings.rate_limits });
   const volumes = await createVolumes({
@@ -111,13 +112,12 @@ export async function managementWorld(): Promise<ManagementWorld> {
     ended: (tenant, id) => areas.ended(tenant, id),
   });
   opened.defer(() => volumes.close());
-  areas.provideManagement(
-    managementPorts({
-      ...{ ...world, store: stores.store, agents, executions, judges, tierLimits, volumes, settings, ...workflows },
-      search: await openSearch({ ...world, documents, settings, secrets, builtIns }),
-      ...{ version: '0', health: { ready: async () => ({ ready: true }) }, configPath: null, runsImages: false },
-    }),
-  );
+  const management = managementPorts({
+    ...{ ...world, store: stores.store, agents, executions, judges, tierLimits, volumes, settings, ...workflows },
+    search: await openSearch({ ...world, documents, settings, secrets, builtIns }),
+    ...{ version: '0', health: { ready: async () => ({ ready: true }) }, configPath: null, runsImages: false },
+  });
+  areasOpen.resolve({ ...forEffects, dispatch, management: async () => management });
   const granter = createToolGranter({ contexts: createSecurityContexts([]), isListed });
   const tools = [...managementTools(areas.management, granter), ...discoveryTools(granter)];
   const effect = createToolEffect({ granter, blobs: stores.blobs, tools });

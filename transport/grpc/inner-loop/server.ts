@@ -8,8 +8,7 @@ import {
 } from '../../../proto/gen/svc/v1/inner_loop.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { bearerToken, type ExecutionTokens } from '../../../security/api.ts';
-import type { DispatchApi } from '../../../usecases/gateway.ts';
-import { answerGateway } from '../../../usecases/gateway.ts';
+import { answerGateway, type DispatchApi } from '../../../usecases/gateway.ts';
 import type { Health } from '../../health.ts';
 import { type GatewayCaller, gatewayCaller } from '../../internal/dispatch-gateway.ts';
 import { OpenStreams } from '../../open-streams.ts';
