@@ -1,7 +1,8 @@
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
-import { jsonSchemaTransform } from 'fastify-type-provider-zod';
+import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { SvcError } from '../../runtime/errors.ts';
+import { withComponents } from './openapi-components.ts';
 
 const DESCRIPTION = `Deploy agents and workflows, start executions, follow them live, answer what waits for a human.
 
@@ -20,11 +21,6 @@ function bodyContents(body: unknown): BodyContent | undefined {
   return contents;
 }
 
-function jsonSchemaOf(schema: z.ZodType): object {
-  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io: 'input', target: 'draft-2020-12' });
-  return rest;
-}
-
 type Transform = NonNullable<FastifyDynamicSwaggerOptions['transform']>;
 
 /** Adds bodies with several content types: the type provider's transform handles one type for each route. */
@@ -34,23 +30,24 @@ const transform: Transform = (route) => {
   const { body: _body, ...others } = route.schema;
   const { schema, url } = jsonSchemaTransform({ ...route, schema: others });
   const content = Object.fromEntries(
-    Object.entries(contents).map(([type, entry]) => [type, { schema: jsonSchemaOf(entry.schema) }]),
+    Object.entries(contents).map(([type, entry]) => [
+      type,
+      { schema: jsonSchemaTransform({ ...route, schema: { body: entry.schema } }).schema.body },
+    ]),
   );
   return { schema: { ...schema, body: { content } }, url };
 };
 
-type Generated = Parameters<NonNullable<FastifyDynamicSwaggerOptions['transformObject']>>[0];
-
 /**
  * Corrects bodies that are optional, since the generator marks every body as required; an empty file is a valid body.
  */
-const transformObject: NonNullable<FastifyDynamicSwaggerOptions['transformObject']> = (generated: Generated) => {
+const transformObject: NonNullable<FastifyDynamicSwaggerOptions['transformObject']> = (generated) => {
   if (!('openapiObject' in generated)) return generated.swaggerObject;
   for (const methods of Object.values(generated.openapiObject.paths ?? {})) {
     const body = methods?.put?.requestBody;
     if (body !== undefined && 'content' in body && 'application/octet-stream' in body.content) body.required = false;
   }
-  return generated.openapiObject;
+  return withComponents(jsonSchemaTransformObject(generated));
 };
 
 /** Options of the generator: OpenAPI 3.1 from the schemas of the routes. */

@@ -4,15 +4,7 @@ import type { Identity } from '../../runtime/identity.ts';
 import { startExecution, taskInput } from '../starts/start-execution.ts';
 import { IdempotencyKey } from '../starts/start-keys.ts';
 import { operation } from './operation.ts';
-import {
-  AgentList,
-  AgentLogs,
-  AgentSummary,
-  DeployedAgent,
-  ExecuteAnswer,
-  ExecuteBody,
-  ScopeAnswer,
-} from './schemas/agents.ts';
+import { AgentList, AgentLogs, AgentSummary, DeployedAgent, ExecuteBody, ScopeAnswer } from './schemas/agents.ts';
 import {
   DeleteQuery,
   isSet,
@@ -25,6 +17,7 @@ import {
   StatusBody,
   searchOf,
 } from './schemas/catalog.ts';
+import { RunStarted } from './schemas/executions.ts';
 import { AgentIdParams, CallerHeaders, limitField, skipField } from './schemas/fields.ts';
 
 const MOST_LOGS = 200;
@@ -185,7 +178,7 @@ export const AGENT_OPERATIONS = [
       params: AgentIdParams,
       body: ExecuteBody,
     },
-    answer: ExecuteAnswer,
+    answer: RunStarted,
     rest: {
       method: 'POST',
       path: '/v1/agents/:id/execute',

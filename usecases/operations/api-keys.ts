@@ -33,20 +33,26 @@ const KeysQuery = z.object({
   ...pageFields(100, MOST_KEYS_LISTED),
 });
 
-const ApiKeyAnswer = z.object({
-  id: z.string(),
-  name: z.string(),
-  tenant_id: z.string(),
-  owner: z.object({ kind: z.string(), subject: z.string(), tier: z.string() }).describe('Who calls with it.'),
-  scopes: z.array(z.string()),
-  status: z.enum(['active', 'expired', 'revoked']),
-  made_by_key: z.string().nullable().describe('Id of the key that made it; it ends with that.'),
-  created_at: z.string(),
-  expires_at: z.string(),
-  last_used_at: z.string().nullable().describe('Within a minute.'),
-  revoked_at: z.string().nullable(),
-  revoked_by: z.string().nullable(),
-});
+const KeyOwner = z
+  .object({ kind: z.string(), subject: z.string(), tier: z.string() })
+  .meta({ id: 'KeyOwner', description: 'Who calls with it.' });
+
+const ApiKeyAnswer = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    tenant_id: z.string(),
+    owner: KeyOwner,
+    scopes: z.array(z.string()),
+    status: z.enum(['active', 'expired', 'revoked']),
+    made_by_key: z.string().nullable().describe('Id of the key that made it; it ends with that.'),
+    created_at: z.string(),
+    expires_at: z.string(),
+    last_used_at: z.string().nullable().describe('Within a minute.'),
+    revoked_at: z.string().nullable(),
+    revoked_by: z.string().nullable(),
+  })
+  .meta({ id: 'ApiKey' });
 
 const MadeKeyAnswer = ApiKeyAnswer.extend({
   key: z.string().describe('Shown this once; the node keeps a hash.'),

@@ -3,13 +3,15 @@ import { operation } from './operation.ts';
 import { nextPageField, pageAsked, pageFields, RequestIdParams } from './schemas/fields.ts';
 
 /** A question to a human, in the shape that callers get (H19). */
-const ApprovalRequest = z.object({
-  id: z.string().describe('UUID of the request.'),
-  execution_id: z.string().describe('Execution that waits for the decision.'),
-  prompt: z.string(),
-  created_at: z.string().describe('ISO 8601.'),
-  timeout_seconds: z.number().int().describe('Seconds before it times out; 0: it waits without end.'),
-});
+const ApprovalRequest = z
+  .object({
+    id: z.string().describe('UUID of the request.'),
+    execution_id: z.string().describe('Execution that waits for the decision.'),
+    prompt: z.string(),
+    created_at: z.string().describe('ISO 8601.'),
+    timeout_seconds: z.number().int().describe('Seconds before it times out; 0: it waits without end.'),
+  })
+  .meta({ id: 'Approval' });
 
 const ApprovalList = z.object({
   pending_requests: z.array(ApprovalRequest),

@@ -30,18 +30,20 @@ const FaultBody = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('freeze-node'), node: NodeId, ms: z.number().int().min(1).max(MAX_FREEZE_MS) }),
 ]);
 
-const FaultAnswer = z.object({
-  id: z.string(),
-  kind: z.enum(FAULT_KINDS),
-  target: z.string().describe('Address or node id.'),
-  tenant: z.string().describe('Of the actor; svc-system for a node.'),
-  by: z.string().describe('Subject of who asked.'),
-  at: z.string(),
-  state: z.enum(['requested', 'done', 'refused']),
-  node: z.string().describe('The node that has to act.'),
-  reason: z.string().nullable().describe('Why it was refused.'),
-  ms: z.number().int().nullable().describe('Of a freeze.'),
-});
+const FaultAnswer = z
+  .object({
+    id: z.string(),
+    kind: z.enum(FAULT_KINDS),
+    target: z.string().describe('Address or node id.'),
+    tenant: z.string().describe('Of the actor; svc-system for a node.'),
+    by: z.string().describe('Subject of who asked.'),
+    at: z.string(),
+    state: z.enum(['requested', 'done', 'refused']),
+    node: z.string().describe('The node that has to act.'),
+    reason: z.string().nullable().describe('Why it was refused.'),
+    ms: z.number().int().nullable().describe('Of a freeze.'),
+  })
+  .meta({ id: 'Fault' });
 
 const count = z.number().int();
 

@@ -33,20 +33,24 @@ const JoinTokensQuery = z.object(pageFields(100, MOST_JOIN_TOKENS_LISTED));
 
 const tokenList = <T extends z.ZodType>(item: T) => z.array(item).readonly();
 
-const JoinTokenAnswer = z.object({
-  id: z.string(),
-  names: tokenList(z.string()),
-  tags: tokenList(z.string()),
-  addresses: tokenList(z.string()),
-  roles: roles.readonly(),
-  uses: z.number().int(),
-  used_by: tokenList(z.object({ node_id: z.string(), from: z.string(), at: z.string() })),
-  refusals: z.number().int().describe('How often a node was refused with it.'),
-  status: z.enum(['active', 'used_up', 'expired', 'revoked']),
-  created_at: z.string(),
-  created_by: z.string(),
-  expires_at: z.string(),
-});
+const JoinTokenUse = z.object({ node_id: z.string(), from: z.string(), at: z.string() }).meta({ id: 'JoinTokenUse' });
+
+const JoinTokenAnswer = z
+  .object({
+    id: z.string(),
+    names: tokenList(z.string()),
+    tags: tokenList(z.string()),
+    addresses: tokenList(z.string()),
+    roles: roles.readonly(),
+    uses: z.number().int(),
+    used_by: tokenList(JoinTokenUse),
+    refusals: z.number().int().describe('How often a node was refused with it.'),
+    status: z.enum(['active', 'used_up', 'expired', 'revoked']),
+    created_at: z.string(),
+    created_by: z.string(),
+    expires_at: z.string(),
+  })
+  .meta({ id: 'JoinToken' });
 
 const MadeJoinTokenAnswer = JoinTokenAnswer.extend({
   token: z.string().describe('Shown this once; the node keeps a hash.'),

@@ -23,21 +23,28 @@ const OverridesQuery = z.object({
   ...pageFields(100, MOST_OVERRIDES_LISTED),
 });
 
-const OverrideBody = z.strictObject({
-  tenant,
-  subject: subject.optional().describe('Without it the rates are those of each user of the tenant.'),
-  rates: Rates.describe(
-    'As a block of `spec.rate_limits.users`; what is not said stays as it is, null takes a bound away.',
-  ),
-});
+/** The setting of the same shape has its own schema, which refers to no component. */
+const OverrideRates = Rates.meta({ id: 'Rates' });
 
-const OverrideAnswer = z.object({
-  tenant: z.string(),
-  subject: z.string().nullable(),
-  rates: Rates,
-  updated_at: z.string(),
-  updated_by: z.string(),
-});
+const OverrideBody = z
+  .strictObject({
+    tenant,
+    subject: subject.optional().describe('Without it the rates are those of each user of the tenant.'),
+    rates: OverrideRates.describe(
+      'As a block of `spec.rate_limits.users`; what is not said stays as it is, null takes a bound away.',
+    ),
+  })
+  .meta({ id: 'RateOverrideRequest' });
+
+const OverrideAnswer = z
+  .object({
+    tenant: z.string(),
+    subject: z.string().nullable(),
+    rates: OverrideRates,
+    updated_at: z.string(),
+    updated_by: z.string(),
+  })
+  .meta({ id: 'RateOverride' });
 
 const OverrideListAnswer = z.object({ overrides: z.array(OverrideAnswer), ...nextPageField });
 
@@ -61,25 +68,27 @@ const UsageQuery = z.object({
 
 const count = z.number().int();
 
-const UsageAnswer = z.object({
-  tenant: z.string(),
-  subject: z.string(),
-  kind: z.string(),
-  tier: z.string(),
-  buckets: z
-    .array(
-      z.object({
-        name: z.string().describe('`model_calls`, or the pattern of tools counted together: `tool:fs.*`.'),
-        window: z.enum(['minute', 'hour', 'day', 'week', 'month']),
-        used: count,
-        limit: count,
-        resets_at: z.string(),
-      }),
-    )
-    .describe('One for each bound there is.'),
-  concurrent_executions: z.object({ used: count, limit: count.nullable() }),
-  agents: z.object({ limit: count.nullable() }),
-});
+const UsageAnswer = z
+  .object({
+    tenant: z.string(),
+    subject: z.string(),
+    kind: z.string(),
+    tier: z.string(),
+    buckets: z
+      .array(
+        z.object({
+          name: z.string().describe('`model_calls`, or the pattern of tools counted together: `tool:fs.*`.'),
+          window: z.enum(['minute', 'hour', 'day', 'week', 'month']),
+          used: count,
+          limit: count,
+          resets_at: z.string(),
+        }),
+      )
+      .describe('One for each bound there is.'),
+    concurrent_executions: z.object({ used: count, limit: count.nullable() }),
+    agents: z.object({ limit: count.nullable() }),
+  })
+  .meta({ id: 'RateUsage' });
 
 const overrides = { tag: 'rate limits', needs: ['rateOverrides'] } as const;
 

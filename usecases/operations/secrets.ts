@@ -37,15 +37,17 @@ const SecretVersionQuery = z.object({
     .describe('Only this earlier version; without it the secret with all its versions.'),
 });
 
-const SecretAnswer = z.object({
-  path: z.string(),
-  reference: z.string().describe('How settings and manifests name it.'),
-  version: z.number().int(),
-  earlier: z.array(z.object({ version: z.number().int(), reference: z.string() })).describe('The newest first.'),
-  created_at: z.string().nullable(),
-  updated_at: z.string(),
-  updated_by: z.string().nullable(),
-});
+const SecretAnswer = z
+  .object({
+    path: z.string(),
+    reference: z.string().describe('How settings and manifests name it.'),
+    version: z.number().int(),
+    earlier: z.array(z.object({ version: z.number().int(), reference: z.string() })).describe('The newest first.'),
+    created_at: z.string().nullable(),
+    updated_at: z.string(),
+    updated_by: z.string().nullable(),
+  })
+  .meta({ id: 'Secret' });
 
 const SecretListAnswer = z.object({ secrets: z.array(SecretAnswer) });
 

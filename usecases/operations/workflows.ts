@@ -16,10 +16,10 @@ import {
   StatusBody,
   searchOf,
 } from './schemas/catalog.ts';
+import { RunStarted } from './schemas/executions.ts';
 import { CallerHeaders } from './schemas/fields.ts';
 import {
   DeployedWorkflow,
-  RunAnswer,
   RunBody,
   ScopeAnswer,
   WorkflowList,
@@ -153,7 +153,7 @@ export const WORKFLOW_OPERATIONS = [
       params: WorkflowParams,
       body: RunBody,
     },
-    answer: RunAnswer,
+    answer: RunStarted,
     rest: { method: 'POST', path: '/v1/workflows/:name/run', style: 'coded', also: [404, 409, 422] },
     tool: 'svc.workflow.run',
     commands: ['workflow run'],

@@ -1,17 +1,605 @@
 // Made by clients/typescript/generate.ts from the API description; do not edit.
 import type { CallOptions, Route, Sender, StreamedEvent } from "../client.ts";
 
+export type Agent = {
+  /** Agent UUID; all versions of a name share it. */
+  readonly agent_id: string;
+  readonly name: string;
+  readonly tenant_id: string;
+  readonly version: string;
+  readonly description: string;
+  readonly status: "deployed" | "paused" | "archived";
+  readonly scope: "user" | "tenant" | "global";
+  /** Subject, for scope user. */
+  readonly owner: string | null;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly deployed_at: string;
+};
+
+export type Alive = {
+  readonly status: "ok";
+};
+
+export type ApiKey = {
+  readonly id: string;
+  readonly name: string;
+  readonly tenant_id: string;
+  readonly owner: KeyOwner;
+  readonly scopes: readonly (string)[];
+  readonly status: "active" | "expired" | "revoked";
+  /** Id of the key that made it; it ends with that. */
+  readonly made_by_key: string | null;
+  readonly created_at: string;
+  readonly expires_at: string;
+  /** Within a minute. */
+  readonly last_used_at: string | null;
+  readonly revoked_at: string | null;
+  readonly revoked_by: string | null;
+};
+
+export type Approval = {
+  /** UUID of the request. */
+  readonly id: string;
+  /** Execution that waits for the decision. */
+  readonly execution_id: string;
+  readonly prompt: string;
+  /** ISO 8601. */
+  readonly created_at: string;
+  /** Seconds before it times out; 0: it waits without end. */
+  readonly timeout_seconds: number;
+};
+
+export type DeployRequest = {
+  readonly manifest_yaml: string;
+  /** Overwrites the same name and version. */
+  readonly force?: boolean;
+  /** Default tenant; global needs the operator role. */
+  readonly scope?: "user" | "tenant" | "global";
+};
+
+export type DeployedAgent = {
+  /** Agent UUID; all versions of a name share it. */
+  readonly agent_id: string;
+  readonly name: string;
+  readonly tenant_id: string;
+  readonly version: string;
+  readonly description: string;
+  readonly status: "deployed" | "paused" | "archived";
+  readonly scope: "user" | "tenant" | "global";
+  /** Subject, for scope user. */
+  readonly owner: string | null;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly deployed_at: string;
+  /** The manifest, checked and with its defaults. */
+  readonly manifest: unknown;
+  /** The manifest as deployed. */
+  readonly manifest_yaml: string;
+};
+
+export type DeployedWorkflow = {
+  /** Workflow UUID; all versions of a name in a scope share it. */
+  readonly id: string;
+  readonly name: string;
+  readonly version: string;
+  readonly initial_state: string;
+  readonly scope: "user" | "tenant" | "global";
+  /** Subject, for scope user. */
+  readonly owner: string | null;
+  readonly status: "deployed" | "paused" | "archived";
+  readonly description: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly deployed_at: string;
+  /** The manifest, checked and with its defaults. */
+  readonly manifest: unknown;
+  /** The manifest as deployed. */
+  readonly manifest_yaml: string;
+};
+
+export type DuplicateProblem = {
+  readonly error: "idempotent_duplicate";
+  readonly message: string;
+  readonly original_stimulus_id: string;
+  readonly workflow_execution_id: string;
+};
+
+export type ErrorDetail = {
+  readonly path?: string;
+  readonly line?: number;
+  readonly column?: number;
+  readonly message: string;
+  /** Of a workflow manifest: stable id of the rule. */
+  readonly rule?: string;
+  readonly severity?: "error" | "warning";
+  /** What to write instead. */
+  readonly cure?: string;
+};
+
+export type ExecutionCancelled = {
+  readonly execution_id: string;
+  readonly cancelled: true;
+};
+
+export type ExecutionRemoved = {
+  readonly execution_id: string;
+  readonly removed: true;
+};
+
+export type ExecutionStatus = {
+  readonly execution_id: string;
+  readonly agent_id: string;
+  readonly status: "pending" | "running" | "completed" | "failed" | "cancelled";
+  readonly iteration_count: number;
+  readonly last_output: string | null;
+  readonly last_error: string | null;
+  readonly started_at: string | null;
+  readonly ended_at: string | null;
+  readonly usage: {
+    readonly input_tokens: number;
+    readonly output_tokens: number;
+    readonly cost: number;
+  };
+  /** How often a program ran again because nobody knew whether it had acted; absent when never. */
+  readonly in_doubt?: number;
+  /** Tool calls that really ran; absent when none did. */
+  readonly tool_calls_executed?: number;
+  /** Tool calls that may have acted when their node failed, and were not repeated. */
+  readonly calls_in_doubt?: readonly ({
+    readonly tool: string;
+    readonly call: string;
+    readonly iteration: number;
+    readonly round: number;
+  })[];
+  /** What an unfinished one waits for; in lists only while no live node may serve it. */
+  readonly waiting_for?: WaitReason;
+};
+
+export type Fault = {
+  readonly id: string;
+  readonly kind: "kill-actor" | "kill-owner" | "kill-node" | "freeze-node";
+  /** Address or node id. */
+  readonly target: string;
+  /** Of the actor; svc-system for a node. */
+  readonly tenant: string;
+  /** Subject of who asked. */
+  readonly by: string;
+  readonly at: string;
+  readonly state: "requested" | "done" | "refused";
+  /** The node that has to act. */
+  readonly node: string;
+  /** Why it was refused. */
+  readonly reason: string | null;
+  /** Of a freeze. */
+  readonly ms: number | null;
+};
+
+export type Finding = {
+  /** Stable id of the rule, such as unreachable_state. */
+  readonly rule: string;
+  readonly severity: "error" | "warning";
+  readonly path: string;
+  readonly line: number;
+  readonly column: number;
+  readonly message: string;
+  /** What to write instead. */
+  readonly cure: string;
+};
+
+export type GenerateRequest = {
+  /** What it should do, in plain words. */
+  readonly input: string;
+};
+
+export type InvokeAnswer = {
+  readonly jsonrpc: "2.0";
+  readonly id: string | number | null;
+  /** MCP tool result. */
+  readonly result: ToolResult;
+};
+
+export type InvokeProblem = {
+  readonly jsonrpc: "2.0";
+  readonly id: string | number | null;
+  readonly error: {
+    readonly code: number;
+    readonly message: string;
+    readonly data?: {
+      readonly reason: string;
+    };
+  };
+} | {
+  readonly error: string;
+  readonly message: string;
+};
+
+export type JoinToken = {
+  readonly id: string;
+  readonly names: readonly (string)[];
+  readonly tags: readonly (string)[];
+  readonly addresses: readonly (string)[];
+  readonly roles: readonly ("WORKER" | "HYBRID")[];
+  readonly uses: number;
+  readonly used_by: readonly (JoinTokenUse)[];
+  /** How often a node was refused with it. */
+  readonly refusals: number;
+  readonly status: "active" | "used_up" | "expired" | "revoked";
+  readonly created_at: string;
+  readonly created_by: string;
+  readonly expires_at: string;
+};
+
+export type JoinTokenUse = {
+  readonly node_id: string;
+  readonly from: string;
+  readonly at: string;
+};
+
+export type KeyOwner = {
+  readonly kind: string;
+  readonly subject: string;
+  readonly tier: string;
+};
+
+export type LoggedEvent = {
+  readonly sequence: number;
+  readonly event_type: string;
+  readonly payload: Readonly<Record<string, unknown>>;
+  readonly recorded_at: string;
+};
+
+export type ManagedConfig = {
+  readonly config_yaml: string;
+  /** SHA-256 of the text, lower-case hex. */
+  readonly config_hash: string;
+  /** Grows with each text that is set; nodes refuse an older one. */
+  readonly version: number;
+};
+
+export type Node = {
+  readonly node_id: string;
+  readonly role: "CONTROLLER" | "WORKER" | "HYBRID" | null;
+  readonly status: "ACTIVE" | "DRAINING" | "UNHEALTHY";
+  readonly tags: readonly (string)[];
+  /** What a registered peer advertises. */
+  readonly capabilities: {
+    readonly gpu_count: number;
+    readonly vram_gb: number;
+    readonly cpu_cores: number;
+    readonly available_memory_gb: number;
+    readonly supported_runtimes: readonly (string)[];
+    readonly tags: readonly (string)[];
+  } | null;
+  readonly version: string | null;
+  readonly started_at: string | null;
+  readonly grpc_address: string | null;
+  readonly rest_url: string | null;
+  /** How many partitions, by pool. */
+  readonly partitions: Readonly<Record<string, number>>;
+  readonly last_heartbeat_at: string | null;
+  /** Holds a node lease: it lives. */
+  readonly member: boolean;
+  /** Known to NodeClusterService. */
+  readonly registered: boolean;
+};
+
+export type OwnWait = {
+  readonly kind: "node" | "timer" | "approval" | "child" | "judges" | "effect" | "volumes" | "turn";
+  /** For people, such as "waiting for a node with tags gpu". */
+  readonly reason: string;
+  /** Of a workflow. */
+  readonly state_name?: string;
+  /** What no live node has. */
+  readonly tags?: readonly (string)[];
+  readonly approval_id?: string;
+  readonly child_execution_ids?: readonly (string)[];
+  /** Those that have not answered. */
+  readonly judges?: readonly (WaitingJudge)[];
+  readonly effects?: readonly (WaitingEffect)[];
+  /** When a timer of its own ends the wait. */
+  readonly until?: string;
+};
+
+export type PipelineStarted = {
+  readonly pipeline_execution_id: string;
+  readonly status: "started";
+  readonly stream_url: string;
+};
+
+export type PlainProblem = {
+  /** What is wrong. */
+  readonly error: string;
+  readonly details?: readonly (ErrorDetail)[];
+};
+
+export type Problem = {
+  /** Code of the error table. */
+  readonly error: string;
+  readonly message: string;
+  /** The reason where several share a code: why a call of a tool is denied. */
+  readonly reason?: string;
+  readonly details?: readonly (ErrorDetail)[];
+};
+
+export type RateOverride = {
+  readonly tenant: string;
+  readonly subject: string | null;
+  readonly rates: Rates;
+  readonly updated_at: string;
+  readonly updated_by: string;
+};
+
+export type RateOverrideRequest = {
+  /** Tenant slug. */
+  readonly tenant: string;
+  /** Without it the rates are those of each user of the tenant. */
+  readonly subject?: string;
+  /** As a block of `spec.rate_limits.users`; what is not said stays as it is, null takes a bound away. */
+  readonly rates: Rates;
+};
+
+export type RateUsage = {
+  readonly tenant: string;
+  readonly subject: string;
+  readonly kind: string;
+  readonly tier: string;
+  /** One for each bound there is. */
+  readonly buckets: readonly ({
+    /** `model_calls`, or the pattern of tools counted together: `tool:fs.*`. */
+    readonly name: string;
+    readonly window: "minute" | "hour" | "day" | "week" | "month";
+    readonly used: number;
+    readonly limit: number;
+    readonly resets_at: string;
+  })[];
+  readonly concurrent_executions: {
+    readonly used: number;
+    readonly limit: number | null;
+  };
+  readonly agents: {
+    readonly limit: number | null;
+  };
+};
+
+export type Rates = {
+  readonly agent_executions?: {
+    readonly minute?: number | null;
+    readonly hour?: number | null;
+    readonly day?: number | null;
+    readonly week?: number | null;
+    readonly month?: number | null;
+  };
+  readonly workflow_executions?: {
+    readonly minute?: number | null;
+    readonly hour?: number | null;
+    readonly day?: number | null;
+    readonly week?: number | null;
+    readonly month?: number | null;
+  };
+  readonly model_calls?: {
+    readonly minute?: number | null;
+    readonly hour?: number | null;
+    readonly day?: number | null;
+    readonly week?: number | null;
+    readonly month?: number | null;
+  };
+  readonly model_tokens?: {
+    readonly minute?: number | null;
+    readonly hour?: number | null;
+    readonly day?: number | null;
+    readonly week?: number | null;
+    readonly month?: number | null;
+  };
+  readonly tools?: Readonly<Record<string, {
+      readonly minute?: number | null;
+      readonly hour?: number | null;
+      readonly day?: number | null;
+      readonly week?: number | null;
+      readonly month?: number | null;
+    }>>;
+  readonly agents?: number | null;
+  readonly concurrent_executions?: number | null;
+};
+
+export type RunStarted = {
+  readonly execution_id: string;
+  readonly status: "started";
+};
+
+export type ScopeRequest = {
+  readonly action: "promote";
+  readonly target_scope?: "tenant" | "global";
+} | {
+  readonly action: "demote";
+  readonly target_scope?: "tenant" | "user";
+  /** Owner, for scope user; default the caller. */
+  readonly user_id?: string;
+};
+
+export type SealEnvelope = {
+  /** `seal/v1`. */
+  readonly protocol: string;
+  /** JWT from attestation. */
+  readonly security_token: string;
+  /** Base64 of the Ed25519 signature over the payload. */
+  readonly signature: string;
+  /** JSON-RPC `tools/call`: base64 of the signed bytes, or an object, whose RFC 8785 form is signed. */
+  readonly payload: string | Readonly<Record<string, unknown>>;
+  /** RFC 3339, UTC, within 30 s. */
+  readonly timestamp: string;
+};
+
+export type SealSession = {
+  readonly session_id: string;
+  readonly execution_id: string | null;
+  readonly agent_id: string | null;
+  readonly source: "seal" | "inner_loop" | "mcp" | "rest";
+  readonly status: "active" | "closed" | "revoked";
+  readonly calls: number;
+  readonly denied: number;
+  /** ISO 8601. */
+  readonly opened_at: string;
+};
+
+export type SearchResults = {
+  readonly query: string;
+  readonly results: readonly ({
+    readonly id: string;
+    readonly name: string;
+    readonly version: string;
+    readonly description: string;
+    readonly labels: Readonly<Record<string, string>>;
+    /** 0 to 1, best first. */
+    readonly score: number;
+  })[];
+  readonly total: number;
+};
+
+export type Secret = {
+  readonly path: string;
+  /** How settings and manifests name it. */
+  readonly reference: string;
+  readonly version: number;
+  /** The newest first. */
+  readonly earlier: readonly ({
+    readonly version: number;
+    readonly reference: string;
+  })[];
+  readonly created_at: string | null;
+  readonly updated_at: string;
+  readonly updated_by: string | null;
+};
+
+export type StartAnswer = {
+  readonly execution_id: string;
+  /** What no live node has, so that it cannot begin yet. */
+  readonly waiting_for?: WaitReason;
+};
+
+export type StatusRequest = {
+  /** `paused`: starts nothing; `archived`: starts nothing and is not listed; `deployed`: back in service. */
+  readonly status: "deployed" | "paused" | "archived";
+};
+
+export type Stimulus = {
+  readonly id: string;
+  readonly source: string;
+  readonly status: "received" | "routed" | "rejected";
+  /** Null when it was rejected. */
+  readonly workflow_execution_id: string | null;
+  /** Why it was rejected. */
+  readonly reason: string | null;
+  readonly received_at: string;
+};
+
+export type StimulusRoute = {
+  /** Lower-case. */
+  readonly source: string;
+  /** Name or UUID. */
+  readonly workflow: string;
+  /** Of the settings of the node, or put by a call. */
+  readonly origin: "settings" | "stored";
+};
+
+export type ToolResult = {
+  readonly content: readonly (Readonly<Record<string, unknown>>)[];
+  readonly structuredContent?: Readonly<Record<string, unknown>>;
+  readonly isError: boolean;
+};
+
+export type Volume = {
+  readonly id: string;
+  readonly name: string;
+  readonly storage_class: "ephemeral" | "persistent";
+  readonly size_limit_bytes: number | null;
+  readonly used_bytes: number;
+  readonly expires_at: string | null;
+  readonly workflow_execution_id: string | null;
+  readonly created_at: string;
+};
+
+export type WaitReason = {
+  readonly kind: "node" | "timer" | "approval" | "child" | "judges" | "effect" | "volumes" | "turn";
+  /** For people, such as "waiting for a node with tags gpu". */
+  readonly reason: string;
+  /** Of a workflow. */
+  readonly state_name?: string;
+  /** What no live node has. */
+  readonly tags?: readonly (string)[];
+  readonly approval_id?: string;
+  readonly child_execution_ids?: readonly (string)[];
+  /** Those that have not answered. */
+  readonly judges?: readonly (WaitingJudge)[];
+  readonly effects?: readonly (WaitingEffect)[];
+  /** When a timer of its own ends the wait. */
+  readonly until?: string;
+  /** What the child it waits for waits for itself. */
+  readonly child?: OwnWait;
+};
+
+export type WaitingEffect = {
+  readonly effect_id: string;
+  /** Such as model.generate. */
+  readonly kind: string;
+  /** open: no node has begun it; started: the attempt runs; retrying: the next begins at retry_at; answered: its result is about to be handled. */
+  readonly status: "open" | "started" | "retrying" | "answered";
+  readonly attempt: number;
+  /** Node and its life, NODE/UUID. */
+  readonly runner?: string;
+  readonly retry_at?: string;
+  /** What keeps a started one from going on: a model or server that does not answer. */
+  readonly held_by?: string;
+};
+
+export type WaitingJudge = {
+  readonly agent: string;
+  readonly execution_id: string;
+  readonly status: "asked" | "judging";
+};
+
+export type Workflow = {
+  /** Workflow UUID; all versions of a name in a scope share it. */
+  readonly id: string;
+  readonly name: string;
+  readonly version: string;
+  readonly initial_state: string;
+  readonly scope: "user" | "tenant" | "global";
+  /** Subject, for scope user. */
+  readonly owner: string | null;
+  readonly status: "deployed" | "paused" | "archived";
+  readonly description: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly deployed_at: string;
+};
+
+export type WorkflowExecutionStatus = {
+  readonly execution_id: string;
+  readonly workflow_id: string;
+  readonly workflow_name: string;
+  readonly workflow_version: string;
+  readonly status: "running" | "waiting_for_human_input" | "completed" | "failed" | "cancelled";
+  readonly current_state: string | null;
+  /** Code of a failure, or why it was cancelled. */
+  readonly reason: string | null;
+  /** What failed, for people. */
+  readonly error: string | null;
+  readonly started_at: string;
+  readonly last_transition_at: string;
+  readonly ended_at: string | null;
+  readonly intent: string | null;
+  readonly input: unknown;
+  readonly blackboard: Readonly<Record<string, unknown>>;
+  readonly state_outputs: Readonly<Record<string, unknown>>;
+  readonly output: unknown;
+  /** What an unfinished one waits for. */
+  readonly waiting_for?: WaitReason;
+};
+
 /** The operations of the API, by resource. */
 export interface SvcClient {
   readonly health: {
     /** The process runs (`GET /health`) */
-    get(options?: CallOptions): Promise<{
-      readonly status: "ok";
-    }>;
+    get(options?: CallOptions): Promise<Alive>;
     /** The process runs (`GET /health/live`) */
-    live(options?: CallOptions): Promise<{
-      readonly status: "ok";
-    }>;
+    live(options?: CallOptions): Promise<Alive>;
     /** The node can serve calls (`GET /health/ready`) */
     ready(options?: CallOptions): Promise<{
       readonly status: "ready";
@@ -31,20 +619,7 @@ export interface SvcClient {
       /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
       readonly page_token?: string;
     }, options?: CallOptions): Promise<{
-      readonly agents: readonly ({
-        /** Agent UUID; all versions of a name share it. */
-        readonly agent_id: string;
-        readonly name: string;
-        readonly tenant_id: string;
-        readonly version: string;
-        readonly description: string;
-        readonly status: "deployed" | "paused" | "archived";
-        readonly scope: "user" | "tenant" | "global";
-        /** Subject, for scope user. */
-        readonly owner: string | null;
-        readonly labels: Readonly<Record<string, string>>;
-        readonly deployed_at: string;
-      })[];
+      readonly agents: readonly (Agent)[];
       /** For `page_token`; absent at the end. */
       readonly next_page_token?: string;
     }>;
@@ -54,28 +629,12 @@ export interface SvcClient {
       readonly force?: "" | "true" | "false";
       /** Default tenant; global needs the operator role. */
       readonly scope?: "user" | "tenant" | "global";
-      readonly body: {
-        readonly manifest_yaml: string;
-        /** Overwrites the same name and version. */
-        readonly force?: boolean;
-        /** Default tenant; global needs the operator role. */
-        readonly scope?: "user" | "tenant" | "global";
-      } | string;
+      readonly body: DeployRequest | string;
     }, options?: CallOptions): Promise<{
       readonly agent_id: string;
       readonly deployed: true;
       /** About its language and version, where there are any. */
-      readonly warnings?: readonly ({
-        /** Stable id of the rule, such as unreachable_state. */
-        readonly rule: string;
-        readonly severity: "error" | "warning";
-        readonly path: string;
-        readonly line: number;
-        readonly column: number;
-        readonly message: string;
-        /** What to write instead. */
-        readonly cure: string;
-      })[];
+      readonly warnings?: readonly (Finding)[];
     }>;
     /** Search agents. Agents the caller sees, by what they do; best first. (`GET /v1/agents/search`) */
     search(input: {
@@ -91,80 +650,24 @@ export interface SvcClient {
       readonly label?: readonly (string)[];
       /** What ships with the product, and what is deployed for all tenants. */
       readonly include_platform_templates?: "true" | "false";
-    }, options?: CallOptions): Promise<{
-      readonly query: string;
-      readonly results: readonly ({
-        readonly id: string;
-        readonly name: string;
-        readonly version: string;
-        readonly description: string;
-        readonly labels: Readonly<Record<string, string>>;
-        /** 0 to 1, best first. */
-        readonly score: number;
-      })[];
-      readonly total: number;
-    }>;
+    }, options?: CallOptions): Promise<SearchResults>;
     /** Find an agent by its name (`GET /v1/agents/lookup/{name}`) */
     lookup(input: {
       readonly name: string;
-    }, options?: CallOptions): Promise<{
-      /** Agent UUID; all versions of a name share it. */
-      readonly agent_id: string;
-      readonly name: string;
-      readonly tenant_id: string;
-      readonly version: string;
-      readonly description: string;
-      readonly status: "deployed" | "paused" | "archived";
-      readonly scope: "user" | "tenant" | "global";
-      /** Subject, for scope user. */
-      readonly owner: string | null;
-      readonly labels: Readonly<Record<string, string>>;
-      readonly deployed_at: string;
-    }>;
+    }, options?: CallOptions): Promise<Agent>;
     /** Show an agent with its manifest (`GET /v1/agents/{id}`) */
     get(input: {
       /** Default the newest. */
       readonly version?: string;
       /** UUID */
       readonly id: string;
-    }, options?: CallOptions): Promise<{
-      /** Agent UUID; all versions of a name share it. */
-      readonly agent_id: string;
-      readonly name: string;
-      readonly tenant_id: string;
-      readonly version: string;
-      readonly description: string;
-      readonly status: "deployed" | "paused" | "archived";
-      readonly scope: "user" | "tenant" | "global";
-      /** Subject, for scope user. */
-      readonly owner: string | null;
-      readonly labels: Readonly<Record<string, string>>;
-      readonly deployed_at: string;
-      /** The manifest, checked and with its defaults. */
-      readonly manifest: unknown;
-      /** The manifest as deployed. */
-      readonly manifest_yaml: string;
-    }>;
+    }, options?: CallOptions): Promise<DeployedAgent>;
     /** Pause or archive an agent, or put it back into service. Executions that run go on. Versions that are deployed later keep the status. (`PATCH /v1/agents/{id}`) */
     setStatus(input: {
       /** UUID */
       readonly id: string;
-      /** `paused`: starts nothing; `archived`: starts nothing and is not listed; `deployed`: back in service. */
-      readonly status: "deployed" | "paused" | "archived";
-    }, options?: CallOptions): Promise<{
-      /** Agent UUID; all versions of a name share it. */
-      readonly agent_id: string;
-      readonly name: string;
-      readonly tenant_id: string;
-      readonly version: string;
-      readonly description: string;
-      readonly status: "deployed" | "paused" | "archived";
-      readonly scope: "user" | "tenant" | "global";
-      /** Subject, for scope user. */
-      readonly owner: string | null;
-      readonly labels: Readonly<Record<string, string>>;
-      readonly deployed_at: string;
-    }>;
+      readonly body: StatusRequest;
+    }, options?: CallOptions): Promise<Agent>;
     /** Delete an agent with all its versions. Refused while executions of it run, unless forced: those keep their manifest and go on. (`DELETE /v1/agents/{id}`) */
     delete(input: {
       /** Also while executions of it run; they go on. Without a value it is true. */
@@ -180,34 +683,13 @@ export interface SvcClient {
       /** UUID */
       readonly id: string;
     }, options?: CallOptions): Promise<{
-      readonly versions: readonly ({
-        /** Agent UUID; all versions of a name share it. */
-        readonly agent_id: string;
-        readonly name: string;
-        readonly tenant_id: string;
-        readonly version: string;
-        readonly description: string;
-        readonly status: "deployed" | "paused" | "archived";
-        readonly scope: "user" | "tenant" | "global";
-        /** Subject, for scope user. */
-        readonly owner: string | null;
-        readonly labels: Readonly<Record<string, string>>;
-        readonly deployed_at: string;
-      })[];
+      readonly versions: readonly (Agent)[];
     }>;
     /** Promote or demote an agent. Promote: user to tenant, tenant to global. Demote: global to tenant, tenant to user. (`POST /v1/agents/{id}/scope`) */
     changeScope(input: {
       /** UUID */
       readonly id: string;
-      readonly body: {
-        readonly action: "promote";
-        readonly target_scope?: "tenant" | "global";
-      } | {
-        readonly action: "demote";
-        readonly target_scope?: "tenant" | "user";
-        /** Owner, for scope user; default the caller. */
-        readonly user_id?: string;
-      };
+      readonly body: ScopeRequest;
     }, options?: CallOptions): Promise<{
       readonly name: string;
       readonly target_scope: "user" | "tenant" | "global";
@@ -225,10 +707,7 @@ export interface SvcClient {
       readonly input?: Readonly<Record<string, unknown>>;
       /** Version of the agent; default the newest. */
       readonly version?: string;
-    }, options?: CallOptions): Promise<{
-      readonly execution_id: string;
-      readonly status: "started";
-    }>;
+    }, options?: CallOptions): Promise<RunStarted>;
     /** List the log events of an agent (`GET /v1/agents/{id}/logs`) */
     listLogs(input: {
       /** At most so many; default 50, capped at 200. */
@@ -239,12 +718,7 @@ export interface SvcClient {
       readonly id: string;
     }, options?: CallOptions): Promise<{
       readonly agent_id: string;
-      readonly events: readonly ({
-        readonly sequence: number;
-        readonly event_type: string;
-        readonly payload: Readonly<Record<string, unknown>>;
-        readonly recorded_at: string;
-      })[];
+      readonly events: readonly (LoggedEvent)[];
       readonly total: number;
       readonly limit: number;
       readonly offset: number;
@@ -256,12 +730,8 @@ export interface SvcClient {
     }, options?: CallOptions): Promise<string>;
     /** Have an agent written and deployed. Says in plain words what the agent should do; an agent writes the manifest, corrects what is refused, and deploys it. Answers with the execution of that agent, which is followed like all of them; its last output names what was deployed. (`POST /v1/agents/generate`) */
     generate(input: {
-      /** What it should do, in plain words. */
-      readonly input: string;
-    }, options?: CallOptions): Promise<{
-      readonly execution_id: string;
-      readonly status: "started";
-    }>;
+      readonly body: GenerateRequest;
+    }, options?: CallOptions): Promise<RunStarted>;
   };
   readonly executions: {
     /** Start an execution. Answers as soon as the start is durable; follow it at /v1/executions/{id}/stream. (`POST /v1/executions`) */
@@ -274,75 +744,7 @@ export interface SvcClient {
       readonly version?: string;
       /** Values for the prompt template. */
       readonly context?: Readonly<Record<string, unknown>>;
-    }, options?: CallOptions): Promise<{
-      readonly execution_id: string;
-      /** What no live node has, so that it cannot begin yet. */
-      readonly waiting_for?: {
-        readonly kind: "node" | "timer" | "approval" | "child" | "judges" | "effect" | "volumes" | "turn";
-        /** For people, such as "waiting for a node with tags gpu". */
-        readonly reason: string;
-        /** Of a workflow. */
-        readonly state_name?: string;
-        /** What no live node has. */
-        readonly tags?: readonly (string)[];
-        readonly approval_id?: string;
-        readonly child_execution_ids?: readonly (string)[];
-        /** Those that have not answered. */
-        readonly judges?: readonly ({
-          readonly agent: string;
-          readonly execution_id: string;
-          readonly status: "asked" | "judging";
-        })[];
-        readonly effects?: readonly ({
-          readonly effect_id: string;
-          /** Such as model.generate. */
-          readonly kind: string;
-          /** open: no node has begun it; started: the attempt runs; retrying: the next begins at retry_at; answered: its result is about to be handled. */
-          readonly status: "open" | "started" | "retrying" | "answered";
-          readonly attempt: number;
-          /** Node and its life, NODE/UUID. */
-          readonly runner?: string;
-          readonly retry_at?: string;
-          /** What keeps a started one from going on: a model or server that does not answer. */
-          readonly held_by?: string;
-        })[];
-        /** When a timer of its own ends the wait. */
-        readonly until?: string;
-        /** What the child it waits for waits for itself. */
-        readonly child?: {
-          readonly kind: "node" | "timer" | "approval" | "child" | "judges" | "effect" | "volumes" | "turn";
-          /** For people, such as "waiting for a node with tags gpu". */
-          readonly reason: string;
-          /** Of a workflow. */
-          readonly state_name?: string;
-          /** What no live node has. */
-          readonly tags?: readonly (string)[];
-          readonly approval_id?: string;
-          readonly child_execution_ids?: readonly (string)[];
-          /** Those that have not answered. */
-          readonly judges?: readonly ({
-            readonly agent: string;
-            readonly execution_id: string;
-            readonly status: "asked" | "judging";
-          })[];
-          readonly effects?: readonly ({
-            readonly effect_id: string;
-            /** Such as model.generate. */
-            readonly kind: string;
-            /** open: no node has begun it; started: the attempt runs; retrying: the next begins at retry_at; answered: its result is about to be handled. */
-            readonly status: "open" | "started" | "retrying" | "answered";
-            readonly attempt: number;
-            /** Node and its life, NODE/UUID. */
-            readonly runner?: string;
-            readonly retry_at?: string;
-            /** What keeps a started one from going on: a model or server that does not answer. */
-            readonly held_by?: string;
-          })[];
-          /** When a timer of its own ends the wait. */
-          readonly until?: string;
-        };
-      };
-    }>;
+    }, options?: CallOptions): Promise<StartAnswer>;
     /** List executions, newest first (`GET /v1/executions`) */
     list(input?: {
       /** UUID */
@@ -355,98 +757,7 @@ export interface SvcClient {
       /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
       readonly page_token?: string;
     }, options?: CallOptions): Promise<{
-      readonly executions: readonly ({
-        readonly execution_id: string;
-        readonly agent_id: string;
-        readonly status: "pending" | "running" | "completed" | "failed" | "cancelled";
-        readonly iteration_count: number;
-        readonly last_output: string | null;
-        readonly last_error: string | null;
-        readonly started_at: string | null;
-        readonly ended_at: string | null;
-        readonly usage: {
-          readonly input_tokens: number;
-          readonly output_tokens: number;
-          readonly cost: number;
-        };
-        /** How often a program ran again because nobody knew whether it had acted; absent when never. */
-        readonly in_doubt?: number;
-        /** Tool calls that really ran; absent when none did. */
-        readonly tool_calls_executed?: number;
-        /** Tool calls that may have acted when their node failed, and were not repeated. */
-        readonly calls_in_doubt?: readonly ({
-          readonly tool: string;
-          readonly call: string;
-          readonly iteration: number;
-          readonly round: number;
-        })[];
-        /** What an unfinished one waits for; in lists only while no live node may serve it. */
-        readonly waiting_for?: {
-          readonly kind: "node" | "timer" | "approval" | "child" | "judges" | "effect" | "volumes" | "turn";
-          /** For people, such as "waiting for a node with tags gpu". */
-          readonly reason: string;
-          /** Of a workflow. */
-          readonly state_name?: string;
-          /** What no live node has. */
-          readonly tags?: readonly (string)[];
-          readonly approval_id?: string;
-          readonly child_execution_ids?: readonly (string)[];
-          /** Those that have not answered. */
-          readonly judges?: readonly ({
-            readonly agent: string;
-            readonly execution_id: string;
-            readonly status: "asked" | "judging";
-          })[];
-          readonly effects?: readonly ({
-            readonly effect_id: string;
-            /** Such as model.generate. */
-            readonly kind: string;
-            /** open: no node has begun it; started: the attempt runs; retrying: the next begins at retry_at; answered: its result is about to be handled. */
-            readonly status: "open" | "started" | "retrying" | "answered";
-            readonly attempt: number;
-            /** Node and its life, NODE/UUID. */
-            readonly runner?: string;
-            readonly retry_at?: string;
-            /** What keeps a started one from going on: a model or server that does not answer. */
-            readonly held_by?: string;
-          })[];
-          /** When a timer of its own ends the wait. */
-          readonly until?: string;
-          /** What the child it waits for waits for itself. */
-          readonly child?: {
-            readonly kind: "node" | "timer" | "approval" | "child" | "judges" | "effect" | "volumes" | "turn";
-            /** For people, such as "waiting for a node with tags gpu". */
-            readonly reason: string;
-            /** Of a workflow. */
-            readonly state_name?: string;
-            /** What no live node has. */
-            readonly tags?: readonly (string)[];
-            readonly approval_id?: string;
-            readonly child_execution_ids?: readonly (string)[];
-            /** Those that have not answered. */
-            readonly judges?: readonly ({
-              readonly agent: string;
-              readonly execution_id: string;
-              readonly status: "asked" | "judging";
-            })[];
-            readonly effects?: readonly ({
-              readonly effect_id: string;
-              /** Such as model.generate. */
-              readonly kind: string;
-              /** open: no node has begun it; started: the attempt runs; retrying: the next begins at retry_at; answered: its result is about to be handled. */
-              readonly status: "open" | "started" | "retrying" | "answered";
-              readonly attempt: number;
-              /** Node and its life, NODE/UUID. */
-              readonly runner?: string;
-              readonly retry_at?: string;
-              /** What keeps a started one from going on: a model or server that does not answer. */
-              readonly held_by?: string;
-            })[];
-            /** When a timer of its own ends the wait. */
-            readonly until?: string;
-          };
-        };
-      })[];
+      readonly executions: readonly (ExecutionStatus)[];
       /** For `page_token`; absent at the end. */
       readonly next_page_token?: string;
     }>;
@@ -454,106 +765,12 @@ export interface SvcClient {
     get(input: {
       /** UUID */
       readonly id: string;
-    }, options?: CallOptions): Promise<{
-      readonly execution_id: string;
-      readonly agent_id: string;
-      readonly status: "pending" | "running" | "completed" | "failed" | "cancelled";
-      readonly iteration_count: number;
-      readonly last_output: string | null;
-      readonly last_error: string | null;
-      readonly started_at: string | null;
-      readonly ended_at: string | null;
-      readonly usage: {
-        readonly input_tokens: number;
-        readonly output_tokens: number;
-        readonly cost: number;
-      };
-      /** How often a program ran again because nobody knew whether it had acted; absent when never. */
-      readonly in_doubt?: number;
-      /** Tool calls that really ran; absent when none did. */
-      readonly tool_calls_executed?: number;
-      /** Tool calls that may have acted when their node failed, and were not repeated. */
-      readonly calls_in_doubt?: readonly ({
-        readonly tool: string;
-        readonly call: string;
-        readonly iteration: number;
-        readonly round: number;
-      })[];
-      /** What an unfinished one waits for; in lists only while no live node may serve it. */
-      readonly waiting_for?: {
-        readonly kind: "node" | "timer" | "approval" | "child" | "judges" | "effect" | "volumes" | "turn";
-        /** For people, such as "waiting for a node with tags gpu". */
-        readonly reason: string;
-        /** Of a workflow. */
-        readonly state_name?: string;
-        /** What no live node has. */
-        readonly tags?: readonly (string)[];
-        readonly approval_id?: string;
-        readonly child_execution_ids?: readonly (string)[];
-        /** Those that have not answered. */
-        readonly judges?: readonly ({
-          readonly agent: string;
-          readonly execution_id: string;
-          readonly status: "asked" | "judging";
-        })[];
-        readonly effects?: readonly ({
-          readonly effect_id: string;
-          /** Such as model.generate. */
-          readonly kind: string;
-          /** open: no node has begun it; started: the attempt runs; retrying: the next begins at retry_at; answered: its result is about to be handled. */
-          readonly status: "open" | "started" | "retrying" | "answered";
-          readonly attempt: number;
-          /** Node and its life, NODE/UUID. */
-          readonly runner?: string;
-          readonly retry_at?: string;
-          /** What keeps a started one from going on: a model or server that does not answer. */
-          readonly held_by?: string;
-        })[];
-        /** When a timer of its own ends the wait. */
-        readonly until?: string;
-        /** What the child it waits for waits for itself. */
-        readonly child?: {
-          readonly kind: "node" | "timer" | "approval" | "child" | "judges" | "effect" | "volumes" | "turn";
-          /** For people, such as "waiting for a node with tags gpu". */
-          readonly reason: string;
-          /** Of a workflow. */
-          readonly state_name?: string;
-          /** What no live node has. */
-          readonly tags?: readonly (string)[];
-          readonly approval_id?: string;
-          readonly child_execution_ids?: readonly (string)[];
-          /** Those that have not answered. */
-          readonly judges?: readonly ({
-            readonly agent: string;
-            readonly execution_id: string;
-            readonly status: "asked" | "judging";
-          })[];
-          readonly effects?: readonly ({
-            readonly effect_id: string;
-            /** Such as model.generate. */
-            readonly kind: string;
-            /** open: no node has begun it; started: the attempt runs; retrying: the next begins at retry_at; answered: its result is about to be handled. */
-            readonly status: "open" | "started" | "retrying" | "answered";
-            readonly attempt: number;
-            /** Node and its life, NODE/UUID. */
-            readonly runner?: string;
-            readonly retry_at?: string;
-            /** What keeps a started one from going on: a model or server that does not answer. */
-            readonly held_by?: string;
-          })[];
-          /** When a timer of its own ends the wait. */
-          readonly until?: string;
-        };
-      };
-    }>;
+    }, options?: CallOptions): Promise<ExecutionStatus>;
     /** Remove an execution that has ended. While it runs it is 409. (`DELETE /v1/executions/{id}`) */
     remove(input: {
       /** UUID */
       readonly id: string;
-    }, options?: CallOptions): Promise<{
-      readonly execution_id: string;
-      readonly removed: true;
-    }>;
+    }, options?: CallOptions): Promise<ExecutionRemoved>;
     /** Page through the log of an execution, oldest first (`GET /v1/executions/{id}/events`) */
     listEvents(input: {
       /** At most so many; default 50, capped at 200. */
@@ -565,12 +782,7 @@ export interface SvcClient {
     }, options?: CallOptions): Promise<{
       readonly execution_id: string;
       readonly status: "pending" | "running" | "completed" | "failed" | "cancelled";
-      readonly events: readonly ({
-        readonly sequence: number;
-        readonly event_type: string;
-        readonly payload: Readonly<Record<string, unknown>>;
-        readonly recorded_at: string;
-      })[];
+      readonly events: readonly (LoggedEvent)[];
       readonly total: number;
       readonly limit: number;
       readonly offset: number;
@@ -579,10 +791,7 @@ export interface SvcClient {
     cancel(input: {
       /** UUID */
       readonly id: string;
-    }, options?: CallOptions): Promise<{
-      readonly execution_id: string;
-      readonly cancelled: true;
-    }>;
+    }, options?: CallOptions): Promise<ExecutionCancelled>;
     /** Follow an execution live. Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose one key names the event. Ends after the last event; asked for at the last event of an ended execution it answers 204, so that an EventSource stops. (`GET /v1/executions/{id}/stream`) */
     stream(input: {
       /** The same for clients that cannot set headers. */
@@ -605,20 +814,7 @@ export interface SvcClient {
       /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
       readonly page_token?: string;
     }, options?: CallOptions): Promise<{
-      readonly workflows: readonly ({
-        /** Workflow UUID; all versions of a name in a scope share it. */
-        readonly id: string;
-        readonly name: string;
-        readonly version: string;
-        readonly initial_state: string;
-        readonly scope: "user" | "tenant" | "global";
-        /** Subject, for scope user. */
-        readonly owner: string | null;
-        readonly status: "deployed" | "paused" | "archived";
-        readonly description: string;
-        readonly labels: Readonly<Record<string, string>>;
-        readonly deployed_at: string;
-      })[];
+      readonly workflows: readonly (Workflow)[];
       /** For `page_token`; absent at the end. */
       readonly next_page_token?: string;
     }>;
@@ -628,28 +824,12 @@ export interface SvcClient {
       readonly force?: "" | "true" | "false";
       /** Default tenant; global needs the operator role. */
       readonly scope?: "user" | "tenant" | "global";
-      readonly body: {
-        readonly manifest_yaml: string;
-        /** Overwrites the same name and version. */
-        readonly force?: boolean;
-        /** Default tenant; global needs the operator role. */
-        readonly scope?: "user" | "tenant" | "global";
-      } | string;
+      readonly body: DeployRequest | string;
     }, options?: CallOptions): Promise<{
       readonly workflow_id: string;
       readonly deployed: true;
       /** Findings of the checker; they never refuse a deploy. */
-      readonly warnings: readonly ({
-        /** Stable id of the rule, such as unreachable_state. */
-        readonly rule: string;
-        readonly severity: "error" | "warning";
-        readonly path: string;
-        readonly line: number;
-        readonly column: number;
-        readonly message: string;
-        /** What to write instead. */
-        readonly cure: string;
-      })[];
+      readonly warnings: readonly (Finding)[];
     }>;
     /** Search workflows. Workflows the caller sees, by what they do; best first. (`GET /v1/workflows/search`) */
     search(input: {
@@ -665,63 +845,20 @@ export interface SvcClient {
       readonly label?: readonly (string)[];
       /** What ships with the product, and what is deployed for all tenants. */
       readonly include_platform_templates?: "true" | "false";
-    }, options?: CallOptions): Promise<{
-      readonly query: string;
-      readonly results: readonly ({
-        readonly id: string;
-        readonly name: string;
-        readonly version: string;
-        readonly description: string;
-        readonly labels: Readonly<Record<string, string>>;
-        /** 0 to 1, best first. */
-        readonly score: number;
-      })[];
-      readonly total: number;
-    }>;
+    }, options?: CallOptions): Promise<SearchResults>;
     /** Show a workflow with its manifest (`GET /v1/workflows/{name}`) */
     get(input: {
       /** Default the newest. */
       readonly version?: string;
       /** Name or UUID; a name stands for the nearest scope: user, tenant, global. */
       readonly name: string;
-    }, options?: CallOptions): Promise<{
-      /** Workflow UUID; all versions of a name in a scope share it. */
-      readonly id: string;
-      readonly name: string;
-      readonly version: string;
-      readonly initial_state: string;
-      readonly scope: "user" | "tenant" | "global";
-      /** Subject, for scope user. */
-      readonly owner: string | null;
-      readonly status: "deployed" | "paused" | "archived";
-      readonly description: string;
-      readonly labels: Readonly<Record<string, string>>;
-      readonly deployed_at: string;
-      /** The manifest, checked and with its defaults. */
-      readonly manifest: unknown;
-      /** The manifest as deployed. */
-      readonly manifest_yaml: string;
-    }>;
+    }, options?: CallOptions): Promise<DeployedWorkflow>;
     /** Pause or archive a workflow, or put it back into service. Executions that run go on. Versions that are deployed later keep the status. (`PATCH /v1/workflows/{name}`) */
     setStatus(input: {
       /** Name or UUID; a name stands for the nearest scope: user, tenant, global. */
       readonly name: string;
-      /** `paused`: starts nothing; `archived`: starts nothing and is not listed; `deployed`: back in service. */
-      readonly status: "deployed" | "paused" | "archived";
-    }, options?: CallOptions): Promise<{
-      /** Workflow UUID; all versions of a name in a scope share it. */
-      readonly id: string;
-      readonly name: string;
-      readonly version: string;
-      readonly initial_state: string;
-      readonly scope: "user" | "tenant" | "global";
-      /** Subject, for scope user. */
-      readonly owner: string | null;
-      readonly status: "deployed" | "paused" | "archived";
-      readonly description: string;
-      readonly labels: Readonly<Record<string, string>>;
-      readonly deployed_at: string;
-    }>;
+      readonly body: StatusRequest;
+    }, options?: CallOptions): Promise<Workflow>;
     /** Delete a workflow with all its versions. Refused while executions of it run, unless forced: those keep their manifest and go on. (`DELETE /v1/workflows/{name}`) */
     delete(input: {
       /** Also while executions of it run; they go on. Without a value it is true. */
@@ -737,34 +874,13 @@ export interface SvcClient {
       /** Name or UUID; a name stands for the nearest scope: user, tenant, global. */
       readonly name: string;
     }, options?: CallOptions): Promise<{
-      readonly versions: readonly ({
-        /** Workflow UUID; all versions of a name in a scope share it. */
-        readonly id: string;
-        readonly name: string;
-        readonly version: string;
-        readonly initial_state: string;
-        readonly scope: "user" | "tenant" | "global";
-        /** Subject, for scope user. */
-        readonly owner: string | null;
-        readonly status: "deployed" | "paused" | "archived";
-        readonly description: string;
-        readonly labels: Readonly<Record<string, string>>;
-        readonly deployed_at: string;
-      })[];
+      readonly versions: readonly (Workflow)[];
     }>;
     /** Promote or demote a workflow. Promote: user to tenant, tenant to global. Demote: global to tenant, tenant to user. (`POST /v1/workflows/{name}/scope`) */
     changeScope(input: {
       /** Name or UUID; a name stands for the nearest scope: user, tenant, global. */
       readonly name: string;
-      readonly body: {
-        readonly action: "promote";
-        readonly target_scope?: "tenant" | "global";
-      } | {
-        readonly action: "demote";
-        readonly target_scope?: "tenant" | "user";
-        /** Owner, for scope user; default the caller. */
-        readonly user_id?: string;
-      };
+      readonly body: ScopeRequest;
     }, options?: CallOptions): Promise<{
       readonly name: string;
       readonly target_scope: "user" | "tenant" | "global";
@@ -784,18 +900,11 @@ export interface SvcClient {
       readonly blackboard?: Readonly<Record<string, unknown>>;
       /** Version of the workflow; default the newest. */
       readonly version?: string;
-    }, options?: CallOptions): Promise<{
-      readonly execution_id: string;
-      readonly status: "started";
-    }>;
+    }, options?: CallOptions): Promise<RunStarted>;
     /** Have a workflow written and deployed. Says in plain words what the workflow should do; an agent writes the manifest, corrects what is refused, and deploys it. Answers with the execution of that agent, which is followed like all of them; its last output names what was deployed. (`POST /v1/workflows/generate`) */
     generate(input: {
-      /** What it should do, in plain words. */
-      readonly input: string;
-    }, options?: CallOptions): Promise<{
-      readonly execution_id: string;
-      readonly status: "started";
-    }>;
+      readonly body: GenerateRequest;
+    }, options?: CallOptions): Promise<RunStarted>;
     /** Get the manifest of a workflow as it was deployed (`GET /v1/workflows/{name}/export`) */
     export(input: {
       /** Default the newest. */
@@ -810,17 +919,7 @@ export interface SvcClient {
       } | string;
     }, options?: CallOptions): Promise<{
       readonly valid: boolean;
-      readonly findings: readonly ({
-        /** Stable id of the rule, such as unreachable_state. */
-        readonly rule: string;
-        readonly severity: "error" | "warning";
-        readonly path: string;
-        readonly line: number;
-        readonly column: number;
-        readonly message: string;
-        /** What to write instead. */
-        readonly cure: string;
-      })[];
+      readonly findings: readonly (Finding)[];
       /** When the text is a manifest. */
       readonly metadata?: {
         readonly name: string;
@@ -867,100 +966,12 @@ export interface SvcClient {
     get(input: {
       /** UUID */
       readonly id: string;
-    }, options?: CallOptions): Promise<{
-      readonly execution_id: string;
-      readonly workflow_id: string;
-      readonly workflow_name: string;
-      readonly workflow_version: string;
-      readonly status: "running" | "waiting_for_human_input" | "completed" | "failed" | "cancelled";
-      readonly current_state: string | null;
-      /** Code of a failure, or why it was cancelled. */
-      readonly reason: string | null;
-      /** What failed, for people. */
-      readonly error: string | null;
-      readonly started_at: string;
-      readonly last_transition_at: string;
-      readonly ended_at: string | null;
-      readonly intent: string | null;
-      readonly input: unknown;
-      readonly blackboard: Readonly<Record<string, unknown>>;
-      readonly state_outputs: Readonly<Record<string, unknown>>;
-      readonly output: unknown;
-      /** What an unfinished one waits for. */
-      readonly waiting_for?: {
-        readonly kind: "node" | "timer" | "approval" | "child" | "judges" | "effect" | "volumes" | "turn";
-        /** For people, such as "waiting for a node with tags gpu". */
-        readonly reason: string;
-        /** Of a workflow. */
-        readonly state_name?: string;
-        /** What no live node has. */
-        readonly tags?: readonly (string)[];
-        readonly approval_id?: string;
-        readonly child_execution_ids?: readonly (string)[];
-        /** Those that have not answered. */
-        readonly judges?: readonly ({
-          readonly agent: string;
-          readonly execution_id: string;
-          readonly status: "asked" | "judging";
-        })[];
-        readonly effects?: readonly ({
-          readonly effect_id: string;
-          /** Such as model.generate. */
-          readonly kind: string;
-          /** open: no node has begun it; started: the attempt runs; retrying: the next begins at retry_at; answered: its result is about to be handled. */
-          readonly status: "open" | "started" | "retrying" | "answered";
-          readonly attempt: number;
-          /** Node and its life, NODE/UUID. */
-          readonly runner?: string;
-          readonly retry_at?: string;
-          /** What keeps a started one from going on: a model or server that does not answer. */
-          readonly held_by?: string;
-        })[];
-        /** When a timer of its own ends the wait. */
-        readonly until?: string;
-        /** What the child it waits for waits for itself. */
-        readonly child?: {
-          readonly kind: "node" | "timer" | "approval" | "child" | "judges" | "effect" | "volumes" | "turn";
-          /** For people, such as "waiting for a node with tags gpu". */
-          readonly reason: string;
-          /** Of a workflow. */
-          readonly state_name?: string;
-          /** What no live node has. */
-          readonly tags?: readonly (string)[];
-          readonly approval_id?: string;
-          readonly child_execution_ids?: readonly (string)[];
-          /** Those that have not answered. */
-          readonly judges?: readonly ({
-            readonly agent: string;
-            readonly execution_id: string;
-            readonly status: "asked" | "judging";
-          })[];
-          readonly effects?: readonly ({
-            readonly effect_id: string;
-            /** Such as model.generate. */
-            readonly kind: string;
-            /** open: no node has begun it; started: the attempt runs; retrying: the next begins at retry_at; answered: its result is about to be handled. */
-            readonly status: "open" | "started" | "retrying" | "answered";
-            readonly attempt: number;
-            /** Node and its life, NODE/UUID. */
-            readonly runner?: string;
-            readonly retry_at?: string;
-            /** What keeps a started one from going on: a model or server that does not answer. */
-            readonly held_by?: string;
-          })[];
-          /** When a timer of its own ends the wait. */
-          readonly until?: string;
-        };
-      };
-    }>;
+    }, options?: CallOptions): Promise<WorkflowExecutionStatus>;
     /** Remove a workflow execution that has ended. While it runs it is 409. (`DELETE /v1/workflows/executions/{id}`) */
     remove(input: {
       /** UUID */
       readonly id: string;
-    }, options?: CallOptions): Promise<{
-      readonly execution_id: string;
-      readonly removed: true;
-    }>;
+    }, options?: CallOptions): Promise<ExecutionRemoved>;
     /** Page through the log of a workflow execution, oldest first (`GET /v1/workflows/executions/{id}/logs`) */
     listLogs(input: {
       /** At most so many; default 50, capped at 200. */
@@ -998,10 +1009,7 @@ export interface SvcClient {
     cancel(input: {
       /** UUID */
       readonly id: string;
-    }, options?: CallOptions): Promise<{
-      readonly execution_id: string;
-      readonly cancelled: true;
-    }>;
+    }, options?: CallOptions): Promise<ExecutionCancelled>;
     /** Follow a workflow execution live. Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose one key names the event. Ends after the last event; asked for at the last event of an ended execution it answers 204, so that an EventSource stops. (`GET /v1/workflows/executions/{id}/stream`) */
     stream(input: {
       /** The same for clients that cannot set headers. */
@@ -1027,17 +1035,7 @@ export interface SvcClient {
       /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
       readonly page_token?: string;
     }, options?: CallOptions): Promise<{
-      readonly pending_requests: readonly ({
-        /** UUID of the request. */
-        readonly id: string;
-        /** Execution that waits for the decision. */
-        readonly execution_id: string;
-        readonly prompt: string;
-        /** ISO 8601. */
-        readonly created_at: string;
-        /** Seconds before it times out; 0: it waits without end. */
-        readonly timeout_seconds: number;
-      })[];
+      readonly pending_requests: readonly (Approval)[];
       /** Of all that are pending. */
       readonly count: number;
       /** For `page_token`; absent at the end. */
@@ -1048,17 +1046,7 @@ export interface SvcClient {
       /** UUID */
       readonly id: string;
     }, options?: CallOptions): Promise<{
-      readonly request: {
-        /** UUID of the request. */
-        readonly id: string;
-        /** Execution that waits for the decision. */
-        readonly execution_id: string;
-        readonly prompt: string;
-        /** ISO 8601. */
-        readonly created_at: string;
-        /** Seconds before it times out; 0: it waits without end. */
-        readonly timeout_seconds: number;
-      };
+      readonly request: Approval;
     } | {
       /** The request was not found or is completed. */
       readonly error: string;
@@ -1098,16 +1086,7 @@ export interface SvcClient {
       /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
       readonly page_token?: string;
     }, options?: CallOptions): Promise<{
-      readonly stimuli: readonly ({
-        readonly id: string;
-        readonly source: string;
-        readonly status: "received" | "routed" | "rejected";
-        /** Null when it was rejected. */
-        readonly workflow_execution_id: string | null;
-        /** Why it was rejected. */
-        readonly reason: string | null;
-        readonly received_at: string;
-      })[];
+      readonly stimuli: readonly (Stimulus)[];
       /** For `page_token`; absent at the end. */
       readonly next_page_token?: string;
     }>;
@@ -1128,39 +1107,16 @@ export interface SvcClient {
     get(input: {
       /** UUID */
       readonly id: string;
-    }, options?: CallOptions): Promise<{
-      readonly id: string;
-      readonly source: string;
-      readonly status: "received" | "routed" | "rejected";
-      /** Null when it was rejected. */
-      readonly workflow_execution_id: string | null;
-      /** Why it was rejected. */
-      readonly reason: string | null;
-      readonly received_at: string;
-    }>;
+    }, options?: CallOptions): Promise<Stimulus>;
     /** List the direct routes from sources to workflows (`GET /v1/stimuli/routes`) */
     listRoutes(options?: CallOptions): Promise<{
-      readonly routes: readonly ({
-        /** Lower-case. */
-        readonly source: string;
-        /** Name or UUID. */
-        readonly workflow: string;
-        /** Of the settings of the node, or put by a call. */
-        readonly origin: "settings" | "stored";
-      })[];
+      readonly routes: readonly (StimulusRoute)[];
     }>;
     /** Route a source to a workflow, instead of where it went before (`PUT /v1/stimuli/routes/{source}`) */
     putRoute(input: {
       readonly source: string;
       readonly workflow: string;
-    }, options?: CallOptions): Promise<{
-      /** Lower-case. */
-      readonly source: string;
-      /** Name or UUID. */
-      readonly workflow: string;
-      /** Of the settings of the node, or put by a call. */
-      readonly origin: "settings" | "stored";
-    }>;
+    }, options?: CallOptions): Promise<StimulusRoute>;
     /** Remove a direct route. One of the settings of the node is 409: it is removed there. (`DELETE /v1/stimuli/routes/{source}`) */
     removeRoute(input: {
       readonly source: string;
@@ -1179,16 +1135,7 @@ export interface SvcClient {
       readonly size_limit_bytes?: number;
       /** Ephemeral only. */
       readonly ttl_hours?: number;
-    }, options?: CallOptions): Promise<{
-      readonly id: string;
-      readonly name: string;
-      readonly storage_class: "ephemeral" | "persistent";
-      readonly size_limit_bytes: number | null;
-      readonly used_bytes: number;
-      readonly expires_at: string | null;
-      readonly workflow_execution_id: string | null;
-      readonly created_at: string;
-    }>;
+    }, options?: CallOptions): Promise<Volume>;
     /** List volumes. Newest first; those of workflow executions are named EXECUTION/workspace and EXECUTION/shared/NAME. (`GET /v1/volumes`) */
     list(input?: {
       /** At most so many; default 100, capped at 1000. */
@@ -1198,16 +1145,7 @@ export interface SvcClient {
       /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
       readonly page_token?: string;
     }, options?: CallOptions): Promise<{
-      readonly volumes: readonly ({
-        readonly id: string;
-        readonly name: string;
-        readonly storage_class: "ephemeral" | "persistent";
-        readonly size_limit_bytes: number | null;
-        readonly used_bytes: number;
-        readonly expires_at: string | null;
-        readonly workflow_execution_id: string | null;
-        readonly created_at: string;
-      })[];
+      readonly volumes: readonly (Volume)[];
       /** For `page_token`; absent at the end. */
       readonly next_page_token?: string;
     }>;
@@ -1215,16 +1153,7 @@ export interface SvcClient {
     get(input: {
       /** UUID */
       readonly id: string;
-    }, options?: CallOptions): Promise<{
-      readonly id: string;
-      readonly name: string;
-      readonly storage_class: "ephemeral" | "persistent";
-      readonly size_limit_bytes: number | null;
-      readonly used_bytes: number;
-      readonly expires_at: string | null;
-      readonly workflow_execution_id: string | null;
-      readonly created_at: string;
-    }>;
+    }, options?: CallOptions): Promise<Volume>;
     /** Delete a volume with its files. While a running execution uses it, it is 409. (`DELETE /v1/volumes/{id}`) */
     delete(input: {
       /** UUID */
@@ -1292,12 +1221,7 @@ export interface SvcClient {
       readonly id: string;
       readonly name: string;
       readonly tenant_id: string;
-      /** Who calls with it. */
-      readonly owner: {
-        readonly kind: string;
-        readonly subject: string;
-        readonly tier: string;
-      };
+      readonly owner: KeyOwner;
       readonly scopes: readonly (string)[];
       readonly status: "active" | "expired" | "revoked";
       /** Id of the key that made it; it ends with that. */
@@ -1322,27 +1246,7 @@ export interface SvcClient {
       /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
       readonly page_token?: string;
     }, options?: CallOptions): Promise<{
-      readonly keys: readonly ({
-        readonly id: string;
-        readonly name: string;
-        readonly tenant_id: string;
-        /** Who calls with it. */
-        readonly owner: {
-          readonly kind: string;
-          readonly subject: string;
-          readonly tier: string;
-        };
-        readonly scopes: readonly (string)[];
-        readonly status: "active" | "expired" | "revoked";
-        /** Id of the key that made it; it ends with that. */
-        readonly made_by_key: string | null;
-        readonly created_at: string;
-        readonly expires_at: string;
-        /** Within a minute. */
-        readonly last_used_at: string | null;
-        readonly revoked_at: string | null;
-        readonly revoked_by: string | null;
-      })[];
+      readonly keys: readonly (ApiKey)[];
       /** For `page_token`; absent at the end. */
       readonly next_page_token?: string;
     }>;
@@ -1350,79 +1254,19 @@ export interface SvcClient {
     get(input: {
       /** UUID */
       readonly id: string;
-    }, options?: CallOptions): Promise<{
-      readonly id: string;
-      readonly name: string;
-      readonly tenant_id: string;
-      /** Who calls with it. */
-      readonly owner: {
-        readonly kind: string;
-        readonly subject: string;
-        readonly tier: string;
-      };
-      readonly scopes: readonly (string)[];
-      readonly status: "active" | "expired" | "revoked";
-      /** Id of the key that made it; it ends with that. */
-      readonly made_by_key: string | null;
-      readonly created_at: string;
-      readonly expires_at: string;
-      /** Within a minute. */
-      readonly last_used_at: string | null;
-      readonly revoked_at: string | null;
-      readonly revoked_by: string | null;
-    }>;
+    }, options?: CallOptions): Promise<ApiKey>;
     /** Revoke an API key, on every node within a second. What the key made is worth nothing with it. (`DELETE /v1/api-keys/{id}`) */
     revoke(input: {
       /** UUID */
       readonly id: string;
-    }, options?: CallOptions): Promise<{
-      readonly id: string;
-      readonly name: string;
-      readonly tenant_id: string;
-      /** Who calls with it. */
-      readonly owner: {
-        readonly kind: string;
-        readonly subject: string;
-        readonly tier: string;
-      };
-      readonly scopes: readonly (string)[];
-      readonly status: "active" | "expired" | "revoked";
-      /** Id of the key that made it; it ends with that. */
-      readonly made_by_key: string | null;
-      readonly created_at: string;
-      readonly expires_at: string;
-      /** Within a minute. */
-      readonly last_used_at: string | null;
-      readonly revoked_at: string | null;
-      readonly revoked_by: string | null;
-    }>;
+    }, options?: CallOptions): Promise<ApiKey>;
     /** Say whether a text is a live API key of the tenant (`POST /v1/api-keys/validate`) */
     validate(input: {
       readonly key: string;
     }, options?: CallOptions): Promise<{
       readonly valid: boolean;
       /** Null for everything that is no live key of the tenant. */
-      readonly key: {
-        readonly id: string;
-        readonly name: string;
-        readonly tenant_id: string;
-        /** Who calls with it. */
-        readonly owner: {
-          readonly kind: string;
-          readonly subject: string;
-          readonly tier: string;
-        };
-        readonly scopes: readonly (string)[];
-        readonly status: "active" | "expired" | "revoked";
-        /** Id of the key that made it; it ends with that. */
-        readonly made_by_key: string | null;
-        readonly created_at: string;
-        readonly expires_at: string;
-        /** Within a minute. */
-        readonly last_used_at: string | null;
-        readonly revoked_at: string | null;
-        readonly revoked_by: string | null;
-      } | null;
+      readonly key: ApiKey | null;
     }>;
   };
   readonly rateLimits: {
@@ -1439,145 +1283,14 @@ export interface SvcClient {
       /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
       readonly page_token?: string;
     }, options?: CallOptions): Promise<{
-      readonly overrides: readonly ({
-        readonly tenant: string;
-        readonly subject: string | null;
-        readonly rates: {
-          readonly agent_executions?: {
-            readonly minute?: number | null;
-            readonly hour?: number | null;
-            readonly day?: number | null;
-            readonly week?: number | null;
-            readonly month?: number | null;
-          };
-          readonly workflow_executions?: {
-            readonly minute?: number | null;
-            readonly hour?: number | null;
-            readonly day?: number | null;
-            readonly week?: number | null;
-            readonly month?: number | null;
-          };
-          readonly model_calls?: {
-            readonly minute?: number | null;
-            readonly hour?: number | null;
-            readonly day?: number | null;
-            readonly week?: number | null;
-            readonly month?: number | null;
-          };
-          readonly model_tokens?: {
-            readonly minute?: number | null;
-            readonly hour?: number | null;
-            readonly day?: number | null;
-            readonly week?: number | null;
-            readonly month?: number | null;
-          };
-          readonly tools?: Readonly<Record<string, {
-              readonly minute?: number | null;
-              readonly hour?: number | null;
-              readonly day?: number | null;
-              readonly week?: number | null;
-              readonly month?: number | null;
-            }>>;
-          readonly agents?: number | null;
-          readonly concurrent_executions?: number | null;
-        };
-        readonly updated_at: string;
-        readonly updated_by: string;
-      })[];
+      readonly overrides: readonly (RateOverride)[];
       /** For `page_token`; absent at the end. */
       readonly next_page_token?: string;
     }>;
     /** Set the rates of a user or a tenant, on every node within 2 s. Instead of what was set for it before. A user’s rates count before its tenant’s, those before its tier’s. (`PUT /v1/admin/rate-limits/overrides`) */
     putOverride(input: {
-      /** Tenant slug. */
-      readonly tenant: string;
-      /** Without it the rates are those of each user of the tenant. */
-      readonly subject?: string;
-      /** As a block of `spec.rate_limits.users`; what is not said stays as it is, null takes a bound away. */
-      readonly rates: {
-        readonly agent_executions?: {
-          readonly minute?: number | null;
-          readonly hour?: number | null;
-          readonly day?: number | null;
-          readonly week?: number | null;
-          readonly month?: number | null;
-        };
-        readonly workflow_executions?: {
-          readonly minute?: number | null;
-          readonly hour?: number | null;
-          readonly day?: number | null;
-          readonly week?: number | null;
-          readonly month?: number | null;
-        };
-        readonly model_calls?: {
-          readonly minute?: number | null;
-          readonly hour?: number | null;
-          readonly day?: number | null;
-          readonly week?: number | null;
-          readonly month?: number | null;
-        };
-        readonly model_tokens?: {
-          readonly minute?: number | null;
-          readonly hour?: number | null;
-          readonly day?: number | null;
-          readonly week?: number | null;
-          readonly month?: number | null;
-        };
-        readonly tools?: Readonly<Record<string, {
-            readonly minute?: number | null;
-            readonly hour?: number | null;
-            readonly day?: number | null;
-            readonly week?: number | null;
-            readonly month?: number | null;
-          }>>;
-        readonly agents?: number | null;
-        readonly concurrent_executions?: number | null;
-      };
-    }, options?: CallOptions): Promise<{
-      readonly tenant: string;
-      readonly subject: string | null;
-      readonly rates: {
-        readonly agent_executions?: {
-          readonly minute?: number | null;
-          readonly hour?: number | null;
-          readonly day?: number | null;
-          readonly week?: number | null;
-          readonly month?: number | null;
-        };
-        readonly workflow_executions?: {
-          readonly minute?: number | null;
-          readonly hour?: number | null;
-          readonly day?: number | null;
-          readonly week?: number | null;
-          readonly month?: number | null;
-        };
-        readonly model_calls?: {
-          readonly minute?: number | null;
-          readonly hour?: number | null;
-          readonly day?: number | null;
-          readonly week?: number | null;
-          readonly month?: number | null;
-        };
-        readonly model_tokens?: {
-          readonly minute?: number | null;
-          readonly hour?: number | null;
-          readonly day?: number | null;
-          readonly week?: number | null;
-          readonly month?: number | null;
-        };
-        readonly tools?: Readonly<Record<string, {
-            readonly minute?: number | null;
-            readonly hour?: number | null;
-            readonly day?: number | null;
-            readonly week?: number | null;
-            readonly month?: number | null;
-          }>>;
-        readonly agents?: number | null;
-        readonly concurrent_executions?: number | null;
-      };
-      readonly updated_at: string;
-      readonly updated_by: string;
-    }>;
+      readonly body: RateOverrideRequest;
+    }, options?: CallOptions): Promise<RateOverride>;
     /** Take back the rates that were set for a user or a tenant (`DELETE /v1/admin/rate-limits/overrides`) */
     removeOverride(input: {
       /** Tenant slug. */
@@ -1590,28 +1303,7 @@ export interface SvcClient {
       readonly deleted: true;
     }>;
     /** What the caller used of its rate limits (`GET /v1/user/rate-limits/usage`) */
-    ownUsage(options?: CallOptions): Promise<{
-      readonly tenant: string;
-      readonly subject: string;
-      readonly kind: string;
-      readonly tier: string;
-      /** One for each bound there is. */
-      readonly buckets: readonly ({
-        /** `model_calls`, or the pattern of tools counted together: `tool:fs.*`. */
-        readonly name: string;
-        readonly window: "minute" | "hour" | "day" | "week" | "month";
-        readonly used: number;
-        readonly limit: number;
-        readonly resets_at: string;
-      })[];
-      readonly concurrent_executions: {
-        readonly used: number;
-        readonly limit: number | null;
-      };
-      readonly agents: {
-        readonly limit: number | null;
-      };
-    }>;
+    ownUsage(options?: CallOptions): Promise<RateUsage>;
     /** What a user used of its rate limits (`GET /v1/admin/rate-limits/usage`) */
     usage(input: {
       /** Tenant slug. */
@@ -1622,28 +1314,7 @@ export interface SvcClient {
       readonly tier?: "free" | "pro" | "business" | "enterprise";
       /** What the caller is. */
       readonly kind?: "tenant_user" | "consumer" | "service_account" | "operator" | "local";
-    }, options?: CallOptions): Promise<{
-      readonly tenant: string;
-      readonly subject: string;
-      readonly kind: string;
-      readonly tier: string;
-      /** One for each bound there is. */
-      readonly buckets: readonly ({
-        /** `model_calls`, or the pattern of tools counted together: `tool:fs.*`. */
-        readonly name: string;
-        readonly window: "minute" | "hour" | "day" | "week" | "month";
-        readonly used: number;
-        readonly limit: number;
-        readonly resets_at: string;
-      })[];
-      readonly concurrent_executions: {
-        readonly used: number;
-        readonly limit: number | null;
-      };
-      readonly agents: {
-        readonly limit: number | null;
-      };
-    }>;
+    }, options?: CallOptions): Promise<RateUsage>;
   };
   readonly secrets: {
     /** List secrets of the tenant by path, never their values (`GET /v1/secrets`) */
@@ -1653,39 +1324,13 @@ export interface SvcClient {
       /** At most so many; default 100, capped at 1000. */
       readonly limit?: number;
     }, options?: CallOptions): Promise<{
-      readonly secrets: readonly ({
-        readonly path: string;
-        /** How settings and manifests name it. */
-        readonly reference: string;
-        readonly version: number;
-        /** The newest first. */
-        readonly earlier: readonly ({
-          readonly version: number;
-          readonly reference: string;
-        })[];
-        readonly created_at: string | null;
-        readonly updated_at: string;
-        readonly updated_by: string | null;
-      })[];
+      readonly secrets: readonly (Secret)[];
     }>;
     /** Show a secret: versions and times, never its value (`GET /v1/secrets/{path}`) */
     get(input: {
       /** `db/password`, with `%2F` for each slash. */
       readonly path: string;
-    }, options?: CallOptions): Promise<{
-      readonly path: string;
-      /** How settings and manifests name it. */
-      readonly reference: string;
-      readonly version: number;
-      /** The newest first. */
-      readonly earlier: readonly ({
-        readonly version: number;
-        readonly reference: string;
-      })[];
-      readonly created_at: string | null;
-      readonly updated_at: string;
-      readonly updated_by: string | null;
-    }>;
+    }, options?: CallOptions): Promise<Secret>;
     /** Create or rotate a secret of this node. The value there was is kept as an earlier version. (`PUT /v1/secrets/{path}`) */
     put(input: {
       /** `db/password`, with `%2F` for each slash. */
@@ -1694,20 +1339,7 @@ export interface SvcClient {
       readonly value: string;
       /** What must be there before: `absent` only creates, `present` only rotates. */
       readonly expect?: "absent" | "present" | "any";
-    }, options?: CallOptions): Promise<{
-      readonly path: string;
-      /** How settings and manifests name it. */
-      readonly reference: string;
-      readonly version: number;
-      /** The newest first. */
-      readonly earlier: readonly ({
-        readonly version: number;
-        readonly reference: string;
-      })[];
-      readonly created_at: string | null;
-      readonly updated_at: string;
-      readonly updated_by: string | null;
-    }>;
+    }, options?: CallOptions): Promise<Secret>;
     /** Delete a secret with all its versions, or one earlier version (`DELETE /v1/secrets/{path}`) */
     remove(input: {
       /** Only this earlier version; without it the secret with all its versions. */
@@ -1742,11 +1374,7 @@ export interface SvcClient {
       readonly addresses: readonly (string)[];
       readonly roles: readonly ("WORKER" | "HYBRID")[];
       readonly uses: number;
-      readonly used_by: readonly ({
-        readonly node_id: string;
-        readonly from: string;
-        readonly at: string;
-      })[];
+      readonly used_by: readonly (JoinTokenUse)[];
       /** How often a node was refused with it. */
       readonly refusals: number;
       readonly status: "active" | "used_up" | "expired" | "revoked";
@@ -1765,25 +1393,7 @@ export interface SvcClient {
       /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
       readonly page_token?: string;
     }, options?: CallOptions): Promise<{
-      readonly join_tokens: readonly ({
-        readonly id: string;
-        readonly names: readonly (string)[];
-        readonly tags: readonly (string)[];
-        readonly addresses: readonly (string)[];
-        readonly roles: readonly ("WORKER" | "HYBRID")[];
-        readonly uses: number;
-        readonly used_by: readonly ({
-          readonly node_id: string;
-          readonly from: string;
-          readonly at: string;
-        })[];
-        /** How often a node was refused with it. */
-        readonly refusals: number;
-        readonly status: "active" | "used_up" | "expired" | "revoked";
-        readonly created_at: string;
-        readonly created_by: string;
-        readonly expires_at: string;
-      })[];
+      readonly join_tokens: readonly (JoinToken)[];
       /** For `page_token`; absent at the end. */
       readonly next_page_token?: string;
     }>;
@@ -1791,25 +1401,7 @@ export interface SvcClient {
     revoke(input: {
       /** UUID */
       readonly id: string;
-    }, options?: CallOptions): Promise<{
-      readonly id: string;
-      readonly names: readonly (string)[];
-      readonly tags: readonly (string)[];
-      readonly addresses: readonly (string)[];
-      readonly roles: readonly ("WORKER" | "HYBRID")[];
-      readonly uses: number;
-      readonly used_by: readonly ({
-        readonly node_id: string;
-        readonly from: string;
-        readonly at: string;
-      })[];
-      /** How often a node was refused with it. */
-      readonly refusals: number;
-      readonly status: "active" | "used_up" | "expired" | "revoked";
-      readonly created_at: string;
-      readonly created_by: string;
-      readonly expires_at: string;
-    }>;
+    }, options?: CallOptions): Promise<JoinToken>;
   };
   readonly faults: {
     /** Make a fault on purpose. Only where `spec.chaos` is on, for actors of the tenants it names; nodes need `svc-system` among them. (`POST /v1/chaos/faults`) */
@@ -1832,24 +1424,7 @@ export interface SvcClient {
         readonly node: string;
         readonly ms: number;
       };
-    }, options?: CallOptions): Promise<{
-      readonly id: string;
-      readonly kind: "kill-actor" | "kill-owner" | "kill-node" | "freeze-node";
-      /** Address or node id. */
-      readonly target: string;
-      /** Of the actor; svc-system for a node. */
-      readonly tenant: string;
-      /** Subject of who asked. */
-      readonly by: string;
-      readonly at: string;
-      readonly state: "requested" | "done" | "refused";
-      /** The node that has to act. */
-      readonly node: string;
-      /** Why it was refused. */
-      readonly reason: string | null;
-      /** Of a freeze. */
-      readonly ms: number | null;
-    }>;
+    }, options?: CallOptions): Promise<Fault>;
     /** List the faults that were asked for, newest first, and count those that were done (`GET /v1/chaos/faults`) */
     list(input?: {
       /** At most so many; default 50, capped at 1000. */
@@ -1861,24 +1436,7 @@ export interface SvcClient {
         readonly "kill-node": number;
         readonly "freeze-node": number;
       };
-      readonly faults: readonly ({
-        readonly id: string;
-        readonly kind: "kill-actor" | "kill-owner" | "kill-node" | "freeze-node";
-        /** Address or node id. */
-        readonly target: string;
-        /** Of the actor; svc-system for a node. */
-        readonly tenant: string;
-        /** Subject of who asked. */
-        readonly by: string;
-        readonly at: string;
-        readonly state: "requested" | "done" | "refused";
-        /** The node that has to act. */
-        readonly node: string;
-        /** Why it was refused. */
-        readonly reason: string | null;
-        /** Of a freeze. */
-        readonly ms: number | null;
-      })[];
+      readonly faults: readonly (Fault)[];
     }>;
   };
   readonly execute: {
@@ -1894,20 +1452,12 @@ export interface SvcClient {
       readonly volume_id?: string;
       /** Of the program; at most, and by default, what the tier of the caller allows. */
       readonly timeout_seconds?: number;
-    }, options?: CallOptions): Promise<{
-      readonly pipeline_execution_id: string;
-      readonly status: "started";
-      readonly stream_url: string;
-    }>;
+    }, options?: CallOptions): Promise<PipelineStarted>;
     /** Reach a goal by a program, with defaults. POST /v1/execute/intent with nothing but the goal. (`POST /v1/execute`) */
     start(input: {
       /** The goal, in plain words. */
       readonly prompt: string;
-    }, options?: CallOptions): Promise<{
-      readonly pipeline_execution_id: string;
-      readonly status: "started";
-      readonly stream_url: string;
-    }>;
+    }, options?: CallOptions): Promise<PipelineStarted>;
     /** Show how a pipeline execution stands. Running, completed with its result, or failed with the reason and the state that failed. (`GET /v1/execute/{id}`) */
     get(input: {
       /** UUID */
@@ -1972,25 +1522,13 @@ export interface SvcClient {
       readonly chaos: boolean;
     }>;
     /** Show the configuration that controllers manage for all nodes (`GET /v1/cluster/config`) */
-    getConfig(options?: CallOptions): Promise<{
-      readonly config_yaml: string;
-      /** SHA-256 of the text, lower-case hex. */
-      readonly config_hash: string;
-      /** Grows with each text that is set; nodes refuse an older one. */
-      readonly version: number;
-    }>;
+    getConfig(options?: CallOptions): Promise<ManagedConfig>;
     /** Set the configuration that controllers manage for all nodes. Takes it as YAML, or as JSON that holds it. Every registered node is told with its next heartbeat. (`PUT /v1/cluster/config`) */
     putConfig(input: {
       readonly body: {
         readonly config_yaml: string;
       } | string;
-    }, options?: CallOptions): Promise<{
-      readonly config_yaml: string;
-      /** SHA-256 of the text, lower-case hex. */
-      readonly config_hash: string;
-      /** Grows with each text that is set; nodes refuse an older one. */
-      readonly version: number;
-    }>;
+    }, options?: CallOptions): Promise<ManagedConfig>;
     /** Push the managed configuration to every node that can be reached (`POST /v1/cluster/config/push`) */
     pushConfig(options?: CallOptions): Promise<{
       readonly nodes: readonly ({
@@ -2007,63 +1545,13 @@ export interface SvcClient {
       /** Only nodes with this tag. */
       readonly tag?: string;
     }, options?: CallOptions): Promise<{
-      readonly nodes: readonly ({
-        readonly node_id: string;
-        readonly role: "CONTROLLER" | "WORKER" | "HYBRID" | null;
-        readonly status: "ACTIVE" | "DRAINING" | "UNHEALTHY";
-        readonly tags: readonly (string)[];
-        /** What a registered peer advertises. */
-        readonly capabilities: {
-          readonly gpu_count: number;
-          readonly vram_gb: number;
-          readonly cpu_cores: number;
-          readonly available_memory_gb: number;
-          readonly supported_runtimes: readonly (string)[];
-          readonly tags: readonly (string)[];
-        } | null;
-        readonly version: string | null;
-        readonly started_at: string | null;
-        readonly grpc_address: string | null;
-        readonly rest_url: string | null;
-        /** How many partitions, by pool. */
-        readonly partitions: Readonly<Record<string, number>>;
-        readonly last_heartbeat_at: string | null;
-        /** Holds a node lease: it lives. */
-        readonly member: boolean;
-        /** Known to NodeClusterService. */
-        readonly registered: boolean;
-      })[];
+      readonly nodes: readonly (Node)[];
     }>;
     /** Show a node (`GET /v1/cluster/nodes/{id}`) */
     get(input: {
       /** Node id. */
       readonly id: string;
-    }, options?: CallOptions): Promise<{
-      readonly node_id: string;
-      readonly role: "CONTROLLER" | "WORKER" | "HYBRID" | null;
-      readonly status: "ACTIVE" | "DRAINING" | "UNHEALTHY";
-      readonly tags: readonly (string)[];
-      /** What a registered peer advertises. */
-      readonly capabilities: {
-        readonly gpu_count: number;
-        readonly vram_gb: number;
-        readonly cpu_cores: number;
-        readonly available_memory_gb: number;
-        readonly supported_runtimes: readonly (string)[];
-        readonly tags: readonly (string)[];
-      } | null;
-      readonly version: string | null;
-      readonly started_at: string | null;
-      readonly grpc_address: string | null;
-      readonly rest_url: string | null;
-      /** How many partitions, by pool. */
-      readonly partitions: Readonly<Record<string, number>>;
-      readonly last_heartbeat_at: string | null;
-      /** Holds a node lease: it lives. */
-      readonly member: boolean;
-      /** Known to NodeClusterService. */
-      readonly registered: boolean;
-    }>;
+    }, options?: CallOptions): Promise<Node>;
     /** Forget a node with its key and registration (`DELETE /v1/cluster/nodes/{id}`) */
     remove(input: {
       /** Node id. */
@@ -2170,48 +1658,12 @@ export interface SvcClient {
     }>;
     /** Call a tool with a signed envelope. The same id with the same payload again is answered from the record; the tool is not run twice. (`POST /v1/seal/invoke`) */
     invoke(input: {
-      /** `seal/v1`. */
-      readonly protocol: string;
-      /** JWT from attestation. */
-      readonly security_token: string;
-      /** Base64 of the Ed25519 signature over the payload. */
-      readonly signature: string;
-      /** JSON-RPC `tools/call`: base64 of the signed bytes, or an object, whose RFC 8785 form is signed. */
-      readonly payload: string | Readonly<Record<string, unknown>>;
-      /** RFC 3339, UTC, within 30 s. */
-      readonly timestamp: string;
-    }, options?: CallOptions): Promise<{
-      readonly jsonrpc: "2.0";
-      readonly id: string | number | null;
-      /** MCP tool result. */
-      readonly result: {
-        readonly content: readonly (Readonly<Record<string, unknown>>)[];
-        readonly structuredContent?: Readonly<Record<string, unknown>>;
-        readonly isError: boolean;
-      };
-    }>;
+      readonly body: SealEnvelope;
+    }, options?: CallOptions): Promise<InvokeAnswer>;
     /** Call a tool with a signed envelope. The same id with the same payload again is answered from the record; the tool is not run twice. (`POST /v1/invoke`) */
     invokeAlias(input: {
-      /** `seal/v1`. */
-      readonly protocol: string;
-      /** JWT from attestation. */
-      readonly security_token: string;
-      /** Base64 of the Ed25519 signature over the payload. */
-      readonly signature: string;
-      /** JSON-RPC `tools/call`: base64 of the signed bytes, or an object, whose RFC 8785 form is signed. */
-      readonly payload: string | Readonly<Record<string, unknown>>;
-      /** RFC 3339, UTC, within 30 s. */
-      readonly timestamp: string;
-    }, options?: CallOptions): Promise<{
-      readonly jsonrpc: "2.0";
-      readonly id: string | number | null;
-      /** MCP tool result. */
-      readonly result: {
-        readonly content: readonly (Readonly<Record<string, unknown>>)[];
-        readonly structuredContent?: Readonly<Record<string, unknown>>;
-        readonly isError: boolean;
-      };
-    }>;
+      readonly body: SealEnvelope;
+    }, options?: CallOptions): Promise<InvokeAnswer>;
     /** List the tools of an attested agent’s session. The bearer is the security token of the session, not one of an identity provider. (`GET /v1/seal/tools`) */
     listTools(options?: CallOptions): Promise<{
       readonly tool: "svc.tools.list";
@@ -2237,17 +1689,7 @@ export interface SvcClient {
       /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
       readonly page_token?: string;
     }, options?: CallOptions): Promise<{
-      readonly sessions: readonly ({
-        readonly session_id: string;
-        readonly execution_id: string | null;
-        readonly agent_id: string | null;
-        readonly source: "seal" | "inner_loop" | "mcp" | "rest";
-        readonly status: "active" | "closed" | "revoked";
-        readonly calls: number;
-        readonly denied: number;
-        /** ISO 8601. */
-        readonly opened_at: string;
-      })[];
+      readonly sessions: readonly (SealSession)[];
       readonly count: number;
       /** For `page_token`; absent at the end. */
       readonly next_page_token?: string;
@@ -2256,17 +1698,7 @@ export interface SvcClient {
     get(input: {
       /** UUID */
       readonly id: string;
-    }, options?: CallOptions): Promise<{
-      readonly session_id: string;
-      readonly execution_id: string | null;
-      readonly agent_id: string | null;
-      readonly source: "seal" | "inner_loop" | "mcp" | "rest";
-      readonly status: "active" | "closed" | "revoked";
-      readonly calls: number;
-      readonly denied: number;
-      /** ISO 8601. */
-      readonly opened_at: string;
-    }>;
+    }, options?: CallOptions): Promise<SealSession>;
     /** Revoke a session: nothing more is called in it (`POST /v1/seal/sessions/{id}/revoke`) */
     revoke(input: {
       /** UUID */
@@ -2357,11 +1789,7 @@ export interface SvcClient {
       /** Such as svc.agent.list. */
       readonly name: string;
       readonly body: Readonly<Record<string, unknown>> | null;
-    }, options?: CallOptions): Promise<{
-      readonly content: readonly (Readonly<Record<string, unknown>>)[];
-      readonly structuredContent?: Readonly<Record<string, unknown>>;
-      readonly isError: boolean;
-    }>;
+    }, options?: CallOptions): Promise<ToolResult>;
   };
   readonly jwks: {
     /** Public keys of node tokens, of all controllers (`GET /.well-known/jwks.json`) */

@@ -10,14 +10,9 @@ import { Scene } from './scene.ts';
 import { snapshot } from './snapshot.ts';
 
 const Parameters = z.array(z.object({ in: z.string(), name: z.string() })).default([]);
-const Body = z
-  .object({
-    content: z.record(
-      z.string(),
-      z.object({ schema: z.object({ properties: z.record(z.string(), z.unknown()).default({}) }) }),
-    ),
-  })
-  .default({ content: {} });
+const Schema = z.object({ $ref: z.string().optional(), properties: z.record(z.string(), z.unknown()).default({}) });
+const Body = z.object({ content: z.record(z.string(), z.object({ schema: Schema })) }).default({ content: {} });
+const Components = z.object({ schemas: z.record(z.string(), Schema) });
 const Paths = z.record(z.string(), z.record(z.string(), z.object({ parameters: Parameters, requestBody: Body })));
 
 describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.length} more names in bodies and queries`, () => {
@@ -54,11 +49,16 @@ describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.len
 
   test('the table has every field of a body or a query that names something', async () => {
     const { body } = await scene.tenancy.node.call('GET', '/v1/openapi.json');
+    const { schemas } = Components.parse(body.components);
+    const fieldsOf = ({ $ref, properties }: z.output<typeof Schema>): string[] =>
+      Object.keys(
+        $ref === undefined ? properties : (schemas[$ref.split('/').at(-1) ?? ''] ?? assert.fail($ref)).properties,
+      );
     const known = new Set(ROUTE_ROWS.map(({ route, field }) => `${route} ${field}`));
     const fields = Object.entries(Paths.parse(body.paths)).flatMap(([path, methods]) =>
       Object.entries(methods).flatMap(([method, { parameters, requestBody }]) => {
         const queries = parameters.filter((one) => one.in === 'query').map(({ name }) => name);
-        const inBody = Object.values(requestBody.content).flatMap(({ schema }) => Object.keys(schema.properties));
+        const inBody = Object.values(requestBody.content).flatMap(({ schema }) => fieldsOf(schema));
         return [...queries, ...inBody].filter(mayName).map((field) => `${method.toUpperCase()} ${path} ${field}`);
       }),
     );

@@ -163,7 +163,6 @@ describe('who may see the fleet and act on it', () => {
       .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`));
     const tested = ROUTES.map(([method, path]) => `${method} ${path.replace('alpha', '{id}')}`);
     assert.deepEqual(described.sort(), tested.sort());
-    assert.doesNotMatch(JSON.stringify(paths), /\$ref/);
   });
 });
 

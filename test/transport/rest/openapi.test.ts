@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { namedUsers, scene } from './scene.ts';
+import { describedNode } from './whole-node.ts';
 
 interface Operation {
   readonly operationId?: string;
@@ -26,7 +27,6 @@ describe('OpenAPI document', () => {
     assert.match(body.openapi, /^3\.1\./);
     assert.deepEqual(body.security, [{ bearer: [] }]);
     assert.equal(operations.length, 21);
-    assert.doesNotMatch(JSON.stringify(body), /\$ref/, 'every schema stands where it is used');
     for (const { name, operation } of operations) assert.ok(operation.summary, name);
     const ids = operations.map(({ operation }) => operation.operationId);
     assert.equal(new Set(ids).size, operations.length, 'an operationId names one operation');
@@ -70,6 +70,59 @@ describe('OpenAPI document', () => {
       { type: 'integer', minimum: 1, maximum: 999_999_999, description: undefined },
     );
     assert.notEqual(limit?.required, true);
+  });
+});
+
+/** A schema without what it says of itself where it is used. */
+const shapeOf = (schema: object): string => JSON.stringify({ ...schema, description: undefined });
+
+/** Every object with fields of its own below a part of the description, and that part too. */
+function objectsIn(part: unknown): object[] {
+  if (typeof part !== 'object' || part === null) return [];
+  const below = Object.values(part).flatMap(objectsIn);
+  return 'type' in part && part.type === 'object' && 'properties' in part ? [part, ...below] : below;
+}
+
+const refsIn = (part: unknown): string[] =>
+  [...JSON.stringify(part).matchAll(/"\$ref":"([^"]*)"/g)].map(([, ref = '']) => ref);
+
+describe('components of the API description of a node with every part', () => {
+  it('are named by something, and everything named is there', async () => {
+    const { document } = await describedNode();
+    const named = Object.keys(document.components.schemas).map((name) => `#/components/schemas/${name}`);
+    assert.deepEqual([...new Set(refsIn(document))].sort(), named.sort());
+  });
+
+  it('are written out nowhere else: what answers or takes one refers to it', async () => {
+    const { document } = await describedNode();
+    const { schemas } = document.components;
+    const objects = Object.entries(schemas).filter(([, one]) => objectsIn(one).includes(one));
+    const names = new Map(objects.map(([name, one]) => [shapeOf(one), name]));
+    const parts = [document.paths, ...Object.values(schemas).flatMap((one) => Object.values(one))];
+    const copies = objectsIn(parts).flatMap((one) => names.get(shapeOf(one)) ?? []);
+    assert.deepEqual(copies, []);
+    for (const name of [
+      'Agent',
+      'Workflow',
+      'ExecutionStatus',
+      'WorkflowExecutionStatus',
+      'StartAnswer',
+      'WaitReason',
+    ]) {
+      assert.ok(schemas[name] !== undefined, name);
+    }
+    for (const name of ['Volume', 'Approval', 'Secret', 'Stimulus', 'Problem', 'PlainProblem']) {
+      assert.ok(schemas[name] !== undefined, name);
+    }
+  });
+
+  it('have one name in requests and answers unless what may be sent is not what is answered', async () => {
+    const { schemas } = (await describedNode()).document.components;
+    for (const name of Object.keys(schemas).filter((one) => one.endsWith('Input'))) {
+      const answered = schemas[name.slice(0, -'Input'.length)];
+      assert.ok(answered !== undefined, name);
+      assert.notDeepEqual(schemas[name], answered);
+    }
   });
 });
 

@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { started } from '../../../usecases/fields.ts';
 import {
   generateRequest,
   IntentStarted,
@@ -9,6 +8,7 @@ import {
   promptRequest,
 } from '../../../usecases/intent-request.ts';
 import type { IntentApi, Starter } from '../../../usecases/management.ts';
+import { RunStarted } from '../../../usecases/operations/schemas/executions.ts';
 import { CallerHeaders, ExecutionId } from '../../../usecases/operations/schemas/fields.ts';
 import { IdempotencyKey, type StartKey, type StartKeys, startIdFor } from '../../../usecases/starts/start-keys.ts';
 import type { RestApp, RestParts } from '../parts.ts';
@@ -22,10 +22,13 @@ export function executeRoutes(app: RestApp, { intents, startKeys }: RestParts): 
   getPipelineRoute(app, intents);
 }
 
+/** The tool of the same name has its own schema, which refers to no component. */
+const PipelineStarted = IntentStarted.meta({ id: 'PipelineStarted' });
+
 const shared = {
   tags: ['execute'],
   headers: CallerHeaders.extend({ 'idempotency-key': IdempotencyKey.optional() }),
-  response: { 200: IntentStarted, ...problemSchemas({ style: 'coded', hasBody: true, also: [403, 404, 409] }) },
+  response: { 200: PipelineStarted, ...problemSchemas({ style: 'coded', hasBody: true, also: [403, 404, 409] }) },
 };
 
 const startIntentConfig = { access: 'run', problems: 'coded', texts: { notFound: 'volume not found' } } as const;
@@ -79,6 +82,8 @@ function getPipelineRoute(app: RestApp, intents: IntentApi): void {
   );
 }
 
+const GenerateBody = z.strictObject(generateRequest).meta({ id: 'GenerateRequest' });
+
 const schemaOf = (kind: 'agent' | 'workflow') => ({
   operationId: `${kind}s.generate`,
   tags: [`${kind}s`],
@@ -87,8 +92,8 @@ const schemaOf = (kind: 'agent' | 'workflow') => ({
     `Says in plain words what the ${kind} should do; an agent writes the manifest, corrects what is refused, and deploys it. ` +
     'Answers with the execution of that agent, which is followed like all of them; its last output names what was deployed.',
   headers: CallerHeaders.extend({ 'idempotency-key': IdempotencyKey.optional() }),
-  body: z.strictObject(generateRequest),
-  response: { 200: started, ...problemSchemas({ style: 'coded', hasBody: true, also: [403, 409] }) },
+  body: GenerateBody,
+  response: { 200: RunStarted, ...problemSchemas({ style: 'coded', hasBody: true, also: [403, 409] }) },
 });
 
 const generateConfig = { access: 'run', problems: 'coded' } as const;

@@ -14,7 +14,7 @@ import { toolRoutes } from './tools.ts';
 import { volumeFileRoutes } from './volume-files.ts';
 import { workflowRoutes } from './workflows.ts';
 
-const Alive = z.object({ status: z.literal('ok') });
+const Alive = z.object({ status: z.literal('ok') }).meta({ id: 'Alive' });
 
 const healthSchema = {
   tags: ['health'],

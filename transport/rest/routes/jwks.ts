@@ -41,17 +41,21 @@ const PATHS = { 'protected_resource.get': PATH, 'protected_resource.get_mcp': `$
 /** A host name or an address, with or without a port. */
 const HOST = /^(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/;
 
+const ProtectedResource = z
+  .object({
+    resource: z.string().describe('URL of /mcp: the audience that a client asks its authorization server for.'),
+    authorization_servers: z.array(z.string()),
+    bearer_methods_supported: z.array(z.string()),
+    resource_name: z.string(),
+  })
+  .meta({ id: 'ProtectedResource' });
+
 const protectedResourceSchema = {
   tags: ['health'],
   summary: 'Where tokens for /mcp come from (RFC 9728)',
   security: [],
   response: {
-    200: z.object({
-      resource: z.string().describe('URL of /mcp: the audience that a client asks its authorization server for.'),
-      authorization_servers: z.array(z.string()),
-      bearer_methods_supported: z.array(z.string()),
-      resource_name: z.string(),
-    }),
+    200: ProtectedResource,
     ...problemSchemas({ style: 'coded', isPublic: true }),
   },
 };

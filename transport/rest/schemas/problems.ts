@@ -1,24 +1,30 @@
 import { z } from 'zod';
 import { PLAIN_STATUSES, type ProblemStyle } from '../problem.ts';
 
-const ErrorDetail = z.object({
-  path: z.string().optional(),
-  line: z.number().int().optional(),
-  column: z.number().int().optional(),
-  message: z.string(),
-  rule: z.string().optional().describe('Of a workflow manifest: stable id of the rule.'),
-  severity: z.enum(['error', 'warning']).optional(),
-  cure: z.string().optional().describe('What to write instead.'),
-});
+const ErrorDetail = z
+  .object({
+    path: z.string().optional(),
+    line: z.number().int().optional(),
+    column: z.number().int().optional(),
+    message: z.string(),
+    rule: z.string().optional().describe('Of a workflow manifest: stable id of the rule.'),
+    severity: z.enum(['error', 'warning']).optional(),
+    cure: z.string().optional().describe('What to write instead.'),
+  })
+  .meta({ id: 'ErrorDetail' });
 
-const Coded = z.object({
-  error: z.string().describe('Code of the error table.'),
-  message: z.string(),
-  reason: z.string().optional().describe('The reason where several share a code: why a call of a tool is denied.'),
-  details: z.array(ErrorDetail).optional(),
-});
+const Coded = z
+  .object({
+    error: z.string().describe('Code of the error table.'),
+    message: z.string(),
+    reason: z.string().optional().describe('The reason where several share a code: why a call of a tool is denied.'),
+    details: z.array(ErrorDetail).optional(),
+  })
+  .meta({ id: 'Problem' });
 
-const Plain = z.object({ error: z.string().describe('What is wrong.'), details: z.array(ErrorDetail).optional() });
+const Plain = z
+  .object({ error: z.string().describe('What is wrong.'), details: z.array(ErrorDetail).optional() })
+  .meta({ id: 'PlainProblem' });
 
 const TITLES: Readonly<Record<number, string>> = {
   400: 'The request is malformed.',

@@ -37,11 +37,13 @@ export const ToolList = z.object({
 export const ToolArguments = z.looseObject({}).nullish().describe('The arguments of the tool; absent for none.');
 
 /** An MCP tool result. */
-export const ToolResult = z.object({
-  content: z.array(z.looseObject({})),
-  structuredContent: z.looseObject({}).optional(),
-  isError: z.boolean(),
-});
+export const ToolResult = z
+  .object({
+    content: z.array(z.looseObject({})),
+    structuredContent: z.looseObject({}).optional(),
+    isError: z.boolean(),
+  })
+  .meta({ id: 'ToolResult' });
 
 /** Errors of tool calls. A denial names its rule in `reason`. */
 export const callProblems = problemSchemas({ style: 'coded', hasBody: true, also: [409, 422] });
@@ -65,23 +67,27 @@ export const AttestAnswer = z.object({
 });
 
 /** A signed envelope (H13). */
-export const EnvelopeBody = z.strictObject({
-  protocol: z.string().max(32).describe('`seal/v1`.'),
-  security_token: z.string().max(16_384).describe('JWT from attestation.'),
-  signature: z.string().max(1_024).describe('Base64 of the Ed25519 signature over the payload.'),
-  payload: z
-    .union([z.string(), z.looseObject({})])
-    .describe('JSON-RPC `tools/call`: base64 of the signed bytes, or an object, whose RFC 8785 form is signed.'),
-  timestamp: z.string().max(64).describe('RFC 3339, UTC, within 30 s.'),
-});
+export const EnvelopeBody = z
+  .strictObject({
+    protocol: z.string().max(32).describe('`seal/v1`.'),
+    security_token: z.string().max(16_384).describe('JWT from attestation.'),
+    signature: z.string().max(1_024).describe('Base64 of the Ed25519 signature over the payload.'),
+    payload: z
+      .union([z.string(), z.looseObject({})])
+      .describe('JSON-RPC `tools/call`: base64 of the signed bytes, or an object, whose RFC 8785 form is signed.'),
+    timestamp: z.string().max(64).describe('RFC 3339, UTC, within 30 s.'),
+  })
+  .meta({ id: 'SealEnvelope' });
 
 const RpcId = z.union([z.string(), z.number(), z.null()]);
 
-export const InvokeResponse = z.object({
-  jsonrpc: z.literal('2.0'),
-  id: RpcId,
-  result: ToolResult.describe('MCP tool result.'),
-});
+export const InvokeResponse = z
+  .object({
+    jsonrpc: z.literal('2.0'),
+    id: RpcId,
+    result: ToolResult.describe('MCP tool result.'),
+  })
+  .meta({ id: 'InvokeAnswer' });
 
 const RpcProblem = z.object({
   jsonrpc: z.literal('2.0'),
@@ -94,7 +100,9 @@ const RpcProblem = z.object({
 });
 
 /** A request that is refused before it reaches the route gets the error body of all other routes. */
-const RpcOrCoded = z.union([RpcProblem, z.looseObject({ error: z.string(), message: z.string() })]);
+const RpcOrCoded = z
+  .union([RpcProblem, z.looseObject({ error: z.string(), message: z.string() })])
+  .meta({ id: 'InvokeProblem' });
 
 /** Errors of the invoke routes: JSON-RPC errors with HTTP statuses of their own (H16). */
 export function rpcProblemSchemas(statuses: Omit<ProblemStatuses, 'style'>) {
@@ -113,16 +121,18 @@ export const ToolsAnswer = z.object({
   total: z.number().int(),
 });
 
-export const SessionSummary = z.object({
-  session_id: z.string(),
-  execution_id: z.string().nullable(),
-  agent_id: z.string().nullable(),
-  source: z.enum(['seal', 'inner_loop', 'mcp', 'rest']),
-  status: z.enum(['active', 'closed', 'revoked']),
-  calls: z.number().int(),
-  denied: z.number().int(),
-  opened_at: z.string().describe('ISO 8601.'),
-});
+export const SessionSummary = z
+  .object({
+    session_id: z.string(),
+    execution_id: z.string().nullable(),
+    agent_id: z.string().nullable(),
+    source: z.enum(['seal', 'inner_loop', 'mcp', 'rest']),
+    status: z.enum(['active', 'closed', 'revoked']),
+    calls: z.number().int(),
+    denied: z.number().int(),
+    opened_at: z.string().describe('ISO 8601.'),
+  })
+  .meta({ id: 'SealSession' });
 
 export const MOST_SESSIONS = 1_000;
 

@@ -4,25 +4,27 @@ import { jsonObject, nextPageField } from './fields.ts';
 import { Finding } from './workflows.ts';
 
 /** The summary of an agent (H10), with the other fields of the list of agents. */
-export const AgentSummary = z.object({
-  agent_id: z.string().describe('Agent UUID; all versions of a name share it.'),
-  name: z.string(),
-  tenant_id: z.string(),
-  version: z.string(),
-  description: z.string(),
-  status: z.enum(CATALOG_STATUSES),
-  scope: z.enum(SCOPES),
-  owner: z.string().nullable().describe('Subject, for scope user.'),
-  labels: z.record(z.string(), z.string()),
-  deployed_at: z.string(),
-});
+export const AgentSummary = z
+  .object({
+    agent_id: z.string().describe('Agent UUID; all versions of a name share it.'),
+    name: z.string(),
+    tenant_id: z.string(),
+    version: z.string(),
+    description: z.string(),
+    status: z.enum(CATALOG_STATUSES),
+    scope: z.enum(SCOPES),
+    owner: z.string().nullable().describe('Subject, for scope user.'),
+    labels: z.record(z.string(), z.string()),
+    deployed_at: z.string(),
+  })
+  .meta({ id: 'Agent' });
 
 export const AgentList = z.object({ agents: z.array(AgentSummary), ...nextPageField });
 
 export const DeployedAgent = AgentSummary.extend({
   manifest: z.unknown().describe('The manifest, checked and with its defaults.'),
   manifest_yaml: z.string().describe('The manifest as deployed.'),
-});
+}).meta({ id: 'DeployedAgent' });
 
 export const DeployAnswer = z.object({
   agent_id: z.string(),
@@ -38,7 +40,6 @@ export const ExecuteBody = z.object({
   input: jsonObject.default({}).describe('Values by name: {{KEY}} in the prompt; as JSON part of the input.'),
   version: z.string().min(1).max(64).optional().describe('Version of the agent; default the newest.'),
 });
-export const ExecuteAnswer = z.object({ execution_id: z.string(), status: z.literal('started') });
 
 export const AgentLogs = z.object({
   agent_id: z.string(),

@@ -17,11 +17,13 @@ export const flagField = z.enum(['', 'true', 'false']).optional();
 
 export const isSet = (flag: string | undefined): boolean => flag === '' || flag === 'true';
 
-export const DeployBody = z.object({
-  manifest_yaml: z.string().min(1),
-  force: z.boolean().default(false).describe('Overwrites the same name and version.'),
-  scope: z.enum(SCOPES).optional().describe('Default tenant; global needs the operator role.'),
-});
+export const DeployBody = z
+  .object({
+    manifest_yaml: z.string().min(1),
+    force: z.boolean().default(false).describe('Overwrites the same name and version.'),
+    scope: z.enum(SCOPES).optional().describe('Default tenant; global needs the operator role.'),
+  })
+  .meta({ id: 'DeployRequest' });
 
 export const DeployQuery = z.object({
   force: flagField.describe('Overwrite the same name and version; without a value it is true.'),
@@ -48,24 +50,28 @@ export const DeleteQuery = z.object({
   force: flagField.describe('Also while executions of it run; they go on. Without a value it is true.'),
 });
 
-export const StatusBody = z.object({
-  status: z
-    .enum(CATALOG_STATUSES)
-    .describe('`paused`: starts nothing; `archived`: starts nothing and is not listed; `deployed`: back in service.'),
-});
+export const StatusBody = z
+  .object({
+    status: z
+      .enum(CATALOG_STATUSES)
+      .describe('`paused`: starts nothing; `archived`: starts nothing and is not listed; `deployed`: back in service.'),
+  })
+  .meta({ id: 'StatusRequest' });
 
 /** Moves an entry by one scope: a promotion or a demotion. */
-export const ScopeBody = z.discriminatedUnion('action', [
-  z.object({
-    action: z.literal('promote'),
-    target_scope: z.enum(['tenant', 'global']).default('global'),
-  }),
-  z.object({
-    action: z.literal('demote'),
-    target_scope: z.enum(['tenant', 'user']).default('tenant'),
-    user_id: z.string().min(1).max(256).optional().describe('Owner, for scope user; default the caller.'),
-  }),
-]);
+export const ScopeBody = z
+  .discriminatedUnion('action', [
+    z.object({
+      action: z.literal('promote'),
+      target_scope: z.enum(['tenant', 'global']).default('global'),
+    }),
+    z.object({
+      action: z.literal('demote'),
+      target_scope: z.enum(['tenant', 'user']).default('tenant'),
+      user_id: z.string().min(1).max(256).optional().describe('Owner, for scope user; default the caller.'),
+    }),
+  ])
+  .meta({ id: 'ScopeRequest' });
 
 /** The answer to a change of scope; the id of the entry is added for its kind. */
 export const ScopeAnswer = z.object({
@@ -76,12 +82,14 @@ export const ScopeAnswer = z.object({
 });
 
 /** An event of a log. */
-export const LoggedEvent = z.object({
-  sequence: z.number().int(),
-  event_type: z.string(),
-  payload: z.record(z.string(), z.unknown()),
-  recorded_at: z.string(),
-});
+export const LoggedEvent = z
+  .object({
+    sequence: z.number().int(),
+    event_type: z.string(),
+    payload: z.record(z.string(), z.unknown()),
+    recorded_at: z.string(),
+  })
+  .meta({ id: 'LoggedEvent' });
 
 /** Position of a page in the whole log. */
 export const logPage = { total: z.number().int(), limit: z.number().int(), offset: z.number().int() };
@@ -109,20 +117,22 @@ export const SearchQuery = z.object({
     .describe('What ships with the product, and what is deployed for all tenants.'),
 });
 
-export const SearchResults = z.object({
-  query: z.string(),
-  results: z.array(
-    z.object({
-      id: z.string(),
-      name: z.string(),
-      version: z.string(),
-      description: z.string(),
-      labels: z.record(z.string(), z.string()),
-      score: z.number().describe('0 to 1, best first.'),
-    }),
-  ),
-  total: z.number().int(),
-});
+export const SearchResults = z
+  .object({
+    query: z.string(),
+    results: z.array(
+      z.object({
+        id: z.string(),
+        name: z.string(),
+        version: z.string(),
+        description: z.string(),
+        labels: z.record(z.string(), z.string()),
+        score: z.number().describe('0 to 1, best first.'),
+      }),
+    ),
+    total: z.number().int(),
+  })
+  .meta({ id: 'SearchResults' });
 
 /** Translates the query of a URL into a request to the catalog's search. */
 export function searchOf(query: z.output<typeof SearchQuery>): SearchRequest {

@@ -60,21 +60,23 @@ const Capabilities = z.object({
   tags: list(z.string()),
 });
 
-export const FleetNodeAnswer = z.object({
-  node_id: z.string(),
-  role: Role.nullable(),
-  status: z.enum(NODE_STATUSES),
-  tags: list(z.string()),
-  capabilities: Capabilities.nullable().describe('What a registered peer advertises.'),
-  version: z.string().nullable(),
-  started_at: z.string().nullable(),
-  grpc_address: z.string().nullable(),
-  rest_url: z.string().nullable(),
-  partitions: Partitions,
-  last_heartbeat_at: z.string().nullable(),
-  member: z.boolean().describe('Holds a node lease: it lives.'),
-  registered: z.boolean().describe('Known to NodeClusterService.'),
-});
+export const FleetNodeAnswer = z
+  .object({
+    node_id: z.string(),
+    role: Role.nullable(),
+    status: z.enum(NODE_STATUSES),
+    tags: list(z.string()),
+    capabilities: Capabilities.nullable().describe('What a registered peer advertises.'),
+    version: z.string().nullable(),
+    started_at: z.string().nullable(),
+    grpc_address: z.string().nullable(),
+    rest_url: z.string().nullable(),
+    partitions: Partitions,
+    last_heartbeat_at: z.string().nullable(),
+    member: z.boolean().describe('Holds a node lease: it lives.'),
+    registered: z.boolean().describe('Known to NodeClusterService.'),
+  })
+  .meta({ id: 'Node' });
 
 export const FleetNodeList = z.object({ nodes: list(FleetNodeAnswer) });
 
@@ -82,11 +84,13 @@ export const ShutdownBody = z.object({
   reason: z.string().min(1).max(500).default('asked for by an operator').describe('Goes to the log of the node.'),
 });
 
-export const ManagedConfigAnswer = z.object({
-  config_yaml: z.string(),
-  config_hash: z.string().describe('SHA-256 of the text, lower-case hex.'),
-  version: z.number().int().describe('Grows with each text that is set; nodes refuse an older one.'),
-});
+export const ManagedConfigAnswer = z
+  .object({
+    config_yaml: z.string(),
+    config_hash: z.string().describe('SHA-256 of the text, lower-case hex.'),
+    version: z.number().int().describe('Grows with each text that is set; nodes refuse an older one.'),
+  })
+  .meta({ id: 'ManagedConfig' });
 export const ManagedConfigBody = z.object({ config_yaml: z.string().max(1_048_576) });
 
 export const PushAnswers = z.object({

@@ -5,41 +5,51 @@ import { AgentId, jsonObject, nextPageField } from './fields.ts';
 /** A read-only list, since answers are never changed after they are made. */
 const list = <T extends z.ZodType>(item: T) => z.array(item).readonly();
 
-const OwnWait = z.object({
-  kind: z.enum(['node', 'timer', 'approval', 'child', 'judges', 'effect', 'volumes', 'turn']),
-  reason: z.string().describe('For people, such as "waiting for a node with tags gpu".'),
-  state_name: z.string().optional().describe('Of a workflow.'),
-  tags: list(z.string()).optional().describe('What no live node has.'),
-  approval_id: z.string().optional(),
-  child_execution_ids: list(z.string()).optional(),
-  judges: list(z.object({ agent: z.string(), execution_id: z.string(), status: z.enum(['asked', 'judging']) }))
-    .optional()
-    .describe('Those that have not answered.'),
-  effects: list(
-    z.object({
-      effect_id: z.string(),
-      kind: z.string().describe('Such as model.generate.'),
-      status: z
-        .enum(['open', 'started', 'retrying', 'answered'])
-        .describe(
-          'open: no node has begun it; started: the attempt runs; retrying: the next begins at retry_at; answered: its result is about to be handled.',
-        ),
-      attempt: z.number().int(),
-      runner: z.string().optional().describe('Node and its life, NODE/UUID.'),
-      retry_at: z.string().optional(),
-      held_by: z
-        .string()
-        .optional()
-        .describe('What keeps a started one from going on: a model or server that does not answer.'),
-    }),
-  ).optional(),
-  until: z.string().optional().describe('When a timer of its own ends the wait.'),
-});
+const WaitingJudge = z
+  .object({
+    agent: z.string(),
+    execution_id: z.string(),
+    status: z.enum(['asked', 'judging']),
+  })
+  .meta({ id: 'WaitingJudge' });
+
+const WaitingEffect = z
+  .object({
+    effect_id: z.string(),
+    kind: z.string().describe('Such as model.generate.'),
+    status: z
+      .enum(['open', 'started', 'retrying', 'answered'])
+      .describe(
+        'open: no node has begun it; started: the attempt runs; retrying: the next begins at retry_at; answered: its result is about to be handled.',
+      ),
+    attempt: z.number().int(),
+    runner: z.string().optional().describe('Node and its life, NODE/UUID.'),
+    retry_at: z.string().optional(),
+    held_by: z
+      .string()
+      .optional()
+      .describe('What keeps a started one from going on: a model or server that does not answer.'),
+  })
+  .meta({ id: 'WaitingEffect' });
+
+const OwnWait = z
+  .object({
+    kind: z.enum(['node', 'timer', 'approval', 'child', 'judges', 'effect', 'volumes', 'turn']),
+    reason: z.string().describe('For people, such as "waiting for a node with tags gpu".'),
+    state_name: z.string().optional().describe('Of a workflow.'),
+    tags: list(z.string()).optional().describe('What no live node has.'),
+    approval_id: z.string().optional(),
+    child_execution_ids: list(z.string()).optional(),
+    judges: list(WaitingJudge).optional().describe('Those that have not answered.'),
+    effects: list(WaitingEffect).optional(),
+    until: z.string().optional().describe('When a timer of its own ends the wait.'),
+  })
+  .meta({ id: 'OwnWait' });
 
 /** What an unfinished execution of an agent or workflow waits for. */
 export const WaitReason = OwnWait.extend({
   child: OwnWait.optional().describe('What the child it waits for waits for itself.'),
-});
+}).meta({ id: 'WaitReason' });
 
 export const EXECUTION_STATUSES = ['pending', 'running', 'completed', 'failed', 'cancelled'] as const;
 
@@ -51,35 +61,44 @@ export const StartBody = z.object({
   context: jsonObject.optional().describe('Values for the prompt template.'),
 });
 
-export const StartAnswer = z.object({
-  execution_id: z.string(),
-  waiting_for: WaitReason.optional().describe('What no live node has, so that it cannot begin yet.'),
-});
+export const StartAnswer = z
+  .object({
+    execution_id: z.string(),
+    waiting_for: WaitReason.optional().describe('What no live node has, so that it cannot begin yet.'),
+  })
+  .meta({ id: 'StartAnswer' });
 
-export const ExecutionStatus = z.object({
-  execution_id: z.string(),
-  agent_id: z.string(),
-  status: z.enum(EXECUTION_STATUSES),
-  iteration_count: z.number().int(),
-  last_output: z.string().nullable(),
-  last_error: z.string().nullable(),
-  started_at: z.string().nullable(),
-  ended_at: z.string().nullable(),
-  usage: z.object({ input_tokens: z.number(), output_tokens: z.number(), cost: z.number() }),
-  in_doubt: z
-    .number()
-    .int()
-    .optional()
-    .describe('How often a program ran again because nobody knew whether it had acted; absent when never.'),
-  tool_calls_executed: z.number().int().optional().describe('Tool calls that really ran; absent when none did.'),
-  calls_in_doubt: z
-    .array(z.object({ tool: z.string(), call: z.string(), iteration: z.number().int(), round: z.number().int() }))
-    .optional()
-    .describe('Tool calls that may have acted when their node failed, and were not repeated.'),
-  waiting_for: WaitReason.optional().describe(
-    'What an unfinished one waits for; in lists only while no live node may serve it.',
-  ),
-});
+/** Of a start with a goal and values: it is durable, and goes on by itself. */
+export const RunStarted = z
+  .object({ execution_id: z.string(), status: z.literal('started') })
+  .meta({ id: 'RunStarted' });
+
+export const ExecutionStatus = z
+  .object({
+    execution_id: z.string(),
+    agent_id: z.string(),
+    status: z.enum(EXECUTION_STATUSES),
+    iteration_count: z.number().int(),
+    last_output: z.string().nullable(),
+    last_error: z.string().nullable(),
+    started_at: z.string().nullable(),
+    ended_at: z.string().nullable(),
+    usage: z.object({ input_tokens: z.number(), output_tokens: z.number(), cost: z.number() }),
+    in_doubt: z
+      .number()
+      .int()
+      .optional()
+      .describe('How often a program ran again because nobody knew whether it had acted; absent when never.'),
+    tool_calls_executed: z.number().int().optional().describe('Tool calls that really ran; absent when none did.'),
+    calls_in_doubt: z
+      .array(z.object({ tool: z.string(), call: z.string(), iteration: z.number().int(), round: z.number().int() }))
+      .optional()
+      .describe('Tool calls that may have acted when their node failed, and were not repeated.'),
+    waiting_for: WaitReason.optional().describe(
+      'What an unfinished one waits for; in lists only while no live node may serve it.',
+    ),
+  })
+  .meta({ id: 'ExecutionStatus' });
 
 export const ExecutionList = z.object({ executions: z.array(ExecutionStatus), ...nextPageField });
 
@@ -96,6 +115,10 @@ export const StreamedEvent = z.looseObject({
   data: z.string().describe('A JSON object whose one key names the event and whose value holds its fields.'),
 });
 
-export const CancelAnswer = z.object({ execution_id: z.string(), cancelled: z.literal(true) });
+export const CancelAnswer = z
+  .object({ execution_id: z.string(), cancelled: z.literal(true) })
+  .meta({ id: 'ExecutionCancelled' });
 
-export const RemoveAnswer = z.object({ execution_id: z.string(), removed: z.literal(true) });
+export const RemoveAnswer = z
+  .object({ execution_id: z.string(), removed: z.literal(true) })
+  .meta({ id: 'ExecutionRemoved' });

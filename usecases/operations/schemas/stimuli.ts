@@ -23,29 +23,35 @@ export const WebhookAnswer = StimulusAnswer.extend({
 });
 
 /** The answer to a refused repeat, with the ids of the first delivery. */
-export const DuplicateProblem = z.object({
-  error: z.literal('idempotent_duplicate'),
-  message: z.string(),
-  original_stimulus_id: z.string(),
-  workflow_execution_id: z.string(),
-});
+export const DuplicateProblem = z
+  .object({
+    error: z.literal('idempotent_duplicate'),
+    message: z.string(),
+    original_stimulus_id: z.string(),
+    workflow_execution_id: z.string(),
+  })
+  .meta({ id: 'DuplicateProblem' });
 
-export const StimulusRecord = z.object({
-  id: z.string(),
-  source: z.string(),
-  status: z.enum(['received', 'routed', 'rejected']),
-  workflow_execution_id: z.string().nullable().describe('Null when it was rejected.'),
-  reason: z.string().nullable().describe('Why it was rejected.'),
-  received_at: z.string(),
-});
+export const StimulusRecord = z
+  .object({
+    id: z.string(),
+    source: z.string(),
+    status: z.enum(['received', 'routed', 'rejected']),
+    workflow_execution_id: z.string().nullable().describe('Null when it was rejected.'),
+    reason: z.string().nullable().describe('Why it was rejected.'),
+    received_at: z.string(),
+  })
+  .meta({ id: 'Stimulus' });
 export const StimulusList = z.object({ stimuli: z.array(StimulusRecord), ...nextPageField });
 export const StimulusIdParams = z.object({ id: z.guid('invalid stimulus id').describe('UUID') });
 
-export const StimulusRoute = z.object({
-  source: z.string().describe('Lower-case.'),
-  workflow: z.string().describe('Name or UUID.'),
-  origin: z.enum(['settings', 'stored']).describe('Of the settings of the node, or put by a call.'),
-});
+export const StimulusRoute = z
+  .object({
+    source: z.string().describe('Lower-case.'),
+    workflow: z.string().describe('Name or UUID.'),
+    origin: z.enum(['settings', 'stored']).describe('Of the settings of the node, or put by a call.'),
+  })
+  .meta({ id: 'StimulusRoute' });
 export const StimulusRouteList = z.object({ routes: z.array(StimulusRoute) });
 export const SourceParams = z.object({ source: z.string().min(1).max(MAX_NAME_CHARS) });
 export const StimulusRouteBody = z.object({ workflow: z.string().min(1).max(MAX_NAME_CHARS) });

@@ -15,16 +15,18 @@ export const VolumeBody = z.strictObject({
   ttl_hours: z.number().int().min(1).max(MAX_TTL_HOURS).optional().describe('Ephemeral only.'),
 });
 
-export const VolumeAnswer = z.object({
-  id: z.string(),
-  name: z.string(),
-  storage_class: z.enum(['ephemeral', 'persistent']),
-  size_limit_bytes: z.number().int().nullable(),
-  used_bytes: z.number().int(),
-  expires_at: z.string().nullable(),
-  workflow_execution_id: z.string().nullable(),
-  created_at: z.string(),
-});
+export const VolumeAnswer = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    storage_class: z.enum(['ephemeral', 'persistent']),
+    size_limit_bytes: z.number().int().nullable(),
+    used_bytes: z.number().int(),
+    expires_at: z.string().nullable(),
+    workflow_execution_id: z.string().nullable(),
+    created_at: z.string(),
+  })
+  .meta({ id: 'Volume' });
 
 const path = z.string().max(4_096).describe('From the root of the volume; `..` is refused.');
 export const FilePathQuery = z.object({ path: path.min(1) });

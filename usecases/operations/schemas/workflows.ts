@@ -15,35 +15,39 @@ export const WorkflowParams = z.object({
 });
 export const WorkflowExecutionParams = z.object({ id: ExecutionId });
 
-export const WorkflowSummary = z.object({
-  id: z.string().describe('Workflow UUID; all versions of a name in a scope share it.'),
-  name: z.string(),
-  version: z.string(),
-  initial_state: z.string(),
-  scope: z.enum(SCOPES),
-  owner: z.string().nullable().describe('Subject, for scope user.'),
-  status: z.enum(CATALOG_STATUSES),
-  description: z.string(),
-  labels: z.record(z.string(), z.string()),
-  deployed_at: z.string(),
-});
+export const WorkflowSummary = z
+  .object({
+    id: z.string().describe('Workflow UUID; all versions of a name in a scope share it.'),
+    name: z.string(),
+    version: z.string(),
+    initial_state: z.string(),
+    scope: z.enum(SCOPES),
+    owner: z.string().nullable().describe('Subject, for scope user.'),
+    status: z.enum(CATALOG_STATUSES),
+    description: z.string(),
+    labels: z.record(z.string(), z.string()),
+    deployed_at: z.string(),
+  })
+  .meta({ id: 'Workflow' });
 export const WorkflowList = z.object({ workflows: z.array(WorkflowSummary), ...nextPageField });
 export const WorkflowVersions = z.object({ versions: z.array(WorkflowSummary) });
 
 export const DeployedWorkflow = WorkflowSummary.extend({
   manifest: z.unknown().describe('The manifest, checked and with its defaults.'),
   manifest_yaml: z.string().describe('The manifest as deployed.'),
-});
+}).meta({ id: 'DeployedWorkflow' });
 
-export const Finding = z.object({
-  rule: z.string().describe('Stable id of the rule, such as unreachable_state.'),
-  severity: z.enum(['error', 'warning']),
-  path: z.string(),
-  line: z.number().int(),
-  column: z.number().int(),
-  message: z.string(),
-  cure: z.string().describe('What to write instead.'),
-});
+export const Finding = z
+  .object({
+    rule: z.string().describe('Stable id of the rule, such as unreachable_state.'),
+    severity: z.enum(['error', 'warning']),
+    path: z.string(),
+    line: z.number().int(),
+    column: z.number().int(),
+    message: z.string(),
+    cure: z.string().describe('What to write instead.'),
+  })
+  .meta({ id: 'Finding' });
 
 export const DeployAnswer = z.object({
   workflow_id: z.string(),
@@ -69,7 +73,6 @@ export const RunBody = z.object({
   blackboard: jsonObject.optional().describe('Put on the blackboard before the first state.'),
   version: z.string().min(1).max(64).optional().describe('Version of the workflow; default the newest.'),
 });
-export const RunAnswer = z.object({ execution_id: z.string(), status: z.literal('started') });
 
 const ExecutionSummary = z.object({
   execution_id: z.string(),
@@ -100,7 +103,7 @@ export const WorkflowExecution = ExecutionSummary.extend({
   state_outputs: anyObject,
   output: z.unknown(),
   waiting_for: WaitReason.optional().describe('What an unfinished one waits for.'),
-});
+}).meta({ id: 'WorkflowExecutionStatus' });
 
 export const WorkflowLog = z.object({
   execution_id: z.string(),
