@@ -29,8 +29,9 @@ const OF_TRANSPORT: ReadonlySet<string> = new Set([
   'manifests/template/tree.ts',
   'manifests/tool/call.ts',
   'manifests/tool/scope.ts',
-  // The event vocabulary of an execution is part of its wire format.
+  // The event vocabularies of executions are part of their wire format.
   'actors/execution/events.ts',
+  'actors/workflow/events.ts',
   // Surfaces of what is deployed and of who may call.
   'catalog/api.ts',
   'catalog/patterns-api.ts',

@@ -4,7 +4,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { ActorEvent } from '../../runtime/client.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { StreamedEvent } from '../../usecases/operations/schemas/executions.ts';
 import { CallerHeaders } from '../../usecases/operations/schemas/fields.ts';
 import { type OpenStream, streamOwner } from '../open-streams.ts';
 import type { RestParts } from './parts.ts';
@@ -25,14 +24,14 @@ export const STREAM_DESCRIPTION =
   '204, so that an EventSource stops.';
 
 /** Parameters and answers that all routes with an event stream share. */
-export const streamSchema = {
+export const streamSchema = (record: z.ZodObject) => ({
   headers: CallerHeaders.extend({ 'last-event-id': EventNumber.describe('Goes on behind this event.') }),
   querystring: z.object({ last_event_id: EventNumber.describe('The same for clients that cannot set headers.') }),
   response: {
-    200: { description: 'The stream.', content: { 'text/event-stream': { schema: StreamedEvent } } },
+    200: { description: 'The stream.', content: { 'text/event-stream': { schema: record } } },
     204: z.undefined().describe('The execution has ended and all its events were seen.'),
   },
-};
+});
 
 /** Options of routes with an event stream. Heartbeats come from the source, so they too wait for a slow client. */
 export const streamOptions = (style: ProblemStyle) => ({

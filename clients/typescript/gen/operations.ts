@@ -49,6 +49,38 @@ export type Approval = {
   readonly timeout_seconds: number;
 };
 
+export type ContainerRunCompleted = {
+  readonly execution_id: string;
+  readonly state_name: string;
+  readonly step_name: string | null;
+  readonly exit_code: number;
+  readonly stdout_bytes: number;
+  readonly stderr_bytes: number;
+  readonly duration_ms: number;
+  readonly attempt: number;
+  readonly completed_at: string;
+};
+
+export type ContainerRunFailed = {
+  readonly execution_id: string;
+  readonly state_name: string;
+  readonly step_name: string | null;
+  readonly reason: string;
+  readonly attempt: number;
+  readonly retry_at: string | null;
+  readonly failed_at: string;
+};
+
+export type ContainerRunStarted = {
+  readonly execution_id: string;
+  readonly state_name: string;
+  readonly step_name: string | null;
+  readonly image: string;
+  readonly command: readonly (string)[];
+  readonly attempt: number;
+  readonly started_at: string;
+};
+
 export type DeployRequest = {
   readonly manifest_yaml: string;
   /** Overwrites the same name and version. */
@@ -119,9 +151,47 @@ export type ExecutionCancelled = {
   readonly cancelled: true;
 };
 
+export type ExecutionCompleted = {
+  readonly execution_id: string;
+  readonly final_output: string;
+  readonly total_iterations: number;
+  readonly completed_at: string;
+};
+
+export type ExecutionEvent = {
+  readonly execution_started: ExecutionStarted;
+} | {
+  readonly iteration_started: IterationStarted;
+} | {
+  readonly iteration_output: IterationOutput;
+} | {
+  readonly iteration_completed: IterationCompleted;
+} | {
+  readonly iteration_failed: IterationFailed;
+} | {
+  readonly refinement_applied: RefinementApplied;
+} | {
+  readonly execution_completed: ExecutionCompleted;
+} | {
+  readonly execution_failed: ExecutionFailed;
+};
+
+export type ExecutionFailed = {
+  readonly execution_id: string;
+  readonly reason: string;
+  readonly total_iterations: number;
+  readonly failed_at: string;
+};
+
 export type ExecutionRemoved = {
   readonly execution_id: string;
   readonly removed: true;
+};
+
+export type ExecutionStarted = {
+  readonly execution_id: string;
+  readonly agent_id: string;
+  readonly started_at: string;
 };
 
 export type ExecutionStatus = {
@@ -189,6 +259,30 @@ export type GenerateRequest = {
   readonly input: string;
 };
 
+export type IntentExecutionPipelineCompleted = {
+  readonly execution_id: string;
+  readonly final_result: string;
+  readonly duration_ms: number;
+  readonly reused_existing_agent: boolean;
+  readonly agent_similarity_score?: number;
+  readonly completed_at: string;
+};
+
+export type IntentExecutionPipelineFailed = {
+  readonly execution_id: string;
+  readonly failed_at_state: string | null;
+  readonly reason: string;
+  readonly failed_at: string;
+};
+
+export type IntentExecutionPipelineStarted = {
+  readonly execution_id: string;
+  readonly intent: string;
+  readonly language: string;
+  readonly workspace_volume_id: string | null;
+  readonly started_at: string;
+};
+
 export type InvokeAnswer = {
   readonly jsonrpc: "2.0";
   readonly id: string | number | null;
@@ -209,6 +303,37 @@ export type InvokeProblem = {
 } | {
   readonly error: string;
   readonly message: string;
+};
+
+export type IterationCompleted = {
+  readonly execution_id: string;
+  readonly iteration_number: number;
+  readonly output: string;
+  readonly completed_at: string;
+};
+
+export type IterationFailed = {
+  readonly execution_id: string;
+  readonly iteration_number: number;
+  readonly error: {
+    readonly error_type: string;
+    readonly message: string;
+    readonly stacktrace?: string;
+  };
+  readonly failed_at: string;
+};
+
+export type IterationOutput = {
+  readonly execution_id: string;
+  readonly iteration_number: number;
+  readonly output: string;
+};
+
+export type IterationStarted = {
+  readonly execution_id: string;
+  readonly iteration_number: number;
+  readonly action: string;
+  readonly started_at: string;
 };
 
 export type JoinToken = {
@@ -296,6 +421,16 @@ export type OwnWait = {
   readonly effects?: readonly (WaitingEffect)[];
   /** When a timer of its own ends the wait. */
   readonly until?: string;
+};
+
+export type ParallelContainerRunAggregated = {
+  readonly execution_id: string;
+  readonly state_name: string;
+  readonly total_steps: number;
+  readonly succeeded: number;
+  readonly failed: number;
+  readonly strategy: string;
+  readonly aggregated_at: string;
 };
 
 export type PipelineStarted = {
@@ -399,6 +534,13 @@ export type Rates = {
   readonly concurrent_executions?: number | null;
 };
 
+export type RefinementApplied = {
+  readonly execution_id: string;
+  readonly iteration_number: number;
+  readonly code_diff: string;
+  readonly applied_at: string;
+};
+
 export type RunStarted = {
   readonly execution_id: string;
   readonly status: "started";
@@ -499,6 +641,31 @@ export type StimulusRoute = {
   readonly origin: "settings" | "stored";
 };
 
+export type SubworkflowCompleted = {
+  readonly parent_execution_id: string;
+  readonly child_execution_id: string;
+  readonly parent_state_name: string;
+  readonly result_key: string | null;
+  readonly completed_at: string;
+};
+
+export type SubworkflowFailed = {
+  readonly parent_execution_id: string;
+  readonly child_execution_id: string;
+  readonly parent_state_name: string;
+  readonly reason: string;
+  readonly failed_at: string;
+};
+
+export type SubworkflowTriggered = {
+  readonly parent_execution_id: string;
+  readonly child_execution_id: string;
+  readonly child_workflow_id: string;
+  readonly mode: "blocking" | "fire_and_forget";
+  readonly parent_state_name: string;
+  readonly triggered_at: string;
+};
+
 export type ToolResult = {
   readonly content: readonly (Readonly<Record<string, unknown>>)[];
   readonly structuredContent?: Readonly<Record<string, unknown>>;
@@ -570,6 +737,75 @@ export type Workflow = {
   readonly deployed_at: string;
 };
 
+export type WorkflowEvent = {
+  readonly WorkflowExecutionStarted: WorkflowExecutionStarted;
+} | {
+  readonly IntentExecutionPipelineStarted: IntentExecutionPipelineStarted;
+} | {
+  readonly IntentExecutionPipelineCompleted: IntentExecutionPipelineCompleted;
+} | {
+  readonly IntentExecutionPipelineFailed: IntentExecutionPipelineFailed;
+} | {
+  readonly WorkflowStateEntered: WorkflowStateEntered;
+} | {
+  readonly WorkflowStateExited: WorkflowStateExited;
+} | {
+  readonly WorkflowStepRepeated: WorkflowStepRepeated;
+} | {
+  readonly WorkflowHumanInputRequested: WorkflowHumanInputRequested;
+} | {
+  readonly WorkflowHumanInputReceived: WorkflowHumanInputReceived;
+} | {
+  readonly ContainerRunStarted: ContainerRunStarted;
+} | {
+  readonly ContainerRunCompleted: ContainerRunCompleted;
+} | {
+  readonly ContainerRunFailed: ContainerRunFailed;
+} | {
+  readonly ParallelContainerRunAggregated: ParallelContainerRunAggregated;
+} | {
+  readonly SubworkflowTriggered: SubworkflowTriggered;
+} | {
+  readonly SubworkflowCompleted: SubworkflowCompleted;
+} | {
+  readonly SubworkflowFailed: SubworkflowFailed;
+} | {
+  readonly WorkflowExecutionCompleted: WorkflowExecutionCompleted;
+} | {
+  readonly WorkflowExecutionFailed: WorkflowExecutionFailed;
+} | {
+  readonly WorkflowExecutionCancelled: WorkflowExecutionCancelled;
+};
+
+export type WorkflowExecutionCancelled = {
+  readonly execution_id: string;
+  readonly reason: string | null;
+  readonly cancelled_at: string;
+};
+
+export type WorkflowExecutionCompleted = {
+  readonly execution_id: string;
+  readonly final_blackboard: unknown;
+  readonly output: unknown;
+  readonly completed_at: string;
+};
+
+export type WorkflowExecutionFailed = {
+  readonly execution_id: string;
+  readonly reason: string;
+  readonly error: string;
+  readonly state_name: string | null;
+  readonly failed_at: string;
+};
+
+export type WorkflowExecutionStarted = {
+  readonly execution_id: string;
+  readonly workflow_id: string;
+  readonly workflow_name: string;
+  readonly workflow_version: string;
+  readonly started_at: string;
+};
+
 export type WorkflowExecutionStatus = {
   readonly execution_id: string;
   readonly workflow_id: string;
@@ -591,6 +827,49 @@ export type WorkflowExecutionStatus = {
   readonly output: unknown;
   /** What an unfinished one waits for. */
   readonly waiting_for?: WaitReason;
+};
+
+export type WorkflowHumanInputReceived = {
+  readonly execution_id: string;
+  readonly state_name: string;
+  readonly approval_id: string;
+  readonly how: "answered" | "expired";
+  readonly payload: string;
+  readonly received_at: string;
+};
+
+export type WorkflowHumanInputRequested = {
+  readonly execution_id: string;
+  readonly state_name: string;
+  readonly approval_id: string;
+  readonly prompt: string;
+  readonly requested_at: string;
+};
+
+export type WorkflowStateEntered = {
+  readonly execution_id: string;
+  readonly state_name: string;
+  readonly kind: string;
+  readonly visit: number;
+  readonly entered_at: string;
+};
+
+export type WorkflowStateExited = {
+  readonly execution_id: string;
+  readonly state_name: string;
+  readonly status: "success" | "failed";
+  readonly output: unknown;
+  readonly next_state: string | null;
+  readonly condition: string | null;
+  readonly exited_at: string;
+};
+
+export type WorkflowStepRepeated = {
+  readonly execution_id: string;
+  readonly state_name: string;
+  readonly repeat: number;
+  readonly by: "policy" | "human";
+  readonly repeated_at: string;
 };
 
 /** The operations of the API, by resource. */
@@ -798,7 +1077,7 @@ export interface SvcClient {
       readonly last_event_id?: string;
       /** UUID */
       readonly id: string;
-    }, options?: CallOptions): AsyncGenerator<StreamedEvent<Readonly<Record<string, unknown>>>, void, undefined>;
+    }, options?: CallOptions): AsyncGenerator<StreamedEvent<ExecutionEvent>, void, undefined>;
   };
   readonly workflows: {
     /** List workflows. The newest version of each workflow, by name. (`GET /v1/workflows`) */
@@ -1016,14 +1295,14 @@ export interface SvcClient {
       readonly last_event_id?: string;
       /** UUID */
       readonly id: string;
-    }, options?: CallOptions): AsyncGenerator<StreamedEvent<Readonly<Record<string, unknown>>>, void, undefined>;
+    }, options?: CallOptions): AsyncGenerator<StreamedEvent<WorkflowEvent>, void, undefined>;
     /** Follow a workflow execution live. Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose one key names the event. Ends after the last event; asked for at the last event of an ended execution it answers 204, so that an EventSource stops. (`GET /v1/workflows/executions/{id}/logs/stream`) */
     streamLogs(input: {
       /** The same for clients that cannot set headers. */
       readonly last_event_id?: string;
       /** UUID */
       readonly id: string;
-    }, options?: CallOptions): AsyncGenerator<StreamedEvent<Readonly<Record<string, unknown>>>, void, undefined>;
+    }, options?: CallOptions): AsyncGenerator<StreamedEvent<WorkflowEvent>, void, undefined>;
   };
   readonly approvals: {
     /** List pending approval requests, oldest first (`GET /v1/human-approvals`) */

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { z } from 'zod';
+import { executionEvents } from '../../../actors/execution/events.ts';
+import { workflowEvents } from '../../../actors/workflow/events.ts';
 import { namedUsers, scene } from './scene.ts';
 import { describedNode } from './whole-node.ts';
 
@@ -73,6 +76,22 @@ describe('OpenAPI document', () => {
   });
 });
 
+const Stream = z.object({
+  responses: z.object({
+    200: z.object({
+      content: z.object({
+        'text/event-stream': z.object({
+          schema: z.object({ properties: z.object({ data: z.looseObject({ description: z.string() }) }) }),
+        }),
+      }),
+    }),
+  }),
+});
+const Choices = z.object({
+  anyOf: z.array(z.object({ properties: z.record(z.string(), z.object({ $ref: z.string() })) })),
+});
+const Fields = z.object({ properties: z.record(z.string(), z.unknown()) });
+
 /** A schema without what it says of itself where it is used. */
 const shapeOf = (schema: object): string => JSON.stringify({ ...schema, description: undefined });
 
@@ -113,6 +132,32 @@ describe('components of the API description of a node with every part', () => {
     }
     for (const name of ['Volume', 'Approval', 'Secret', 'Stimulus', 'Problem', 'PlainProblem']) {
       assert.ok(schemas[name] !== undefined, name);
+    }
+  });
+
+  it('say which events a stream has, and what each of them holds', async () => {
+    const { document } = await describedNode();
+    const streams = {
+      '/v1/executions/{id}/stream': ['ExecutionEvent', executionEvents],
+      '/v1/workflows/executions/{id}/stream': ['WorkflowEvent', workflowEvents],
+      '/v1/workflows/executions/{id}/logs/stream': ['WorkflowEvent', workflowEvents],
+    } as const;
+    for (const [path, [name, events]] of Object.entries(streams)) {
+      const { data } = Stream.parse(document.paths[path]?.get).responses['200'].content['text/event-stream'].schema
+        .properties;
+      assert.deepEqual(data, {
+        type: 'string',
+        description: data.description,
+        contentMediaType: 'application/json',
+        contentSchema: { $ref: `#/components/schemas/${name}` },
+      });
+      const choices = Choices.parse(document.components.schemas[name]).anyOf.map(({ properties }) => properties);
+      assert.deepEqual(choices.flatMap(Object.keys), Object.keys(events));
+      const fields = choices.flatMap(Object.values).map(({ $ref }) => $ref.replace('#/components/schemas/', ''));
+      assert.deepEqual(
+        fields.map((one) => Object.keys(Fields.parse(document.components.schemas[one]).properties)),
+        Object.values(events).map(({ shape }) => Object.keys(shape)),
+      );
     }
   });
 

@@ -11,17 +11,20 @@ import {
 } from '../event-route.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf } from '../request-context.ts';
+import { StreamedExecutionEvent } from '../schemas/events.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 import { executionRoute } from '../schemas/route-config.ts';
 
+const stream = streamSchema(StreamedExecutionEvent);
+
 const streamExecutionSchema = {
-  ...streamSchema,
+  ...stream,
   operationId: 'executions.stream',
   tags: ['executions'],
   summary: 'Follow an execution live',
   description: STREAM_DESCRIPTION,
   params: ExecutionIdParams,
-  response: { ...streamSchema.response, ...problemSchemas({ style: 'plain', also: [404, 406] }) },
+  response: { ...stream.response, ...problemSchemas({ style: 'plain', also: [404, 406] }) },
 };
 
 const sourceOf = (executions: ExecutionApi, viewer: Identity, id: string): EventSource => ({

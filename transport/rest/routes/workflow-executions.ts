@@ -12,15 +12,18 @@ import {
 } from '../event-route.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { type Access, callerOf } from '../request-context.ts';
+import { StreamedWorkflowEvent } from '../schemas/events.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 
+const stream = streamSchema(StreamedWorkflowEvent);
+
 const streamWorkflowSchema = {
-  ...streamSchema,
+  ...stream,
   tags: ['workflows'],
   summary: 'Follow a workflow execution live',
   description: STREAM_DESCRIPTION,
   params: WorkflowExecutionParams,
-  response: { ...streamSchema.response, ...problemSchemas({ style: 'coded', also: [404, 406] }) },
+  response: { ...stream.response, ...problemSchemas({ style: 'coded', also: [404, 406] }) },
 };
 
 const sourceOf = (workflows: WorkflowApi, viewer: Identity, id: string): EventSource => ({

@@ -109,12 +109,6 @@ export const ExecutionLog = z.object({
   ...logPage,
 });
 
-/** The fields of one server-sent event. */
-export const StreamedEvent = z.looseObject({
-  id: z.string().describe('Number of the event: 1, 2, 3 …'),
-  data: z.string().describe('A JSON object whose one key names the event and whose value holds its fields.'),
-});
-
 export const CancelAnswer = z
   .object({ execution_id: z.string(), cancelled: z.literal(true) })
   .meta({ id: 'ExecutionCancelled' });
