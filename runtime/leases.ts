@@ -120,7 +120,7 @@ export interface SharedLogs {
    */
   tagOf(partition: Partition): string;
   /**
-   * Creates an empty log held by `node`, with numbers greater than those of these partitions. False: the name was used
+   * Creates an empty log held by `node`, with numbers greater than those of these partitions. Null: the name was used
    * before.
    */
   make(
@@ -169,14 +169,7 @@ export interface SharedLogs {
   list(): Promise<readonly SharedLog[]>;
 }
 
-/**
- * Position of a row in a partition's journal, and of a delivery in the ledger.
- *
- * A result of an effect that ran in the process of the log's holder does not go through the mailbox: the next batch
- * handles it directly ("beside the mailbox"). Several commits can therefore have the same cursor. A position combines
- * the number of the mailbox entry at the cursor with the count of results handled beside the mailbox at that cursor. It
- * is stored as one number, `17.0003`, so that positions can be compared, sorted and stored like entry numbers.
- */
+/** Number of positions for each entry number. */
 const WIDTH = 10_000;
 
 /**
@@ -185,6 +178,14 @@ const WIDTH = 10_000;
  */
 export const MOST_BESIDE = WIDTH - 1;
 
+/**
+ * Position of a row in a partition's journal, and of a delivery in the ledger.
+ *
+ * A result of an effect that ran in the process of the log's holder does not go through the mailbox: the next batch
+ * handles it directly ("beside the mailbox"). Several commits can therefore have the same cursor. A position combines
+ * the number of the mailbox entry at the cursor with the count of results handled beside the mailbox at that cursor. It
+ * is stored as one number, `17.0003`, so that positions can be compared, sorted and stored like entry numbers.
+ */
 export function positionOf(upTo: number, beside: number): number {
   // The quotient of two integers is the number that its decimal text names, so it reads back unchanged.
   return (upTo * WIDTH + beside) / WIDTH;
