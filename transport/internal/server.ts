@@ -3,6 +3,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { Authenticator } from '../../security/api.ts';
 import { OpenStreams } from '../open-streams.ts';
 import { REST_LIMITS, type RestLimits } from '../rest/limits.ts';
+import { refuseForeignPagesOnLoopback } from '../rest/local-guard.ts';
 import type { RestApp } from '../rest/parts.ts';
 import { openApp } from '../rest/server.ts';
 import { addDispatchGateway, withoutToken } from './dispatch-gateway.ts';
@@ -51,6 +52,7 @@ export function createInternalServer(parts: InternalServerParts): RestApp {
     scope.addHook('onRequest', async ({ raw }) => {
       const isOfAgents = ofPrograms.has(raw.socket) || parts.isOfAgents?.(raw.socket.remoteAddress ?? '') === true;
       if (isOfAgents) throw new SvcError('not_found', 'There is no such path.');
+      refuseForeignPagesOnLoopback(raw, 'the internal address on loopback');
     });
     parts.addRoutes?.(scope);
     done();

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { isIPv4 } from 'node:net';
 import { SvcError } from '../../runtime/errors.ts';
 
@@ -20,7 +20,11 @@ export interface GuardedRequest {
   readonly allowed: ReadonlySet<string>;
   /** True for a route that accepts every content type: a webhook, whose sender signs the body. */
   readonly takesForms: boolean;
+  /** What is called, for the text of a refusal. */
+  readonly called?: string;
 }
+
+const OPEN_NODE = 'a node without an identity provider';
 
 /**
  * Refuses requests from web pages of other sites. On a node without an identity provider every caller is the operator
@@ -28,25 +32,38 @@ export interface GuardedRequest {
  * to this machine. Throws `forbidden`, and `unsupported_media_type` for the body of a form.
  */
 export function refuseForeignPages(request: GuardedRequest): void {
-  const { headers, method } = request;
-  refuseForeignHost(headers.host, isSafe(method));
+  const { headers, method, called = OPEN_NODE } = request;
+  refuseForeignHost(headers.host, isSafe(method), called);
   refuseForeignOrigin(request);
   if (!isSafe(method) && !request.takesForms && FORM_TYPES.has(essenceOf(headers['content-type']))) {
-    const text = 'Content-Type: a node without an identity provider takes no body that a web form could send';
+    const text = `Content-Type: ${called} takes no body that a web form could send`;
     throw new SvcError('unsupported_media_type', text, { field: 'content-type' });
   }
+}
+
+/**
+ * The same checks for routes that need no identity, for requests that come over loopback: a page whose host name
+ * resolves to this machine could read them. Other machines may call by host names that the node does not know.
+ */
+export function refuseForeignPagesOnLoopback(
+  { method, headers, socket }: Pick<IncomingMessage, 'headers' | 'method' | 'socket'>,
+  called: string,
+): void {
+  const address = (socket.remoteAddress ?? '').replace(/^::ffff:/, '');
+  if (address !== '::1' && !address.startsWith('127.')) return;
+  refuseForeignPages({ method: method ?? '', headers, allowed: new Set(), takesForms: true, called });
 }
 
 /**
  * Refuses other host names: another site's name may resolve to 127.0.0.1, and browsers take 0.0.0.0 and :: for this
  * machine too.
  */
-function refuseForeignHost(host: string | undefined, safe: boolean): void {
+function refuseForeignHost(host: string | undefined, safe: boolean, called: string): void {
   // HTTP/1.0 clients send no Host header; browsers always do.
   if (host === undefined) return;
   const name = URL.parse(`http://${host}`)?.hostname;
   if (name !== undefined && (isThisMachine(name) || (safe && name.endsWith('.localhost')))) return;
-  const text = 'Host: a node without an identity provider is called by localhost, 127.0.0.0/8 or ::1 only.';
+  const text = `Host: ${called} is called by localhost, 127.0.0.0/8 or ::1 only.`;
   throw new SvcError('forbidden', text, { field: 'host' });
 }
 
@@ -58,19 +75,19 @@ export const isThisMachine = (name: string): boolean =>
  * Refuses pages of other origins. Browsers name a page's origin in `Origin` or `Sec-Fetch-Site`, some in only one of
  * them; programs send neither. An origin on this machine without `Sec-Fetch-Site` comes from a program on this machine.
  */
-function refuseForeignOrigin({ headers, allowed }: GuardedRequest): void {
+function refuseForeignOrigin({ headers, allowed, called = OPEN_NODE }: GuardedRequest): void {
   const { origin } = headers;
   if (origin !== undefined) {
     if (allowed.has(origin)) return;
     const from = URL.parse(origin)?.hostname;
-    if (from === undefined || !(isThisMachine(from) || from.endsWith('.localhost'))) throw foreign('Origin');
+    if (from === undefined || !(isThisMachine(from) || from.endsWith('.localhost'))) throw foreign('Origin', called);
   }
   const site = headers['sec-fetch-site'];
-  if (site !== undefined && site !== 'same-origin' && site !== 'none') throw foreign('Sec-Fetch-Site');
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') throw foreign('Sec-Fetch-Site', called);
 }
 
-const foreign = (header: string): SvcError =>
-  new SvcError('forbidden', `${header}: pages of other sites may not call a node without an identity provider.`, {
+const foreign = (header: string, called: string): SvcError =>
+  new SvcError('forbidden', `${header}: pages of other sites may not call ${called}.`, {
     field: header.toLowerCase(),
   });
 

@@ -91,6 +91,32 @@ describe('/metrics of the internal address', () => {
     }
   });
 
+  it('is not for web pages on this machine: neither by a name of another site nor from another origin', async () => {
+    const app = createInternalServer({
+      dispatch: new ScriptedLoop([]),
+      tokens: { issue: async () => '', verify: () => Promise.reject(new Error('no token is asked for')) },
+      logger: pino({ level: 'silent' }),
+      addRoutes: (scope) => scope.get('/metrics', { config: { access: 'public' } }, () => 'figures'),
+    });
+    try {
+      const from = async (remoteAddress: string, headers: Readonly<Record<string, string>>) =>
+        (await app.inject({ url: '/metrics', remoteAddress, headers })).statusCode;
+      for (const remoteAddress of ['127.0.0.1', '::1', '::ffff:127.0.0.1']) {
+        for (const host of ['evil.example', '0.0.0.0:8091', '[::]:8091']) {
+          assert.equal(await from(remoteAddress, { host }), 403, `${remoteAddress} ${host}`);
+        }
+        for (const host of ['localhost:8091', '127.0.0.1:8091', '[::1]:8091']) {
+          assert.equal(await from(remoteAddress, { host }), 200, `${remoteAddress} ${host}`);
+          assert.equal(await from(remoteAddress, { host, origin: 'http://evil.example' }), 403);
+          assert.equal(await from(remoteAddress, { host, 'sec-fetch-site': 'cross-site' }), 403);
+        }
+      }
+      assert.equal(await from('10.0.0.7', { host: 'node-a.example:8091' }), 200, 'a scrape from another machine');
+    } finally {
+      await app.close();
+    }
+  });
+
   it('is on a node that was just started, not on its public address, and nowhere when it is turned off', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'svc-metrics-'));
     const config = join(directory, 'svc.yaml');
