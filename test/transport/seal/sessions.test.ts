@@ -287,8 +287,11 @@ describe('the API description', () => {
   test('has every route of SEAL, and says of invoke that its errors are JSON-RPC', async () => {
     await using at = await sealWorld();
     const response = await fetch(`${at.restUrl}/v1/openapi.json`);
-    const { paths } = z
-      .object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) })
+    const { paths, components } = z
+      .object({
+        paths: z.record(z.string(), z.record(z.string(), z.unknown())),
+        components: z.object({ schemas: z.record(z.string(), z.unknown()) }),
+      })
       .parse(await response.json());
     const seal = Object.entries(paths).filter(([path]) => path.startsWith('/v1/seal') || path === '/v1/invoke');
     assert.deepEqual(
@@ -304,6 +307,12 @@ describe('the API description', () => {
         'post /v1/seal/sessions/{id}/revoke',
       ],
     );
-    assert.match(JSON.stringify(paths['/v1/seal/invoke']?.post), /jsonrpc/);
+    const { responses } = z
+      .object({ responses: z.record(z.string(), z.unknown()) })
+      .parse(paths['/v1/seal/invoke']?.post);
+    for (const [status, answer] of Object.entries(responses).filter(([code]) => code !== '200')) {
+      assert.match(JSON.stringify(answer), /"#\/components\/schemas\/InvokeProblem"/, status);
+    }
+    assert.match(JSON.stringify(components.schemas.InvokeProblem), /jsonrpc/);
   });
 });
