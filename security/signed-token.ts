@@ -45,7 +45,7 @@ export interface SigningParts {
   readonly published: PublishedKeys;
 }
 
-/** Checks by which one kind of token is told apart from all others. */
+/** Checks that distinguish one kind of token from all others. */
 interface TokenRules {
   /** Header `typ`; absent for node tokens, which differ by `iss` and `aud`. */
   readonly typ?: string;

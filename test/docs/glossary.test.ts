@@ -4,22 +4,10 @@ import { describe, test } from 'node:test';
 import type { Command } from 'commander';
 import { svcProgram } from '../../cli/program.ts';
 import { ERRORS } from '../../runtime/errors.ts';
-import { areaOf, isGenerated, projectFiles } from '../support/tree.ts';
+import { isGenerated, projectFiles } from '../support/tree.ts';
 import { page, pages } from './pages.ts';
 
 const MOST_TERMS = 60;
-/** Refused words that are left in comments, by area: these numbers only go down. */
-const LEFT: Readonly<Record<string, number>> = {
-  app: 1,
-  catalog: 25,
-  cluster: 15,
-  runtime: 82,
-  security: 16,
-  transport: 37,
-  usecases: 33,
-};
-/** In help. */
-const LEFT_IN_HELP = 33;
 const NOT_PRODUCT = /^(test|bench|docs)\//;
 /** Pages that quote what others wrote: output of a run, and the list of refused words itself. */
 const QUOTES = new Set(['docs/benchmarks.md', 'docs/operations/chaos.md']);
@@ -79,16 +67,13 @@ describe('docs/glossary.md', () => {
       [],
     );
     const inHelp = foundIn('help', helpOf(svcProgram()).join('\n'));
-    assert.ok(inHelp.length <= LEFT_IN_HELP, inHelp.join('\n'));
+    assert.deepEqual(inHelp, []);
   });
 
   test('refuses them in comments of the product', () => {
     const files = projectFiles('.ts', '.lua').filter((file) => !NOT_PRODUCT.test(file) && !isGenerated(file));
     const found = files.flatMap((file) => foundIn(file, commentsOf(readFileSync(file, 'utf8'))));
-    for (const area of new Set(files.map(areaOf))) {
-      const here = found.filter((place) => areaOf(place.replace(/:.*/, '')) === area);
-      assert.ok(here.length <= (LEFT[area] ?? 0), here.join('\n'));
-    }
+    assert.deepEqual(found, []);
   });
 });
 

@@ -106,7 +106,7 @@ interface EventStreamLimits {
 /**
  * Writes events to a client until the last one is written, the client is gone or too slow, or the server closes. Holds
  * at most one event that the socket does not accept: it reads the next one only when the client has read on. An error
- * of the source is thrown after the client was told to reconnect.
+ * of the source is thrown after a record that asks the client to reconnect.
  */
 async function writeEvents(
   events: AsyncIterable<ActorEvent | null>,
