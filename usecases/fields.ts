@@ -34,10 +34,7 @@ const MANIFEST_CHARS = 1024 * 1024;
 
 export const manifestYaml = systemText(MANIFEST_CHARS).min(1).describe('The whole manifest, YAML.');
 
-export const force = z
-  .boolean()
-  .default(false)
-  .describe('Overwrites the same name and version; a new version is the better way.');
+export const force = z.boolean().default(false).describe('Overwrites the same name and version; prefer a new version.');
 
 /** A UUID, lower-cased: upper and lower case name the same thing. */
 const uuid = (what: string) =>
@@ -59,7 +56,7 @@ export const tenantId = z
   .string()
   .regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, 'expected a tenant slug')
   .optional()
-  .describe('Default: your own; others are for service accounts.');
+  .describe('Default: the tenant of the caller; service accounts may name another.');
 
 /** Number of entries to return, default `usual`. A value above `most` is capped, not refused. */
 export const limit = (usual: number, most: number) =>
@@ -67,10 +64,10 @@ export const limit = (usual: number, most: number) =>
     .int()
     .min(1)
     .default(usual)
-    .describe(`At most so many; capped at ${most}.`)
+    .describe(`Maximum number of entries; at most ${most}.`)
     .transform((asked) => Math.min(asked, most));
 
-export const offset = z.int().min(0).max(MAX_OFFSET).default(0).describe('Leaves out so many from the start.');
+export const offset = z.int().min(0).max(MAX_OFFSET).default(0).describe('Number of entries to skip.');
 
 /**
  * Any JSON object. The check has two steps because the schema of `z.json()` refers to itself, which some MCP clients

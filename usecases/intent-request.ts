@@ -34,7 +34,7 @@ export const intentRequest = {
     .int()
     .min(1)
     .optional()
-    .describe('Of the program; at most, and by default, what the tier of the caller allows.'),
+    .describe('Time limit of the program; default and maximum: what the tier of the caller allows.'),
 };
 
 /** Arguments of svc.execute, and the body of POST /v1/execute. */

@@ -33,7 +33,7 @@ const AgentExecution = z
   .strictObject({
     mode: z.enum(['one-shot', 'iterative']).default('iterative'),
     max_iterations: iterations.optional(),
-    max_retries: iterations.optional().describe('Older name of max_iterations.'),
+    max_retries: iterations.optional().describe('Earlier name of max_iterations.'),
     iteration_timeout: duration({ minMs: 1, maxMs: 3_600_000, text: 'at most 1h' }).prefault('300s'),
     llm_timeout_seconds: z.number().int().min(1).max(3_600).default(300),
     memory: z.boolean().default(false),

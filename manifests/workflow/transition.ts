@@ -104,7 +104,7 @@ const Consensus = z
     strategy: z.enum(['weighted_average', 'majority', 'unanimous', 'best_of_n']),
     threshold: fraction.default(0.7),
     min_agreement_confidence: fraction.optional(),
-    agreement: fraction.optional().describe('Other name of min_agreement_confidence.'),
+    agreement: fraction.optional().describe('Alias of min_agreement_confidence.'),
     n: z.number().int().min(1).max(100).optional(),
     min_judges_required: z.number().int().min(1).max(100).default(1),
     confidence_weighting: ConfidenceWeighting.prefault({}),

@@ -11,7 +11,7 @@ const code = (wanted: string, says?: RegExp) => (thrown: unknown) => {
   return true;
 };
 
-describe('faults on purpose', () => {
+describe('fault injection', () => {
   it('the node that serves the actor acts, whichever node was asked', async () => {
     await using at = await chaosScene();
     const here = await at.node('a', ON, undefined, 'b');

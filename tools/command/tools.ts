@@ -114,7 +114,7 @@ export const cmdRun = defineContract({
     'Runs one command in the workspace, without a shell: no pipes, no redirects, no variables. Answers its output and exit code.',
   input: toolArguments({
     command: systemText(PATH_CHARS).regex(/\S/, 'expected a command, not blanks').describe('The program to run.'),
-    args: z.array(systemText(ARGUMENT_CHARS)).max(256).default([]).describe('Its arguments, as they are.'),
+    args: z.array(systemText(ARGUMENT_CHARS)).max(256).default([]).describe('Its arguments, unchanged.'),
   }),
   skipJudge: skipsJudge('cmd.run'),
   mode: 'once',

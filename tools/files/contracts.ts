@@ -7,7 +7,7 @@ const onNode = { runs: 'node' } as const;
 const reading = { ...onNode, mode: 'repeatable', reads: true } as const;
 const edit = {
   target_content: text.min(1).describe('The text to replace; it must be in the file exactly once.'),
-  replacement_content: text.describe('What takes its place.'),
+  replacement_content: text.describe('Replacement text.'),
 };
 const readAt = (at: string) => ({ paths: [{ field: 'path', path: at, access: 'read' as const }] });
 const writtenAt = (at: string) => ({ paths: [{ field: 'path', path: at, access: 'write' as const }] });

@@ -58,7 +58,7 @@ export const systemConfig = defineContract({
   description: 'Shows the configuration of the node as it was read at its start, without secrets.',
   input: toolArguments({}),
   result: z.strictObject({
-    config_path: z.string().nullable().describe('Null: no file was read.'),
+    config_path: z.string().nullable().describe('Null when no file was read.'),
     content_yaml: z.string(),
   }),
   skipJudge: skipsJudge('svc.system.config'),

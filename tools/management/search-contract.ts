@@ -10,11 +10,11 @@ const MAX_HITS = 100;
 const QUERY_CHARS = 4_096;
 
 export const searchArguments = {
-  query: z.string().trim().min(1).max(QUERY_CHARS).describe('What is looked for, in words.'),
+  query: z.string().trim().min(1).max(QUERY_CHARS).describe('Search text in plain words.'),
   limit: limit(10, MAX_HITS),
-  min_score: z.number().min(0).max(1).default(0.3).describe('0 to 1: how alike it must be.'),
+  min_score: z.number().min(0).max(1).default(0.3).describe('Minimum similarity, 0 to 1.'),
   labels: z.record(z.string(), z.string()).optional().describe('All pairs must match.'),
-  include_platform_templates: z.boolean().default(true).describe('What ships with the product too.'),
+  include_platform_templates: z.boolean().default(true).describe('Includes built-in ones.'),
 };
 
 export const searchResult = <Name extends string>(tool: Name) =>

@@ -25,8 +25,12 @@ export const STREAM_DESCRIPTION =
 
 /** Parameters and answers that all routes with an event stream share. */
 export const streamSchema = (record: z.ZodObject) => ({
-  headers: CallerHeaders.extend({ 'last-event-id': EventNumber.describe('Goes on behind this event.') }),
-  querystring: z.object({ last_event_id: EventNumber.describe('The same for clients that cannot set headers.') }),
+  headers: CallerHeaders.extend({
+    'last-event-id': EventNumber.describe('Number of the last event that the client has; the stream resumes after it.'),
+  }),
+  querystring: z.object({
+    last_event_id: EventNumber.describe('Same as the header Last-Event-ID, for clients that cannot set headers.'),
+  }),
   response: {
     200: { description: 'The stream.', content: { 'text/event-stream': { schema: record } } },
     204: z.undefined().describe('The execution has ended and all its events were seen.'),

@@ -74,7 +74,7 @@ export function openapiOptions(version: string, bearer: boolean): FastifyDynamic
         { name: 'tools', description: 'Tools for callers without an agent' },
         { name: 'seal', description: 'Signed tool calls of agents, and their audit chains' },
         { name: 'cluster', description: 'Nodes of the fleet, for operators' },
-        { name: 'chaos', description: 'Faults on purpose, for operators' },
+        { name: 'chaos', description: 'Fault injection, for operators' },
         { name: 'api keys', description: 'Keys that act as their makers' },
         { name: 'rate limits', description: 'Limits set at run time, and what callers used of theirs' },
         { name: 'secrets', description: 'Values by path, never shown' },

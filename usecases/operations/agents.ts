@@ -101,7 +101,7 @@ export const AGENT_OPERATIONS = [
     access: 'read',
     input: {
       params: AgentIdParams,
-      query: z.object({ version: z.string().min(1).max(64).optional().describe('Default the newest.') }),
+      query: z.object({ version: z.string().min(1).max(64).optional().describe('Default: the newest.') }),
     },
     answer: DeployedAgent,
     rest: { method: 'GET', path: '/v1/agents/:id', style: 'plain', texts, also: [404] },

@@ -10,7 +10,7 @@ const MOST_KEYS_LISTED = 1_000;
 const KeyIdParams = z.object({ id: z.guid('invalid API key id').describe('UUID') });
 
 const NewKeyBody = z.strictObject({
-  name: z.string().min(1).max(100).describe('What it is for.'),
+  name: z.string().min(1).max(100).describe('Purpose.'),
   scopes: z
     .array(z.enum(SCOPES))
     .min(1)
@@ -29,7 +29,7 @@ const NewKeyBody = z.strictObject({
 const ValidateKeyBody = z.strictObject({ key: z.string().min(1).max(1_024) });
 
 const KeysQuery = z.object({
-  all: flag.describe('Of everybody in the tenant, for who administers it.'),
+  all: flag.describe('Those of all users of the tenant; for administrators of the tenant.'),
   ...pageFields(100, MOST_KEYS_LISTED),
 });
 
@@ -45,24 +45,24 @@ const ApiKeyAnswer = z
     owner: KeyOwner,
     scopes: z.array(z.string()),
     status: z.enum(['active', 'expired', 'revoked']),
-    made_by_key: z.string().nullable().describe('Id of the key that made it; it ends with that.'),
+    made_by_key: z.string().nullable().describe('Id of the key that created it; it is revoked together with that key.'),
     created_at: z.string(),
     expires_at: z.string(),
-    last_used_at: z.string().nullable().describe('Within a minute.'),
+    last_used_at: z.string().nullable().describe('Accurate to a minute.'),
     revoked_at: z.string().nullable(),
     revoked_by: z.string().nullable(),
   })
   .meta({ id: 'ApiKey' });
 
 const MadeKeyAnswer = ApiKeyAnswer.extend({
-  key: z.string().describe('Shown this once; the node keeps a hash.'),
+  key: z.string().describe('Returned in this answer only; the node stores a hash.'),
 });
 
 const KeyListAnswer = z.object({ keys: z.array(ApiKeyAnswer), ...nextPageField });
 
 const ValidateKeyAnswer = z.object({
   valid: z.boolean(),
-  key: ApiKeyAnswer.nullable().describe('Null for everything that is no live key of the tenant.'),
+  key: ApiKeyAnswer.nullable().describe('Null for anything that is not a live key of the tenant.'),
 });
 
 const common = { tag: 'api keys', access: 'read', needs: ['keys'] } as const;

@@ -9,13 +9,13 @@ const ApprovalRequest = z
     execution_id: z.string().describe('Execution that waits for the decision.'),
     prompt: z.string(),
     created_at: z.string().describe('ISO 8601.'),
-    timeout_seconds: z.number().int().describe('Seconds before it times out; 0: it waits without end.'),
+    timeout_seconds: z.number().int().describe('Seconds until it times out; 0: never.'),
   })
   .meta({ id: 'Approval' });
 
 const ApprovalList = z.object({
   pending_requests: z.array(ApprovalRequest),
-  count: z.number().int().describe('Of all that are pending.'),
+  count: z.number().int().describe('Total number of pending ones.'),
   ...nextPageField,
 });
 

@@ -36,10 +36,10 @@ const FaultAnswer = z
     kind: z.enum(FAULT_KINDS),
     target: z.string().describe('Address or node id.'),
     tenant: z.string().describe('Of the actor; svc-system for a node.'),
-    by: z.string().describe('Subject of who asked.'),
+    by: z.string().describe('Subject of the requester.'),
     at: z.string(),
     state: z.enum(['requested', 'done', 'refused']),
-    node: z.string().describe('The node that has to act.'),
+    node: z.string().describe('Node that must act.'),
     reason: z.string().nullable().describe('Why it was refused.'),
     ms: z.number().int().nullable().describe('Of a freeze.'),
   })

@@ -14,12 +14,14 @@ const roles = z.array(z.enum(['WORKER', 'HYBRID']));
 
 const NewJoinTokenBody = z.strictObject({
   names: texts.optional().describe('Node ids, also with `*` at the end; default any.'),
-  tags: texts.optional().describe('Tags that the node may register with; default none.'),
+  tags: texts.optional().describe('Tags that the node may register with; default: none.'),
   addresses: texts
     .optional()
-    .describe('Where the node may be reached: IP addresses, networks, host names; default where it calls from.'),
-  roles: roles.min(1).optional().describe('Default WORKER.'),
-  uses: z.number().int().min(1).max(1_000).optional().describe('How many nodes may join with it; default 1.'),
+    .describe(
+      'Addresses at which the node may be reached: IP addresses, networks, host names; default: the address it calls from.',
+    ),
+  roles: roles.min(1).optional().describe('Default: WORKER.'),
+  uses: z.number().int().min(1).max(1_000).optional().describe('Number of nodes that may join with it; default 1.'),
   expires_in: z
     .number()
     .int()
@@ -44,7 +46,7 @@ const JoinTokenAnswer = z
     roles: roles.readonly(),
     uses: z.number().int(),
     used_by: tokenList(JoinTokenUse),
-    refusals: z.number().int().describe('How often a node was refused with it.'),
+    refusals: z.number().int().describe('Number of nodes refused with it.'),
     status: z.enum(['active', 'used_up', 'expired', 'revoked']),
     created_at: z.string(),
     created_by: z.string(),
@@ -53,7 +55,7 @@ const JoinTokenAnswer = z
   .meta({ id: 'JoinToken' });
 
 const MadeJoinTokenAnswer = JoinTokenAnswer.extend({
-  token: z.string().describe('Shown this once; the node keeps a hash.'),
+  token: z.string().describe('Returned in this answer only; the node stores a hash.'),
 });
 
 const JoinTokenListAnswer = z.object({ join_tokens: z.array(JoinTokenAnswer), ...nextPageField });

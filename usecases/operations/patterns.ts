@@ -5,13 +5,11 @@ import { nextPageField, pageAsked, pageFields, shareField, skipField, telling } 
 const MOST = 100;
 
 export const PatternsQuery = z.object({
-  error_signature: telling(4_096).optional().describe('Finds what solved errors like it; without it all are listed.'),
-  error_type: telling(200).optional().describe('Only of this type, whatever its case.'),
-  min_success_score: shareField
-    .optional()
-    .describe('Only those that succeeded so often, 0 to 1. Counts with error_signature only.'),
+  error_signature: telling(4_096).optional().describe('Error to find solutions for; absent: all patterns are listed.'),
+  error_type: telling(200).optional().describe('Only this type, ignoring case.'),
+  min_success_score: shareField.optional().describe('Minimum success rate, 0 to 1. Applies only with error_signature.'),
   ...pageFields(10, MOST),
-  skip: skipField.describe('Counts without error_signature only, as page_token does.'),
+  skip: skipField.describe('Applies only without error_signature, as page_token does.'),
 });
 
 const MemoryPattern = z.object({
@@ -20,8 +18,8 @@ const MemoryPattern = z.object({
   error_type: z.string(),
   solution_approach: z.string(),
   solution_code: z.string().optional(),
-  success_score: z.number().describe('0 to 1; halved by each half life since it was stored last.'),
-  frequency: z.number().int().describe('How often it was stored.'),
+  success_score: z.number().describe('0 to 1; halves with each half-life since it was last stored.'),
+  frequency: z.number().int().describe('Number of times it was stored.'),
 });
 
 const MemoryPatternList = z.object({ patterns: z.array(MemoryPattern), ...nextPageField });
@@ -38,7 +36,7 @@ export const StorePatternBody = z.object({
 
 const StorePatternAnswer = z.object({
   pattern_id: z.string(),
-  deduplicated: z.boolean().describe('A pattern that means the same was there; it gained weight instead.'),
+  deduplicated: z.boolean().describe('True when an equivalent pattern existed; its weight was increased instead.'),
   new_frequency: z.number().int(),
 });
 

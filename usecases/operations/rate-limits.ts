@@ -62,7 +62,7 @@ const UsageQuery = z.object({
   tier: z
     .enum(['free', 'pro', 'business', 'enterprise'])
     .default('free')
-    .describe('Of the user’s token: whose bounds to show.'),
+    .describe('Tier of the user, by which the limits are shown.'),
   kind: z.enum(KINDS).default('tenant_user').describe('What the caller is.'),
 });
 
@@ -84,7 +84,7 @@ const UsageAnswer = z
           resets_at: z.string(),
         }),
       )
-      .describe('One for each bound there is.'),
+      .describe('One entry for each limit.'),
     concurrent_executions: z.object({ used: count, limit: count.nullable() }),
     agents: z.object({ limit: count.nullable() }),
   })

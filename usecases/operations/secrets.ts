@@ -17,15 +17,15 @@ const SecretPathParams = z.object({
 });
 
 const SecretBody = z.strictObject({
-  value: z.string().min(1).max(65_000).describe('Never answered by any route.'),
+  value: z.string().min(1).max(65_000).describe('Write-only: no route returns it.'),
   expect: z
     .enum(['absent', 'present', 'any'])
     .default('any')
-    .describe('What must be there before: `absent` only creates, `present` only rotates.'),
+    .describe('What must exist before: `absent` only creates, `present` only rotates.'),
 });
 
 const SecretsQuery = z.object({
-  prefix: z.string().max(256).default('').describe('Only paths that begin like this.'),
+  prefix: z.string().max(256).default('').describe('Only paths with this prefix.'),
   limit: limitField(100, MOST_SECRETS_LISTED),
 });
 
@@ -34,15 +34,15 @@ const SecretVersionQuery = z.object({
     .string()
     .regex(/^[1-9]\d{0,14}$/, 'expected the number of an earlier version')
     .optional()
-    .describe('Only this earlier version; without it the secret with all its versions.'),
+    .describe('Version to act on; absent: the secret with all its versions.'),
 });
 
 const SecretAnswer = z
   .object({
     path: z.string(),
-    reference: z.string().describe('How settings and manifests name it.'),
+    reference: z.string().describe('Name used in settings and manifests.'),
     version: z.number().int(),
-    earlier: z.array(z.object({ version: z.number().int(), reference: z.string() })).describe('The newest first.'),
+    earlier: z.array(z.object({ version: z.number().int(), reference: z.string() })).describe('Newest first.'),
     created_at: z.string().nullable(),
     updated_at: z.string(),
     updated_by: z.string().nullable(),

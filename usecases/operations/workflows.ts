@@ -75,7 +75,7 @@ export const WORKFLOW_OPERATIONS = [
     access: 'read',
     input: {
       params: WorkflowParams,
-      query: z.object({ version: z.string().min(1).max(64).optional().describe('Default the newest.') }),
+      query: z.object({ version: z.string().min(1).max(64).optional().describe('Default: the newest.') }),
     },
     answer: DeployedWorkflow,
     rest: { method: 'GET', path: '/v1/workflows/:name', style: 'coded', also: [404] },

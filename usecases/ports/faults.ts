@@ -62,7 +62,7 @@ export interface FaultReport {
 }
 
 /**
- * Injects faults on purpose (`spec.chaos`). Off unless a node's configuration enables it, and only for the tenants that
+ * Injects faults (`spec.chaos`). Off unless a node's configuration enables it, and only for the tenants that
  * it names.
  */
 export interface ChaosApi {

@@ -27,11 +27,11 @@ export type ApiKey = {
   readonly owner: KeyOwner;
   readonly scopes: readonly (string)[];
   readonly status: "active" | "expired" | "revoked";
-  /** Id of the key that made it; it ends with that. */
+  /** Id of the key that created it; it is revoked together with that key. */
   readonly made_by_key: string | null;
   readonly created_at: string;
   readonly expires_at: string;
-  /** Within a minute. */
+  /** Accurate to a minute. */
   readonly last_used_at: string | null;
   readonly revoked_at: string | null;
   readonly revoked_by: string | null;
@@ -45,7 +45,7 @@ export type Approval = {
   readonly prompt: string;
   /** ISO 8601. */
   readonly created_at: string;
-  /** Seconds before it times out; 0: it waits without end. */
+  /** Seconds until it times out; 0: never. */
   readonly timeout_seconds: number;
 };
 
@@ -85,7 +85,7 @@ export type DeployRequest = {
   readonly manifest_yaml: string;
   /** Overwrites the same name and version. */
   readonly force?: boolean;
-  /** Default tenant; global needs the operator role. */
+  /** Default: tenant; global requires the operator role. */
   readonly scope?: "user" | "tenant" | "global";
 };
 
@@ -142,7 +142,7 @@ export type ErrorDetail = {
   /** Of a workflow manifest: stable id of the rule. */
   readonly rule?: string;
   readonly severity?: "error" | "warning";
-  /** What to write instead. */
+  /** Suggested correction. */
   readonly cure?: string;
 };
 
@@ -208,9 +208,9 @@ export type ExecutionStatus = {
     readonly output_tokens: number;
     readonly cost: number;
   };
-  /** How often a program ran again because nobody knew whether it had acted; absent when never. */
+  /** Number of times a program ran again because it was unknown whether it had acted; absent when zero. */
   readonly in_doubt?: number;
-  /** Tool calls that really ran; absent when none did. */
+  /** Number of tool calls that ran; absent when none did. */
   readonly tool_calls_executed?: number;
   /** Tool calls that may have acted when their node failed, and were not repeated. */
   readonly calls_in_doubt?: readonly ({
@@ -230,11 +230,11 @@ export type Fault = {
   readonly target: string;
   /** Of the actor; svc-system for a node. */
   readonly tenant: string;
-  /** Subject of who asked. */
+  /** Subject of the requester. */
   readonly by: string;
   readonly at: string;
   readonly state: "requested" | "done" | "refused";
-  /** The node that has to act. */
+  /** Node that must act. */
   readonly node: string;
   /** Why it was refused. */
   readonly reason: string | null;
@@ -250,7 +250,7 @@ export type Finding = {
   readonly line: number;
   readonly column: number;
   readonly message: string;
-  /** What to write instead. */
+  /** Suggested correction. */
   readonly cure: string;
 };
 
@@ -344,7 +344,7 @@ export type JoinToken = {
   readonly roles: readonly ("WORKER" | "HYBRID")[];
   readonly uses: number;
   readonly used_by: readonly (JoinTokenUse)[];
-  /** How often a node was refused with it. */
+  /** Number of nodes refused with it. */
   readonly refusals: number;
   readonly status: "active" | "used_up" | "expired" | "revoked";
   readonly created_at: string;
@@ -375,7 +375,7 @@ export type ManagedConfig = {
   readonly config_yaml: string;
   /** SHA-256 of the text, lower-case hex. */
   readonly config_hash: string;
-  /** Grows with each text that is set; nodes refuse an older one. */
+  /** Grows with each configuration that is set; nodes refuse an older one. */
   readonly version: number;
 };
 
@@ -384,7 +384,7 @@ export type Node = {
   readonly role: "CONTROLLER" | "WORKER" | "HYBRID" | null;
   readonly status: "ACTIVE" | "DRAINING" | "UNHEALTHY";
   readonly tags: readonly (string)[];
-  /** What a registered peer advertises. */
+  /** Capabilities that a registered peer advertises. */
   readonly capabilities: {
     readonly gpu_count: number;
     readonly vram_gb: number;
@@ -397,10 +397,10 @@ export type Node = {
   readonly started_at: string | null;
   readonly grpc_address: string | null;
   readonly rest_url: string | null;
-  /** How many partitions, by pool. */
+  /** Number of partitions by pool. */
   readonly partitions: Readonly<Record<string, number>>;
   readonly last_heartbeat_at: string | null;
-  /** Holds a node lease: it lives. */
+  /** True while it holds a node lease. */
   readonly member: boolean;
   /** Known to NodeClusterService. */
   readonly registered: boolean;
@@ -412,14 +412,14 @@ export type OwnWait = {
   readonly reason: string;
   /** Of a workflow. */
   readonly state_name?: string;
-  /** What no live node has. */
+  /** Tags that no live node has. */
   readonly tags?: readonly (string)[];
   readonly approval_id?: string;
   readonly child_execution_ids?: readonly (string)[];
-  /** Those that have not answered. */
+  /** Judges that have not answered. */
   readonly judges?: readonly (WaitingJudge)[];
   readonly effects?: readonly (WaitingEffect)[];
-  /** When a timer of its own ends the wait. */
+  /** Time at which a timer ends the wait. */
   readonly until?: string;
 };
 
@@ -449,7 +449,7 @@ export type Problem = {
   /** Code of the error table. */
   readonly error: string;
   readonly message: string;
-  /** The reason where several share a code: why a call of a tool is denied. */
+  /** Reason where several errors share a code: why a tool call was denied. */
   readonly reason?: string;
   readonly details?: readonly (ErrorDetail)[];
 };
@@ -476,7 +476,7 @@ export type RateUsage = {
   readonly subject: string;
   readonly kind: string;
   readonly tier: string;
-  /** One for each bound there is. */
+  /** One entry for each limit. */
   readonly buckets: readonly ({
     /** `model_calls`, or the pattern of tools counted together: `tool:fs.*`. */
     readonly name: string;
@@ -552,7 +552,7 @@ export type ScopeRequest = {
 } | {
   readonly action: "demote";
   readonly target_scope?: "tenant" | "user";
-  /** Owner, for scope user; default the caller. */
+  /** Owner, for scope user; default: the caller. */
   readonly user_id?: string;
 };
 
@@ -597,10 +597,10 @@ export type SearchResults = {
 
 export type Secret = {
   readonly path: string;
-  /** How settings and manifests name it. */
+  /** Name used in settings and manifests. */
   readonly reference: string;
   readonly version: number;
-  /** The newest first. */
+  /** Newest first. */
   readonly earlier: readonly ({
     readonly version: number;
     readonly reference: string;
@@ -612,7 +612,7 @@ export type Secret = {
 
 export type StartAnswer = {
   readonly execution_id: string;
-  /** What no live node has, so that it cannot begin yet. */
+  /** Why it cannot begin yet: tags that no live node has. */
   readonly waiting_for?: WaitReason;
 };
 
@@ -637,7 +637,7 @@ export type StimulusRoute = {
   readonly source: string;
   /** Name or UUID. */
   readonly workflow: string;
-  /** Of the settings of the node, or put by a call. */
+  /** Whether it comes from the node’s settings or was set by a call. */
   readonly origin: "settings" | "stored";
 };
 
@@ -689,16 +689,16 @@ export type WaitReason = {
   readonly reason: string;
   /** Of a workflow. */
   readonly state_name?: string;
-  /** What no live node has. */
+  /** Tags that no live node has. */
   readonly tags?: readonly (string)[];
   readonly approval_id?: string;
   readonly child_execution_ids?: readonly (string)[];
-  /** Those that have not answered. */
+  /** Judges that have not answered. */
   readonly judges?: readonly (WaitingJudge)[];
   readonly effects?: readonly (WaitingEffect)[];
-  /** When a timer of its own ends the wait. */
+  /** Time at which a timer ends the wait. */
   readonly until?: string;
-  /** What the child it waits for waits for itself. */
+  /** Wait reason of the child that it waits for. */
   readonly child?: OwnWait;
 };
 
@@ -709,10 +709,10 @@ export type WaitingEffect = {
   /** open: no node has begun it; started: the attempt runs; retrying: the next begins at retry_at; answered: its result is about to be handled. */
   readonly status: "open" | "started" | "retrying" | "answered";
   readonly attempt: number;
-  /** Node and its life, NODE/UUID. */
+  /** Node and its incarnation, NODE/UUID. */
   readonly runner?: string;
   readonly retry_at?: string;
-  /** What keeps a started one from going on: a model or server that does not answer. */
+  /** Why a started one makes no progress: a model or server that does not answer. */
   readonly held_by?: string;
 };
 
@@ -815,7 +815,7 @@ export type WorkflowExecutionStatus = {
   readonly current_state: string | null;
   /** Code of a failure, or why it was cancelled. */
   readonly reason: string | null;
-  /** What failed, for people. */
+  /** Description of the failure for people. */
   readonly error: string | null;
   readonly started_at: string;
   readonly last_transition_at: string;
@@ -825,7 +825,7 @@ export type WorkflowExecutionStatus = {
   readonly blackboard: Readonly<Record<string, unknown>>;
   readonly state_outputs: Readonly<Record<string, unknown>>;
   readonly output: unknown;
-  /** What an unfinished one waits for. */
+  /** Why an unfinished one waits. */
   readonly waiting_for?: WaitReason;
 };
 
@@ -889,11 +889,11 @@ export interface SvcClient {
     list(input?: {
       /** `global`: those of all tenants; `visible`: all the caller can run; default those of the tenant. */
       readonly scope?: "global" | "visible";
-      /** Default all but archived ones. */
+      /** Default: all except archived. */
       readonly status?: "deployed" | "paused" | "archived";
-      /** At most so many; default 1000, capped at 1000. */
+      /** Maximum number of entries; default 1000, at most 1000. */
       readonly limit?: number;
-      /** Leaves out so many from the start. */
+      /** Number of entries to skip. */
       readonly skip?: number;
       /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
       readonly page_token?: string;
@@ -906,28 +906,28 @@ export interface SvcClient {
     deploy(input: {
       /** Overwrite the same name and version; without a value it is true. */
       readonly force?: "" | "true" | "false";
-      /** Default tenant; global needs the operator role. */
+      /** Default: tenant; global requires the operator role. */
       readonly scope?: "user" | "tenant" | "global";
       readonly body: DeployRequest | string;
     }, options?: CallOptions): Promise<{
       readonly agent_id: string;
       readonly deployed: true;
-      /** About its language and version, where there are any. */
+      /** Warnings about its language and version, if any. */
       readonly warnings?: readonly (Finding)[];
     }>;
     /** Search agents. Agents the caller sees, by what they do; best first. (`GET /v1/agents/search`) */
     search(input: {
-      /** What is looked for, in words. */
+      /** Search text in plain words. */
       readonly q: string;
-      /** At most so many; default 10, capped at 100. */
+      /** Maximum number of entries; default 10, at most 100. */
       readonly limit?: number;
       /** Only hits with at least this score, 0 to 1. */
       readonly min_score?: number;
-      /** Default: deployed and paused ones. */
+      /** Default: deployed and paused. */
       readonly status?: "deployed" | "paused" | "archived";
       /** `KEY:VALUE`; may be there several times, and all must match. */
       readonly label?: readonly (string)[];
-      /** What ships with the product, and what is deployed for all tenants. */
+      /** Built-in ones and those deployed for all tenants. */
       readonly include_platform_templates?: "true" | "false";
     }, options?: CallOptions): Promise<SearchResults>;
     /** Find an agent by its name (`GET /v1/agents/lookup/{name}`) */
@@ -936,7 +936,7 @@ export interface SvcClient {
     }, options?: CallOptions): Promise<Agent>;
     /** Show an agent with its manifest (`GET /v1/agents/{id}`) */
     get(input: {
-      /** Default the newest. */
+      /** Default: the newest. */
       readonly version?: string;
       /** UUID */
       readonly id: string;
@@ -949,7 +949,7 @@ export interface SvcClient {
     }, options?: CallOptions): Promise<Agent>;
     /** Delete an agent with all its versions. Refused while executions of it run, unless forced: those keep their manifest and go on. (`DELETE /v1/agents/{id}`) */
     delete(input: {
-      /** Also while executions of it run; they go on. Without a value it is true. */
+      /** Acts even while executions of it run; they continue. Without a value it is true. */
       readonly force?: "" | "true" | "false";
       /** UUID */
       readonly id: string;
@@ -984,14 +984,14 @@ export interface SvcClient {
       readonly intent?: string;
       /** Values by name: {{KEY}} in the prompt; as JSON part of the input. */
       readonly input?: Readonly<Record<string, unknown>>;
-      /** Version of the agent; default the newest. */
+      /** Version of the agent; default: the newest. */
       readonly version?: string;
     }, options?: CallOptions): Promise<RunStarted>;
     /** List the log events of an agent (`GET /v1/agents/{id}/logs`) */
     listLogs(input: {
-      /** At most so many; default 50, capped at 200. */
+      /** Maximum number of entries; default 50, at most 200. */
       readonly limit?: number;
-      /** Leaves out so many from the start. */
+      /** Number of entries to skip. */
       readonly offset?: number;
       /** UUID */
       readonly id: string;
@@ -1019,7 +1019,7 @@ export interface SvcClient {
       readonly agent_id: string;
       /** Task input passed to the agent. */
       readonly input: string;
-      /** Version of the agent; default the newest. */
+      /** Version of the agent; default: the newest. */
       readonly version?: string;
       /** Values for the prompt template. */
       readonly context?: Readonly<Record<string, unknown>>;
@@ -1029,9 +1029,9 @@ export interface SvcClient {
       /** UUID */
       readonly agent_id?: string;
       readonly status?: "pending" | "running" | "completed" | "failed" | "cancelled";
-      /** At most so many; default 20, capped at 1000. */
+      /** Maximum number of entries; default 20, at most 1000. */
       readonly limit?: number;
-      /** Leaves out so many from the start. */
+      /** Number of entries to skip. */
       readonly skip?: number;
       /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
       readonly page_token?: string;
@@ -1052,9 +1052,9 @@ export interface SvcClient {
     }, options?: CallOptions): Promise<ExecutionRemoved>;
     /** Page through the log of an execution, oldest first (`GET /v1/executions/{id}/events`) */
     listEvents(input: {
-      /** At most so many; default 50, capped at 200. */
+      /** Maximum number of entries; default 50, at most 200. */
       readonly limit?: number;
-      /** Leaves out so many from the start. */
+      /** Number of entries to skip. */
       readonly offset?: number;
       /** UUID */
       readonly id: string;
@@ -1073,7 +1073,7 @@ export interface SvcClient {
     }, options?: CallOptions): Promise<ExecutionCancelled>;
     /** Follow an execution live. Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose one key names the event. Ends after the last event; asked for at the last event of an ended execution it answers 204, so that an EventSource stops. (`GET /v1/executions/{id}/stream`) */
     stream(input: {
-      /** The same for clients that cannot set headers. */
+      /** Same as the header Last-Event-ID, for clients that cannot set headers. */
       readonly last_event_id?: string;
       /** UUID */
       readonly id: string;
@@ -1084,11 +1084,11 @@ export interface SvcClient {
     list(input?: {
       /** `global`: those of all tenants; `visible`: all the caller can run; default those of the tenant. */
       readonly scope?: "global" | "visible";
-      /** Default all but archived ones. */
+      /** Default: all except archived. */
       readonly status?: "deployed" | "paused" | "archived";
-      /** At most so many; default 1000, capped at 1000. */
+      /** Maximum number of entries; default 1000, at most 1000. */
       readonly limit?: number;
-      /** Leaves out so many from the start. */
+      /** Number of entries to skip. */
       readonly skip?: number;
       /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
       readonly page_token?: string;
@@ -1101,48 +1101,48 @@ export interface SvcClient {
     deploy(input: {
       /** Overwrite the same name and version; without a value it is true. */
       readonly force?: "" | "true" | "false";
-      /** Default tenant; global needs the operator role. */
+      /** Default: tenant; global requires the operator role. */
       readonly scope?: "user" | "tenant" | "global";
       readonly body: DeployRequest | string;
     }, options?: CallOptions): Promise<{
       readonly workflow_id: string;
       readonly deployed: true;
-      /** Findings of the checker; they never refuse a deploy. */
+      /** Findings of the checker that do not prevent the deploy. */
       readonly warnings: readonly (Finding)[];
     }>;
     /** Search workflows. Workflows the caller sees, by what they do; best first. (`GET /v1/workflows/search`) */
     search(input: {
-      /** What is looked for, in words. */
+      /** Search text in plain words. */
       readonly q: string;
-      /** At most so many; default 10, capped at 100. */
+      /** Maximum number of entries; default 10, at most 100. */
       readonly limit?: number;
       /** Only hits with at least this score, 0 to 1. */
       readonly min_score?: number;
-      /** Default: deployed and paused ones. */
+      /** Default: deployed and paused. */
       readonly status?: "deployed" | "paused" | "archived";
       /** `KEY:VALUE`; may be there several times, and all must match. */
       readonly label?: readonly (string)[];
-      /** What ships with the product, and what is deployed for all tenants. */
+      /** Built-in ones and those deployed for all tenants. */
       readonly include_platform_templates?: "true" | "false";
     }, options?: CallOptions): Promise<SearchResults>;
     /** Show a workflow with its manifest (`GET /v1/workflows/{name}`) */
     get(input: {
-      /** Default the newest. */
+      /** Default: the newest. */
       readonly version?: string;
-      /** Name or UUID; a name stands for the nearest scope: user, tenant, global. */
+      /** Name or UUID; a name is looked up in the scopes user, tenant, global, in this order. */
       readonly name: string;
     }, options?: CallOptions): Promise<DeployedWorkflow>;
     /** Pause or archive a workflow, or put it back into service. Executions that run go on. Versions that are deployed later keep the status. (`PATCH /v1/workflows/{name}`) */
     setStatus(input: {
-      /** Name or UUID; a name stands for the nearest scope: user, tenant, global. */
+      /** Name or UUID; a name is looked up in the scopes user, tenant, global, in this order. */
       readonly name: string;
       readonly body: StatusRequest;
     }, options?: CallOptions): Promise<Workflow>;
     /** Delete a workflow with all its versions. Refused while executions of it run, unless forced: those keep their manifest and go on. (`DELETE /v1/workflows/{name}`) */
     delete(input: {
-      /** Also while executions of it run; they go on. Without a value it is true. */
+      /** Acts even while executions of it run; they continue. Without a value it is true. */
       readonly force?: "" | "true" | "false";
-      /** Name or UUID; a name stands for the nearest scope: user, tenant, global. */
+      /** Name or UUID; a name is looked up in the scopes user, tenant, global, in this order. */
       readonly name: string;
     }, options?: CallOptions): Promise<{
       readonly workflow_id: string;
@@ -1150,14 +1150,14 @@ export interface SvcClient {
     }>;
     /** List the versions of a workflow (`GET /v1/workflows/{name}/versions`) */
     listVersions(input: {
-      /** Name or UUID; a name stands for the nearest scope: user, tenant, global. */
+      /** Name or UUID; a name is looked up in the scopes user, tenant, global, in this order. */
       readonly name: string;
     }, options?: CallOptions): Promise<{
       readonly versions: readonly (Workflow)[];
     }>;
     /** Promote or demote a workflow. Promote: user to tenant, tenant to global. Demote: global to tenant, tenant to user. (`POST /v1/workflows/{name}/scope`) */
     changeScope(input: {
-      /** Name or UUID; a name stands for the nearest scope: user, tenant, global. */
+      /** Name or UUID; a name is looked up in the scopes user, tenant, global, in this order. */
       readonly name: string;
       readonly body: ScopeRequest;
     }, options?: CallOptions): Promise<{
@@ -1169,15 +1169,15 @@ export interface SvcClient {
     }>;
     /** Run a workflow. Answers as soon as the start is durable; follow it at /v1/workflows/executions/{id}/stream. An input that does not fit `metadata.input_schema` is 422 and creates nothing. (`POST /v1/workflows/{name}/run`) */
     run(input: {
-      /** Name or UUID; a name stands for the nearest scope: user, tenant, global. */
+      /** Name or UUID; a name is looked up in the scopes user, tenant, global, in this order. */
       readonly name: string;
-      /** The goal; {{intent}}. */
+      /** Goal of the run; templates read it as {{intent}}. */
       readonly intent?: string;
       /** Checked against metadata.input_schema; {{input.KEY}}. */
       readonly input?: Readonly<Record<string, unknown>>;
-      /** Put on the blackboard before the first state. */
+      /** Initial values of the blackboard. */
       readonly blackboard?: Readonly<Record<string, unknown>>;
-      /** Version of the workflow; default the newest. */
+      /** Version of the workflow; default: the newest. */
       readonly version?: string;
     }, options?: CallOptions): Promise<RunStarted>;
     /** Have a workflow written and deployed. Says in plain words what the workflow should do; an agent writes the manifest, corrects what is refused, and deploys it. Answers with the execution of that agent, which is followed like all of them; its last output names what was deployed. (`POST /v1/workflows/generate`) */
@@ -1186,9 +1186,9 @@ export interface SvcClient {
     }, options?: CallOptions): Promise<RunStarted>;
     /** Get the manifest of a workflow as it was deployed (`GET /v1/workflows/{name}/export`) */
     export(input: {
-      /** Default the newest. */
+      /** Default: the newest. */
       readonly version?: string;
-      /** Name or UUID; a name stands for the nearest scope: user, tenant, global. */
+      /** Name or UUID; a name is looked up in the scopes user, tenant, global, in this order. */
       readonly name: string;
     }, options?: CallOptions): Promise<string>;
     /** Check a workflow manifest without deploying it. Always 200: `valid` is false when there are errors. Warnings never refuse a deploy. (`POST /v1/workflows/validate`) */
@@ -1213,9 +1213,9 @@ export interface SvcClient {
       /** UUID or name of the workflow. */
       readonly workflow_id?: string;
       readonly status?: "running" | "waiting_for_human_input" | "completed" | "failed" | "cancelled";
-      /** At most so many; default 20, capped at 1000. */
+      /** Maximum number of entries; default 20, at most 1000. */
       readonly limit?: number;
-      /** Leaves out so many from the start. */
+      /** Number of entries to skip. */
       readonly offset?: number;
       /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
       readonly page_token?: string;
@@ -1229,7 +1229,7 @@ export interface SvcClient {
         readonly current_state: string | null;
         /** Code of a failure, or why it was cancelled. */
         readonly reason: string | null;
-        /** What failed, for people. */
+        /** Description of the failure for people. */
         readonly error: string | null;
         readonly started_at: string;
         readonly last_transition_at: string;
@@ -1253,9 +1253,9 @@ export interface SvcClient {
     }, options?: CallOptions): Promise<ExecutionRemoved>;
     /** Page through the log of a workflow execution, oldest first (`GET /v1/workflows/executions/{id}/logs`) */
     listLogs(input: {
-      /** At most so many; default 50, capped at 200. */
+      /** Maximum number of entries; default 50, at most 200. */
       readonly limit?: number;
-      /** Leaves out so many from the start. */
+      /** Number of entries to skip. */
       readonly offset?: number;
       /** UUID */
       readonly id: string;
@@ -1278,7 +1278,7 @@ export interface SvcClient {
     signal(input: {
       /** UUID */
       readonly id: string;
-      /** What conditions and {{human.feedback}} see. */
+      /** Feedback that conditions and {{human.feedback}} read. */
       readonly response: string;
     }, options?: CallOptions): Promise<{
       readonly signalled: true;
@@ -1291,14 +1291,14 @@ export interface SvcClient {
     }, options?: CallOptions): Promise<ExecutionCancelled>;
     /** Follow a workflow execution live. Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose one key names the event. Ends after the last event; asked for at the last event of an ended execution it answers 204, so that an EventSource stops. (`GET /v1/workflows/executions/{id}/stream`) */
     stream(input: {
-      /** The same for clients that cannot set headers. */
+      /** Same as the header Last-Event-ID, for clients that cannot set headers. */
       readonly last_event_id?: string;
       /** UUID */
       readonly id: string;
     }, options?: CallOptions): AsyncGenerator<StreamedEvent<WorkflowEvent>, void, undefined>;
     /** Follow a workflow execution live. Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose one key names the event. Ends after the last event; asked for at the last event of an ended execution it answers 204, so that an EventSource stops. (`GET /v1/workflows/executions/{id}/logs/stream`) */
     streamLogs(input: {
-      /** The same for clients that cannot set headers. */
+      /** Same as the header Last-Event-ID, for clients that cannot set headers. */
       readonly last_event_id?: string;
       /** UUID */
       readonly id: string;
@@ -1307,15 +1307,15 @@ export interface SvcClient {
   readonly approvals: {
     /** List pending approval requests, oldest first (`GET /v1/human-approvals`) */
     list(input?: {
-      /** At most so many; default 1000, capped at 1000. */
+      /** Maximum number of entries; default 1000, at most 1000. */
       readonly limit?: number;
-      /** Leaves out so many from the start. */
+      /** Number of entries to skip. */
       readonly skip?: number;
       /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
       readonly page_token?: string;
     }, options?: CallOptions): Promise<{
       readonly pending_requests: readonly (Approval)[];
-      /** Of all that are pending. */
+      /** Total number of pending ones. */
       readonly count: number;
       /** For `page_token`; absent at the end. */
       readonly next_page_token?: string;
@@ -1358,9 +1358,9 @@ export interface SvcClient {
   readonly stimuli: {
     /** List stimuli, newest first (`GET /v1/stimuli`) */
     list(input?: {
-      /** At most so many; default 20, capped at 1000. */
+      /** Maximum number of entries; default 20, at most 1000. */
       readonly limit?: number;
-      /** Leaves out so many from the start. */
+      /** Number of entries to skip. */
       readonly skip?: number;
       /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
       readonly page_token?: string;
@@ -1375,7 +1375,7 @@ export interface SvcClient {
       readonly source: string;
       /** Natural language or a JSON string. */
       readonly content: string;
-      /** A repeat within 24 hours is 409. */
+      /** A repeat within 24 hours is answered with 409. */
       readonly idempotency_key?: string;
     }, options?: CallOptions): Promise<{
       readonly stimulus_id: string;
@@ -1412,14 +1412,14 @@ export interface SvcClient {
       readonly storage_class?: "ephemeral" | "persistent";
       /** Default and largest: `spec.storage` of the node. */
       readonly size_limit_bytes?: number;
-      /** Ephemeral only. */
+      /** For ephemeral volumes only. */
       readonly ttl_hours?: number;
     }, options?: CallOptions): Promise<Volume>;
     /** List volumes. Newest first; those of workflow executions are named EXECUTION/workspace and EXECUTION/shared/NAME. (`GET /v1/volumes`) */
     list(input?: {
-      /** At most so many; default 100, capped at 1000. */
+      /** Maximum number of entries; default 100, at most 1000. */
       readonly limit?: number;
-      /** Leaves out so many from the start. */
+      /** Number of entries to skip. */
       readonly skip?: number;
       /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
       readonly page_token?: string;
@@ -1445,15 +1445,15 @@ export interface SvcClient {
   readonly patterns: {
     /** Find or list learned patterns. With error_signature what solved errors like it, best first; without it all, strongest first. (`GET /v1/cortex/patterns`) */
     list(input?: {
-      /** Finds what solved errors like it; without it all are listed. */
+      /** Error to find solutions for; absent: all patterns are listed. */
       readonly error_signature?: string;
-      /** Only of this type, whatever its case. */
+      /** Only this type, ignoring case. */
       readonly error_type?: string;
-      /** Only those that succeeded so often, 0 to 1. Counts with error_signature only. */
+      /** Minimum success rate, 0 to 1. Applies only with error_signature. */
       readonly min_success_score?: number;
-      /** At most so many; default 10, capped at 100. */
+      /** Maximum number of entries; default 10, at most 100. */
       readonly limit?: number;
-      /** Counts without error_signature only, as page_token does. */
+      /** Applies only without error_signature, as page_token does. */
       readonly skip?: number;
       /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
       readonly page_token?: string;
@@ -1464,9 +1464,9 @@ export interface SvcClient {
         readonly error_type: string;
         readonly solution_approach: string;
         readonly solution_code?: string;
-        /** 0 to 1; halved by each half life since it was stored last. */
+        /** 0 to 1; halves with each half-life since it was last stored. */
         readonly success_score: number;
-        /** How often it was stored. */
+        /** Number of times it was stored. */
         readonly frequency: number;
       })[];
       /** For `page_token`; absent at the end. */
@@ -1482,7 +1482,7 @@ export interface SvcClient {
       readonly tags?: readonly (string)[];
     }, options?: CallOptions): Promise<{
       readonly pattern_id: string;
-      /** A pattern that means the same was there; it gained weight instead. */
+      /** True when an equivalent pattern existed; its weight was increased instead. */
       readonly deduplicated: boolean;
       readonly new_frequency: number;
     }>;
@@ -1490,7 +1490,7 @@ export interface SvcClient {
   readonly apiKeys: {
     /** Make an API key. It acts as its maker, with the rights of this moment, within its scopes. The key is shown this once. (`POST /v1/api-keys`) */
     create(input: {
-      /** What it is for. */
+      /** Purpose. */
       readonly name: string;
       /** Default: `*`. Of *, agents:*, agents:read, agents:write, approvals:*, approvals:read, approvals:write, cluster:*, cluster:read, cluster:write, executions:*, executions:read, executions:write, keys:*, keys:read, keys:write, limits:*, limits:read, limits:write, patterns:*, patterns:read, patterns:write, secrets:*, secrets:read, secrets:write, stimuli:*, stimuli:read, stimuli:write, system:*, system:read, system:write, tools:*, tools:read, tools:call, volumes:*, volumes:read, volumes:write, workflows:*, workflows:read, workflows:write; `*` is everything but keys:write. */
       readonly scopes?: readonly ("*" | "agents:*" | "agents:read" | "agents:write" | "approvals:*" | "approvals:read" | "approvals:write" | "cluster:*" | "cluster:read" | "cluster:write" | "executions:*" | "executions:read" | "executions:write" | "keys:*" | "keys:read" | "keys:write" | "limits:*" | "limits:read" | "limits:write" | "patterns:*" | "patterns:read" | "patterns:write" | "secrets:*" | "secrets:read" | "secrets:write" | "stimuli:*" | "stimuli:read" | "stimuli:write" | "system:*" | "system:read" | "system:write" | "tools:*" | "tools:read" | "tools:call" | "volumes:*" | "volumes:read" | "volumes:write" | "workflows:*" | "workflows:read" | "workflows:write")[];
@@ -1503,24 +1503,24 @@ export interface SvcClient {
       readonly owner: KeyOwner;
       readonly scopes: readonly (string)[];
       readonly status: "active" | "expired" | "revoked";
-      /** Id of the key that made it; it ends with that. */
+      /** Id of the key that created it; it is revoked together with that key. */
       readonly made_by_key: string | null;
       readonly created_at: string;
       readonly expires_at: string;
-      /** Within a minute. */
+      /** Accurate to a minute. */
       readonly last_used_at: string | null;
       readonly revoked_at: string | null;
       readonly revoked_by: string | null;
-      /** Shown this once; the node keeps a hash. */
+      /** Returned in this answer only; the node stores a hash. */
       readonly key: string;
     }>;
     /** List API keys, the newest first (`GET /v1/api-keys`) */
     list(input?: {
-      /** Of everybody in the tenant, for who administers it. */
+      /** Those of all users of the tenant; for administrators of the tenant. */
       readonly all?: "" | "true" | "false";
-      /** At most so many; default 100, capped at 1000. */
+      /** Maximum number of entries; default 100, at most 1000. */
       readonly limit?: number;
-      /** Leaves out so many from the start. */
+      /** Number of entries to skip. */
       readonly skip?: number;
       /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
       readonly page_token?: string;
@@ -1544,7 +1544,7 @@ export interface SvcClient {
       readonly key: string;
     }, options?: CallOptions): Promise<{
       readonly valid: boolean;
-      /** Null for everything that is no live key of the tenant. */
+      /** Null for anything that is not a live key of the tenant. */
       readonly key: ApiKey | null;
     }>;
   };
@@ -1555,9 +1555,9 @@ export interface SvcClient {
       readonly tenant?: string;
       /** Subject of the user’s token. */
       readonly subject?: string;
-      /** At most so many; default 100, capped at 1000. */
+      /** Maximum number of entries; default 100, at most 1000. */
       readonly limit?: number;
-      /** Leaves out so many from the start. */
+      /** Number of entries to skip. */
       readonly skip?: number;
       /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
       readonly page_token?: string;
@@ -1589,7 +1589,7 @@ export interface SvcClient {
       readonly tenant: string;
       /** Subject of the user’s token. */
       readonly subject: string;
-      /** Of the user’s token: whose bounds to show. */
+      /** Tier of the user, by which the limits are shown. */
       readonly tier?: "free" | "pro" | "business" | "enterprise";
       /** What the caller is. */
       readonly kind?: "tenant_user" | "consumer" | "service_account" | "operator" | "local";
@@ -1598,9 +1598,9 @@ export interface SvcClient {
   readonly secrets: {
     /** List secrets of the tenant by path, never their values (`GET /v1/secrets`) */
     list(input?: {
-      /** Only paths that begin like this. */
+      /** Only paths with this prefix. */
       readonly prefix?: string;
-      /** At most so many; default 100, capped at 1000. */
+      /** Maximum number of entries; default 100, at most 1000. */
       readonly limit?: number;
     }, options?: CallOptions): Promise<{
       readonly secrets: readonly (Secret)[];
@@ -1614,14 +1614,14 @@ export interface SvcClient {
     put(input: {
       /** `db/password`, with `%2F` for each slash. */
       readonly path: string;
-      /** Never answered by any route. */
+      /** Write-only: no route returns it. */
       readonly value: string;
-      /** What must be there before: `absent` only creates, `present` only rotates. */
+      /** What must exist before: `absent` only creates, `present` only rotates. */
       readonly expect?: "absent" | "present" | "any";
     }, options?: CallOptions): Promise<Secret>;
     /** Delete a secret with all its versions, or one earlier version (`DELETE /v1/secrets/{path}`) */
     remove(input: {
-      /** Only this earlier version; without it the secret with all its versions. */
+      /** Version to act on; absent: the secret with all its versions. */
       readonly version?: string;
       /** `db/password`, with `%2F` for each slash. */
       readonly path: string;
@@ -1636,13 +1636,13 @@ export interface SvcClient {
     create(input: {
       /** Node ids, also with `*` at the end; default any. */
       readonly names?: readonly (string)[];
-      /** Tags that the node may register with; default none. */
+      /** Tags that the node may register with; default: none. */
       readonly tags?: readonly (string)[];
-      /** Where the node may be reached: IP addresses, networks, host names; default where it calls from. */
+      /** Addresses at which the node may be reached: IP addresses, networks, host names; default: the address it calls from. */
       readonly addresses?: readonly (string)[];
-      /** Default WORKER. */
+      /** Default: WORKER. */
       readonly roles?: readonly ("WORKER" | "HYBRID")[];
-      /** How many nodes may join with it; default 1. */
+      /** Number of nodes that may join with it; default 1. */
       readonly uses?: number;
       /** Seconds from now; default one hour. */
       readonly expires_in?: number;
@@ -1654,20 +1654,20 @@ export interface SvcClient {
       readonly roles: readonly ("WORKER" | "HYBRID")[];
       readonly uses: number;
       readonly used_by: readonly (JoinTokenUse)[];
-      /** How often a node was refused with it. */
+      /** Number of nodes refused with it. */
       readonly refusals: number;
       readonly status: "active" | "used_up" | "expired" | "revoked";
       readonly created_at: string;
       readonly created_by: string;
       readonly expires_at: string;
-      /** Shown this once; the node keeps a hash. */
+      /** Returned in this answer only; the node stores a hash. */
       readonly token: string;
     }>;
     /** List join tokens and who used them, the newest first (`GET /v1/cluster/join-tokens`) */
     list(input?: {
-      /** At most so many; default 100, capped at 1000. */
+      /** Maximum number of entries; default 100, at most 1000. */
       readonly limit?: number;
-      /** Leaves out so many from the start. */
+      /** Number of entries to skip. */
       readonly skip?: number;
       /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
       readonly page_token?: string;
@@ -1706,7 +1706,7 @@ export interface SvcClient {
     }, options?: CallOptions): Promise<Fault>;
     /** List the faults that were asked for, newest first, and count those that were done (`GET /v1/chaos/faults`) */
     list(input?: {
-      /** At most so many; default 50, capped at 1000. */
+      /** Maximum number of entries; default 50, at most 1000. */
       readonly limit?: number;
     }, options?: CallOptions): Promise<{
       readonly counts: {
@@ -1729,7 +1729,7 @@ export interface SvcClient {
       readonly language?: "python" | "javascript" | "bash";
       /** A persistent volume, read-only below /workspace; tier pro and above. */
       readonly volume_id?: string;
-      /** Of the program; at most, and by default, what the tier of the caller allows. */
+      /** Time limit of the program; default and maximum: what the tier of the caller allows. */
       readonly timeout_seconds?: number;
     }, options?: CallOptions): Promise<PipelineStarted>;
     /** Reach a goal by a program, with defaults. POST /v1/execute/intent with nothing but the goal. (`POST /v1/execute`) */
@@ -1757,27 +1757,27 @@ export interface SvcClient {
   readonly cluster: {
     /** Show this node, the fleet in numbers, and which pools nobody serves (`GET /v1/cluster/status`) */
     status(options?: CallOptions): Promise<{
-      /** The node that answers. */
+      /** Node that answered. */
       readonly node: {
         readonly node_id: string;
-        /** UUID of this life of the node. */
+        /** Incarnation: UUID of this run of the node process. */
         readonly incarnation: string;
         readonly role: "controller" | "worker" | "hybrid";
         readonly tags: readonly (string)[];
         readonly ready: boolean;
         readonly draining: boolean;
-        /** How many partitions, by pool. */
+        /** Number of partitions by pool. */
         readonly partitions: Readonly<Record<string, number>>;
         /** Actors in memory. */
         readonly residents: number;
-        /** Held partitions in which messages wait and are not read: an alarm. */
+        /** Alarm: owned partitions whose messages wait and are not read. */
         readonly unread_partitions: number;
-        /** Messages that wait for the state of their actor. */
+        /** Number of messages that wait until the state of their actor is loaded. */
         readonly postponed_messages: number;
-        /** Refused since the start because the lease was lost. */
+        /** Commits refused since the start because the lease was lost. */
         readonly fenced_commits: number;
         readonly running_effects: number;
-        /** Since the node lease was last extended. */
+        /** Milliseconds since the node lease was last extended. */
         readonly lease_age_ms: number;
       };
       readonly nodes: {
@@ -1789,7 +1789,7 @@ export interface SvcClient {
         readonly pool: string;
         readonly tags: readonly (string)[];
         readonly partitions: number;
-        /** Partitions that a live node should serve. */
+        /** Number of partitions that live nodes should serve. */
         readonly served: number;
         readonly waiting_for: {
           readonly tags: readonly (string)[];
@@ -1797,7 +1797,7 @@ export interface SvcClient {
           readonly reason: string;
         } | null;
       })[];
-      /** Whether the node that answers takes faults on purpose. */
+      /** Whether fault injection is enabled on the node that answers. */
       readonly chaos: boolean;
     }>;
     /** Show the configuration that controllers manage for all nodes (`GET /v1/cluster/config`) */
@@ -1852,7 +1852,7 @@ export interface SvcClient {
       /** Node id. */
       readonly id: string;
       readonly body: {
-        /** Goes to the log of the node. */
+        /** Text for the log of the node. */
         readonly reason?: string;
       } | null;
     }, options?: CallOptions): Promise<{
@@ -1863,7 +1863,7 @@ export interface SvcClient {
   readonly volumeFiles: {
     /** List a directory of a volume (`GET /v1/volumes/{id}/files`) */
     list(input: {
-      /** From the root of the volume; `..` is refused. */
+      /** Path from the root of the volume; `..` is refused. */
       readonly path?: string;
       /** UUID */
       readonly id: string;
@@ -1875,14 +1875,14 @@ export interface SvcClient {
         readonly size_bytes: number;
         readonly modified_at: string;
       })[];
-      /** There are more than 1,000. */
+      /** True when there are more than 1,000. */
       readonly truncated: boolean;
     }>;
     /** Delete a file or directory of a volume (`DELETE /v1/volumes/{id}/files`) */
     delete(input: {
-      /** From the root of the volume; `..` is refused. */
+      /** Path from the root of the volume; `..` is refused. */
       readonly path: string;
-      /** Directories with all they hold. */
+      /** Deletes directories with their contents. */
       readonly recursive?: "" | "true" | "false";
       /** UUID */
       readonly id: string;
@@ -1892,14 +1892,14 @@ export interface SvcClient {
     }>;
     /** Download a file of a volume (`GET /v1/volumes/{id}/files/content`) */
     read(input: {
-      /** From the root of the volume; `..` is refused. */
+      /** Path from the root of the volume; `..` is refused. */
       readonly path: string;
       /** UUID */
       readonly id: string;
     }, options?: CallOptions): Promise<Uint8Array>;
     /** Upload a file to a volume. The body is the content, of any type. The file changes in one step when all of it has arrived. (`PUT /v1/volumes/{id}/files/content`) */
     write(input: {
-      /** From the root of the volume; `..` is refused. */
+      /** Path from the root of the volume; `..` is refused. */
       readonly path: string;
       /** UUID */
       readonly id: string;
@@ -1913,7 +1913,7 @@ export interface SvcClient {
     mkdir(input: {
       /** UUID */
       readonly id: string;
-      /** From the root of the volume; `..` is refused. */
+      /** Path from the root of the volume; `..` is refused. */
       readonly path: string;
     }, options?: CallOptions): Promise<{
       readonly path: string;
@@ -1924,12 +1924,12 @@ export interface SvcClient {
     attest(input: {
       readonly agent_id: string;
       readonly execution_id: string;
-      /** Container that was started for the execution; where there is none, the execution id. */
+      /** Id of the container that was started for the execution; without a container, the execution id. */
       readonly container_id: string;
       /** Base64 of an Ed25519 public key: the 32 raw bytes, or the SPKI. */
       readonly agent_public_key: string;
     }, options?: CallOptions): Promise<{
-      /** JWT, to be sent in every envelope. */
+      /** JWT to send in every envelope. */
       readonly security_token: string;
       readonly session_id: string;
       /** ISO 8601. */
@@ -1961,9 +1961,9 @@ export interface SvcClient {
     /** List sessions in which tools were called, newest first (`GET /v1/seal/sessions`) */
     list(input?: {
       readonly execution_id?: string;
-      /** At most so many; default 100, capped at 1000. */
+      /** Maximum number of entries; default 100, at most 1000. */
       readonly limit?: number;
-      /** Leaves out so many from the start. */
+      /** Number of entries to skip. */
       readonly skip?: number;
       /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
       readonly page_token?: string;
@@ -2047,9 +2047,9 @@ export interface SvcClient {
   readonly tools: {
     /** List the tools the caller may use. Without those of files and commands, which belong to an execution. (`GET /v1/tools`) */
     list(input?: {
-      /** A part of the name or the description. */
+      /** Text contained in the name or the description. */
       readonly query?: string;
-      /** Also the JSON Schema of the arguments; without a value it is true. */
+      /** Includes the JSON Schema of the arguments; without a value it is true. */
       readonly schemas?: "" | "true" | "false";
     }, options?: CallOptions): Promise<{
       readonly tool: "svc.tools.list" | "svc.tools.search";

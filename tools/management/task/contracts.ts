@@ -41,7 +41,7 @@ export const taskExecute = defineContract({
   description: 'Starts an execution of a deployed agent and answers at once; wait for it with svc.task.wait.',
   input: toolArguments({
     agent_id: nameOrUuid('the agent'),
-    intent: z.string().max(TEXT_CHARS).optional().describe('What is to be done, in words.'),
+    intent: z.string().max(TEXT_CHARS).optional().describe('Task in plain words.'),
     input: jsonObject.default({}).describe('Values for the agent.'),
     version,
   }),

@@ -29,9 +29,9 @@ const judgeArguments = {
     .min(1)
     .max(MAX_JUDGES)
     .default([CODE_QUALITY_JUDGE])
-    .describe('Agents that judge it.'),
-  min_score: fraction.default(0.8).describe('Score that each judge must give.'),
-  min_confidence: fraction.default(0.7).describe('How sure each judge must be.'),
+    .describe('Agents that act as judges.'),
+  min_score: fraction.default(0.8).describe('Minimum score of each judge.'),
+  min_confidence: fraction.default(0.7).describe('Minimum confidence of each judge.'),
 };
 
 export const validationResults = z.array(
@@ -125,7 +125,7 @@ export const workflowList = defineContract({
   input: toolArguments({
     tenant_id: tenantId,
     scope: z.enum(['global', 'visible']).optional().describe("Default: all of the tenant's."),
-    user_id: userId.describe('Whose eyes see, with scope visible; default yours.'),
+    user_id: userId.describe('User whose view is listed with scope visible; default: the caller.'),
   }),
   result: z.strictObject({
     workflows: z.array(
@@ -166,7 +166,7 @@ export const workflowDemote = defineContract({
   input: toolArguments({
     name: workflow,
     target_scope: z.enum(['tenant', 'user']).default('tenant'),
-    user_id: userId.describe('Owner, for scope user; default you.'),
+    user_id: userId.describe('Owner, for scope user; default: the caller.'),
     tenant_id: tenantId,
   }),
   result: z.strictObject({ ...moved, demoted: z.literal(true), target_scope: z.enum(['tenant', 'user']) }),

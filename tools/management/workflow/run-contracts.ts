@@ -30,9 +30,9 @@ export const workflowRun = defineContract({
   description: 'Starts an execution of a deployed workflow and answers at once; wait for it with svc.workflow.wait.',
   input: toolArguments({
     name: nameOrUuid('the workflow'),
-    intent: z.string().max(TEXT_CHARS).optional().describe('The goal; {{intent}}.'),
+    intent: z.string().max(TEXT_CHARS).optional().describe('Goal of the run; templates read it as {{intent}}.'),
     input: jsonObject.default({}).describe('Checked against metadata.input_schema; {{input.KEY}}.'),
-    blackboard: jsonObject.optional().describe('Put on the blackboard before the first state.'),
+    blackboard: jsonObject.optional().describe('Initial values of the blackboard.'),
     version,
   }),
   result: started,
@@ -134,7 +134,7 @@ export const workflowSignal = defineContract({
   description: 'Answers the human approval that an execution of a workflow waits for.',
   input: toolArguments({
     execution_id: executionId,
-    response: z.string().max(TEXT_CHARS).describe('What conditions and {{human.feedback}} see.'),
+    response: z.string().max(TEXT_CHARS).describe('Feedback that conditions and {{human.feedback}} read.'),
   }),
   result: doneOrNot('signalled'),
   skipJudge: skipsJudge('svc.workflow.signal'),

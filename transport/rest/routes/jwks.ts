@@ -43,7 +43,7 @@ const HOST = /^(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/;
 
 const ProtectedResource = z
   .object({
-    resource: z.string().describe('URL of /mcp: the audience that a client asks its authorization server for.'),
+    resource: z.string().describe('URL of /mcp: the audience that clients request from their authorization server.'),
     authorization_servers: z.array(z.string()),
     bearer_methods_supported: z.array(z.string()),
     resource_name: z.string(),

@@ -48,7 +48,7 @@ node unless others are set. Answers when the workflow execution is durably start
   security: [],
   params: SourceParams,
   headers: z.looseObject(headerFields),
-  body: { content: { '*/*': { schema: z.string().describe('Anything; at most 1 MiB.') } } },
+  body: { content: { '*/*': { schema: z.string().describe('Any content up to 1 MiB.') } } },
   response: {
     200: WebhookAnswer,
     ...problemSchemas({ style: 'coded', isPublic: true, also: [401, 404, 413, 422, 429, 503, 504] }),

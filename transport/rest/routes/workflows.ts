@@ -45,7 +45,7 @@ const exportWorkflowSchema = {
   summary: 'Get the manifest of a workflow as it was deployed',
   headers: CallerHeaders,
   params: WorkflowParams,
-  querystring: z.object({ version: z.string().min(1).max(64).optional().describe('Default the newest.') }),
+  querystring: z.object({ version: z.string().min(1).max(64).optional().describe('Default: the newest.') }),
   response: {
     200: { description: 'The manifest.', content: { 'application/yaml': { schema: z.unknown() } } },
     ...problemSchemas({ style: 'coded', also: [404] }),

@@ -9,7 +9,7 @@ const ErrorDetail = z
     message: z.string(),
     rule: z.string().optional().describe('Of a workflow manifest: stable id of the rule.'),
     severity: z.enum(['error', 'warning']).optional(),
-    cure: z.string().optional().describe('What to write instead.'),
+    cure: z.string().optional().describe('Suggested correction.'),
   })
   .meta({ id: 'ErrorDetail' });
 
@@ -17,7 +17,7 @@ const Coded = z
   .object({
     error: z.string().describe('Code of the error table.'),
     message: z.string(),
-    reason: z.string().optional().describe('The reason where several share a code: why a call of a tool is denied.'),
+    reason: z.string().optional().describe('Reason where several errors share a code: why a tool call was denied.'),
     details: z.array(ErrorDetail).optional(),
   })
   .meta({ id: 'Problem' });

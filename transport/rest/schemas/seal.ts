@@ -15,8 +15,8 @@ export const ToolParams = z.object({
 });
 
 export const ToolsQuery = z.object({
-  query: z.string().max(1_000).optional().describe('A part of the name or the description.'),
-  schemas: flagField.describe('Also the JSON Schema of the arguments; without a value it is true.'),
+  query: z.string().max(1_000).optional().describe('Text contained in the name or the description.'),
+  schemas: flagField.describe('Includes the JSON Schema of the arguments; without a value it is true.'),
 });
 
 /** A tool as svc.tools.list returns it (W39). */
@@ -34,7 +34,7 @@ export const ToolList = z.object({
   total: z.number().int(),
 });
 
-export const ToolArguments = z.looseObject({}).nullish().describe('The arguments of the tool; absent for none.');
+export const ToolArguments = z.looseObject({}).nullish().describe('Arguments of the tool; absent when it takes none.');
 
 /** An MCP tool result. */
 export const ToolResult = z
@@ -56,12 +56,12 @@ export const AttestBody = z.strictObject({
     .string()
     .min(1)
     .max(128)
-    .describe('Container that was started for the execution; where there is none, the execution id.'),
+    .describe('Id of the container that was started for the execution; without a container, the execution id.'),
   agent_public_key: z.string().max(256).describe('Base64 of an Ed25519 public key: the 32 raw bytes, or the SPKI.'),
 });
 
 export const AttestAnswer = z.object({
-  security_token: z.string().describe('JWT, to be sent in every envelope.'),
+  security_token: z.string().describe('JWT to send in every envelope.'),
   session_id: z.string(),
   expires_at: z.string().describe('ISO 8601.'),
 });

@@ -29,7 +29,7 @@ export const DeployedAgent = AgentSummary.extend({
 export const DeployAnswer = z.object({
   agent_id: z.string(),
   deployed: z.literal(true),
-  warnings: z.array(Finding).optional().describe('About its language and version, where there are any.'),
+  warnings: z.array(Finding).optional().describe('Warnings about its language and version, if any.'),
 });
 
 export const ScopeAnswer = MovedAnswer.extend({ agent_id: z.string() });
@@ -38,7 +38,7 @@ export const ScopeAnswer = MovedAnswer.extend({ agent_id: z.string() });
 export const ExecuteBody = z.object({
   intent: z.string().max(65_536).optional().describe('The goal; part of the input, and {{intent}}.'),
   input: jsonObject.default({}).describe('Values by name: {{KEY}} in the prompt; as JSON part of the input.'),
-  version: z.string().min(1).max(64).optional().describe('Version of the agent; default the newest.'),
+  version: z.string().min(1).max(64).optional().describe('Version of the agent; default: the newest.'),
 });
 
 export const AgentLogs = z.object({

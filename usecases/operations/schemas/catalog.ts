@@ -21,13 +21,13 @@ export const DeployBody = z
   .object({
     manifest_yaml: z.string().min(1),
     force: z.boolean().default(false).describe('Overwrites the same name and version.'),
-    scope: z.enum(SCOPES).optional().describe('Default tenant; global needs the operator role.'),
+    scope: z.enum(SCOPES).optional().describe('Default: tenant; global requires the operator role.'),
   })
   .meta({ id: 'DeployRequest' });
 
 export const DeployQuery = z.object({
   force: flagField.describe('Overwrite the same name and version; without a value it is true.'),
-  scope: z.enum(SCOPES).optional().describe('Default tenant; global needs the operator role.'),
+  scope: z.enum(SCOPES).optional().describe('Default: tenant; global requires the operator role.'),
 });
 
 export const ListQuery = z.object({
@@ -35,7 +35,7 @@ export const ListQuery = z.object({
     .enum(['global', 'visible'])
     .optional()
     .describe('`global`: those of all tenants; `visible`: all the caller can run; default those of the tenant.'),
-  status: z.enum(CATALOG_STATUSES).optional().describe('Default all but archived ones.'),
+  status: z.enum(CATALOG_STATUSES).optional().describe('Default: all except archived.'),
   ...pageFields(MOST_LISTED, MOST_LISTED),
 });
 
@@ -47,7 +47,7 @@ export const listFilter = ({ scope, status, ...page }: z.output<typeof ListQuery
 });
 
 export const DeleteQuery = z.object({
-  force: flagField.describe('Also while executions of it run; they go on. Without a value it is true.'),
+  force: flagField.describe('Acts even while executions of it run; they continue. Without a value it is true.'),
 });
 
 export const StatusBody = z
@@ -68,7 +68,7 @@ export const ScopeBody = z
     z.object({
       action: z.literal('demote'),
       target_scope: z.enum(['tenant', 'user']).default('tenant'),
-      user_id: z.string().min(1).max(256).optional().describe('Owner, for scope user; default the caller.'),
+      user_id: z.string().min(1).max(256).optional().describe('Owner, for scope user; default: the caller.'),
     }),
   ])
   .meta({ id: 'ScopeRequest' });
@@ -106,15 +106,15 @@ const labels = z.preprocess(
 
 /** The arguments of a search, as query of a URL (W38). */
 export const SearchQuery = z.object({
-  q: telling(4_096).describe('What is looked for, in words.'),
+  q: telling(4_096).describe('Search text in plain words.'),
   limit: limitField(10, MOST),
   min_score: shareField.default(0.3).describe('Only hits with at least this score, 0 to 1.'),
-  status: z.enum(['deployed', 'paused', 'archived']).optional().describe('Default: deployed and paused ones.'),
+  status: z.enum(['deployed', 'paused', 'archived']).optional().describe('Default: deployed and paused.'),
   label: labels.default([]).describe('`KEY:VALUE`; may be there several times, and all must match.'),
   include_platform_templates: z
     .enum(['true', 'false'])
     .default('true')
-    .describe('What ships with the product, and what is deployed for all tenants.'),
+    .describe('Built-in ones and those deployed for all tenants.'),
 });
 
 export const SearchResults = z

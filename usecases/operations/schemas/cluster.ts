@@ -13,7 +13,7 @@ export const NodeId = z
   .describe('Node id.');
 export const NodeIdParams = z.object({ id: NodeId });
 
-const Partitions = z.record(z.string(), z.number().int()).describe('How many partitions, by pool.');
+const Partitions = z.record(z.string(), z.number().int()).describe('Number of partitions by pool.');
 
 export const WaitingFor = z.object({
   tags: list(z.string()),
@@ -22,33 +22,36 @@ export const WaitingFor = z.object({
 
 const LocalNode = z.object({
   node_id: z.string(),
-  incarnation: z.string().describe('UUID of this life of the node.'),
+  incarnation: z.string().describe('Incarnation: UUID of this run of the node process.'),
   role: z.enum(['controller', 'worker', 'hybrid']),
   tags: list(z.string()),
   ready: z.boolean(),
   draining: z.boolean(),
   partitions: Partitions,
   residents: z.number().int().describe('Actors in memory.'),
-  unread_partitions: z.number().int().describe('Held partitions in which messages wait and are not read: an alarm.'),
-  postponed_messages: z.number().int().describe('Messages that wait for the state of their actor.'),
-  fenced_commits: z.number().int().describe('Refused since the start because the lease was lost.'),
+  unread_partitions: z.number().int().describe('Alarm: owned partitions whose messages wait and are not read.'),
+  postponed_messages: z
+    .number()
+    .int()
+    .describe('Number of messages that wait until the state of their actor is loaded.'),
+  fenced_commits: z.number().int().describe('Commits refused since the start because the lease was lost.'),
   running_effects: z.number().int(),
-  lease_age_ms: z.number().describe('Since the node lease was last extended.'),
+  lease_age_ms: z.number().describe('Milliseconds since the node lease was last extended.'),
 });
 
 const PoolStatus = z.object({
   pool: z.string(),
   tags: list(z.string()),
   partitions: z.number().int(),
-  served: z.number().int().describe('Partitions that a live node should serve.'),
+  served: z.number().int().describe('Number of partitions that live nodes should serve.'),
   waiting_for: WaitingFor.nullable(),
 });
 
 export const ClusterStatusAnswer = z.object({
-  node: LocalNode.describe('The node that answers.'),
+  node: LocalNode.describe('Node that answered.'),
   nodes: z.object({ ACTIVE: z.number().int(), DRAINING: z.number().int(), UNHEALTHY: z.number().int() }),
   pools: list(PoolStatus),
-  chaos: z.boolean().describe('Whether the node that answers takes faults on purpose.'),
+  chaos: z.boolean().describe('Whether fault injection is enabled on the node that answers.'),
 });
 
 const Capabilities = z.object({
@@ -66,14 +69,14 @@ export const FleetNodeAnswer = z
     role: Role.nullable(),
     status: z.enum(NODE_STATUSES),
     tags: list(z.string()),
-    capabilities: Capabilities.nullable().describe('What a registered peer advertises.'),
+    capabilities: Capabilities.nullable().describe('Capabilities that a registered peer advertises.'),
     version: z.string().nullable(),
     started_at: z.string().nullable(),
     grpc_address: z.string().nullable(),
     rest_url: z.string().nullable(),
     partitions: Partitions,
     last_heartbeat_at: z.string().nullable(),
-    member: z.boolean().describe('Holds a node lease: it lives.'),
+    member: z.boolean().describe('True while it holds a node lease.'),
     registered: z.boolean().describe('Known to NodeClusterService.'),
   })
   .meta({ id: 'Node' });
@@ -81,14 +84,14 @@ export const FleetNodeAnswer = z
 export const FleetNodeList = z.object({ nodes: list(FleetNodeAnswer) });
 
 export const ShutdownBody = z.object({
-  reason: z.string().min(1).max(500).default('asked for by an operator').describe('Goes to the log of the node.'),
+  reason: z.string().min(1).max(500).default('asked for by an operator').describe('Text for the log of the node.'),
 });
 
 export const ManagedConfigAnswer = z
   .object({
     config_yaml: z.string(),
     config_hash: z.string().describe('SHA-256 of the text, lower-case hex.'),
-    version: z.number().int().describe('Grows with each text that is set; nodes refuse an older one.'),
+    version: z.number().int().describe('Grows with each configuration that is set; nodes refuse an older one.'),
   })
   .meta({ id: 'ManagedConfig' });
 export const ManagedConfigBody = z.object({ config_yaml: z.string().max(1_048_576) });

@@ -23,12 +23,12 @@ const WaitingEffect = z
         'open: no node has begun it; started: the attempt runs; retrying: the next begins at retry_at; answered: its result is about to be handled.',
       ),
     attempt: z.number().int(),
-    runner: z.string().optional().describe('Node and its life, NODE/UUID.'),
+    runner: z.string().optional().describe('Node and its incarnation, NODE/UUID.'),
     retry_at: z.string().optional(),
     held_by: z
       .string()
       .optional()
-      .describe('What keeps a started one from going on: a model or server that does not answer.'),
+      .describe('Why a started one makes no progress: a model or server that does not answer.'),
   })
   .meta({ id: 'WaitingEffect' });
 
@@ -37,18 +37,18 @@ const OwnWait = z
     kind: z.enum(['node', 'timer', 'approval', 'child', 'judges', 'effect', 'volumes', 'turn']),
     reason: z.string().describe('For people, such as "waiting for a node with tags gpu".'),
     state_name: z.string().optional().describe('Of a workflow.'),
-    tags: list(z.string()).optional().describe('What no live node has.'),
+    tags: list(z.string()).optional().describe('Tags that no live node has.'),
     approval_id: z.string().optional(),
     child_execution_ids: list(z.string()).optional(),
-    judges: list(WaitingJudge).optional().describe('Those that have not answered.'),
+    judges: list(WaitingJudge).optional().describe('Judges that have not answered.'),
     effects: list(WaitingEffect).optional(),
-    until: z.string().optional().describe('When a timer of its own ends the wait.'),
+    until: z.string().optional().describe('Time at which a timer ends the wait.'),
   })
   .meta({ id: 'OwnWait' });
 
 /** What an unfinished execution of an agent or workflow waits for. */
 export const WaitReason = OwnWait.extend({
-  child: OwnWait.optional().describe('What the child it waits for waits for itself.'),
+  child: OwnWait.optional().describe('Wait reason of the child that it waits for.'),
 }).meta({ id: 'WaitReason' });
 
 export const EXECUTION_STATUSES = ['pending', 'running', 'completed', 'failed', 'cancelled'] as const;
@@ -57,14 +57,14 @@ export const EXECUTION_STATUSES = ['pending', 'running', 'completed', 'failed', 
 export const StartBody = z.object({
   agent_id: AgentId,
   input: z.string().describe('Task input passed to the agent.'),
-  version: z.string().min(1).max(64).optional().describe('Version of the agent; default the newest.'),
+  version: z.string().min(1).max(64).optional().describe('Version of the agent; default: the newest.'),
   context: jsonObject.optional().describe('Values for the prompt template.'),
 });
 
 export const StartAnswer = z
   .object({
     execution_id: z.string(),
-    waiting_for: WaitReason.optional().describe('What no live node has, so that it cannot begin yet.'),
+    waiting_for: WaitReason.optional().describe('Why it cannot begin yet: tags that no live node has.'),
   })
   .meta({ id: 'StartAnswer' });
 
@@ -88,8 +88,8 @@ export const ExecutionStatus = z
       .number()
       .int()
       .optional()
-      .describe('How often a program ran again because nobody knew whether it had acted; absent when never.'),
-    tool_calls_executed: z.number().int().optional().describe('Tool calls that really ran; absent when none did.'),
+      .describe('Number of times a program ran again because it was unknown whether it had acted; absent when zero.'),
+    tool_calls_executed: z.number().int().optional().describe('Number of tool calls that ran; absent when none did.'),
     calls_in_doubt: z
       .array(z.object({ tool: z.string(), call: z.string(), iteration: z.number().int(), round: z.number().int() }))
       .optional()

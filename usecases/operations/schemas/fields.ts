@@ -37,8 +37,8 @@ const MOST_SKIPPED = 1_000_000;
 
 /** `?limit`: a value above `most` is capped (H3). */
 export const limitField = (usual: number, most: number) =>
-  wholeNumber(1, 999_999_999).default(usual).describe(`At most so many; default ${usual}, capped at ${most}.`);
-export const skipField = wholeNumber(0, MOST_SKIPPED).default(0).describe('Leaves out so many from the start.');
+  wholeNumber(1, 999_999_999).default(usual).describe(`Maximum number of entries; default ${usual}, at most ${most}.`);
+export const skipField = wholeNumber(0, MOST_SKIPPED).default(0).describe('Number of entries to skip.');
 
 /** The paging parameters that all lists share. */
 export const pageFields = (usual: number, most: number) => ({

@@ -7,7 +7,7 @@ const MAX_NAME_CHARS = 200;
 export const StimulusBody = z.object({
   source: z.string().min(1).max(MAX_NAME_CHARS).describe('`http_api` or a source name of your own.'),
   content: z.string().describe('Natural language or a JSON string.'),
-  idempotency_key: z.string().min(1).max(1_024).optional().describe('A repeat within 24 hours is 409.'),
+  idempotency_key: z.string().min(1).max(1_024).optional().describe('A repeat within 24 hours is answered with 409.'),
 });
 
 export const StimulusAnswer = z.object({
@@ -49,7 +49,7 @@ export const StimulusRoute = z
   .object({
     source: z.string().describe('Lower-case.'),
     workflow: z.string().describe('Name or UUID.'),
-    origin: z.enum(['settings', 'stored']).describe('Of the settings of the node, or put by a call.'),
+    origin: z.enum(['settings', 'stored']).describe('Whether it comes from the node’s settings or was set by a call.'),
   })
   .meta({ id: 'StimulusRoute' });
 export const StimulusRouteList = z.object({ routes: z.array(StimulusRoute) });

@@ -12,7 +12,7 @@ export const VolumeBody = z.strictObject({
     .describe('Unique in the tenant.'),
   storage_class: z.enum(['ephemeral', 'persistent']).default('persistent'),
   size_limit_bytes: z.number().int().min(1).optional().describe('Default and largest: `spec.storage` of the node.'),
-  ttl_hours: z.number().int().min(1).max(MAX_TTL_HOURS).optional().describe('Ephemeral only.'),
+  ttl_hours: z.number().int().min(1).max(MAX_TTL_HOURS).optional().describe('For ephemeral volumes only.'),
 });
 
 export const VolumeAnswer = z
@@ -28,11 +28,11 @@ export const VolumeAnswer = z
   })
   .meta({ id: 'Volume' });
 
-const path = z.string().max(4_096).describe('From the root of the volume; `..` is refused.');
+const path = z.string().max(4_096).describe('Path from the root of the volume; `..` is refused.');
 export const FilePathQuery = z.object({ path: path.min(1) });
 export const DirectoryQuery = z.object({ path: path.default('/') });
 export const DeleteQuery = FilePathQuery.extend({
-  recursive: z.enum(['', 'true', 'false']).optional().describe('Directories with all they hold.'),
+  recursive: z.enum(['', 'true', 'false']).optional().describe('Deletes directories with their contents.'),
 });
 
 const FileEntry = z.object({
@@ -44,6 +44,6 @@ const FileEntry = z.object({
 export const FileList = z.object({
   path: z.string(),
   entries: z.array(FileEntry),
-  truncated: z.boolean().describe('There are more than 1,000.'),
+  truncated: z.boolean().describe('True when there are more than 1,000.'),
 });
 export const FileWritten = z.object({ path: z.string(), bytes_written: z.number().int(), created: z.boolean() });

@@ -11,7 +11,11 @@ const anyObject = z.record(z.string(), z.unknown());
 
 /** Name or UUID of a workflow in a path. `executions` and `validate` in this place are routes of their own. */
 export const WorkflowParams = z.object({
-  name: z.string().min(1).max(256).describe('Name or UUID; a name stands for the nearest scope: user, tenant, global.'),
+  name: z
+    .string()
+    .min(1)
+    .max(256)
+    .describe('Name or UUID; a name is looked up in the scopes user, tenant, global, in this order.'),
 });
 export const WorkflowExecutionParams = z.object({ id: ExecutionId });
 
@@ -45,14 +49,14 @@ export const Finding = z
     line: z.number().int(),
     column: z.number().int(),
     message: z.string(),
-    cure: z.string().describe('What to write instead.'),
+    cure: z.string().describe('Suggested correction.'),
   })
   .meta({ id: 'Finding' });
 
 export const DeployAnswer = z.object({
   workflow_id: z.string(),
   deployed: z.literal(true),
-  warnings: list(Finding).describe('Findings of the checker; they never refuse a deploy.'),
+  warnings: list(Finding).describe('Findings of the checker that do not prevent the deploy.'),
 });
 
 export const ValidateBody = z.object({ manifest_yaml: z.string().min(1) });
@@ -68,10 +72,10 @@ export const ValidateAnswer = z.object({
 export const ScopeAnswer = MovedAnswer.extend({ workflow_id: z.string() });
 
 export const RunBody = z.object({
-  intent: z.string().max(65_536).optional().describe('The goal; {{intent}}.'),
+  intent: z.string().max(65_536).optional().describe('Goal of the run; templates read it as {{intent}}.'),
   input: jsonObject.default({}).describe('Checked against metadata.input_schema; {{input.KEY}}.'),
-  blackboard: jsonObject.optional().describe('Put on the blackboard before the first state.'),
-  version: z.string().min(1).max(64).optional().describe('Version of the workflow; default the newest.'),
+  blackboard: jsonObject.optional().describe('Initial values of the blackboard.'),
+  version: z.string().min(1).max(64).optional().describe('Version of the workflow; default: the newest.'),
 });
 
 const ExecutionSummary = z.object({
@@ -82,7 +86,7 @@ const ExecutionSummary = z.object({
   status: z.enum(WORKFLOW_STATUSES),
   current_state: z.string().nullable(),
   reason: z.string().nullable().describe('Code of a failure, or why it was cancelled.'),
-  error: z.string().nullable().describe('What failed, for people.'),
+  error: z.string().nullable().describe('Description of the failure for people.'),
   started_at: z.string(),
   last_transition_at: z.string(),
   ended_at: z.string().nullable(),
@@ -102,7 +106,7 @@ export const WorkflowExecution = ExecutionSummary.extend({
   blackboard: anyObject,
   state_outputs: anyObject,
   output: z.unknown(),
-  waiting_for: WaitReason.optional().describe('What an unfinished one waits for.'),
+  waiting_for: WaitReason.optional().describe('Why an unfinished one waits.'),
 }).meta({ id: 'WorkflowExecutionStatus' });
 
 export const WorkflowLog = z.object({
@@ -115,6 +119,6 @@ export const WorkflowLog = z.object({
 });
 
 export const SignalBody = z.object({
-  response: z.string().max(65_536).describe('What conditions and {{human.feedback}} see.'),
+  response: z.string().max(65_536).describe('Feedback that conditions and {{human.feedback}} read.'),
 });
 export const SignalAnswer = z.object({ signalled: z.literal(true), execution_id: z.string() });
