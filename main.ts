@@ -63,6 +63,9 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const { tierLimits } = callers;
   const effects = await openEffects({ world, stores, access, tierLimits, areas: areasOnceOpen(areasOpen.promise) });
   opened.defer(() => effects.close());
+  // After a start that failed nothing may wait for the areas for ever. Once they are there this changes nothing.
+  areasOpen.promise.catch(() => {});
+  opened.defer(async () => areasOpen.reject(new SvcError('unavailable', 'the node did not start')));
   const handlers = [...effects.handlers, ...(input.effects ?? [])];
   const runtime = await openRuntime({ world, stores, placement, handlers, ownActors: input.actors ?? [] });
   opened.defer(() => runtime.stop());

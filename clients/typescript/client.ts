@@ -1,7 +1,8 @@
-import { eventsOf, type StreamedEvent } from './event-stream.ts';
+import { eventsOf, StreamCutError, type StreamedEvent } from './event-stream.ts';
 import { operationsOf, type SvcClient } from './gen/operations.ts';
 
 export type { StreamedEvent, SvcClient };
+export { StreamCutError };
 
 /** Where the node is, and who calls. */
 export interface ClientOptions {
@@ -85,7 +86,10 @@ export class Sender {
     return new Uint8Array(await (await this.#send(route, input, options)).arrayBuffer());
   }
 
-  /** Events of a stream, until it ends, the loop is left or `signal` aborts. */
+  /**
+   * Events of a stream, until it ends, the loop is left or `signal` aborts. Throws `StreamCutError` when the node ends the
+   * stream before its last event.
+   */
   async *stream<Event>(
     route: Route,
     input: object = {},
@@ -101,7 +105,7 @@ export class Sender {
     const path = route.path.replaceAll(/\{(\w+)\}/g, (_match, name: string) => {
       const value = rest[name];
       delete rest[name];
-      if (value === undefined || value === '')
+      if (value === undefined || UNFIT.has(String(value)))
         throw new TypeError(`${name}: expected a value for the path ${route.path}`);
       return encodeURIComponent(String(value));
     });
@@ -139,6 +143,9 @@ export class Sender {
   }
 }
 
+/** Values of path parameters that would name another path: URLs drop or fold them. */
+const UNFIT: ReadonlySet<string> = new Set(['', '.', '..']);
+
 const ACCEPTED = {
   json: 'application/json',
   text: '*/*',
@@ -156,7 +163,8 @@ function bodyOf(
     const type = route.body === 'json' ? 'application/yaml' : route.body;
     return { type, content: typeof body === 'string' ? body : new Uint8Array(body) };
   }
-  return { type: 'application/json', content: JSON.stringify(body ?? rest) };
+  if (route.body !== 'json') return { type: null, content: undefined };
+  return { type: 'application/json', content: JSON.stringify(body === undefined ? rest : body) };
 }
 
 /** Error bodies are `{error: TEXT}` or `{error: CODE, message: TEXT}`. */

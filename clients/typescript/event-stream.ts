@@ -5,38 +5,61 @@ export interface StreamedEvent<Event> {
   readonly event: Event;
 }
 
+/** The node ended a stream before its last event, because it stops or could not read on: resume it. */
+export class StreamCutError extends Error {
+  /** Number of the last event that was read: `lastEventId` of the call that resumes. */
+  readonly lastEventId: number;
+  /** How long the node asks to wait. */
+  readonly retryAfterMs: number;
+
+  constructor(lastEventId: number, retryAfterMs: number) {
+    super(`the stream was cut after event ${lastEventId}: call again with it as lastEventId`);
+    this.name = 'StreamCutError';
+    this.lastEventId = lastEventId;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
 /**
  * Records of an event stream in their order; comments (heartbeats) are skipped. A record that the stream cut off is
- * dropped, as the HTML standard says. Leaving the loop cancels the stream.
+ * dropped, as the HTML standard says. Leaving the loop cancels the stream. Throws `StreamCutError` when the stream asks for
+ * a reconnect at its end.
  */
 export async function* eventsOf<Event>(
   body: ReadableStream<Uint8Array>,
 ): AsyncGenerator<StreamedEvent<Event>, void, undefined> {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
+  let last = 0;
+  let retryMs: number | null = null;
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      if (done) return;
+      if (done) break;
       const records = (rest + value).replaceAll('\r\n', '\n').split('\n\n');
       rest = records.pop() ?? '';
       for (const record of records) {
-        const { id, data } = fieldsOf(record);
-        if (data !== '') yield { id: Number(id), event: JSON.parse(data) };
+        const { id, data, retry } = fieldsOf(record);
+        if (retry !== '') retryMs = Number(retry);
+        if (data === '') continue;
+        last = Number(id);
+        yield { id: last, event: JSON.parse(data) };
       }
     }
   } finally {
     await reader.cancel();
   }
+  if (retryMs !== null) throw new StreamCutError(last, retryMs);
 }
 
-function fieldsOf(record: string): { readonly id: string; readonly data: string } {
+function fieldsOf(record: string): { readonly id: string; readonly data: string; readonly retry: string } {
   const data: string[] = [];
-  let id = '';
+  let [id, retry] = ['', ''];
   for (const line of record.split('\n')) {
-    const [, name, value = ''] = /^(id|data):? ?(.*)$/.exec(line) ?? [];
+    const [, name, value = ''] = /^(id|data|retry):? ?(.*)$/.exec(line) ?? [];
     if (name === 'id') id = value;
+    if (name === 'retry') retry = value;
     if (name === 'data') data.push(value);
   }
-  return { id, data: data.join('\n') };
+  return { id, data: data.join('\n'), retry };
 }

@@ -3,7 +3,7 @@ import { type Address, isSharedLog, type Partition } from '../address.ts';
 import { isArchived } from '../define-actor.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import { sleep } from '../kit/waits.ts';
-import { type Kept, type KeptActors, keptIn, setListsBack } from '../projection/older-lists.ts';
+import { type KeptActor, type KeptActors, keptIn, readOf, setListsBack } from '../projection/older-lists.ts';
 import { RETRY_TIMER, timerId } from '../turns/actor-draft.ts';
 import type { KernelParts } from './kernel-parts.ts';
 
@@ -14,7 +14,7 @@ interface LookedThrough {
   readonly partitions: Iterable<Partition>;
 }
 
-type CloseParts = Pick<KernelParts, 'store' | 'registry' | 'archive' | 'payloads' | 'views'>;
+type CloseParts = Pick<KernelParts, 'store' | 'registry' | 'archive' | 'payloads' | 'views' | 'warn'>;
 
 /** Most actors in one query of the archive, and in one removal. */
 const AT_ONCE = 100;
@@ -27,7 +27,7 @@ const older = (closed: number): SvcError =>
 
 /** Calls `closeEnded` until the archive answers or `isOver`. False when the lease is lost. */
 export async function closeEndedWithRetry(
-  parts: CloseParts & Pick<KernelParts, 'clock' | 'warn'>,
+  parts: CloseParts & Pick<KernelParts, 'clock'>,
   log: LookedThrough,
   isOver: () => boolean,
 ): Promise<boolean> {
@@ -74,13 +74,13 @@ async function closeEndedIn(
     const definition = registry.definitionOf(address);
     return definition !== undefined && (isArchived(definition) || definition.view !== undefined);
   });
-  const ended = new Map<Address, Kept | null>();
+  const ended = new Map<Address, KeptActor>();
   for (let at = 0; at < looked.length; at += AT_ONCE) {
     const some = looked.slice(at, at + AT_ONCE);
     const kept = await keptIn(parts, partition, some);
     const over = await endedAmong(parts, kept);
     for (const address of over) ended.set(address, kept.get(address) ?? null);
-    await setListsBack(parts.views, new Map([...kept].filter(([address]) => !over.includes(address))));
+    await setListsBack(parts.views, new Map([...kept].filter(([address]) => !over.includes(address))), parts.warn);
   }
   const effects = open.filter(({ address }) => ended.has(address)).map(({ id }) => id);
   const timers = [...ended].flatMap(([address, kept]) => timersOf(address, kept));
@@ -103,13 +103,16 @@ async function endedAmong({ registry, archive }: CloseParts, kept: KeptActors): 
   const archived = asked.length === 0 ? new Map<Address, number>() : await archive.revisions(asked);
   return asked.filter((address) => {
     const known = archived.get(address);
+    if (known === undefined) return false;
+    const record = kept.get(address);
+    if (record === 'later') throw new SvcError('unavailable', `the record of ${address} cannot be read now`);
     // A later record belongs to an ended actor that handled a message since: it is archived again by itself.
-    return known !== undefined && (kept.get(address)?.record.revision ?? 0) <= known;
+    return (readOf(record)?.record.revision ?? 0) <= known;
   });
 }
 
-const timersOf = (address: Address, kept: Kept | null): readonly string[] =>
-  [...Object.keys(kept?.record.timers ?? {}), RETRY_TIMER].map((name) => timerId(address, name));
+const timersOf = (address: Address, kept: KeptActor): readonly string[] =>
+  [...Object.keys(readOf(kept)?.record.timers ?? {}), RETRY_TIMER].map((name) => timerId(address, name));
 
 function cancelling(
   lease: Lease,

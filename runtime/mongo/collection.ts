@@ -150,6 +150,14 @@ function condition(comparison: Comparison): Filter<Row> {
   return { [field]: { [`$${comparison.operator}`]: comparison.value } };
 }
 
+/** Adds the keys of a list of ids: there is an index on keys, and none on ids. */
+const keysAmong = (tenant: string, query: Query): Filter<Row>[] =>
+  comparisons(query).flatMap((comparison): Filter<Row>[] =>
+    comparison.kind === 'in' && comparison.field === 'id'
+      ? [{ _id: { $in: comparison.values.map((id) => keyOf(tenant, String(id))) } }]
+      : [],
+  );
+
 /** Adds a range of keys for a range of ids: inside a tenant they are the same, and there is an index on keys. */
 function keyRange(tenant: string, query: Query): Filter<Row>[] {
   const ranges = comparisons(query).flatMap((comparison): Filter<Row>[] =>
@@ -163,7 +171,9 @@ function keyRange(tenant: string, query: Query): Filter<Row>[] {
 function filterOf(query: Query, range: readonly Bound[] = []): Filter<Row> {
   const { tenant } = query;
   const parts = [...comparisons(query).map(condition), ...range.map((one) => bound(tenant, one))];
-  if (tenant !== null) parts.unshift({ tenant: { $eq: tenant } }, ...keyRange(tenant, query));
+  if (tenant !== null) {
+    parts.unshift({ tenant: { $eq: tenant } }, ...keysAmong(tenant, query), ...keyRange(tenant, query));
+  }
   return parts.length === 0 ? {} : { $and: parts };
 }
 

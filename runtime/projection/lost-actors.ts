@@ -5,12 +5,12 @@ import { SvcError, toSvcError } from '../errors.ts';
 import { OneAtATime } from '../kit/queues.ts';
 import type { Locator } from '../locator.ts';
 import type { Archive } from './archive.ts';
-import { type KeptParts, keptIn, setListsBack } from './older-lists.ts';
+import { documentOf, type KeptParts, keptIn, keptOf, readOf, setListBack } from './older-lists.ts';
 import type { Views } from './views.ts';
 
 interface LostActorsParts extends KeptParts {
   readonly views: Views;
-  readonly archive: Pick<Archive, 'revisions'>;
+  readonly archive: Pick<Archive, 'loadRecord' | 'revisions'>;
   readonly locator: Pick<Locator, 'locate'>;
   readonly clock: Pick<Clock, 'after'>;
   readonly warn: (message: string, error: unknown) => void;
@@ -34,6 +34,7 @@ export class LostActors {
   readonly #partitions = new Set<Partition>();
   readonly #working = new OneAtATime();
   #cancel: (() => void) | null = null;
+  #stopped = false;
 
   constructor(parts: LostActorsParts) {
     this.#parts = parts;
@@ -41,11 +42,14 @@ export class LostActors {
 
   /** Schedules a check of partitions whose store went back to an older state. Their ended actors are already closed. */
   lookIn(partitions: Iterable<Partition>): void {
+    if (this.#stopped) return;
     for (const partition of partitions) this.#partitions.add(partition);
     this.#soon(GATHER_MS);
   }
 
+  /** Ends after the page that is being checked. */
   stop(): Promise<void> {
+    this.#stopped = true;
     this.#partitions.clear();
     this.#cancel?.();
     return this.#working.run(async () => {});
@@ -66,6 +70,7 @@ export class LostActors {
       const gone = await this.#takenOff(partitions);
       if (gone > 0) this.#parts.warn('the store lost actors that lists had', lost(gone));
     } catch (thrown) {
+      if (this.#stopped) return;
       this.#parts.warn(FAILED, toSvcError(thrown));
       for (const partition of partitions) this.#partitions.add(partition);
       this.#soon(AGAIN_MS);
@@ -79,7 +84,7 @@ export class LostActors {
       if (how?.open === undefined || view === undefined) continue;
       for (const tenant of await view.tenants()) {
         let after: readonly [string] | undefined;
-        for (;;) {
+        while (!this.#stopped) {
           const page = await view.findStored({ tenant, where: how.open, limit: PAGE, after });
           gone += await this.#lookAt(view, kind, page, partitions);
           const last = page.at(-1);
@@ -98,7 +103,7 @@ export class LostActors {
     page: readonly Stored[],
     partitions: ReadonlySet<Partition>,
   ): Promise<number> {
-    const { archive, locator, views } = this.#parts;
+    const { locator, views, warn } = this.#parts;
     const listed = new Map<Address, Stored>(page.map((one) => [addressOf(kind, one.tenant, one.id), one]));
     const located = await Promise.all(
       [...listed.keys()].map(async (address) => ({ address, partition: await locator.locate(address) })),
@@ -106,19 +111,46 @@ export class LostActors {
     let gone = 0;
     for (const [partition, some] of Map.groupBy(located, (one) => one.partition)) {
       if (!partitions.has(partition)) continue;
-      const kept = await keptIn(
-        this.#parts,
-        partition,
-        some.map(({ address }) => address),
-      );
-      await setListsBack(views, kept);
-      const missing = [...kept].flatMap(([address, one]) => (one === null ? [address] : []));
-      const archived = missing.length === 0 ? new Map() : await archive.revisions(missing);
-      for (const address of missing) {
-        const one = listed.get(address);
-        if (one === undefined || archived.has(address) || one.version === REMOVED_VERSION) continue;
-        if (await view.deleteVersion(one.tenant, one.id, one.version)) gone += 1;
+      const addresses = some.map(({ address }) => address);
+      const kept = await keptIn(this.#parts, partition, addresses);
+      const missing: Address[] = [];
+      for (const [address, one] of kept) {
+        const version = listed.get(address)?.version ?? 0;
+        const read = readOf(one);
+        if (one === null) missing.push(address);
+        else if (read !== null && version > read.record.revision)
+          await setListBack(views, address, read, { listed: version, warn });
       }
+      gone += await this.#takeOff(view, partition, new Map(missing.map((address) => [address, listed.get(address)])));
+    }
+    return gone;
+  }
+
+  /** Actors without a record: those that ended show their end, the others leave the list. */
+  async #takeOff(
+    view: Collection<StoredDocument>,
+    partition: Partition,
+    missing: ReadonlyMap<Address, Stored | undefined>,
+  ): Promise<number> {
+    const { archive, views, warn } = this.#parts;
+    const archived = missing.size === 0 ? new Map<string, number>() : await archive.revisions([...missing.keys()]);
+    const deleted: Address[] = [];
+    for (const [address, one] of missing) {
+      if (one === undefined || one.version === REMOVED_VERSION) continue;
+      const endedAt = archived.get(address);
+      if (endedAt === undefined) {
+        if (await view.deleteVersion(one.tenant, one.id, one.version)) deleted.push(address);
+      } else if (endedAt <= one.version) {
+        // It ran again and ended with fewer changes than the run that was lost, so its end was refused as older.
+        const ended = readOf(await keptOf(this.#parts, address, await archive.loadRecord(address)));
+        if (ended !== null) await setListBack(views, address, ended, { listed: one.version, warn });
+      }
+    }
+    // An actor may have started again after its record was looked up; its first document was refused as older then.
+    let gone = 0;
+    for (const [address, one] of deleted.length === 0 ? [] : await keptIn(this.#parts, partition, deleted)) {
+      if (one === null) gone += 1;
+      for (const { document } of documentOf(address, one, warn)) await view.put(document);
     }
     return gone;
   }

@@ -1,6 +1,6 @@
 import { type Address, type Partition, parseAddress } from '../address.ts';
 import type { ActorDefinition, Registry } from '../define-actor.ts';
-import { REMOVED_VERSION, type StoredDocument } from '../documents.ts';
+import { type Collection, REMOVED_VERSION, type StoredDocument } from '../documents.ts';
 import { toSvcError } from '../errors.ts';
 import type { Payloads } from '../turns/payload.ts';
 import { type ActorRecord, decodeRecord } from '../turns/record.ts';
@@ -12,13 +12,20 @@ export interface Kept {
   readonly record: ActorRecord;
 }
 
-/** Actors with their stored records. Null when there is none, or when it cannot be read. */
-export type KeptActors = ReadonlyMap<Address, Kept | null>;
+/**
+ * What a store has of an actor: its record, or null for none. `unreadable`: a record that cannot be decoded. `later`: one
+ * that this node cannot read now, because a newer version wrote it or its blob is away.
+ */
+export type KeptActor = Kept | 'unreadable' | 'later' | null;
+
+export type KeptActors = ReadonlyMap<Address, KeptActor>;
+
+type Warn = (message: string, error: unknown) => void;
 
 export interface KeptParts {
   readonly store: { load(partition: Partition, addresses: readonly Address[]): Promise<readonly (string | null)[]> };
   readonly registry: Registry;
-  readonly payloads: Payloads;
+  readonly payloads: Pick<Payloads, 'unpack'>;
 }
 
 export async function keptIn(
@@ -31,25 +38,31 @@ export async function keptIn(
   return new Map(await Promise.all(kept));
 }
 
-async function keptOf({ registry, payloads }: KeptParts, address: Address, text: string | null): Promise<Kept | null> {
+/** Decodes the packed record of an actor. Throws nothing: a record that cannot be read must not stop the others. */
+export async function keptOf(
+  { registry, payloads }: Pick<KeptParts, 'registry' | 'payloads'>,
+  address: Address,
+  text: string | null,
+): Promise<KeptActor> {
   const definition = registry.definitionOf(address);
   if (definition === undefined || text === null) return null;
   try {
     return { definition, record: decodeRecord(definition, await payloads.unpack(text)) };
   } catch (thrown) {
-    const error = toSvcError(thrown);
-    if (error.code === 'unavailable') throw error;
-    return null;
+    return toSvcError(thrown).code === 'unavailable' ? 'later' : 'unreadable';
   }
 }
+
+/** The record that was read, or null. */
+export const readOf = (kept: KeptActor | undefined): Kept | null => (typeof kept === 'object' ? kept : null);
 
 /**
  * Rewrites the list documents of these actors from their states. A list accepts no document older than its current one,
  * and a store that lost its last writes has states older than their documents: further changes of these actors would
- * not be listed until they had caught up, or never.
+ * not be listed until they had caught up, or never. No turn of these actors may run meanwhile.
  */
-export async function setListsBack(views: Views, kept: KeptActors): Promise<void> {
-  const documents = [...kept].flatMap(([address, one]) => documentOf(address, one));
+export async function setListsBack(views: Views, kept: KeptActors, warn: Warn): Promise<void> {
+  const documents = [...kept].flatMap(([address, one]) => documentOf(address, one, warn));
   const groups = Map.groupBy(documents, ({ collection, document }) => `${collection} ${document.tenant}`);
   for (const group of groups.values()) {
     const [first] = group;
@@ -61,17 +74,60 @@ export async function setListsBack(views: Views, kept: KeptActors): Promise<void
     const versions = new Map(listed.map(({ id, version }) => [id, version]));
     for (const { document } of group) {
       const newer = versions.get(document.id) ?? 0;
-      // If the document was changed meanwhile, the projection has written it.
-      if (newer > document.version && newer !== REMOVED_VERSION) await view.replace(document, newer);
+      if (newer > document.version) await replaceListed(view, document, newer, warn);
     }
   }
 }
 
-function documentOf(address: Address, kept: Kept | null): { collection: string; document: StoredDocument }[] {
-  const { view } = kept?.definition ?? {};
-  if (kept === null || view === undefined) return [];
+/**
+ * Replaces the list document with version `listed` by the one that this record makes. The version must have been read
+ * before the record: if the actor changed since, the projection wrote a newer document, and that one stays.
+ */
+export async function setListBack(
+  views: Views,
+  address: Address,
+  kept: Kept,
+  { listed, warn }: { readonly listed: number; readonly warn: Warn },
+): Promise<void> {
+  for (const { collection, document } of documentOf(address, kept, warn)) {
+    const view = views.get(collection);
+    if (view !== undefined) await replaceListed(view, document, listed, warn);
+  }
+}
+
+/** A list document that is refused concerns one actor; only documents that are away stop the others. */
+async function replaceListed(
+  view: Collection<StoredDocument>,
+  document: StoredDocument,
+  listed: number,
+  warn: Warn,
+): Promise<void> {
+  if (listed === REMOVED_VERSION) return;
+  try {
+    await view.replace(document, listed);
+  } catch (thrown) {
+    const error = toSvcError(thrown);
+    if (error.code === 'unavailable') throw error;
+    warn(`the list document of ${document.id} could not be set back`, error);
+  }
+}
+
+/** The list document that a record makes; none for an actor without a list or with a state that has no document. */
+export function documentOf(
+  address: Address,
+  kept: KeptActor,
+  warn: Warn,
+): { readonly collection: string; readonly document: StoredDocument }[] {
+  const read = readOf(kept);
+  const view = read?.definition.view;
+  if (read === null || view === undefined) return [];
   const { tenant, id } = parseAddress(address);
-  const document = view.project(kept.record.state, { tenant, id });
-  if (document === null) return [];
-  return [{ collection: view.collection, document: { ...document, version: kept.record.revision } }];
+  try {
+    const document = view.project(read.record.state, { tenant, id });
+    if (document === null) return [];
+    return [{ collection: view.collection, document: { ...document, version: read.record.revision } }];
+  } catch (thrown) {
+    warn(`the state of ${address} makes no list document`, toSvcError(thrown));
+    return [];
+  }
 }

@@ -111,6 +111,8 @@ describe('the TypeScript client', () => {
     const bytes = new Uint8Array([0, 255, 13, 10]);
     await svc.volumeFiles.write({ id, path: '/a b.bin', body: bytes });
     assert.deepEqual(await svc.volumeFiles.read({ id, path: '/a b.bin' }), bytes);
+    await svc.volumeFiles.write({ id, path: '/a b.bin' });
+    assert.deepEqual(await svc.volumeFiles.read({ id, path: '/a b.bin' }), new Uint8Array());
   });
 
   test('a refusal is an error with status, code and text', async () => {
@@ -129,8 +131,23 @@ describe('the TypeScript client', () => {
     assert.deepEqual([coded.status, coded.code], [404, 'not_found']);
   });
 
-  test('a parameter that the path needs and that is missing is named before anything is sent', async () => {
-    await assert.rejects(svc.executions.get({ id: '' }), { name: 'TypeError', message: /^id: expected a value/ });
+  test('a parameter that is missing in the path, or would change the path, is named before anything is sent', async () => {
+    for (const id of ['', '.', '..'])
+      await assert.rejects(svc.executions.get({ id }), { name: 'TypeError', message: /^id: expected a value/ });
+  });
+
+  test('a stream that its node cuts says so, and from which event to resume', async () => {
+    const cut = 'id: 7\ndata: {"execution_started":{}}\n\nretry: 50\n\n';
+    const answer = (): Response => new Response(cut, { headers: { 'content-type': 'text/event-stream' } });
+    const client = createClient({ baseUrl: 'http://127.0.0.1:1', fetch: async () => answer() });
+    const seen: number[] = [];
+    await assert.rejects(
+      async () => {
+        for await (const { id } of client.executions.stream({ id: 'x' })) seen.push(id);
+      },
+      { name: 'StreamCutError', lastEventId: 7, retryAfterMs: 50 },
+    );
+    assert.deepEqual(seen, [7]);
   });
 
   test('leaving the loop of a stream, or its signal, ends the request', async () => {
