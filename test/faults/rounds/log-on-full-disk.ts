@@ -15,7 +15,7 @@ import { waitUntil } from '../../support/wait-until.ts';
 import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
 import { repeatsIn, stillUnderWay, timeLeftMs } from './quiet.ts';
 
-const NO_ROOM = /unavailable.*this node cannot keep the files of a program \(E[A-Z]+\)/;
+const NO_ROOM = /unavailable.*this node cannot store the files of a program \(E[A-Z]+\)/;
 const ENDED = new Set(['completed', 'failed', 'cancelled']);
 /** A read while the disk is full; a node that waits for its log answers nothing. */
 const READ_WITHIN_MS = 5_000;
