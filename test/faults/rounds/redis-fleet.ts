@@ -47,6 +47,8 @@ export async function openRedisFleet(
   const redis = servers.master;
   const mongo = await startMongo();
   opened.defer(() => mongo.stop());
+  // The server that holds the store when a round is over: behind a Sentinel the replica, since rounds kill the master.
+  const after = 'replica' in servers ? servers.replica : redis;
   const admin = new Redis(redis.url, { retryStrategy: () => 50 });
   admin.on('error', () => {});
   opened.defer(() => admin.disconnect());
@@ -84,7 +86,7 @@ export async function openRedisFleet(
       return held.flat().filter((address) => address.startsWith('workflow')).length;
     },
     stillUnderWay: async (sinceMs, ended) =>
-      stillUnderWay(sinceMs, { location: { dataDir: '', redis: [redis.url] }, url: await nodes[0]?.url, ended }),
+      stillUnderWay(sinceMs, { location: { dataDir: '', redis: [after.url] }, url: await nodes[0]?.url, ended }),
     close: () => all.disposeAsync(),
   };
 }
