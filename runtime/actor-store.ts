@@ -8,6 +8,7 @@ import type { StoreFacts } from './store-formats.ts';
 export type {
   ClaimOutcome,
   EffectAttemptRef,
+  EffectError,
   EffectLedger,
   EffectMode,
   EffectOpen,

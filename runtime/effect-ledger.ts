@@ -50,6 +50,27 @@ export interface EffectRow {
    * Open: time before which it must not be claimed. Started: time when the claim expires. Unix ms on the store's clock.
    */
   readonly until: number;
+  /** Why the last attempt that failed was given back for a retry; absent when none was. */
+  readonly lastError?: EffectError;
+}
+
+/** The error of an attempt, as an actor or a reader may see it: one line, its message cut. */
+export interface EffectError {
+  readonly code: string;
+  readonly message: string;
+}
+
+const MOST_ERROR_CHARS = 300;
+
+/** An error as the stores keep it: `CODE MESSAGE` in one line. */
+export const errorLine = ({ code, message }: EffectError): string =>
+  `${code} ${message.replaceAll(/\s+/g, ' ').trim()}`.slice(0, MOST_ERROR_CHARS).trimEnd();
+
+/** Reads what `errorLine` wrote; undefined for an empty text. */
+export function readErrorLine(line: string): EffectError | undefined {
+  if (line === '') return undefined;
+  const [code = '', ...words] = line.split(' ');
+  return { code, message: words.join(' ') };
 }
 
 export type ClaimOutcome =
@@ -98,9 +119,16 @@ export interface EffectLedger {
   settleEffect(partition: Partition, id: string, attempt: number, delivery: Delivery): Promise<boolean>;
   /**
    * Gives an attempt back for a retry after `delayMs`. False when the effect is not at this attempt, or when another
-   * runner than `runner` has it.
+   * runner than `runner` has it. `error` is why the attempt failed; without it the row keeps the error that it has.
    */
-  reopenEffect(partition: Partition, id: string, attempt: number, delayMs: number, runner?: string): Promise<boolean>;
+  reopenEffect(
+    partition: Partition,
+    id: string,
+    attempt: number,
+    delayMs: number,
+    runner?: string,
+    error?: EffectError,
+  ): Promise<boolean>;
   /** Calls back with effects that a commit cancelled. A call may get lost: `keepEffect` reports the cancel too. */
   onEffectCancelled(stop: (id: string) => void): Unsubscribe;
 }

@@ -295,7 +295,7 @@ export class EffectAttempt {
   #failed(error: SvcError): Promise<JobOutcome> {
     const { mode, retry } = this.#envelope.request;
     const delayMs = retryDelayMs(error, this.#attempt, mode, retry, this.#settings.random);
-    return delayMs === null ? this.#settle(failure(error), 'failed') : this.#reopen(delayMs);
+    return delayMs === null ? this.#settle(failure(error), 'failed') : this.#reopen(delayMs, error);
   }
 
   async #settle(
@@ -307,10 +307,11 @@ export class EffectAttempt {
     return kept ? DONE : CLAIMED_ANEW;
   }
 
-  async #reopen(delayMs: number): Promise<JobOutcome> {
+  async #reopen(delayMs: number, error?: SvcError): Promise<JobOutcome> {
     const { store } = this.#settings;
+    const why = error === undefined ? undefined : { code: error.code, message: error.message };
     if ((await this.#committed) === false) return this.#drop(DONE);
-    const give = () => store.reopenEffect(this.#job.partition, this.#job.id, this.#attempt, delayMs);
+    const give = () => store.reopenEffect(this.#job.partition, this.#job.id, this.#attempt, delayMs, undefined, why);
     await persist(give, this.#settings, this.#giveUp);
     // A repeated call returns false although the first one gave the attempt back: the job comes again and the claim
     // decides.

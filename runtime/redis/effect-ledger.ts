@@ -1,5 +1,6 @@
-import type { ClaimOutcome, EffectLedger, EffectRow } from '../actor-store.ts';
+import type { ClaimOutcome, EffectError, EffectLedger, EffectRow } from '../actor-store.ts';
 import { addressOf, type Partition, parseAddress } from '../address.ts';
+import { errorLine, readErrorLine } from '../effect-ledger.ts';
 import { SvcError } from '../errors.ts';
 import type { Unsubscribe } from '../leases.ts';
 import type { Delivery } from '../message.ts';
@@ -71,8 +72,10 @@ export class RedisEffectLedger implements EffectLedger {
     attempt: number,
     delayMs: number,
     runner = '',
+    error?: EffectError,
   ): Promise<boolean> {
-    return (await this.#call('reopen_effect', partition, [id, attempt, Math.ceil(delayMs), runner])) === 1;
+    const line = error === undefined ? '' : errorLine(error);
+    return (await this.#call('reopen_effect', partition, [id, attempt, Math.ceil(delayMs), runner, line])) === 1;
   }
 
   async progressEffect(partition: Partition, id: string, attempt: number, delivery: Delivery): Promise<boolean> {
@@ -110,10 +113,10 @@ export class RedisEffectLedger implements EffectLedger {
 }
 
 /**
- * Parses a row: `status\nattempt\nuntil\nrunner\nmode\nqueue\naddress\nclaim\nfairness key` (functions/effects.lua).
+ * Parses a row: `status\nattempt\nuntil\nrunner\nmode\nqueue\naddress\nclaim\nfairness key\nlast error` (functions/effects.lua).
  */
 function readRow(id: string, row: string): EffectRow {
-  const [status, attempt, until, runner = '', mode, queue, address, , fairnessKey = ''] = row.split('\n');
+  const [status, attempt, until, runner = '', mode, queue, address, , fairnessKey = '', error = ''] = row.split('\n');
   const known = (status === 'open' || status === 'started') && (mode === 'once' || mode === 'repeatable');
   if (!known || queue === undefined || address === undefined) {
     throw new SvcError('internal', undefined, { cause: new TypeError(`effect ${id} has an unreadable row`) });
@@ -129,5 +132,11 @@ function readRow(id: string, row: string): EffectRow {
     attempt: integer(attempt),
     runner,
     until: integer(until),
+    ...lastErrorIn(error),
   };
+}
+
+function lastErrorIn(line: string): { readonly lastError?: EffectError } {
+  const lastError = readErrorLine(line);
+  return lastError === undefined ? {} : { lastError };
 }

@@ -198,8 +198,7 @@ export class RedisActorStore implements ActorStore {
     this.#effects.progressEffect(partition, id, attempt, delivery);
   settleEffect = (partition: Partition, id: string, attempt: number, delivery: Delivery) =>
     this.#effects.settleEffect(partition, id, attempt, delivery);
-  reopenEffect = (partition: Partition, id: string, attempt: number, delayMs: number, runner?: string) =>
-    this.#effects.reopenEffect(partition, id, attempt, delayMs, runner);
+  reopenEffect: ActorStore['reopenEffect'] = (...call) => this.#effects.reopenEffect(...call);
   onEffectCancelled = (stop: (id: string) => void): Unsubscribe => this.#effects.onEffectCancelled(stop);
 
   readEvents = (partition: Partition, address: Address, after: number, limit: number) =>

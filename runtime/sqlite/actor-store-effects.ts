@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { ClaimOutcome, EffectMode, EffectOpen, EffectRow } from '../actor-store.ts';
+import type { ClaimOutcome, EffectError, EffectMode, EffectOpen, EffectRow } from '../actor-store.ts';
 import { type Address, addressOf, parseAddress } from '../address.ts';
+import { errorLine, readErrorLine } from '../effect-ledger.ts';
 import type { Delivery } from '../message.ts';
 import type { MailboxTable } from './actor-store-mailbox.ts';
 import type { Notices } from './actor-store-notices.ts';
@@ -35,6 +36,7 @@ export class EffectTable {
   readonly #runs;
   readonly #settle;
   readonly #reopen;
+  readonly #note;
 
   constructor(database: DatabaseSync, mailbox: MailboxTable, notices: Notices) {
     this.#mailbox = mailbox;
@@ -55,12 +57,13 @@ export class EffectTable {
     this.#keep = database.prepare(`UPDATE effects SET until = ? WHERE ${running}`);
     this.#runs = database.prepare(`SELECT 1 FROM effects WHERE ${running}`);
     this.#settle = database.prepare(`DELETE FROM effects WHERE ${running}`);
-    // The ids of claims and the fairness key stay.
+    // The ids of claims, the fairness key and the last error stay.
     const claimant = 'substr(runner, 1, instr(runner || char(10), char(10)) - 1)';
     this.#reopen = database.prepare(
       `UPDATE effects SET status = 'open', until = ?, runner = substr(runner, instr(runner || char(10), char(10)))
        WHERE ${running} AND ${claimant} = ifnull(?, ${claimant})`,
     );
+    this.#note = database.prepare('UPDATE effects SET runner = ? WHERE partition = ? AND id = ?');
   }
 
   /** Whether an effect is open in any partition. */
@@ -81,7 +84,7 @@ export class EffectTable {
 
   list(state: PartitionState): EffectRow[] {
     return this.#all.all(state.id).map((row) => ({
-      ...keyIn(row),
+      ...notesIn(row),
       id: text(row, 'id'),
       queue: text(row, 'queue'),
       address: addressIn(row),
@@ -99,7 +102,7 @@ export class EffectTable {
     const started = text(row, 'status') === 'started';
     const until = integer(row, 'until');
     const once = modeIn(row) === 'once';
-    const { runner: by, claims, fairnessKey } = claimantIn(row);
+    const { runner: by, claims, fairnessKey, error } = claimantIn(row);
     const again = claims.includes(claim);
     const body = text(row, 'body');
     if (again && claims[0] === claim && started && by === runner) {
@@ -114,7 +117,7 @@ export class EffectTable {
     if (started && once) return { kind: 'in_doubt', attempt: integer(row, 'attempt'), body };
     const attempt = integer(row, 'attempt') + 1;
     const known = [claim, ...claims].filter((each) => each !== '').slice(0, KNOWN_CLAIMS);
-    this.#start.run(attempt, now + ttlMs, claimantText(runner, known.join(' '), fairnessKey), state.id, id);
+    this.#start.run(attempt, now + ttlMs, claimantText(runner, known.join(' '), fairnessKey, error), state.id, id);
     return { kind: 'claimed', attempt, body };
   }
 
@@ -143,8 +146,20 @@ export class EffectTable {
     this.#delete.run(state.id, id);
   }
 
-  reopen(state: PartitionState, id: string, attempt: number, until: number, runner?: string): boolean {
-    return this.#reopen.run(until, state.id, id, attempt, runner ?? null).changes > 0;
+  reopen(
+    state: PartitionState,
+    id: string,
+    attempt: number,
+    until: number,
+    runner?: string,
+    error?: EffectError,
+  ): boolean {
+    if (this.#reopen.run(until, state.id, id, attempt, runner ?? null).changes === 0) return false;
+    const row = error === undefined ? undefined : this.#one.get(state.id, id);
+    if (row === undefined || error === undefined) return true;
+    const { claims, fairnessKey } = claimantIn(row);
+    this.#note.run(claimantText('', claims.join(' '), fairnessKey, errorLine(error)), state.id, id);
+    return true;
   }
 }
 
@@ -153,23 +168,27 @@ interface Claimant {
   /** Ids of claims, newest first. */
   readonly claims: readonly string[];
   readonly fairnessKey: string;
+  /** `CODE MESSAGE` of the last attempt that failed. */
+  readonly error: string;
 }
 
 /**
- * Parses the column `runner`: `node/incarnation`, the ids of the last claims and the effect's fairness key, in lines.
- * Each may be absent.
+ * Parses the column `runner`: `node/incarnation`, the ids of the last claims, the effect's fairness key and its last
+ * error, in lines. Each may be absent.
  */
 function claimantIn(row: Row): Claimant {
-  const [runner = '', claims = '', fairnessKey = ''] = (textOrNull(row, 'runner') ?? '').split('\n');
-  return { runner, claims: claims.split(' ').filter((claim) => claim !== ''), fairnessKey };
+  const [runner = '', claims = '', fairnessKey = '', error = ''] = (textOrNull(row, 'runner') ?? '').split('\n');
+  return { runner, claims: claims.split(' ').filter((claim) => claim !== ''), fairnessKey, error };
 }
 
-const claimantText = (...lines: readonly [runner: string, claims: string, fairnessKey: string]): string =>
-  lines.join('\n').trimEnd();
+const claimantText = (
+  ...lines: readonly [runner: string, claims: string, fairnessKey: string, error?: string]
+): string => lines.join('\n').trimEnd();
 
-function keyIn(row: Row): { readonly fairnessKey?: string } {
-  const { fairnessKey } = claimantIn(row);
-  return fairnessKey === '' ? {} : { fairnessKey };
+function notesIn(row: Row): Pick<EffectRow, 'fairnessKey' | 'lastError'> {
+  const { fairnessKey, error } = claimantIn(row);
+  const lastError = readErrorLine(error);
+  return { ...(fairnessKey === '' ? {} : { fairnessKey }), ...(lastError === undefined ? {} : { lastError }) };
 }
 
 /** Whether `runner` (`node/incarnation`) is another incarnation of the node that `claimedBy` names. */

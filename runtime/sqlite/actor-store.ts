@@ -183,8 +183,10 @@ export class SqliteActorStore implements ActorStore {
   settleEffect: ActorStore['settleEffect'] = (partition, id, attempt, { body }) =>
     this.#write(({ book, effects }, now) => effects.settle(book.get(partition), id, attempt, body, now));
 
-  reopenEffect: ActorStore['reopenEffect'] = (partition, id, attempt, delayMs, runner) =>
-    this.#write(({ book, effects }, now) => effects.reopen(book.get(partition), id, attempt, now + delayMs, runner));
+  reopenEffect: ActorStore['reopenEffect'] = (partition, id, attempt, delayMs, runner, error) =>
+    this.#write(({ book, effects }, now) =>
+      effects.reopen(book.get(partition), id, attempt, now + delayMs, runner, error),
+    );
 
   onEffectCancelled: ActorStore['onEffectCancelled'] = (stop) => this.#notices.onCancel(stop);
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import type { EffectMode, Lease } from '../../runtime/actor-store.ts';
+import type { EffectError, EffectMode, Lease } from '../../runtime/actor-store.ts';
 import type { Address, Partition } from '../../runtime/address.ts';
 import { at, eventually, type MakeStore, type Rig, section } from './actor-store-rig.ts';
 
@@ -241,6 +241,38 @@ export function effectContract(make: MakeStore): void {
       }
       assert.deepEqual(await rig.bodies(set.lease), []);
     });
+
+    for (const fairnessKey of [undefined, 'agent-a'])
+      promise(
+        `why an attempt failed stays in the record to the next error, ${fairnessKey ? 'with' : 'without'} a fairness key`,
+        async (rig) => {
+          const partition = await rig.partition();
+          const lease = await rig.lease(partition);
+          const [id, address] = [randomUUID(), rig.address()];
+          const effect = { id, queue: 'q', address, mode: 'repeatable', body: `body ${id}` } as const;
+          await rig.mustCommit(lease, 0, 0, { effectsOpened: [fairnessKey ? { ...effect, fairnessKey } : effect] });
+          const set = { partition, lease, to: address, id };
+          const seen = async () => (await rig.store.openEffects(partition)).map((row) => row.lastError);
+          assert.deepEqual(await seen(), [undefined]);
+          const reopen = async (error?: EffectError) => {
+            const attempt = await claimed(rig, set);
+            assert.equal(await rig.store.reopenEffect(partition, id, attempt, 0, undefined, error), true);
+          };
+          await reopen({ code: 'unavailable', message: `the model answered\n503 ${'x'.repeat(1_000)}` });
+          const [first] = await seen();
+          assert.equal(first?.code, 'unavailable');
+          assert.match(first.message, /^the model answered 503 x{200,300}$/);
+          await claimed(rig, set);
+          assert.deepEqual(await seen(), [first], 'the next attempt runs');
+          assert.equal(await rig.store.reopenEffect(partition, id, 2, 0), true);
+          assert.deepEqual(await seen(), [first], 'given back without an error');
+          await reopen({ code: 'rate_limited', message: 'wait' });
+          assert.deepEqual(await seen(), [{ code: 'rate_limited', message: 'wait' }]);
+          const [row] = await rig.store.openEffects(partition);
+          assert.equal(row?.fairnessKey, fairnessKey);
+          assert.equal((await claimed(rig, set, 'node-b/1')) > 3, true);
+        },
+      );
 
     promise('a cancelled effect is gone, its late results are dropped, its runner is told', async (rig) => {
       const stopped: string[] = [];

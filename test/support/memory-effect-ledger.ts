@@ -1,4 +1,4 @@
-import type { ClaimOutcome, EffectLedger, EffectOpen, EffectRow } from '../../runtime/actor-store.ts';
+import type { ClaimOutcome, EffectError, EffectLedger, EffectOpen, EffectRow } from '../../runtime/actor-store.ts';
 import type { Partition } from '../../runtime/address.ts';
 import type { Unsubscribe } from '../../runtime/leases.ts';
 import type { Delivery } from '../../runtime/message.ts';
@@ -11,6 +11,7 @@ interface Entry {
   until: number;
   runner: string;
   claim?: string;
+  lastError?: EffectError;
 }
 
 /** What an effect sent: the decoded message. */
@@ -116,10 +117,12 @@ export class MemoryEffectLedger implements TestLedger {
     attempt: number,
     delayMs: number,
     runner?: string,
+    error?: EffectError,
   ): Promise<boolean> {
     const entry = this.#current(id, attempt);
     if (entry === undefined || (runner !== undefined && entry.runner !== runner)) return false;
     Object.assign(entry, { status: 'open', until: Date.now() + delayMs, runner: '' });
+    if (error !== undefined) entry.lastError = error;
     return true;
   }
 
@@ -146,10 +149,11 @@ export class MemoryEffectLedger implements TestLedger {
   }
 }
 
-const rowOf = ({ open, status, attempt, runner, until }: Entry): EffectRow => ({
+const rowOf = ({ open, status, attempt, runner, until, lastError }: Entry): EffectRow => ({
   ...{ id: open.id, queue: open.queue, address: open.address, mode: open.mode },
   ...(open.fairnessKey === undefined ? {} : { fairnessKey: open.fairnessKey }),
   ...{ status, attempt, runner, until },
+  ...(lastError === undefined ? {} : { lastError }),
 });
 
 function isEarlierLife(holder: string, runner: string): boolean {

@@ -82,8 +82,8 @@ export class StoreEffectLedger implements TestLedger {
     return kept;
   }
 
-  reopenEffect(partition: Partition, id: string, attempt: number, delayMs: number, runner?: string): Promise<boolean> {
-    return this.#store.reopenEffect(partition, id, attempt, delayMs, runner);
+  reopenEffect(...call: Parameters<ActorStore['reopenEffect']>): Promise<boolean> {
+    return this.#store.reopenEffect(...call);
   }
 
   onEffectCancelled(stop: (id: string) => void): Unsubscribe {

@@ -1,7 +1,7 @@
 -- The record of an effect decides who runs it and whose result counts (E1, E2).
--- A row is `status\nattempt\nuntil\nrunner\nmode\nqueue\naddress\nclaims\nfairness key`; status is open or started
+-- A row is `status\nattempt\nuntil\nrunner\nmode\nqueue\naddress\nclaims\nfairness key\nlast error`; status is open or started
 -- (_commit_parts.lua reads it); claims are the ids of the last tries to start an attempt, newest first, empty before the first;
--- both may be absent.
+-- the last error is `CODE MESSAGE` of the last attempt that failed. The last three may be absent.
 -- KEYS  a section of all functions: effects, effect bodies, meta, mail, older seen ids
 
 local function write_row(key, id, status, attempt, due, runner, rest)
@@ -9,9 +9,14 @@ local function write_row(key, id, status, attempt, due, runner, rest)
   wrote(key, id, now_ms())
 end
 
--- mode, queue and address; the ids of claims and the fairness key, empty for none.
+-- mode, queue and address; the ids of claims; the fairness key with the last error behind it. Empty for none.
 local function split_rest(rest)
   return string.match(rest, '^([^\n]*\n[^\n]*\n[^\n]*)\n?([^\n]*)\n?(.*)$')
+end
+
+local function with_error(rest, line)
+  local what, known, behind = split_rest(rest)
+  return table.concat({ what, known, string.match(behind, '^[^\n]*'), line }, '\n')
 end
 
 -- `node/incarnation` of one node, two lives: the earlier one has ended.
@@ -82,14 +87,15 @@ register('keep_effect', function(keys, args)
   end)
 end, { 'allow-oom' })
 
--- ARGV  a section: id, attempt, delayMs, runner (only when it is this one's; '' whose ever)
+-- ARGV  a section: id, attempt, delayMs, runner (only when it is this one's; '' whose ever), error ('' keeps the last one)
 -- returns a section: 1 | 0 (not running at this attempt)
 register('reopen_effect', function(keys, args)
   local now = now_ms()
-  return each_section(args, 4, function(k, a)
+  return each_section(args, 5, function(k, a)
     local row, runner = read_row(keys[k], args[a]), args[a + 3]
     if not running(row, args[a + 1]) or (runner ~= '' and row.runner ~= runner) then return 0 end
-    write_row(keys[k], args[a], 'open', row.attempt, now + tonumber(args[a + 2]), '', row.rest)
+    local rest = args[a + 4] == '' and row.rest or with_error(row.rest, args[a + 4])
+    write_row(keys[k], args[a], 'open', row.attempt, now + tonumber(args[a + 2]), '', rest)
     return 1
   end)
 end, { 'allow-oom' })
