@@ -7,12 +7,12 @@ import type { StateBlobGc } from '../dispatch/state-blob-gc.ts';
 import type { Collection, Documents, StoredDocument } from '../documents.ts';
 import { toSvcError } from '../errors.ts';
 import { allDone } from '../kit/queues.ts';
+import { DEAD_LETTERS, type DeadLetter, unreadableRecord } from '../ledger/segments.ts';
 import type { Locator } from '../locator.ts';
 import type { Removals } from '../retention/removals.ts';
 import { isOwned, type Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
 import type { Archive, EndedActor, Retained } from './archive.ts';
-import { DEAD_LETTERS, type DeadLetter, unreadableRecord } from './ledger.ts';
 import type { Views } from './views.ts';
 
 export interface ActorProjectionParts {

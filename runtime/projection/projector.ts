@@ -5,9 +5,9 @@ import type { LogServer } from '../dispatch/log-server.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import { backoffMs, within } from '../kit/waits.ts';
 import { resultPosition } from '../leases.ts';
+import { LedgerWriter } from '../ledger/ledger-writer.ts';
 import { decodeEntry, UNREADABLE } from '../turns/loading.ts';
 import { ActorProjection, type ActorProjectionParts, type Touched } from './actor-projection.ts';
-import { LedgerWriter } from './ledger-writer.ts';
 import { ProjectionRounds, type Source, Sources } from './rounds.ts';
 import { type JournalLine, type ProjectedCommit, parseJournalRow } from './views.ts';
 

@@ -6,8 +6,6 @@ import type { Registry } from '../define-actor.ts';
 import type { Collection, Documents, StoredDocument } from '../documents.ts';
 import { toSvcError } from '../errors.ts';
 import { jsonField } from '../json.ts';
-import type { Locator } from '../locator.ts';
-import { ARCHIVED_ACTORS, type Archive, type ArchivedActor } from '../projection/archive.ts';
 import {
   DEAD_LETTERS,
   type DeadLetter,
@@ -15,7 +13,9 @@ import {
   type LedgerSegment,
   packLines,
   unpackLines,
-} from '../projection/ledger.ts';
+} from '../ledger/segments.ts';
+import type { Locator } from '../locator.ts';
+import { ARCHIVED_ACTORS, type Archive, type ArchivedActor } from '../projection/archive.ts';
 import type { Views } from '../projection/views.ts';
 import { decodeMessage } from '../turns/codec.ts';
 import type { Payloads } from '../turns/payload.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { StoredDocument } from '../../runtime/documents.ts';
+import { unpackLines } from '../../runtime/ledger/segments.ts';
 import type { OpenStores } from '../../runtime/open-stores.ts';
-import { unpackLines } from '../../runtime/projection/ledger.ts';
 import { decodeMessage } from '../../runtime/turns/codec.ts';
 import { createPayloads, type Payloads } from '../../runtime/turns/payload.ts';
 

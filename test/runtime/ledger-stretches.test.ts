@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addressOf, type Partition } from '../../runtime/address.ts';
 import type { Collection } from '../../runtime/documents.ts';
-import { type DeadLetter, type LedgerSegment, unpackLines } from '../../runtime/projection/ledger.ts';
-import { LedgerWriter } from '../../runtime/projection/ledger-writer.ts';
+import { LedgerWriter } from '../../runtime/ledger/ledger-writer.ts';
+import { type DeadLetter, type LedgerSegment, unpackLines } from '../../runtime/ledger/segments.ts';
 import type { ProjectedCommit } from '../../runtime/projection/views.ts';
 
 const to = addressOf('counter', 'acme', 'one');

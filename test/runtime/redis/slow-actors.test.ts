@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { type Address, addressOf } from '../../../runtime/address.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Json } from '../../../runtime/json.ts';
-import { LEDGER, type LedgerSegment } from '../../../runtime/projection/ledger.ts';
+import { LEDGER, type LedgerSegment } from '../../../runtime/ledger/segments.ts';
 import { connectClient, type Runtime } from '../../../runtime/runtime.ts';
 import { createPayloads } from '../../../runtime/turns/payload.ts';
 import { type LedgerLine, readLedger, replayActor } from '../../../runtime/turns/replay.ts';

@@ -1,4 +1,5 @@
 import type { Collection, Documents } from '../documents.ts';
+import type { ProjectedCommit } from '../projection/views.ts';
 import {
   DEAD_LETTERS,
   type DeadLetter,
@@ -7,8 +8,7 @@ import {
   type LedgerSegment,
   LedgerSegments,
   packLines,
-} from './ledger.ts';
-import type { ProjectedCommit } from './views.ts';
+} from './segments.ts';
 
 /** Characters of message bodies that are encoded in one go: some milliseconds of the main thread. */
 const STRETCH_CHARS = 256_000;

@@ -4,9 +4,9 @@ import { type Address, type Partition, tenantOf } from '../address.ts';
 import type { StoredDocument } from '../documents.ts';
 import { countOf } from '../leases.ts';
 import type { MailboxEntry } from '../message.ts';
+import type { ProjectedCommit } from '../projection/views.ts';
 import type { TurnRow } from '../turns/actor-draft.ts';
 import { UNREADABLE } from '../turns/loading.ts';
-import type { ProjectedCommit } from './views.ts';
 
 /**
  * A part of one partition's deliveries of one tenant (R3). `lines` is JSON text: one array `[seq, appendedAt, epoch,
