@@ -55,9 +55,17 @@ export interface Touched {
   readonly addresses: readonly Address[];
 }
 
+/** List documents by collection. */
+type ListWrites = Map<string, StoredDocument[]>;
+
 /** The writes of one stretch. */
 interface Writes {
-  readonly views: Map<string, StoredDocument[]>;
+  readonly views: ListWrites;
+  /**
+   * Documents of ended actors. They are written after the archive: a store that loses its last writes in between leaves
+   * no actor that is listed as ended and can be read nowhere.
+   */
+  readonly endedViews: ListWrites;
   readonly ended: Ended[];
 }
 
@@ -80,7 +88,7 @@ export class ActorProjection {
    * whose partitions could not be read and must be projected again.
    */
   async project(stretch: readonly Touched[]): Promise<ReadonlySet<LogServer>> {
-    const writes: Writes = { views: new Map(), ended: [] };
+    const writes: Writes = { views: new Map(), endedViews: new Map(), ended: [] };
     const failed = new Set<LogServer>();
     await allDone(
       stretch.map(async (touched) => {
@@ -94,12 +102,13 @@ export class ActorProjection {
     const archive = async (): Promise<void> => {
       archived = await this.#archived(writes.ended);
     };
-    await allDone([archive(), ...[...writes.views].map(([collection, list]) => this.#writeViews(collection, list))]);
+    await allDone([archive(), this.#writeLists(writes.views)]);
+    await this.#writeLists(writes.endedViews);
     if (archived.length > 0) await this.#takeOut(archived);
     return failed;
   }
 
-  async #look({ server, partition, addresses }: Touched, { views, ended }: Writes): Promise<void> {
+  async #look({ server, partition, addresses }: Touched, { views, endedViews, ended }: Writes): Promise<void> {
     const { store, registry } = this.#parts;
     const wanted = addresses.filter((address) => {
       const definition = registry.definitionOf(address);
@@ -116,9 +125,10 @@ export class ActorProjection {
       const seen = this.#lookAt(definition, address, plain);
       if (seen === null) continue;
       if (seen.document !== null && definition.view !== undefined) {
-        const list = views.get(definition.view.collection) ?? [];
+        const lists = seen.ended ? endedViews : views;
+        const list = lists.get(definition.view.collection) ?? [];
         list.push(seen.document);
-        views.set(definition.view.collection, list);
+        lists.set(definition.view.collection, list);
       }
       if (!seen.ended) continue;
       const [kept, owned] = [isArchived(definition), isOwned(text, plain)];
@@ -195,6 +205,10 @@ export class ActorProjection {
       await this.#deadLetters.put(unreadableRecord(address, text, error.message, this.#parts.clock.now()));
       return null;
     }
+  }
+
+  #writeLists(lists: ListWrites): Promise<void> {
+    return allDone([...lists].map(([collection, list]) => this.#writeViews(collection, list)));
   }
 
   /** Writes list documents. One that the store refuses must not keep the others of its batch from their list. */

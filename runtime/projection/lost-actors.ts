@@ -137,11 +137,11 @@ export class LostActors {
     const deleted: Address[] = [];
     for (const [address, one] of missing) {
       if (one === undefined || one.version === REMOVED_VERSION) continue;
-      const endedAt = archived.get(address);
-      if (endedAt === undefined) {
+      if (!archived.has(address)) {
         if (await view.deleteVersion(one.tenant, one.id, one.version)) deleted.push(address);
-      } else if (endedAt <= one.version) {
-        // It ran again and ended with fewer changes than the run that was lost, so its end was refused as older.
+      } else {
+        // Its end is not listed: the node failed between the archive and the list, or the actor ran again and ended
+        // with fewer changes than the run that was lost, so that its document was refused as older.
         const ended = readOf(await keptOf(this.#parts, address, await archive.loadRecord(address)));
         if (ended !== null) await setListBack(views, address, ended, { listed: one.version, warn });
       }

@@ -135,6 +135,15 @@ describe('lists of a store that went back, while its partitions are served', () 
     assert.deepEqual(await found(), listed(8, 'ended'));
   });
 
+  test('a run that was archived, and whose node failed before it was listed as ended, is listed as ended', async () => {
+    await runs.put(listed(11));
+    const ended = { partition: PARTITION, address: ONE, record: recordOf(12, 'ended'), revision: 12, lastEvent: 0 };
+    const retained = { retainedAs: 'runs', endedAt: 1, bytes: 10, parent: null, viewId: lookup.id };
+    await archive.store({ readEvents: async () => [] }, [{ ...ended, ...retained }]);
+    await check(async () => [null]);
+    assert.deepEqual(await found(), listed(12, 'ended'));
+  });
+
   test('an actor that starts again while it is taken off is listed', async () => {
     await runs.put(listed(11));
     let looks = 0;

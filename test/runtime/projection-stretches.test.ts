@@ -127,3 +127,28 @@ test('an actor whose record is not the archived one stays in the store, and the 
   assert.deepEqual(forgotten.flat(), [other]);
   assert.deepEqual(await node.store.recorded('default:0'), [one]);
 });
+
+test('an actor is listed as ended only when the archive has it: a store that goes away in between may come back without it', async (t) => {
+  const [one] = addresses();
+  assert.ok(one !== undefined);
+  let isAway = true;
+  let tried = 0;
+  const node = await startKernelNode({
+    definitions: [brief],
+    store: (inner) => ({
+      async readEvents(...call) {
+        tried += 1;
+        if (isAway) throw new SvcError('unavailable', 'the store is away');
+        return inner.readEvents(...call);
+      },
+    }),
+  });
+  t.after(() => node.stop());
+  const briefs = await node.documents.collection<StoredDocument>({ name: 'briefs', unique: [], indexes: [] });
+  await node.runtime.client.ask(one, 'End', {});
+  await waitUntil('the archive was tried twice', () => tried >= 2, 20_000);
+  assert.equal(await briefs.count({ tenant: 'acme' }), 0);
+  isAway = false;
+  await waitUntil('the end is listed', async () => (await briefs.count({ tenant: 'acme' })) === 1, 20_000);
+  assert.ok((await node.runtime.archive.loadRecord(one)) !== null);
+});
