@@ -1,4 +1,5 @@
 import { EXECUTIONS, type ExecutionDocument } from '../actors/execution/view.ts';
+import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../actors/workflow/view.ts';
 import type { NodeControls } from '../cluster/operations/node-controls.ts';
 import type { OpenStores } from '../runtime/open-stores.ts';
 import type { Runtime } from '../runtime/runtime.ts';
@@ -9,6 +10,7 @@ import { createExecutionApi, type ExecutionApi } from '../usecases/executions.ts
 import type { JudgePanelApi } from '../usecases/judge-panels.ts';
 import type { ManagementPorts } from '../usecases/management.ts';
 import type { OperationPorts } from '../usecases/operations/operation.ts';
+import { createRunsApi, type RunsApi } from '../usecases/runs/list-runs.ts';
 import type { Admission } from '../usecases/starts/admission.ts';
 import { openStartKeys } from '../usecases/starts/start-keys.ts';
 import { isStartedBy } from '../usecases/waits/wait-reason.ts';
@@ -68,6 +70,7 @@ export async function openAreas(parts: AreasParts) {
     executions,
     workflows,
     approvals,
+    runs: await openRuns(parts),
     stimuli,
     stimulusRoutes,
     volumes: effects.volumes,
@@ -92,6 +95,14 @@ async function openExecutions({ world, stores, runtime, controls }: AreasParts, 
     removals: runtime.removals,
     waits,
     node: executionOffer({ settings: world.settings, controls, log: world.logger }),
+  });
+}
+
+async function openRuns({ stores: { documents }, runtime }: AreasParts): Promise<RunsApi> {
+  return createRunsApi({
+    executions: await documents.collection<ExecutionDocument>(EXECUTIONS),
+    workflows: await documents.collection<WorkflowExecutionDocument>(WORKFLOW_EXECUTIONS),
+    client: runtime.client,
   });
 }
 

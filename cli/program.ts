@@ -9,7 +9,7 @@ import { key } from './commands/key.ts';
 import { limits } from './commands/limits.ts';
 import { node } from './commands/node.ts';
 import { pattern } from './commands/pattern.ts';
-import { run } from './commands/run.ts';
+import { run, runs } from './commands/runs.ts';
 import { secret } from './commands/secret.ts';
 import { session } from './commands/session.ts';
 import { start } from './commands/start.ts';
@@ -24,7 +24,23 @@ import { printable } from './paint.ts';
 
 /** In the order of the help text. */
 const COMMANDS: readonly ((program: Command) => void)[] = [
-  ...[start, agent, task, workflow, run, execute, approval, stimulus, node, volume, session, pattern, key, limits],
+  ...[
+    start,
+    agent,
+    task,
+    workflow,
+    run,
+    runs,
+    execute,
+    approval,
+    stimulus,
+    node,
+    volume,
+    session,
+    pattern,
+    key,
+    limits,
+  ],
   ...[secret, audit, chaos, tools, system, completion, version],
 ];
 

@@ -52,3 +52,15 @@ export function wholeNumber(given: string | undefined, option: string, least: nu
 
 /** Collects the values of an option that may be repeated. */
 export const several = (value: string, values: readonly string[]): readonly string[] => [...values, value];
+
+/** The values of `--label KEY=VALUE` as an object; undefined for none. */
+export function labelsOf(given: readonly string[]): JsonObject | undefined {
+  if (given.length === 0) return undefined;
+  return Object.fromEntries(
+    given.map((label) => {
+      const at = label.indexOf('=');
+      if (at < 1) throw invalid(`--label: expected KEY=VALUE, got ${label}`);
+      return [label.slice(0, at), label.slice(at + 1)];
+    }),
+  );
+}

@@ -8,7 +8,7 @@ import { workflowPath } from './names.ts';
 import { type NodeClient, startOnce } from './node-client.ts';
 import { isForMachines, print } from './output.ts';
 import { paintFor, printable } from './paint.ts';
-import { readInput, readObject } from './read-input.ts';
+import { labelsOf, readInput, readObject } from './read-input.ts';
 import { interrupted, type Screen, showEvents } from './watch-execution.ts';
 
 const WAIT_REASON_MS = 1_000;
@@ -128,16 +128,18 @@ export interface RunOptions {
   readonly intent?: string;
   readonly blackboard?: string;
   readonly version?: string;
+  readonly label?: readonly string[];
 }
 
 /** Starts a run of the workflow and returns its execution id. */
 export async function startRun(client: NodeClient, nameOrId: string, options: RunOptions): Promise<string> {
-  const { input, intent, blackboard, version } = options;
+  const { input, intent, blackboard, version, label = [] } = options;
   const json = {
     input: input === undefined ? undefined : await readObject(input, '--input'),
     intent: intent === undefined ? undefined : await readInput(intent, '--intent'),
     blackboard: blackboard === undefined ? undefined : await readObject(blackboard, '--blackboard'),
     version,
+    labels: labelsOf(label),
   };
   const answer = await client.json('POST', `${await workflowPath(client, nameOrId)}/run`, startOnce(json));
   return textOf(answer, 'execution_id');

@@ -26,6 +26,23 @@ export const metadataFields = {
   annotations: texts,
 };
 
+/** Most labels of one run. */
+const MOST_LABELS = 16;
+
+const labelKey = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$/,
+    'a key has 1 to 63 letters, digits, dots, dashes, slashes and underscores, and begins with a letter or digit',
+  );
+
+/** Labels given at the start of a run. They never change; lists filter by them. */
+export const RunLabels = z
+  .record(labelKey, z.string().max(200, 'a value has at most 200 characters'))
+  .refine((labels) => Object.keys(labels).length <= MOST_LABELS, `at most ${MOST_LABELS} labels`);
+
+export type RunLabels = z.output<typeof RunLabels>;
+
 /** `{api_group}` of the specification. Every manifest and node configuration has `apiVersion: svc.dev/v1`. */
 const API_GROUP = 'svc.dev';
 

@@ -187,6 +187,8 @@ export interface ActorDefinition<
      * list.
      */
     readonly open?: Query['where'];
+    /** The projector adds `node` and `pool`: which node handled the actor's last message, and in which pool. */
+    readonly isLocated?: true;
     project(
       state: State,
       self: { readonly tenant: string; readonly id: string },

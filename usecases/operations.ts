@@ -7,6 +7,7 @@ import { JOIN_TOKEN_OPERATIONS } from './operations/join-tokens.ts';
 import type { Operation } from './operations/operation.ts';
 import { PATTERN_OPERATIONS } from './operations/patterns.ts';
 import { RATE_LIMIT_OPERATIONS } from './operations/rate-limits.ts';
+import { RUN_OPERATIONS } from './operations/runs.ts';
 import { SECRET_OPERATIONS } from './operations/secrets.ts';
 import { STIMULUS_OPERATIONS } from './operations/stimuli.ts';
 import { VOLUME_OPERATIONS } from './operations/volumes.ts';
@@ -22,6 +23,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...EXECUTION_OPERATIONS,
   ...WORKFLOW_OPERATIONS,
   ...WORKFLOW_EXECUTION_OPERATIONS,
+  ...RUN_OPERATIONS,
   ...APPROVAL_OPERATIONS,
   ...STIMULUS_OPERATIONS,
   ...VOLUME_OPERATIONS,

@@ -81,8 +81,19 @@ function stateOutputs({ blackboard, visits }: Visible): JsonObject {
 
 /** Builds the summary from a list document. */
 export function listed(document: WorkflowExecutionDocument): WorkflowSummary {
-  const { id, tenant: _tenant, version: _version, removed: _removed, owner: _owner, ...rest } = document;
-  return { execution_id: id, ...rest };
+  return {
+    execution_id: document.id,
+    workflow_id: document.workflow_id,
+    workflow_name: document.workflow_name,
+    workflow_version: document.workflow_version,
+    status: document.status,
+    current_state: document.current_state,
+    reason: document.reason,
+    error: document.error,
+    started_at: document.started_at,
+    last_transition_at: document.last_transition_at,
+    ended_at: document.ended_at,
+  };
 }
 
 /** The list document of a removed run: it keeps the id and no text of the run. */

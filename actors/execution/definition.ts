@@ -23,7 +23,7 @@ import { EXECUTIONS, projectExecution } from './view.ts';
 export const executionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
   defineActor({
     kind: 'execution',
-    version: 3,
+    version: 4,
     state: ExecutionState,
     migrate,
     initial: () => ({ status: 'pending' as const }),
@@ -57,6 +57,7 @@ export const executionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
       indexes: EXECUTIONS.indexes,
       // Those that are pending may have no actor yet.
       open: { status: 'running' },
+      isLocated: true,
       project: projectExecution,
     },
     done: (state) => state.status !== 'pending' && state.status !== 'running',
@@ -74,7 +75,7 @@ const noTools: ToolPolicy = {
 
 export const execution = executionActor({ policy: noTools });
 
-/** States of version 1 lack tools and containers; states of version 2 lack only optional fields. */
+/** States of version 1 lack tools and containers; states of versions 2 and 3 lack only optional fields. */
 function migrate(state: Json, fromVersion: number): Json {
   if (fromVersion >= 2 || !isObject(state) || state.status === 'pending') return state;
   const counted = { ...state, tool_calls_executed: 0, calls_in_doubt: [] };

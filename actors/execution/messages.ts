@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { AgentManifest } from '../../manifests/agent/schema.ts';
+import { RunLabels } from '../../manifests/metadata.ts';
 import type { Address } from '../../runtime/address.ts';
 import type { Turn } from '../../runtime/define-actor.ts';
 import { EffectProgress, EffectResult } from '../../runtime/effect.ts';
@@ -45,6 +46,7 @@ export const Start = z.object({
   context: z.record(z.string(), jsonField).optional(),
   security_policy: SecurityPolicy.optional(),
   workflow_execution_id: id.optional(),
+  labels: RunLabels.optional(),
   mounts: Mounts.optional(),
   /** Actor that is sent an `ExecutionUpdate` when it has started and when it has ended. */
   notify: Notify.optional(),
@@ -130,6 +132,8 @@ export interface StartExecution {
   /** gRPC SecurityPolicy as JSON (snake_case). It narrows the manifest's security. */
   readonly securityPolicy?: JsonObject;
   readonly workflowExecutionId?: string;
+  /** By which lists filter. */
+  readonly labels?: RunLabels;
   /** Volumes of the workflow, and the paths where the execution finds them. */
   readonly mounts?: readonly Mount[];
   /** For parents: never taken from a caller's request. */
@@ -151,6 +155,7 @@ export function startPayload(request: StartExecution): JsonObject {
     context: request.context,
     security_policy: request.securityPolicy,
     workflow_execution_id: request.workflowExecutionId,
+    labels: request.labels,
     mounts: request.mounts,
     notify: request.notify,
     depth: request.depth,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { RunLabels } from '../../manifests/metadata.ts';
 import type { ToolSubject } from '../../manifests/tool/call.ts';
 import { ToolGrant } from '../../manifests/tool/scope.ts';
 import { Identity } from '../../runtime/identity.ts';
@@ -84,6 +85,10 @@ const core = {
   workflow_execution_id: z.string().nullable(),
   /** Subject that alone sees it, beside operators; absent: it is the tenant's. */
   owner: z.string().optional(),
+  /** Given at its start; absent: none. */
+  labels: RunLabels.optional(),
+  /** Trace of its start; absent in executions of earlier versions. */
+  trace_id: z.string().optional(),
   notify: Notify.optional(),
   mounts: Mounts.optional(),
   /** How many executions are above it; absent: none. */

@@ -1,6 +1,9 @@
+import { parseAddress } from '../../runtime/address.ts';
 import type { CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
 import { keepHead } from './bounded-text.ts';
-import type { ExecutionState, Usage } from './state.ts';
+import { parentOf } from './messages.ts';
+import { phaseOf, waitsOf } from './phase.ts';
+import type { ExecutionState, RunningExecution, Usage } from './state.ts';
 
 /** Collection behind the lists of executions (R2). */
 export const EXECUTIONS: CollectionSpec = {
@@ -10,6 +13,7 @@ export const EXECUTIONS: CollectionSpec = {
     ['removed', 'started_at'],
     // Lists filter by `removed`: with it in the index only the page is read.
     ['agent_id', 'removed', 'started_at'],
+    ['agent_name', 'removed', 'started_at'],
     ['agent_id', 'removed', 'ended_at'],
     ['status', 'removed', 'started_at'],
     ['workflow_execution_id'],
@@ -39,6 +43,17 @@ export interface ExecutionDocument extends StoredDocument {
   readonly removed: boolean;
   /** Subject that alone sees it, beside operators; absent: it is the tenant's. */
   readonly owner?: string;
+  /** Absent: none. The fields below are absent in documents of earlier versions too. */
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly trace_id?: string;
+  /** What it waits for while it runs, as in `OwnWait` (usecases/waits). */
+  readonly wait_kind?: 'judges' | 'effect';
+  /** The actor that started it: a workflow run, a judge panel. */
+  readonly parent_kind?: string;
+  readonly parent_id?: string;
+  /** Node and pool that handled its last message; the projector adds them. */
+  readonly node?: string;
+  readonly pool?: string;
   /** While pending: tags that its node must have. */
   readonly waiting_tags?: readonly string[];
 }
@@ -71,6 +86,23 @@ export function projectExecution(
     in_doubt: state.in_doubt,
     workflow_execution_id: state.workflow_execution_id,
     removed: false,
+    labels: state.labels,
+    trace_id: state.trace_id,
+    wait_kind: state.status === 'running' ? waitKindOf(state) : undefined,
+    ...parentFields(state, self),
     ...(state.owner === undefined ? {} : { owner: state.owner }),
   };
+}
+
+const waitKindOf = (running: RunningExecution): 'judges' | 'effect' =>
+  waitsOf(phaseOf(running)).some(({ kind }) => kind === 'panel' || kind === 'call judges') ? 'judges' : 'effect';
+
+function parentFields(
+  state: ExecutionState,
+  self: { readonly tenant: string },
+): { readonly parent_kind?: string; readonly parent_id?: string } {
+  const parent = parentOf(state, self);
+  if (parent === null) return {};
+  const { kind, id } = parseAddress(parent);
+  return { parent_kind: kind, parent_id: id };
 }

@@ -29,9 +29,9 @@ import { projectWorkflow, WORKFLOW_EXECUTIONS } from './view.ts';
 export const workflowActor = ({ maxTransitions = LIMITS.transitions }: { readonly maxTransitions?: number } = {}) =>
   defineActor({
     kind: 'workflow',
-    version: 2,
+    version: 3,
     state: WorkflowState,
-    // States of version 1 have no owners and no pipelines.
+    // States of version 1 have no owners and no pipelines, those of version 2 no labels and no traces.
     migrate: (state) => state,
     initial: () => ({ status: 'pending' as const }),
     messages: workflowMessages,
@@ -59,6 +59,7 @@ export const workflowActor = ({ maxTransitions = LIMITS.transitions }: { readonl
       collection: WORKFLOW_EXECUTIONS.name,
       indexes: WORKFLOW_EXECUTIONS.indexes,
       open: { status: { in: ['running', 'waiting_for_human_input'] } },
+      isLocated: true,
       project: projectWorkflow,
     },
     done: (state) => state.status !== 'pending' && !isRunning(state),

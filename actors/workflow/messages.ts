@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { RunLabels } from '../../manifests/metadata.ts';
 import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
 import type { Turn } from '../../runtime/define-actor.ts';
 import { EffectResult } from '../../runtime/effect.ts';
@@ -61,6 +62,7 @@ export const Start = z.object({
   input: jsonField,
   blackboard: jsonObjectField.optional(),
   ancestors: z.array(Ancestor).max(100).default([]),
+  labels: RunLabels.optional(),
   notify: Notify.optional(),
   pipeline: IntentPipeline.optional(),
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { RunLabels } from '../../manifests/metadata.ts';
 import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { type Json, type JsonObject, plainJson, plainObject } from '../../runtime/json.ts';
@@ -56,6 +57,8 @@ export interface StartWorkflow {
   /** Checked against `metadata.input_schema` before; `{{input.KEY}}`. */
   readonly input: Json;
   readonly blackboard?: JsonObject;
+  /** By which lists filter. */
+  readonly labels?: RunLabels;
   readonly identity: Identity;
   /** Outermost first. */
   readonly ancestors?: readonly Ancestor[];
@@ -67,8 +70,8 @@ export interface StartWorkflow {
 /** Payload of the message Start. */
 export function startPayload(request: StartWorkflow): JsonObject {
   const { executionId: execution_id, workflowId: workflow_id, intent, input, blackboard } = request;
-  const { ancestors, notify, pipeline } = request;
-  const payload = { execution_id, workflow_id, input, intent, blackboard, ancestors, notify, pipeline };
+  const { ancestors, labels, notify, pipeline } = request;
+  const payload = { execution_id, workflow_id, input, intent, blackboard, ancestors, labels, notify, pipeline };
   return { ...plainObject(payload), manifest: plainManifest(request.manifest) };
 }
 

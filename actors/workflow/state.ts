@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { KnownVolume } from '../../manifests/metadata.ts';
+import { KnownVolume, RunLabels } from '../../manifests/metadata.ts';
 import { Identity } from '../../runtime/identity.ts';
 import { jsonField, jsonObjectField } from '../../runtime/json.ts';
 import { Notify } from '../../runtime/message.ts';
@@ -78,6 +78,10 @@ const core = {
   in_doubt: z.number().int(),
   /** Subject that alone sees it, beside operators; absent: it is the tenant's. */
   owner: z.string().optional(),
+  /** Given at its start; absent: none. */
+  labels: RunLabels.optional(),
+  /** Trace of its start; absent in runs of earlier versions. */
+  trace_id: z.string().optional(),
   notify: Notify.optional(),
   started_at: z.string(),
   last_transition_at: z.string(),

@@ -1,5 +1,7 @@
+import { parseAddress } from '../../runtime/address.ts';
 import type { CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
-import { isRunning, type WorkflowState } from './state.ts';
+import { own } from './json-values.ts';
+import { type Awaiting, type EndedWorkflow, isRunning, type WorkflowState } from './state.ts';
 
 /** Collection behind the lists of workflow executions (R2). */
 export const WORKFLOW_EXECUTIONS: CollectionSpec = {
@@ -9,6 +11,7 @@ export const WORKFLOW_EXECUTIONS: CollectionSpec = {
     ['removed', 'started_at'],
     // Lists filter by `removed`: with it in the index only the page is read.
     ['workflow_id', 'removed', 'started_at'],
+    ['workflow_name', 'removed', 'started_at'],
     ['status', 'removed', 'started_at'],
   ],
   beside: ['owner'],
@@ -30,7 +33,22 @@ export interface WorkflowExecutionDocument extends StoredDocument {
   readonly removed: boolean;
   /** Subject that alone sees it, beside operators; absent: it is the tenant's. */
   readonly owner?: string;
+  /** Absent: none. The fields below are absent in documents of earlier versions too. */
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly trace_id?: string;
+  /** It is completed, and its last state failed. */
+  readonly last_state_failed?: true;
+  /** What it waits for while it runs, as in `OwnWait` (usecases/waits). */
+  readonly wait_kind?: WorkflowWaitKind;
+  /** The actor that started it: another run, a stimulus. */
+  readonly parent_kind?: string;
+  readonly parent_id?: string;
+  /** Node and pool that handled its last message; the projector adds them. */
+  readonly node?: string;
+  readonly pool?: string;
 }
+
+type WorkflowWaitKind = 'volumes' | 'turn' | 'child' | 'judges' | 'effect' | 'timer' | 'approval';
 
 export function projectWorkflow(
   state: WorkflowState,
@@ -52,6 +70,41 @@ export function projectWorkflow(
     last_transition_at: state.last_transition_at,
     ended_at: ended?.ended_at ?? null,
     removed: false,
+    labels: state.labels,
+    trace_id: state.trace_id,
+    last_state_failed: state.status === 'completed' && hasFailed(state) ? true : undefined,
+    wait_kind: isRunning(state) ? waitKindOf(state.awaiting) : undefined,
+    ...parentFields(state.notify?.to),
     ...(state.owner === undefined ? {} : { owner: state.owner }),
   };
+}
+
+function waitKindOf(awaiting: Awaiting): WorkflowWaitKind {
+  switch (awaiting.kind) {
+    case 'volumes':
+    case 'turn':
+    case 'approval':
+      return awaiting.kind;
+    case 'agent':
+    case 'child':
+      return 'child';
+    case 'panel':
+      return 'judges';
+    case 'container':
+      return awaiting.retry_at === null ? 'effect' : 'timer';
+    case 'command':
+    case 'containers':
+      return 'effect';
+  }
+}
+
+function parentFields(parent: string | undefined): { readonly parent_kind?: string; readonly parent_id?: string } {
+  if (parent === undefined) return {};
+  const { kind, id } = parseAddress(parent);
+  return { parent_kind: kind, parent_id: id };
+}
+
+function hasFailed({ blackboard, current_state }: EndedWorkflow): boolean {
+  const record = own(blackboard, current_state ?? '');
+  return typeof record === 'object' && record !== null && 'status' in record && record.status === 'failed';
 }

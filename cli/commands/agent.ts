@@ -4,7 +4,7 @@ import { printLog } from '../list-pages.ts';
 import { agentId } from '../names.ts';
 import { startOnce } from '../node-client.ts';
 import { printDone, printList } from '../print-answer.ts';
-import { readInput, readObject, wholeNumber } from '../read-input.ts';
+import { labelsOf, readInput, readObject, several, wholeNumber } from '../read-input.ts';
 import { showStarted } from '../tool-call.ts';
 import { deploy, scopes, search, show, statuses, versionsAndExport } from './catalog.ts';
 import { generate } from './generate.ts';
@@ -28,6 +28,7 @@ export function agent(program: Command): void {
 interface RunOptions {
   readonly input?: string;
   readonly version?: string;
+  readonly label: readonly string[];
   readonly follow?: true;
   readonly wait?: true;
 }
@@ -41,6 +42,7 @@ function run(group: Command): void {
     .argument('[intent]', 'the goal; @FILE reads a file, - standard input')
     .option('--input <json>', 'values by name, a JSON object; @FILE or - as above')
     .option('--version <version>', 'version of the agent (default: the newest)')
+    .option('--label <key=value>', 'label by which lists of runs filter; repeatable', several, [])
     .option('--follow', 'show events until the execution ends')
     .option('--wait', 'wait for the end and print the result')
     .action(async (nameOrId: string, intent: string | undefined, options: RunOptions, command: Command) => {
@@ -50,6 +52,7 @@ function run(group: Command): void {
         intent: intent === undefined ? undefined : await readInput(intent, 'INTENT'),
         input: options.input === undefined ? undefined : await readObject(options.input, '--input'),
         version: options.version,
+        labels: labelsOf(options.label),
       };
       const answer = await context.client.json('POST', `/v1/agents/${id}/execute`, startOnce(json));
       return showStarted(context, answer, options);

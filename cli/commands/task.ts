@@ -6,7 +6,7 @@ import { agentId } from '../names.ts';
 import { startOnce } from '../node-client.ts';
 import { isForMachines, print } from '../output.ts';
 import { printDone } from '../print-answer.ts';
-import { readInput, readObject, wholeNumber } from '../read-input.ts';
+import { labelsOf, readInput, readObject, several, wholeNumber } from '../read-input.ts';
 import { showStarted } from '../tool-call.ts';
 import { waitingInWords, watchExecution } from '../watch-execution.ts';
 
@@ -42,6 +42,7 @@ interface ExecuteOptions {
   readonly input?: string;
   readonly context?: string;
   readonly version?: string;
+  readonly label: readonly string[];
   readonly follow?: true;
   readonly wait?: true;
 }
@@ -55,6 +56,7 @@ function execute(group: Command): void {
     .option('--input <text>', 'task input; @FILE reads a file, - standard input')
     .option('--context <json>', 'values for the prompt template, a JSON object; @FILE or - as above')
     .option('--version <version>', 'version of the agent (default: the newest)')
+    .option('--label <key=value>', 'label by which lists of runs filter; repeatable', several, [])
     .option('--follow', 'show events until the execution ends')
     .option('--wait', 'wait for the end and print the result')
     .action(async (nameOrId: string, options: ExecuteOptions, command: Command) => {
@@ -64,6 +66,7 @@ function execute(group: Command): void {
         context: options.context === undefined ? undefined : await readObject(options.context, '--context'),
         agent_id: await agentId(context.client, nameOrId),
         version: options.version,
+        labels: labelsOf(options.label),
       };
       const answer = await context.client.json('POST', PATH, startOnce(json));
       const waits = textOf(answer.waiting_for, 'reason');

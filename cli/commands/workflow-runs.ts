@@ -5,7 +5,7 @@ import { printLog } from '../list-pages.ts';
 import { workflowEventLine } from '../live-view.ts';
 import { isForMachines, print } from '../output.ts';
 import { printDone, printList, printOne } from '../print-answer.ts';
-import { readInput, wholeNumber } from '../read-input.ts';
+import { readInput, several, wholeNumber } from '../read-input.ts';
 import { waitingInWords } from '../watch-execution.ts';
 import { type RunOptions, runPath, startRun, statesOf, watchWorkflow } from '../watch-workflow.ts';
 import { type LogOptions, logsCommand } from './task.ts';
@@ -23,6 +23,7 @@ export function run(workflow: Command): void {
     .option('--intent <text>', 'the goal; @FILE or - as above')
     .option('--blackboard <json>', 'initial entries of the blackboard, a JSON object; @FILE or - as above')
     .option('--version <version>', 'version of the workflow (default: the newest)')
+    .option('--label <key=value>', 'label by which lists of runs filter; repeatable', several, [])
     .option('--follow', 'show events until the run ends')
     .option('--wait', 'show the states until the run ends, then print its output')
     .action(async (nameOrId: string, options: RunOptions & { follow?: true; wait?: true }, command: Command) => {

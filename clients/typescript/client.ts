@@ -113,7 +113,8 @@ export class Sender {
     for (const name of route.query) {
       const value = rest[name];
       delete rest[name];
-      if (value !== undefined) url.searchParams.set(name, String(value));
+      const values: readonly unknown[] = Array.isArray(value) ? value : [value];
+      for (const one of values) if (one !== undefined) url.searchParams.append(name, String(one));
     }
     const { type, content } = bodyOf(route, rest);
     const response = await send(url, {

@@ -47,13 +47,23 @@ export const shownPage = <T, Shown>({ items, ...next }: Page<T>, show: (item: T)
 export const tokenOf = (what: unknown, position: Position): string =>
   Buffer.from(JSON.stringify([FORMAT, digestOf(what), ...position])).toString('base64url');
 
-/** The position in a token; undefined without a token. It is a place in what the caller may see, never a right. */
-export function readToken(what: unknown, { skip = 0, pageToken }: Omit<PageAsked, 'limit'>): Position | undefined {
+/**
+ * The position in a token; undefined without a token. It is a place in what the caller may see, never a right. `field`
+ * names the token in errors.
+ */
+export function readToken(
+  what: unknown,
+  { skip = 0, pageToken }: Omit<PageAsked, 'limit'>,
+  field = 'page_token',
+): Position | undefined {
   if (pageToken === undefined) return undefined;
-  if (skip !== 0) throw refused('expected alone; nothing else is left out from the start beside it');
+  if (skip !== 0) throw refused(field, 'expected alone; nothing else is left out from the start beside it');
   const [format, digest, ...position] = partsOf(pageToken);
   if (format !== FORMAT || digest !== digestOf(what) || !position.every(isScalar))
-    throw refused('expected the next_page_token of an answer to the same list and conditions');
+    throw refused(
+      field,
+      `expected the ${field === 'next' ? 'next' : 'next_page_token'} of an answer to the same list and conditions`,
+    );
   return position;
 }
 
@@ -70,5 +80,5 @@ function partsOf(token: string): unknown[] {
 const digestOf = (what: unknown): string =>
   createHash('sha256').update(JSON.stringify(what)).digest('base64url').slice(0, 16);
 
-const refused = (expected: string): SvcError =>
-  new SvcError('invalid_argument', `page_token: ${expected}`, { field: 'page_token' });
+const refused = (field: string, expected: string): SvcError =>
+  new SvcError('invalid_argument', `${field}: ${expected}`, { field });

@@ -1,5 +1,5 @@
 import type { ActorStore } from '../actor-store.ts';
-import type { Address, Partition } from '../address.ts';
+import { type Address, type Partition, poolOf } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import { type ActorDefinition, isArchived, type Registry } from '../define-actor.ts';
 import type { LogServer } from '../dispatch/log-server.ts';
@@ -25,6 +25,8 @@ export interface ActorProjectionParts {
   readonly serverOf: (partition: Partition) => LogServer | undefined;
   readonly payloads: Payloads;
   readonly clock: Pick<Clock, 'now'>;
+  /** Id of this node. */
+  readonly node: string;
   readonly views: Views;
   /** Checked after each archive that is written: nothing of a deleted actor may stay. */
   readonly removals: Pick<Removals, 'asked' | 'finish'>;
@@ -122,7 +124,7 @@ export class ActorProjection {
       if (definition === undefined || text === null || text === undefined) continue;
       const plain = await this.#unpacked(address, text);
       if (plain === null) continue;
-      const seen = this.#lookAt(definition, address, plain);
+      const seen = this.#lookAt(definition, address, partition, plain);
       if (seen === null) continue;
       if (seen.document !== null && definition.view !== undefined) {
         const lists = seen.ended ? endedViews : views;
@@ -247,12 +249,13 @@ export class ActorProjection {
    * Decodes an actor and its view. An actor whose record or view is broken is skipped, so that it does not stop the
    * others.
    */
-  #lookAt(definition: ActorDefinition, address: Address, text: string): Look | null {
+  #lookAt(definition: ActorDefinition, address: Address, partition: Partition, text: string): Look | null {
     try {
       const { state, revision, lastEvent, stuck } = decodeRecord(definition, text);
       const [, tenant = '', id = ''] = address.split('/');
       const view = definition.view?.project(state, { tenant, id }) ?? null;
-      const document = view === null ? null : { ...view, version: revision };
+      const place = definition.view?.isLocated === true ? { node: this.#parts.node, pool: poolOf(partition) } : {};
+      const document = view === null ? null : { ...view, ...place, version: revision };
       const ended = definition.done?.(state) === true && stuck === null;
       const retained = retainedOf(definition, state, { tenant, id }, this.#parts.clock.now());
       return { document, ended, revision, lastEvent, ...retained, bytes: text.length };

@@ -13,7 +13,6 @@ import { type JournalLine, type ProjectedCommit, parseJournalRow } from './views
 
 export interface ProjectorParts extends ActorProjectionParts {
   readonly clock: Clock;
-  readonly node: string;
   readonly ledger: boolean;
 }
 

@@ -101,6 +101,8 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'POST /v1/workflows/executions/{id}/signal': { access: 'run', thing: 'run', body: { response: 'yes' } },
   'POST /v1/workflows/executions/{id}/cancel': { access: 'run', thing: 'run' },
 
+  'GET /v1/runs': look(),
+
   'GET /v1/human-approvals': look(),
   'GET /v1/human-approvals/{id}': look('approval'),
   'POST /v1/human-approvals/{id}/approve': { access: 'run', thing: 'approval', body: {} },

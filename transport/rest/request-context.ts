@@ -115,6 +115,7 @@ const AREAS: Readonly<Record<string, ScopeArea>> = {
   '/v1/executions': 'executions',
   '/v1/human-approvals': 'approvals',
   '/v1/invoke': 'tools',
+  '/v1/runs': 'executions',
   '/v1/runtimes': 'system',
   '/v1/schemas': 'system',
   '/v1/seal': 'tools',

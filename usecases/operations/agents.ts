@@ -187,12 +187,13 @@ export const AGENT_OPERATIONS = [
       also: [404, 409, 422],
     },
     commands: ['agent run'],
-    async handle(ports, { identity, trace, headers, params, body: { intent, input, version } }) {
+    async handle(ports, { identity, trace, headers, params, body: { intent, input, version, labels } }) {
       const key = headers['idempotency-key'];
       const call = {
         agent: params.id.toLowerCase(),
         ...taskInput(intent, input),
         ...(version === undefined ? {} : { version }),
+        ...(labels === undefined ? {} : { labels }),
       };
       const caller = { identity, trace, ...(key === undefined ? {} : { idempotencyKey: key }) };
       const { execution_id } = await startExecution(ports, call, caller);

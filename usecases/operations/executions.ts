@@ -51,13 +51,14 @@ export const EXECUTION_OPERATIONS = [
     tool: 'svc.task.execute',
     commands: ['task execute'],
     grpc: 'ExecuteAgent',
-    handle(ports, { identity, trace, headers, body: { agent_id, input, version, context } }) {
+    handle(ports, { identity, trace, headers, body: { agent_id, input, version, context, labels } }) {
       const key = headers['idempotency-key'];
       const call = {
         agent: agent_id.toLowerCase(),
         input,
         ...(version === undefined ? {} : { version }),
         ...(context === undefined ? {} : { context }),
+        ...(labels === undefined ? {} : { labels }),
       };
       return startExecution(ports, call, { identity, trace, ...(key === undefined ? {} : { idempotencyKey: key }) });
     },

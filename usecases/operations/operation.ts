@@ -17,6 +17,7 @@ import type { ExecutionApi } from '../executions.ts';
 import type { ClusterApi } from '../ports/cluster.ts';
 import type { ChaosApi } from '../ports/faults.ts';
 import type { VolumeApi, VolumeFiles } from '../ports/volumes.ts';
+import type { RunsApi } from '../runs/list-runs.ts';
 import type { StartLimits } from '../starts/start-execution.ts';
 import type { StimulusApi } from '../stimuli.ts';
 import type { WorkflowApi } from '../workflow-runs.ts';
@@ -35,6 +36,8 @@ export interface OperationPorts extends StartLimits {
   readonly executions: ExecutionApi;
   readonly workflows?: WorkflowParts;
   readonly approvals?: ApprovalApi;
+  /** The list of all runs. */
+  readonly runs?: RunsApi;
   readonly stimuli?: StimulusApi;
   /** Direct routes of stimuli. */
   readonly stimulusRoutes?: StimulusRoutes;

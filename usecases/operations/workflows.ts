@@ -157,13 +157,14 @@ export const WORKFLOW_OPERATIONS = [
     rest: { method: 'POST', path: '/v1/workflows/:name/run', style: 'coded', also: [404, 409, 422] },
     tool: 'svc.workflow.run',
     commands: ['workflow run'],
-    async handle(ports, { identity, trace, headers, params, body: { intent, input, blackboard, version } }) {
+    async handle(ports, { identity, trace, headers, params, body: { intent, input, blackboard, labels, version } }) {
       const key = headers['idempotency-key'];
       const call = {
         workflow: params.name,
         input,
         ...(intent === undefined ? {} : { intent }),
         ...(blackboard === undefined ? {} : { blackboard }),
+        ...(labels === undefined ? {} : { labels }),
         ...(version === undefined ? {} : { version }),
       };
       const caller = { identity, trace, ...(key === undefined ? {} : { idempotencyKey: key }) };

@@ -48,7 +48,7 @@ export async function startInPlace<T>(limits: StartLimits, start: Start, make: (
 
 /** A caller's start of an agent, the same on every transport. */
 export interface StartCall
-  extends Pick<StartExecution, 'input' | 'context' | 'securityPolicy' | 'workflowExecutionId'> {
+  extends Pick<StartExecution, 'input' | 'context' | 'securityPolicy' | 'workflowExecutionId' | 'labels'> {
   /** UUID or name. */
   readonly agent: string;
   /** Version of the agent; default the newest. */

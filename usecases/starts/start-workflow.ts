@@ -8,7 +8,8 @@ import { type StartLimits, startInPlace, takeStart } from './start-execution.ts'
 import { executionIdFor, startIdFor } from './start-keys.ts';
 
 /** A caller's start of a workflow, the same on every transport. */
-interface StartWorkflowCall extends Pick<StartWorkflow, 'intent' | 'blackboard' | 'ancestors' | 'notify' | 'pipeline'> {
+interface StartWorkflowCall
+  extends Pick<StartWorkflow, 'intent' | 'blackboard' | 'labels' | 'ancestors' | 'notify' | 'pipeline'> {
   /** UUID or name. */
   readonly workflow: string;
   /** Version of the workflow; default the newest. */

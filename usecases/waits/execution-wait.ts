@@ -36,6 +36,7 @@ export function waitingDocument(request: StartExecution, tags: readonly string[]
     workflow_execution_id: request.workflowExecutionId ?? null,
     removed: false,
     ...ownerPart(request.identity),
+    labels: request.labels,
     waiting_tags: tags,
   };
 }

@@ -52,6 +52,8 @@ function begin(start: StartMessage, turn: ExecutionTurn): RunningExecution {
     agent_version: start.manifest.metadata.version,
     workflow_execution_id: start.workflow_execution_id ?? null,
     ...ownerPart(turn.identity),
+    labels: start.labels,
+    trace_id: turn.trace,
     notify: start.notify,
     mounts: start.mounts,
     depth: start.depth,

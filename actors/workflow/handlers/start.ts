@@ -62,6 +62,8 @@ function newRun(message: StartMessage, maxTransitions: number, turn: WorkflowTur
     identity: turn.identity ?? ownIdentity(turn),
     ancestors: message.ancestors,
     ...ownerPart(turn.identity),
+    labels: message.labels,
+    trace_id: turn.trace,
     notify: message.notify,
     pipeline: message.pipeline,
     intent: message.intent ?? null,

@@ -541,6 +541,42 @@ export type RefinementApplied = {
   readonly applied_at: string;
 };
 
+export type Run = {
+  readonly id: string;
+  readonly kind: "execution" | "workflow";
+  readonly status: "pending" | "running" | "waiting_for_human_input" | "completed" | "failed" | "cancelled";
+  /** Null while it is unfinished. */
+  readonly outcome: "succeeded" | "failed" | "cancelled" | null;
+  /** Of the agent or workflow. */
+  readonly name: string;
+  readonly version: string;
+  /** UUID of the agent or workflow. */
+  readonly definition_id: string;
+  /** Given at its start. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly started_at: string;
+  readonly ended_at: string | null;
+  /** Null while it is unfinished. */
+  readonly duration_ms: number | null;
+  /** Tags that its node must have. */
+  readonly tags: readonly (string)[];
+  /** Node that handled its last message. */
+  readonly node: string | null;
+  /** What it waits for; null once it has ended. */
+  readonly wait_reason: "node" | "timer" | "approval" | "child" | "judges" | "effect" | "volumes" | "turn" | null;
+  /** Current state of a workflow. */
+  readonly state_name: string | null;
+  readonly error_code: string | null;
+  /** Short text for people: the failure, or why it was cancelled. */
+  readonly reason: string | null;
+  readonly trace_id: string | null;
+  /** What started it: a workflow run, a stimulus, a panel of judges. */
+  readonly parent: {
+    readonly kind: string;
+    readonly id: string;
+  } | null;
+};
+
 export type RunStarted = {
   readonly execution_id: string;
   readonly status: "started";
@@ -986,6 +1022,8 @@ export interface SvcClient {
       readonly input?: Readonly<Record<string, unknown>>;
       /** Version of the agent; default: the newest. */
       readonly version?: string;
+      /** At most 16 short texts by which lists of runs filter. */
+      readonly labels?: Readonly<Record<string, string>>;
     }, options?: CallOptions): Promise<RunStarted>;
     /** List the log events of an agent (`GET /v1/agents/{id}/logs`) */
     listLogs(input: {
@@ -1023,6 +1061,8 @@ export interface SvcClient {
       readonly version?: string;
       /** Values for the prompt template. */
       readonly context?: Readonly<Record<string, unknown>>;
+      /** At most 16 short texts by which lists of runs filter. */
+      readonly labels?: Readonly<Record<string, string>>;
     }, options?: CallOptions): Promise<StartAnswer>;
     /** List executions, newest first (`GET /v1/executions`) */
     list(input?: {
@@ -1177,6 +1217,8 @@ export interface SvcClient {
       readonly input?: Readonly<Record<string, unknown>>;
       /** Initial values of the blackboard. */
       readonly blackboard?: Readonly<Record<string, unknown>>;
+      /** At most 16 short texts by which lists of runs filter. */
+      readonly labels?: Readonly<Record<string, string>>;
       /** Version of the workflow; default: the newest. */
       readonly version?: string;
     }, options?: CallOptions): Promise<RunStarted>;
@@ -1303,6 +1345,42 @@ export interface SvcClient {
       /** UUID */
       readonly id: string;
     }, options?: CallOptions): AsyncGenerator<StreamedEvent<WorkflowEvent>, void, undefined>;
+  };
+  readonly runs: {
+    /** List executions of agents and workflows, newest first (`GET /v1/runs`) */
+    list(input?: {
+      /** Any of these; may be there several times. */
+      readonly status?: readonly ("pending" | "running" | "waiting_for_human_input" | "completed" | "failed" | "cancelled")[];
+      /** How it ended. */
+      readonly outcome?: "succeeded" | "failed" | "cancelled";
+      readonly kind?: "execution" | "workflow";
+      /** Name of the agent or workflow. */
+      readonly name?: string;
+      readonly version?: string;
+      /** `KEY=VALUE` given at the start; may be there several times, and all must match. */
+      readonly label?: readonly (string)[];
+      /** Started at this time or later. */
+      readonly from?: string;
+      /** Started before this time. */
+      readonly to?: string;
+      /** Tags that its node must have; all must match. */
+      readonly tag?: readonly (string)[];
+      /** Id of the node that handled its last message. */
+      readonly node?: string;
+      /** What an unfinished one waits for; any of these. */
+      readonly wait_reason?: readonly ("node" | "timer" | "approval" | "child" | "judges" | "effect" | "volumes" | "turn")[];
+      readonly error_code?: string;
+      /** The beginning of the id, or a part of the name. */
+      readonly text?: string;
+      /** Maximum number of entries; default 50, at most 1000. */
+      readonly limit?: number;
+      /** `next` of the page before, under the same conditions. */
+      readonly next?: string;
+    }, options?: CallOptions): Promise<{
+      readonly runs: readonly (Run)[];
+      /** Pass it as `next` for the page behind this one; absent at the end. A page with few matches may be short and have it. */
+      readonly next?: string;
+    }>;
   };
   readonly approvals: {
     /** List pending approval requests, oldest first (`GET /v1/human-approvals`) */
@@ -2134,6 +2212,7 @@ const WORKFLOW_EXECUTIONS_REMOVE: Route = {"method":"DELETE","path":"/v1/workflo
 const WORKFLOW_EXECUTIONS_LIST_LOGS: Route = {"method":"GET","path":"/v1/workflows/executions/{id}/logs","query":["limit","offset"],"body":null,"answer":"json"};
 const WORKFLOW_EXECUTIONS_SIGNAL: Route = {"method":"POST","path":"/v1/workflows/executions/{id}/signal","query":[],"body":"json","answer":"json"};
 const WORKFLOW_EXECUTIONS_CANCEL: Route = {"method":"POST","path":"/v1/workflows/executions/{id}/cancel","query":[],"body":null,"answer":"json"};
+const RUNS_LIST: Route = {"method":"GET","path":"/v1/runs","query":["status","outcome","kind","name","version","label","from","to","tag","node","wait_reason","error_code","text","limit","next"],"body":null,"answer":"json"};
 const APPROVALS_LIST: Route = {"method":"GET","path":"/v1/human-approvals","query":["limit","skip","page_token"],"body":null,"answer":"json"};
 const APPROVALS_GET: Route = {"method":"GET","path":"/v1/human-approvals/{id}","query":[],"body":null,"answer":"json"};
 const APPROVALS_APPROVE: Route = {"method":"POST","path":"/v1/human-approvals/{id}/approve","query":[],"body":"json","answer":"json"};
@@ -2261,6 +2340,9 @@ export const operationsOf = (sender: Sender): SvcClient => ({
     cancel: (input, options) => sender.json(WORKFLOW_EXECUTIONS_CANCEL, input, options),
     stream: (input, options) => sender.stream(WORKFLOW_EXECUTIONS_STREAM, input, options),
     streamLogs: (input, options) => sender.stream(WORKFLOW_EXECUTIONS_STREAM_LOGS, input, options),
+  },
+  runs: {
+    list: (input, options) => sender.json(RUNS_LIST, input, options),
   },
   approvals: {
     list: (input, options) => sender.json(APPROVALS_LIST, input, options),

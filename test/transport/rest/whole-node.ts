@@ -18,6 +18,7 @@ const wholeNode = (): RestServerParts => ({
   executions: uncalled(),
   workflows: { catalog: uncalled(), workflows: uncalled() },
   approvals: uncalled(),
+  runs: uncalled(),
   stimuli: uncalled(),
   stimulusRoutes: uncalled(),
   webhooks: uncalled(),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { CATALOG_STATUSES, LoggedEvent, logPage, ScopeAnswer as MovedAnswer, SCOPES } from './catalog.ts';
+import { labelsField } from './executions.ts';
 import { jsonObject, nextPageField } from './fields.ts';
 import { Finding } from './workflows.ts';
 
@@ -39,6 +40,7 @@ export const ExecuteBody = z.object({
   intent: z.string().max(65_536).optional().describe('The goal; part of the input, and {{intent}}.'),
   input: jsonObject.default({}).describe('Values by name: {{KEY}} in the prompt; as JSON part of the input.'),
   version: z.string().min(1).max(64).optional().describe('Version of the agent; default: the newest.'),
+  labels: labelsField,
 });
 
 export const AgentLogs = z.object({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { RunLabels } from '../../../manifests/metadata.ts';
 import { LoggedEvent, logPage } from './catalog.ts';
 import { AgentId, jsonObject, nextPageField } from './fields.ts';
 
@@ -53,12 +54,15 @@ export const WaitReason = OwnWait.extend({
 
 export const EXECUTION_STATUSES = ['pending', 'running', 'completed', 'failed', 'cancelled'] as const;
 
+export const labelsField = RunLabels.optional().describe('At most 16 short texts by which lists of runs filter.');
+
 /** The body of POST /v1/executions (H12), with the other fields of gRPC's ExecuteAgent. */
 export const StartBody = z.object({
   agent_id: AgentId,
   input: z.string().describe('Task input passed to the agent.'),
   version: z.string().min(1).max(64).optional().describe('Version of the agent; default: the newest.'),
   context: jsonObject.optional().describe('Values for the prompt template.'),
+  labels: labelsField,
 });
 
 export const StartAnswer = z

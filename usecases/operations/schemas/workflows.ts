@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { CATALOG_STATUSES, LoggedEvent, logPage, ScopeAnswer as MovedAnswer, SCOPES } from './catalog.ts';
-import { WaitReason } from './executions.ts';
+import { labelsField, WaitReason } from './executions.ts';
 import { ExecutionId, jsonObject, nextPageField } from './fields.ts';
 
 export const WORKFLOW_STATUSES = ['running', 'waiting_for_human_input', 'completed', 'failed', 'cancelled'] as const;
@@ -75,6 +75,7 @@ export const RunBody = z.object({
   intent: z.string().max(65_536).optional().describe('Goal of the run; templates read it as {{intent}}.'),
   input: jsonObject.default({}).describe('Checked against metadata.input_schema; {{input.KEY}}.'),
   blackboard: jsonObject.optional().describe('Initial values of the blackboard.'),
+  labels: labelsField,
   version: z.string().min(1).max(64).optional().describe('Version of the workflow; default: the newest.'),
 });
 
