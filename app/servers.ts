@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { advertised } from '../cluster/advertised-host.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import { runtimeTable } from '../manifests/runtime-table/table.ts';
@@ -12,6 +13,7 @@ import { createClusterServer } from '../transport/grpc/cluster/server.ts';
 import { createGrpcServer } from '../transport/grpc/svc-runtime.ts';
 import type { Health } from '../transport/health.ts';
 import { acceptProgram } from '../transport/internal/server.ts';
+import type { DashboardParts } from '../transport/rest/parts.ts';
 import { createRestServer } from '../transport/rest/server.ts';
 import type { ServerTls } from '../transport/tls.ts';
 import type { OperationPorts } from '../usecases/operations/operation.ts';
@@ -130,7 +132,18 @@ function openRest(
     resource: { issuers: iam.realms.map(({ issuer_url }) => issuer_url), publicUrl: network.public_url },
     proxies: network.trust_proxy,
     isOfAgents: access.networks.has,
+    dashboard: dashboardOf(world.settings),
   });
+}
+
+/** The dashboard's files are beside the code, in a clone and in the package. */
+const DASHBOARD = join(import.meta.dirname, '..', 'dashboard', 'dist');
+
+function dashboardOf({ dashboard: { enabled, oidc }, iam }: NodeSettings): DashboardParts | undefined {
+  if (!enabled) return undefined;
+  const withToken = iam.realms.length > 0 || iam.local === 'token';
+  const signIn = oidc !== undefined ? 'oidc' : withToken ? 'token' : 'none';
+  return { directory: DASHBOARD, signIn, oidc, roleClaim: iam.claims.role };
 }
 
 function openGrpc(

@@ -35,6 +35,9 @@ const NOT_SHIPPED = new Set([
 /** Read at run time, next to the code that reads it. */
 const DATA = ['**/*.lua', '**/*.sh', '**/*.binpb', '**/*.json', '**/*.html', '**/*.css', '**/*.yaml'];
 
+/** What dashboard/build.ts writes; nodes serve it as it is. */
+const DASHBOARD = 'dashboard/dist';
+
 /** Static and dynamic imports of our own files. */
 const RELATIVE_IMPORT = /(\bfrom\s*|\bimport\s*\(?\s*)(['"])(\.{1,2}\/[^'"\n]+)\.ts\2/g;
 
@@ -47,6 +50,8 @@ export function pack(target: string): void {
     write(join(target, source.replace(/\.ts$/, '.js')), stripped.replaceAll(RELATIVE_IMPORT, '$1$2$3.js$2'));
   }
   declare(target);
+  execFileSync(process.execPath, [join(ROOT, 'dashboard', 'build.ts')], { stdio: 'inherit' });
+  cpSync(join(ROOT, DASHBOARD), join(target, DASHBOARD), { recursive: true });
   for (const file of AREAS.flatMap((area) => within(area, DATA))) {
     mkdirSync(dirname(join(target, file)), { recursive: true });
     cpSync(join(ROOT, file), join(target, file));

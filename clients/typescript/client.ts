@@ -8,8 +8,8 @@ export { StreamCutError };
 export interface ClientOptions {
   /** Such as `http://127.0.0.1:8080`. */
   readonly baseUrl: string;
-  /** Bearer token; a function is called before each request. Absent: the node's local operator, on loopback. */
-  readonly token?: string | (() => string | Promise<string>);
+  /** Bearer token; a function is called before each request. Absent or undefined: the node's local operator, on loopback. */
+  readonly token?: string | (() => string | undefined | Promise<string | undefined>);
   /** Default: the global `fetch`. */
   readonly fetch?: typeof fetch;
 }

@@ -28,7 +28,8 @@ export class StreamCutError extends Error {
 export async function* eventsOf<Event>(
   body: ReadableStream<Uint8Array>,
 ): AsyncGenerator<StreamedEvent<Event>, void, undefined> {
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
   let rest = '';
   let last = 0;
   let retryMs: number | null = null;
@@ -36,7 +37,7 @@ export async function* eventsOf<Event>(
     for (;;) {
       const { done, value } = await reader.read();
       if (done) break;
-      const records = (rest + value).replaceAll('\r\n', '\n').split('\n\n');
+      const records = (rest + decoder.decode(value, { stream: true })).replaceAll('\r\n', '\n').split('\n\n');
       rest = records.pop() ?? '';
       for (const record of records) {
         const { id, data, retry } = fieldsOf(record);

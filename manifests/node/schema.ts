@@ -43,6 +43,18 @@ const Observability = z.strictObject({
     .prefault({}),
 });
 
+/** `spec.dashboard`: the pages at `/`, and the client that they are at the identity provider. */
+const Dashboard = z.strictObject({
+  enabled: z.boolean().default(true),
+  oidc: z
+    .strictObject({
+      issuer: z.url({ protocol: /^https?$/, error: 'expected an http or https URL' }).max(2_000),
+      client_id: z.string().min(1).max(500),
+      scopes: z.array(z.string().min(1).max(200)).min(1).max(20).default(['openid', 'profile']),
+    })
+    .optional(),
+});
+
 const Spec = z.strictObject({
   node: NodeSelf.prefault({}),
   network: NodeNetwork.prefault({}),
@@ -70,6 +82,7 @@ const Spec = z.strictObject({
   execute: NodePipeline.prefault({}),
   storage: NodeStorage.prefault({}),
   observability: Observability.prefault({}),
+  dashboard: Dashboard.prefault({}),
 });
 
 /** The node's file `svc.yaml` (W45). Unknown keys are errors that name the key. */

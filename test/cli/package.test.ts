@@ -70,6 +70,7 @@ describe('the npm package', () => {
       'dist/runtime/redis/functions/commit.lua',
       'dist/proto/gen/descriptors.binpb',
       'dist/runtime/index.d.ts',
+      'dist/dashboard/dist/index.html',
     ]) {
       assert.ok(files.includes(needed), needed);
     }

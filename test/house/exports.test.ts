@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isGenerated, linesOf, projectFiles } from '../support/tree.ts';
 
-const sources = projectFiles('.ts').filter((file) => !isGenerated(file));
+const sources = projectFiles('.ts', '.tsx').filter((file) => !isGenerated(file));
 const product = sources.filter((file) => !/^(test|bench|examples)\//.test(file));
 
 const EXPORTED = /^export (?:async )?(?:const|let|function\*?|class) ([A-Za-z_$][\w$]*)/;

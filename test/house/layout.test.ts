@@ -17,6 +17,7 @@ const AREAS = [
   'tools',
   'cli',
   'clients',
+  'dashboard',
   'app',
   'usecases',
   'docs',
@@ -25,7 +26,7 @@ const AREAS = [
   'test',
 ];
 
-const sources = projectFiles('.ts', '.lua').filter((file) => !isGenerated(file));
+const sources = projectFiles('.ts', '.tsx', '.lua').filter((file) => !isGenerated(file));
 const product = sources.filter((file) => !/^(test|bench|examples|clients)\//.test(file));
 
 test('every folder of the layout has a README that says what lives there', () => {
@@ -54,7 +55,7 @@ const APART: Readonly<Record<string, string>> = {
 
 test('a small file that one file of its own folder reads is part of that file', () => {
   const readers = new Map<string, Set<string>>();
-  for (const file of product.filter((one) => one.endsWith('.ts')))
+  for (const file of product.filter((one) => /\.tsx?$/.test(one)))
     for (const { to } of importsOf(file)) readers.set(to, new Set([...(readers.get(to) ?? []), file]));
   const alone = product.filter((file) => {
     const [reader, ...others] = readers.get(file) ?? [];
@@ -70,7 +71,7 @@ test('a small file that one file of its own folder reads is part of that file', 
 
 test('no folder of the product holds more than 25 files', () => {
   const counts = new Map<string, number>();
-  for (const file of product.filter((one) => one.endsWith('.ts')))
+  for (const file of product.filter((one) => /\.tsx?$/.test(one)))
     counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);
   assert.deepEqual(
     [...counts].filter(([, count]) => count > 25),

@@ -22,6 +22,17 @@ export interface ResourceParts {
   readonly publicUrl?: string | undefined;
 }
 
+/** The dashboard: its files, and how its pages sign in. */
+export interface DashboardParts {
+  /** Where `dashboard/build.ts` wrote it; may be missing. */
+  readonly directory: string;
+  /** `oidc`: at the identity provider; `token`: with a token that the user pastes; `none`: every caller is the operator. */
+  readonly signIn: 'oidc' | 'token' | 'none';
+  readonly oidc?: { readonly issuer: string; readonly client_id: string; readonly scopes: readonly string[] };
+  /** Claim of tokens that holds the roles (`spec.iam.claims.role`): pages do not offer what the role may not do. */
+  readonly roleClaim: string;
+}
+
 /** What /mcp calls. */
 export type McpParts = CallerToolParts;
 
@@ -61,6 +72,8 @@ export interface RestServerParts extends OperationPorts {
   /** Whether an address belongs to a container of agents and is refused. Absent: no address is. */
   readonly isOfAgents?: (address: string) => boolean;
   readonly limits?: Partial<RestLimits>;
+  /** Absent: no dashboard is served. */
+  readonly dashboard?: DashboardParts;
 }
 
 /** The same with all defaults filled in, for the routes. */

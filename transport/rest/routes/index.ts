@@ -5,6 +5,7 @@ import type { RestApp, RestParts } from '../parts.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 import { deployAgentRoute, exportAgentRoute } from './agents.ts';
 import { clusterRoutes } from './cluster.ts';
+import { dashboardRoutes } from './dashboard.ts';
 import { executeRoutes, generateRoutes } from './execute.ts';
 import { streamExecutionRoute } from './executions.ts';
 import { jwksRoute, openapiRoute, protectedResourceRoute } from './jwks.ts';
@@ -73,6 +74,7 @@ const ROUTES: readonly ((app: RestApp, parts: RestParts) => void)[] = [
   jwksRoute,
   protectedResourceRoute,
   openapiRoute,
+  dashboardRoutes,
 ];
 
 export function addRoutes(app: RestApp, parts: RestParts): void {

@@ -1,0 +1,93 @@
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { api } from '../api/queries.ts';
+import { listRuns } from '../api/runs.ts';
+import { Dialog } from '../parts/dialog.tsx';
+import { plainLine } from '../parts/format.ts';
+import { PAGES } from './navigation.ts';
+
+interface Hit {
+  readonly key: string;
+  readonly label: string;
+  readonly kind: string;
+  readonly href: string;
+}
+
+const MOST = 12;
+
+/** Search over ids, names and pages; `/` opens it. */
+export function Palette({ close }: { readonly close: () => void }) {
+  const [text, setText] = useState('');
+  const [at, setAt] = useState(0);
+  const navigate = useNavigate();
+  const hits = useHits(text.trim().toLowerCase());
+  const open = (hit: Hit | undefined): void => {
+    if (hit === undefined) return;
+    close();
+    void navigate({ href: hit.href });
+  };
+  return (
+    <Dialog title="Search" close={close}>
+      <input
+        autoFocus
+        type="search"
+        role="combobox"
+        aria-label="Search ids, names and pages"
+        aria-expanded={true}
+        aria-controls="hits"
+        aria-activedescendant={hits[at] === undefined ? undefined : `hit-${at}`}
+        value={text}
+        onChange={(event) => {
+          setText(event.target.value);
+          setAt(0);
+        }}
+        onKeyDown={(event) => {
+          if (event.key === 'ArrowDown') setAt(Math.min(at + 1, hits.length - 1));
+          else if (event.key === 'ArrowUp') setAt(Math.max(at - 1, 0));
+          else if (event.key === 'Enter') open(hits[at]);
+          else return;
+          event.preventDefault();
+        }}
+      />
+      <div id="hits" role="listbox" aria-label="Hits" className="hits">
+        {hits.map((hit, index) => (
+          // biome-ignore lint/a11y/useKeyWithClickEvents: Enter in the field opens the hit.
+          <div key={hit.key} id={`hit-${index}`} role="option" aria-selected={index === at} onClick={() => open(hit)}>
+            <span>{plainLine(hit.label, 90)}</span>
+            <span className="quiet">{hit.kind}</span>
+          </div>
+        ))}
+      </div>
+      {hits.length === 0 && <p className="quiet">Nothing found. Ids are found by their first characters.</p>}
+    </Dialog>
+  );
+}
+
+function useHits(text: string): Hit[] {
+  const runs = useQuery({ queryKey: ['palette', 'runs'], queryFn: () => listRuns({}) });
+  const agents = useQuery({ queryKey: ['agents'], queryFn: () => api.agents.list() });
+  const workflows = useQuery({ queryKey: ['workflows'], queryFn: () => api.workflows.list() });
+  const all: Hit[] = [
+    ...PAGES.flatMap(({ pages }) => pages).map(({ to, label }) => ({ key: to, label, kind: 'page', href: to })),
+    ...(agents.data?.agents ?? []).map(({ agent_id, name }) => ({
+      key: agent_id,
+      label: name,
+      kind: 'agent',
+      href: `/catalog/agent/${agent_id}`,
+    })),
+    ...(workflows.data?.workflows ?? []).map(({ id, name }) => ({
+      key: id,
+      label: name,
+      kind: 'workflow',
+      href: `/catalog/workflow/${id}`,
+    })),
+    ...(runs.data?.runs ?? []).map(({ id, kind, name }) => ({
+      key: id,
+      label: `${name} ${id}`,
+      kind: kind === 'execution' ? 'run of an agent' : 'run of a workflow',
+      href: `/runs/${kind}/${id}`,
+    })),
+  ];
+  return all.filter(({ key, label }) => key.startsWith(text) || label.toLowerCase().includes(text)).slice(0, MOST);
+}

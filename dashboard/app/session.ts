@@ -1,0 +1,117 @@
+import { useSyncExternalStore } from 'react';
+import { finishSignIn, type Oidc, renew, type Tokens } from './oidc.ts';
+
+/** What the node says without a bearer. */
+interface DashboardConfig {
+  readonly sign_in: 'oidc' | 'token' | 'none';
+  readonly oidc: Oidc | null;
+  readonly role_claim: string;
+  readonly version: string;
+}
+
+/** Actions of the API that pages offer only to those who may do them; the API refuses them anyway. */
+export type Action = 'read' | 'run' | 'write' | 'inspect' | 'operate' | 'break';
+
+interface Session {
+  readonly config: DashboardConfig;
+  /** Null until signed in; kept in memory only. */
+  readonly tokens: Tokens | null;
+  /** Why signing in failed, or why the token counts no more. */
+  readonly problem: string | null;
+}
+
+let session: Session = {
+  config: { sign_in: 'none', oidc: null, role_claim: 'svc_role', version: '' },
+  tokens: null,
+  problem: null,
+};
+const listeners = new Set<() => void>();
+
+function change(next: Partial<Session>): void {
+  session = { ...session, ...next };
+  for (const listener of listeners) listener();
+}
+
+const subscribe = (listener: () => void): (() => void) => {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+};
+
+export const useSession = (): Session => useSyncExternalStore(subscribe, () => session);
+
+/** Reads the configuration, and ends a sign-in when the identity provider has sent the browser back. */
+export async function startSession(): Promise<void> {
+  const response = await fetch('/dashboard/config.json');
+  if (!response.ok) return change({ problem: `The node answered ${response.status}. Load the page again.` });
+  const config: DashboardConfig = await response.json();
+  change({ config });
+  if (config.oidc === null) return;
+  try {
+    const tokens = await finishSignIn(config.oidc);
+    if (tokens !== null) change({ tokens });
+  } catch (error) {
+    change({ problem: `Signing in failed: ${error instanceof Error ? error.message : String(error)}` });
+  }
+}
+
+/** The user pasted a token: the node's local token, an API key, or one of an identity provider. */
+export const useToken = (token: string): void =>
+  change({ tokens: { access: token, refresh: null, expiresAt: Number.POSITIVE_INFINITY }, problem: null });
+
+export const signOut = (problem: string | null = null): void => change({ tokens: null, problem });
+
+/** The bearer token for the next call, renewed shortly before it expires; undefined where none is needed. */
+export async function bearer(): Promise<string | undefined> {
+  const { tokens, config } = session;
+  if (tokens === null) return undefined;
+  if (config.oidc === null || tokens.refresh === null || Date.now() < tokens.expiresAt - 30_000) return tokens.access;
+  renewing ??= renew(config.oidc, tokens.refresh).finally(() => {
+    renewing = null;
+  });
+  const renewed = await renewing;
+  change({ tokens: renewed });
+  return renewed.access;
+}
+
+let renewing: Promise<Tokens> | null = null;
+
+export const needsSignIn = ({ config, tokens }: Session): boolean => config.sign_in !== 'none' && tokens === null;
+
+/** Claims of a JSON Web Token without checking it: the node checks. Null for opaque tokens. */
+function claimsOf(token: string): Readonly<Record<string, unknown>> | null {
+  const part = token.split('.')[1];
+  if (part === undefined) return null;
+  try {
+    const bytes = Uint8Array.from(atob(part.replaceAll('-', '+').replaceAll('_', '/')), (char) => char.charCodeAt(0));
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    // An API key or another opaque token.
+    return null;
+  }
+}
+
+/** Who is signed in, for the page. */
+export function whoIs({ config, tokens }: Session): {
+  readonly name: string;
+  readonly roles: readonly string[] | null;
+} {
+  if (tokens === null) return { name: 'local operator', roles: null };
+  const claims = claimsOf(tokens.access);
+  if (claims === null) return { name: 'token', roles: null };
+  const name = [claims.preferred_username, claims.name, claims.email, claims.sub].find(
+    (one) => typeof one === 'string',
+  );
+  const roles = [claims[config.role_claim]].flat().filter((role) => typeof role === 'string');
+  return { name: name ?? 'user', roles };
+}
+
+/** Whether to offer an action. True where the roles are unknown: then the API's refusal is shown. */
+export function useMay(): (action: Action) => boolean {
+  const { roles } = whoIs(useSession());
+  return (action) => {
+    if (roles === null || roles.includes('svc:admin')) return true;
+    if (roles.includes('svc:operator')) return action !== 'break';
+    if (roles.includes('svc:readonly')) return action === 'read' || action === 'inspect';
+    return action === 'read' || action === 'run';
+  };
+}

@@ -1,0 +1,84 @@
+import { Link, Outlet } from '@tanstack/react-router';
+import { useState } from 'react';
+import { plainLine } from '../parts/format.ts';
+import { Keys } from './keys.tsx';
+import { PAGES } from './navigation.ts';
+import { needsSignIn, signOut, useMay, useSession, whoIs } from './session.ts';
+import { SignIn } from './sign-in.tsx';
+import { chooseTheme, chosenTheme, type Theme } from './theme.ts';
+
+/** What all pages share: navigation at the side, the page, keys. */
+export function Shell() {
+  const session = useSession();
+  const may = useMay();
+  const [isOpen, setIsOpen] = useState(false);
+  if (needsSignIn(session)) return <SignIn />;
+  return (
+    <div className={`shell${isOpen ? ' open' : ''}`}>
+      <a className="skip" href="#page">
+        Skip to the page
+      </a>
+      <div className="top-bar">
+        <button type="button" className="plain" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
+          ☰ <span className="brand">svc</span>
+        </button>
+      </div>
+      <nav aria-label="Pages" className="side">
+        <span className="brand">svc</span>
+        {PAGES.map(({ group, pages }) => (
+          <ul key={group} aria-label={group}>
+            {pages
+              .filter(({ needs }) => needs === undefined || may(needs))
+              .map(({ to, label }) => (
+                <li key={to}>
+                  <Link
+                    to={to}
+                    activeOptions={{ exact: to === '/', includeSearch: false }}
+                    onClick={() => setIsOpen(false)}
+                  >
+                    {label}
+                  </Link>
+                </li>
+              ))}
+          </ul>
+        ))}
+        <SideFoot />
+      </nav>
+      <main id="page" tabIndex={-1}>
+        <Outlet />
+      </main>
+      <Keys />
+    </div>
+  );
+}
+
+function SideFoot() {
+  const session = useSession();
+  const [theme, setTheme] = useState(chosenTheme());
+  return (
+    <div className="side-foot">
+      <label>
+        Look{' '}
+        <select
+          value={theme}
+          onChange={(event) => {
+            const next = (['system', 'light', 'dark'] satisfies Theme[]).find((one) => one === event.target.value);
+            chooseTheme(next ?? 'system');
+            setTheme(next ?? 'system');
+          }}
+        >
+          <option value="system">as the system</option>
+          <option value="light">light</option>
+          <option value="dark">dark</option>
+        </select>
+      </label>
+      <span className="quiet">{plainLine(whoIs(session).name, 60)}</span>
+      {session.tokens !== null && (
+        <button type="button" onClick={() => signOut()}>
+          Sign out
+        </button>
+      )}
+      <a href="/docs">API {session.config.version}</a>
+    </div>
+  );
+}

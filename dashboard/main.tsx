@@ -1,0 +1,20 @@
+import { QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { queries } from './api/queries.ts';
+import { router } from './app/router.tsx';
+import { startSession } from './app/session.ts';
+import { applyTheme } from './app/theme.ts';
+
+applyTheme();
+const root = document.getElementById('root');
+if (root === null) throw new Error('the page has no root element');
+await startSession();
+createRoot(root).render(
+  <StrictMode>
+    <QueryClientProvider client={queries}>
+      <RouterProvider router={router} />
+    </QueryClientProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,103 @@
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { type KeyboardEvent, type ReactNode, useRef } from 'react';
+
+export interface Column<Row> {
+  readonly key: string;
+  readonly label: ReactNode;
+  /** A track of a CSS grid: `120px`, `minmax(160px, 2fr)`. */
+  readonly width: string;
+  /** Left out below 720 px. */
+  readonly wide?: boolean;
+  readonly cell: (row: Row) => ReactNode;
+}
+
+interface DataTableProps<Row> {
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly rowKey: (row: Row) => string;
+  /** Opens a row, by click or Enter. */
+  readonly open?: (row: Row) => void;
+  readonly isMarked?: (row: Row) => boolean;
+  /** Called when the last rows come near. */
+  readonly more?: () => void;
+}
+
+const ROW_PX = 34;
+const narrow = window.matchMedia('(max-width: 720px)');
+
+/** Rows of which only those in view are in the document, so that 100,000 cost as much as 50. */
+export function DataTable<Row>({ label, columns, rows, rowKey, open, isMarked, more }: DataTableProps<Row>) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_PX,
+    overscan: 12,
+    getItemKey: (index) => {
+      const row = rows[index];
+      return row === undefined ? index : rowKey(row);
+    },
+  });
+  const shown = columns.filter(({ wide }) => wide !== true || !narrow.matches);
+  const grid = { gridTemplateColumns: shown.map(({ width }) => width).join(' ') };
+  const items = virtual.getVirtualItems();
+  if (more !== undefined && rows.length > 0 && (items.at(-1)?.index ?? 0) > rows.length - 20) queueMicrotask(more);
+  return (
+    <div className="data-table" role="table" aria-label={label} aria-rowcount={rows.length + 1}>
+      <div role="rowgroup">
+        <div className="data-head" role="row" aria-rowindex={1} style={grid}>
+          {shown.map(({ key, label: text }) => (
+            <div key={key} role="columnheader">
+              {text}
+            </div>
+          ))}
+        </div>
+      </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard. */}
+      <div ref={scroller} className="data-body" role="rowgroup" tabIndex={0} onKeyDown={stepRows}>
+        <div role="presentation" className="data-space" style={{ height: virtual.getTotalSize() }}>
+          {items.map(({ index, key, start }) => {
+            const row = rows[index];
+            if (row === undefined) return null;
+            return (
+              // biome-ignore lint/a11y/useKeyWithClickEvents: the link in the row is the way by keyboard.
+              <div
+                key={key}
+                role="row"
+                aria-rowindex={index + 2}
+                className={`data-row${isMarked?.(row) === true ? ' marked' : ''}`}
+                style={{ ...grid, transform: `translateY(${start}px)` }}
+                onClick={(event) => {
+                  if (open !== undefined && !isControl(event.target) && getSelection()?.type !== 'Range') open(row);
+                }}
+              >
+                {shown.map(({ key: column, cell }) => (
+                  <div key={column} role="cell">
+                    {cell(row)}
+                  </div>
+                ))}
+              </div>
+            );
+          })}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+const isControl = (target: EventTarget): boolean =>
+  target instanceof Element && target.closest('a, button, input, label') !== null;
+
+/** Up and down go from row to row. */
+function stepRows(event: KeyboardEvent<HTMLDivElement>): void {
+  const step = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1 }[event.key];
+  if (step === undefined || event.metaKey || event.ctrlKey) return;
+  const links = [...event.currentTarget.querySelectorAll<HTMLElement>('.data-row a')];
+  const at = links.findIndex((link) => link.matches(':focus'));
+  const next = links[at === -1 ? 0 : at + step];
+  if (next === undefined) return;
+  event.preventDefault();
+  next.focus({ preventScroll: true });
+  next.scrollIntoView({ block: 'nearest' });
+}

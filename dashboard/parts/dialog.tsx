@@ -1,0 +1,28 @@
+import { type ReactNode, useEffect, useId, useRef } from 'react';
+
+interface DialogProps {
+  readonly title: string;
+  readonly close: () => void;
+  readonly children: ReactNode;
+}
+
+/**
+ * A modal dialog: the browser's own, which keeps the focus inside, closes on Escape, and needs no style that the page's
+ * policy would refuse.
+ */
+export function Dialog({ title, close, children }: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} aria-labelledby={id} onClose={close}>
+      <header>
+        <h2 id={id}>{title}</h2>
+        <button type="button" className="plain" aria-label="Close" onClick={close}>
+          ✕
+        </button>
+      </header>
+      {children}
+    </dialog>
+  );
+}

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { agentYaml, ProductNode } from '../product/product-node.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { browserMissing, DashboardBrowser } from './browser.ts';
+import { built } from './built.ts';
+
+describe('the page of runs', { skip: browserMissing() }, () => {
+  let node: ProductNode;
+  let browser: DashboardBrowser;
+  before(async () => {
+    await built();
+    [node, browser] = await Promise.all([ProductNode.start(), DashboardBrowser.start()]);
+    const writer = await node.deploy(agentYaml('writer'));
+    const sleeper = await node.deploy(agentYaml('sleeper'));
+    const done = await Promise.all([1, 2, 3].map((at) => node.run(writer, `text ${at}`)));
+    await node.run(sleeper, 'sleepy');
+    for (const id of done) await waitUntil('it to end', async () => (await node.statusOf(id)).status === 'completed');
+  });
+  after(async () => {
+    await browser?.[Symbol.asyncDispose]();
+    await node?.[Symbol.asyncDispose]();
+  });
+
+  test('filters are in the address, and back and forward walk through them', async () => {
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    await page.goto(`${node.url}/runs`);
+    await page.getByRole('cell', { name: 'sleeper' }).waitFor();
+    assert.equal(await page.getByRole('row').count(), 5);
+    await page.getByLabel('Status', { exact: true }).selectOption('completed');
+    await page.waitForURL(/status=completed/);
+    await waitUntil('three rows', async () => (await page.getByRole('row').count()) === 4);
+    await page.goBack();
+    await waitUntil('all rows', async () => (await page.getByRole('row').count()) === 5);
+    await page.goForward();
+    await waitUntil('three rows', async () => (await page.getByRole('row').count()) === 4);
+    await page.goto(`${node.url}/runs?text=sleeper`);
+    await waitUntil('one row', async () => (await page.getByRole('row').count()) === 2);
+    assert.equal(await page.getByLabel('Text').inputValue(), 'sleeper');
+    assert.deepEqual(await tab.serious(), []);
+    assert.deepEqual(tab.complaints, []);
+  });
+
+  test('a selected run is cancelled, and the list shows it by itself', async () => {
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    await page.goto(`${node.url}/runs?text=sleeper`);
+    await page.getByRole('checkbox', { name: /^Select run/ }).check();
+    await page.getByRole('button', { name: 'Cancel run' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel run' }).click();
+    await page.getByText('1 of 1 done').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Close', exact: true }).last().click();
+    await page.getByRole('cell', { name: 'cancelled' }).waitFor();
+    assert.deepEqual(tab.complaints, []);
+  });
+
+  test('the text of a stranger is shown as text', async () => {
+    const hostile = await node.deploy(agentYaml('hostile', { task: { instruction: '<img src=x onerror=alert(1)>' } }));
+    await node.run(hostile, 'unavailable <script>alert(2)</script> \u202e\u001b[31m');
+    await using tab = await browser.open(node.url);
+    await tab.page.goto(`${node.url}/runs?text=hostile`);
+    await tab.page.getByRole('link', { name: 'hostile' }).waitFor();
+    assert.deepEqual(tab.complaints, []);
+  });
+});

@@ -1,0 +1,121 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { SvcError } from '../../../runtime/errors.ts';
+import type { DashboardParts, RestApp, RestParts } from '../parts.ts';
+
+/** First parts of the addresses of pages. Every other path that no route has is 404. */
+const PAGES = [
+  'actors',
+  'approvals',
+  'audit',
+  'catalog',
+  'dead-letters',
+  'faults',
+  'fleet',
+  'keys',
+  'limits',
+  'patterns',
+  'runs',
+  'secrets',
+  'stimuli',
+  'traces',
+  'volumes',
+];
+
+const TYPES: Readonly<Record<string, string>> = {
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+};
+
+const ASSET_NAME = /^[\w-]+\.(js|css)$/;
+
+const HTML = 'text/html; charset=utf-8';
+
+const NOT_BUILT = `<!doctype html>
+<html lang="en">
+<title>svc</title>
+<h1>The dashboard is not built</h1>
+<p>This node runs from a clone. Build the dashboard there with <code>node dashboard/build.ts</code> after <code>npm ci</code>,
+then load this page again. The node needs no restart.
+<p>The API works without it: <a href="/docs">API description</a>.
+</html>
+`;
+
+/** What a page needs to know before it can sign in; nothing here is secret. */
+interface DashboardConfig {
+  readonly sign_in: DashboardParts['signIn'];
+  readonly oidc: { readonly issuer: string; readonly client_id: string; readonly scopes: readonly string[] } | null;
+  readonly role_claim: string;
+  readonly version: string;
+}
+
+/**
+ * Serves the dashboard: static files without a bearer, since they hold nothing of any tenant. Its pages call the API, which
+ * checks every call.
+ */
+export function dashboardRoutes(app: RestApp, { dashboard, version }: RestParts): void {
+  if (dashboard === undefined) return;
+  const options = { config: { access: 'public' }, schema: { hide: true } } as const;
+  const { directory, oidc, signIn, roleClaim } = dashboard;
+  const policy = policyOf(oidc?.issuer);
+  const page = async (_request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const text = await fileOf(join(directory, 'index.html'));
+    return reply
+      .headers({ 'content-security-policy': policy, 'cache-control': 'no-cache' })
+      .type(HTML)
+      .send(text ?? NOT_BUILT);
+  };
+  for (const path of ['/', ...PAGES.flatMap((name) => [`/${name}`, `/${name}/*`])]) app.get(path, options, page);
+  app.get('/dashboard', options, async (_request, reply) => reply.redirect('/'));
+  app.get('/dashboard/config.json', options, async (_request, reply): Promise<DashboardConfig> => {
+    reply.header('cache-control', 'no-cache');
+    return { sign_in: signIn, oidc: oidc ?? null, role_claim: roleClaim, version };
+  });
+  app.get<{ Params: { name: string } }>('/assets/:name', options, (request, reply) =>
+    sendAsset(join(directory, 'assets'), request, reply),
+  );
+}
+
+/** Styles in elements and attributes of HTML are refused too: parts that bring their own use constructed style sheets. */
+const policyOf = (issuer: string | undefined): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    `connect-src ${["'self'", ...(issuer === undefined ? [] : [new URL(issuer).origin])].join(' ')}`,
+    "img-src 'self' data:",
+    "worker-src 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+    "form-action 'self'",
+  ].join('; ');
+
+/** Sends a file of the build. Its name has a hash of its content, so browsers keep it for good. */
+async function sendAsset(
+  directory: string,
+  request: FastifyRequest<{ Params: { name: string } }>,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { name } = request.params;
+  const ending = ASSET_NAME.exec(name)?.[1];
+  if (ending === undefined) throw new SvcError('not_found', 'There is no such path.');
+  const zips = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '');
+  const content = await fileOf(join(directory, zips ? `${name}.gz` : name));
+  if (content === null) throw new SvcError('not_found', 'There is no such path.');
+  if (zips) reply.header('content-encoding', 'gzip');
+  return reply
+    .headers({ 'cache-control': 'public, max-age=31536000, immutable', vary: 'accept-encoding' })
+    .type(TYPES[ending] ?? '')
+    .send(content);
+}
+
+/** Null when there is no such file. */
+async function fileOf(path: string): Promise<Buffer | null> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    throw error;
+  }
+}
