@@ -234,6 +234,8 @@ export interface Commits {
    * there is none.
    */
   fireTimers(leases: readonly Lease<Partition>[]): Promise<(number | null)[]>;
+  /** Returns when each of these timers of a partition is due, Unix ms on the store's clock; null for one that is not set. */
+  timersDue(partition: Partition, ids: readonly string[]): Promise<(number | null)[]>;
   /**
    * Delivers the messages owed to other partitions, exactly once each and in order per target. Returns whether some are
    * left. A store that appends to the target inside the commit owes nothing.

@@ -38,6 +38,8 @@ export interface ActorSnapshot {
   /** Sequence number of the actor's last event. */
   readonly lastEvent: number;
   readonly archived: boolean;
+  /** Names of its pending timers, those of the kernel included. */
+  readonly timers: readonly string[];
   /** Set while a message of the actor keeps failing (K6). */
   readonly stuck: { readonly messageType: string; readonly error: string; readonly attempts: number } | null;
 }

@@ -92,6 +92,8 @@ export type ClaimOutcome =
 export interface EffectLedger {
   /** Returns the unsettled effects of a partition, for the relay and the sweep. */
   openEffects(partition: Partition): Promise<EffectRow[]>;
+  /** Returns the encoded requests of these effects, for readers; null for one that is settled or cancelled. */
+  effectBodies(partition: Partition, ids: readonly string[]): Promise<(string | null)[]>;
   /**
    * Starts an attempt for `runner` (`node/incarnation`). Claims of an earlier incarnation of the same node have
    * expired, and so have those of `over`, a runner that is known to be dead. A claim that was valid when the store

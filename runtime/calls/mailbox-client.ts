@@ -110,6 +110,7 @@ export class MailboxClient implements ActorClient {
       revision: record.revision,
       lastEvent: record.lastEvent,
       archived,
+      timers: Object.keys(record.timers),
       stuck:
         record.stuck === null
           ? null

@@ -142,6 +142,16 @@ export class RedisCommits implements Commits {
     return replies.map(integerOrNull);
   }
 
+  async timersDue(partition: Partition, ids: readonly string[]): Promise<(number | null)[]> {
+    if (ids.length === 0) return [];
+    try {
+      const due = await this.#connection.zmscore(this.#keys.of(partition).timers, [...ids]);
+      return due.map((score) => (score === null ? null : Number(score)));
+    } catch (error) {
+      throw redisFailure(error);
+    }
+  }
+
   flushOutbox(lease: Lease<Partition>): Promise<boolean> {
     return this.#outbox.flush(lease.log, this.#lives.at(lease));
   }

@@ -39,6 +39,15 @@ export class RedisEffectLedger implements EffectLedger {
     }
   }
 
+  async effectBodies(partition: Partition, ids: readonly string[]): Promise<(string | null)[]> {
+    if (ids.length === 0) return [];
+    try {
+      return await this.#connection.hmget(this.#keys.of(partition).effectBodies, ...ids);
+    } catch (error) {
+      throw redisFailure(error);
+    }
+  }
+
   async claimEffect(
     partition: Partition,
     id: string,

@@ -186,11 +186,13 @@ export class RedisActorStore implements ActorStore {
   recorded = (partition: Partition) => this.#commits.recorded(partition);
   commit = (commit: Commit, readAhead: number) => this.#commits.commit(commit, readAhead);
   fireTimers = (leases: readonly Lease<Partition>[]) => this.#commits.fireTimers(leases);
+  timersDue = (partition: Partition, ids: readonly string[]) => this.#commits.timersDue(partition, ids);
   flushOutbox = (lease: Lease<Partition>) => this.#commits.flushOutbox(lease);
   forget = (lease: Lease, after: number, addresses: readonly Address[], partition?: Partition) =>
     this.#commits.forget(lease, after, addresses, partition);
 
   openEffects = (partition: Partition) => this.#effects.openEffects(partition);
+  effectBodies = (partition: Partition, ids: readonly string[]) => this.#effects.effectBodies(partition, ids);
   claimEffect: ActorStore['claimEffect'] = (...claim) => this.#effects.claimEffect(...claim);
   keepEffect = (partition: Partition, id: string, attempt: number, ttlMs: number) =>
     this.#effects.keepEffect(partition, id, attempt, ttlMs);

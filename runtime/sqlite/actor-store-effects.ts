@@ -82,6 +82,11 @@ export class EffectTable {
     if (this.#delete.run(state.id, id).changes > 0) this.#notices.cancel(id);
   }
 
+  body(state: PartitionState, id: string): string | null {
+    const row = this.#one.get(state.id, id);
+    return row === undefined ? null : text(row, 'body');
+  }
+
   list(state: PartitionState): EffectRow[] {
     return this.#all.all(state.id).map((row) => ({
       ...notesIn(row),

@@ -3,7 +3,7 @@ import type { TimerSet } from '../actor-store.ts';
 import type { MailboxTable } from './actor-store-mailbox.ts';
 import type { PartitionState } from './actor-store-partition.ts';
 import type { PartitionBook } from './actor-store-partitions.ts';
-import { text } from './database.ts';
+import { integer, text } from './database.ts';
 
 /** Most timers that one call fires in a partition. The rest is due at once, so the caller calls again. */
 const FIRE_LIMIT = 512;
@@ -16,6 +16,7 @@ export class TimerTable {
   readonly #clear;
   readonly #due;
   readonly #any;
+  readonly #one;
 
   constructor(database: DatabaseSync, book: PartitionBook, mailbox: MailboxTable) {
     this.#book = book;
@@ -23,6 +24,7 @@ export class TimerTable {
     this.#set = database.prepare('INSERT OR REPLACE INTO timers (partition, id, due, body) VALUES (?, ?, ?, ?)');
     this.#any = database.prepare('SELECT 1 FROM timers LIMIT 1');
     this.#clear = database.prepare('DELETE FROM timers WHERE partition = ? AND id = ?');
+    this.#one = database.prepare('SELECT due FROM timers WHERE partition = ? AND id = ?');
     this.#due = database.prepare(
       'SELECT id, body FROM timers WHERE partition = ? AND due <= ? ORDER BY due, id LIMIT ?',
     );
@@ -48,6 +50,11 @@ export class TimerTable {
   isDue(state: PartitionState, now: number): boolean {
     const next = this.#book.nextTimerAt(state);
     return next !== null && next <= now;
+  }
+
+  dueAt(state: PartitionState, id: string): number | null {
+    const row = this.#one.get(state.id, id);
+    return row === undefined ? null : integer(row, 'due');
   }
 
   fire(state: PartitionState, now: number): void {

@@ -156,6 +156,13 @@ export class SqliteActorStore implements ActorStore {
     });
   }
 
+  timersDue: ActorStore['timersDue'] = (partition, ids) =>
+    this.#readPartition(
+      partition,
+      ids.map(() => null),
+      ({ timers }, state) => ids.map((id) => timers.dueAt(state, id)),
+    );
+
   flushOutbox = async () => false;
 
   forget = (lease: Lease, after: number, addresses: readonly Address[]) =>
@@ -168,6 +175,13 @@ export class SqliteActorStore implements ActorStore {
 
   openEffects: ActorStore['openEffects'] = (partition) =>
     this.#readPartition(partition, [], ({ effects }, state) => effects.list(state));
+
+  effectBodies: ActorStore['effectBodies'] = (partition, ids) =>
+    this.#readPartition(
+      partition,
+      ids.map(() => null),
+      ({ effects }, state) => ids.map((id) => effects.body(state, id)),
+    );
 
   claimEffect: ActorStore['claimEffect'] = (partition, id, runner, ttlMs, over = '', claim = '') =>
     this.#write(({ book, effects }, now) =>

@@ -48,6 +48,17 @@ export function effectContract(make: MakeStore): void {
       assert.ok(started && started.until > (await rig.store.now()), 'a started effect says when its claim runs out');
     });
 
+    promise('an effect shows its request until it is settled', async (rig) => {
+      const set = await opened(rig);
+      const bodies = () => rig.store.effectBodies(set.partition, ['unknown', set.id]);
+      assert.deepEqual(await bodies(), [null, `body ${set.id}`]);
+      assert.deepEqual(await rig.store.effectBodies(set.partition, []), []);
+      const attempt = await claimed(rig, set);
+      assert.deepEqual(await bodies(), [null, `body ${set.id}`]);
+      assert.equal(await rig.store.settleEffect(set.partition, set.id, attempt, rig.delivery(set.to)), true);
+      assert.deepEqual(await bodies(), [null, null]);
+    });
+
     promise('a claim survives a restart', async (rig) => {
       const set = await opened(rig);
       const attempt = await claimed(rig, set, 'node-b/1');

@@ -152,6 +152,8 @@ const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs'>, Case | nul
   pools: read(({ store }) => store.pools()),
   load: read(({ store, partition, self }) => store.load(partition, [self])),
   recorded: read(({ store, partition }) => store.recorded(partition)),
+  timersDue: read(({ store, partition }) => store.timersDue(partition, ['t'])),
+  effectBodies: read(({ store, partition, effects }) => store.effectBodies(partition, [...effects])),
   openEffects: read(({ store, partition }) => store.openEffects(partition)),
   readEvents: read(({ store, partition, self }) => store.readEvents(partition, self, 0, 10)),
   readJournal: read(({ store, partition }) => store.readJournal(partition, 0, 10)),

@@ -110,6 +110,25 @@ export function timerContract(make: MakeStore): void {
       assert.deepEqual(await rig.store.fireTimers([]), []);
     });
 
+    promise('says when timers are due, and nothing of those that are not set', async (rig) => {
+      const [partition, other] = await rig.partitions(2);
+      assert.ok(partition && other);
+      const lease = await rig.lease(partition);
+      const delivery = () => rig.delivery(rig.address());
+      assert.deepEqual(await rig.store.timersDue(partition, ['a', 'b']), [null, null]);
+      const { at } = await rig.mustCommit(lease, 0, 0, {
+        timersSet: [
+          { id: 'a', afterMs: 60_000, delivery: delivery() },
+          { id: 'b', afterMs: 90_000, delivery: delivery() },
+        ],
+      });
+      assert.deepEqual(await rig.store.timersDue(partition, ['b', 'unknown', 'a']), [at + 90_000, null, at + 60_000]);
+      assert.deepEqual(await rig.store.timersDue(partition, []), []);
+      assert.deepEqual(await rig.store.timersDue(other, ['a']), [null]);
+      await rig.mustCommit(lease, 0, 0, { timersCleared: ['a'] });
+      assert.deepEqual(await rig.store.timersDue(partition, ['a', 'b']), [null, at + 90_000]);
+    });
+
     promise('1,000 timers due together all fire, each once', async (rig) => {
       const partition = await rig.partition();
       const to = rig.address();

@@ -122,9 +122,12 @@ export class FaultyStore implements ActorStore {
   poll: ActorStore['poll'] = (...a) => this.#through('poll', () => this.#inner.poll(...a));
   load: ActorStore['load'] = (...a) => this.#through('load', () => this.#inner.load(...a));
   fireTimers: ActorStore['fireTimers'] = (...a) => this.#through('fireTimers', () => this.#inner.fireTimers(...a));
+  timersDue: ActorStore['timersDue'] = (...a) => this.#through('timersDue', () => this.#inner.timersDue(...a));
   flushOutbox: ActorStore['flushOutbox'] = (...a) => this.#through('flushOutbox', () => this.#inner.flushOutbox(...a));
   forget: ActorStore['forget'] = (...a) => this.#through('forget', () => this.#inner.forget(...a));
   openEffects: ActorStore['openEffects'] = (...a) => this.#through('openEffects', () => this.#inner.openEffects(...a));
+  effectBodies: ActorStore['effectBodies'] = (...a) =>
+    this.#through('effectBodies', () => this.#inner.effectBodies(...a));
   claimEffect: ActorStore['claimEffect'] = (...a) => this.#through('claimEffect', () => this.#inner.claimEffect(...a));
   keepEffect: ActorStore['keepEffect'] = (...a) => this.#through('keepEffect', () => this.#inner.keepEffect(...a));
   progressEffect: ActorStore['progressEffect'] = (...a) =>

@@ -33,7 +33,7 @@ async function startKeys(runs: ReadonlyMap<string, Identity | null> = new Map())
     const [id, identity] = [...runs].find(([one]) => address === addressOf('execution', 'kept', one)) ?? [];
     if (id === undefined) return null;
     const state = identity === null ? {} : { identity };
-    return { address, state, revision: 1, lastEvent: 1, archived: false, stuck: null };
+    return { address, state, revision: 1, lastEvent: 1, archived: false, timers: [], stuck: null };
   };
   return openStartKeys({
     documents,

@@ -118,7 +118,7 @@ test('judges that have not answered are named with their executions, in the orde
   panel.word(0, 'running');
   panel.word(1, 'completed', { output: '{"score": 1, "confidence": 1, "reasoning": "fine"}' });
   const run = begun({ ...JUDGES, agents: [{ agent: 'a' }, { agent: 'b' }, { agent: 'c' }] });
-  const snapshot = { revision: 1, lastEvent: 1, archived: false, stuck: null, state: panel.view };
+  const snapshot = { revision: 1, lastEvent: 1, archived: false, timers: [], stuck: null, state: panel.view };
   const read = (address: ActorSnapshot['address']) => {
     assert.equal(address, `judge-panel/acme/${run.awaitedId}`);
     return Promise.resolve({ ...snapshot, address });
