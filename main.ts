@@ -72,7 +72,18 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const admission = openAdmission(world);
   opened.defer(async () => admission.close());
   const health = { ready: async () => readiness(runtime, controls) };
-  const areas = await openAreas({ world, stores, signing, callers, effects, runtime, controls, admission, health });
+  const areas = await openAreas({
+    world,
+    stores,
+    signing,
+    callers,
+    effects,
+    runtime,
+    placement,
+    controls,
+    admission,
+    health,
+  });
   areasOpen.resolve(areas.forEffects);
 
   const cluster = await openCluster({ world, stores, signing, runtime, placement, controls });

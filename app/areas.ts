@@ -1,6 +1,7 @@
 import { EXECUTIONS, type ExecutionDocument } from '../actors/execution/view.ts';
 import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../actors/workflow/view.ts';
 import type { NodeControls } from '../cluster/operations/node-controls.ts';
+import type { FleetPlacement } from '../cluster/placement/fleet-placement.ts';
 import type { OpenStores } from '../runtime/open-stores.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { VERSION } from '../runtime/store-formats.ts';
@@ -22,6 +23,7 @@ import type { Effects } from './effects.ts';
 import type { Signing } from './fleet.ts';
 import { managementPorts } from './management.ts';
 import { executionOffer, openToolAreas } from './tool-areas.ts';
+import { openTraces } from './traces.ts';
 import { openWorkflowAreas, type Waits, waitsOf } from './workflow-areas.ts';
 import type { NodeWorld } from './world.ts';
 
@@ -32,6 +34,7 @@ interface AreasParts {
   readonly callers: Callers;
   readonly effects: Effects;
   readonly runtime: Runtime;
+  readonly placement: Pick<FleetPlacement, 'holderOf'>;
   readonly controls: Pick<NodeControls, 'isolation'>;
   readonly admission: Admission;
   readonly health: Health;
@@ -64,6 +67,14 @@ export async function openAreas(parts: AreasParts) {
   const { workflows, approvals, stimuli, stimulusRoutes, judges, webhooks } = workflowAreas;
   const { seal, mcp } = await openToolAreas({ world, stores, runtime, signing, granter: effects.granter, admission });
   const limits = await openStartLimits(parts, executions, workflows.workflows);
+  const traces = await openTraces({
+    stores,
+    clock: world.clock,
+    runtime,
+    executions,
+    workflows: workflows.workflows,
+    placement: parts.placement,
+  });
   const ports: Omit<Required<OperationPorts>, ClusterPorts> = {
     agents,
     search,
@@ -82,6 +93,8 @@ export async function openAreas(parts: AreasParts) {
     rateUsage: limits.rateUsage,
     runningLimits: limits.runningLimits,
     startKeys: limits.startKeys,
+    actors: traces.actors,
+    deadLetters: traces.deadLetters,
   };
   const management = openManagement(parts, ports, judges);
   const forEffects: EffectAreas = { ...workflowAreas.forEffects, dispatch, management: async () => management };

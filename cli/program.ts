@@ -17,6 +17,8 @@ import { stimulus } from './commands/stimulus.ts';
 import { system, version } from './commands/system.ts';
 import { task } from './commands/task.ts';
 import { tools } from './commands/tools.ts';
+import { actor } from './commands/traces/actor.ts';
+import { deadLetter } from './commands/traces/dead-letter.ts';
 import { volume } from './commands/volume.ts';
 import { workflow } from './commands/workflow.ts';
 import { CliFailure, EXIT, type ExitCode } from './failure.ts';
@@ -41,7 +43,7 @@ const COMMANDS: readonly ((program: Command) => void)[] = [
     key,
     limits,
   ],
-  ...[secret, audit, chaos, tools, system, completion, version],
+  ...[secret, audit, actor, deadLetter, chaos, tools, system, completion, version],
 ];
 
 const EXIT_CODES =

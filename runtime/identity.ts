@@ -66,7 +66,8 @@ export function seenPart(viewer: Viewer): { readonly owner?: Condition } {
   return { owner: subject === undefined ? null : { in: [null, subject] } };
 }
 
-function seesAll(viewer: Viewer): boolean {
+/** Whether the viewer sees everything of its tenant, also what belongs to one user. */
+export function seesAll(viewer: Viewer): boolean {
   if (typeof viewer === 'string') return true;
   if (viewer.kind === 'local') return true;
   return viewer.kind === 'operator' && OPERATOR_ROLES.some((role) => viewer.roles?.includes(role));

@@ -25,8 +25,9 @@ import { Removals } from './retention/removals.ts';
 import { Retention, type RetentionParts, retentionPolicy, type Swept } from './retention/retention.ts';
 import { type RuntimeSettings, runtimeDefaults } from './runtime-settings.ts';
 import { ActorCache } from './turns/actor-cache.ts';
+import type { RetrySettings } from './turns/actor-draft.ts';
 import { encodeMessage } from './turns/codec.ts';
-import { createPayloads } from './turns/payload.ts';
+import { createPayloads, type Payloads } from './turns/payload.ts';
 
 export { type RuntimeSettings, runtimeDefaults } from './runtime-settings.ts';
 
@@ -68,6 +69,8 @@ export interface Runtime {
   readonly archive: Archive;
   /** Deletes ended actors. */
   readonly removals: Removals;
+  /** What readers need to decode and replay recorded messages. */
+  readonly recorded: RecordedParts;
   /** Runs one retention sweep now, also when another node holds the sweep's partition. */
   sweep(): Promise<Swept>;
   /** Joins the fleet and acquires the partitions of this node. */
@@ -96,6 +99,13 @@ export interface Runtime {
   freeze(ms: number): void;
   /** Ends effects, commits running batches and releases the leases. */
   stop(): Promise<void>;
+}
+
+/** The kinds of actors, the retry rules of their turns, and the large texts of their messages. */
+export interface RecordedParts {
+  readonly registry: Registry;
+  readonly retry: RetrySettings;
+  readonly payloads: Payloads;
 }
 
 /** Counts since the start. */
@@ -212,6 +222,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     client,
     archive,
     removals,
+    recorded: { registry: kernel.registry, retry: settings.retry, payloads },
     sweep: () => retention.sweep(),
     async serve() {
       await runner.start();

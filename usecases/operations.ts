@@ -1,6 +1,8 @@
+import { ACTOR_OPERATIONS } from './operations/actors.ts';
 import { AGENT_OPERATIONS } from './operations/agents.ts';
 import { API_KEY_OPERATIONS } from './operations/api-keys.ts';
 import { APPROVAL_OPERATIONS } from './operations/approvals.ts';
+import { DEAD_LETTER_OPERATIONS } from './operations/dead-letters.ts';
 import { EXECUTION_OPERATIONS } from './operations/executions.ts';
 import { FAULT_OPERATIONS } from './operations/faults.ts';
 import { JOIN_TOKEN_OPERATIONS } from './operations/join-tokens.ts';
@@ -33,6 +35,8 @@ export const OPERATIONS: readonly Operation[] = [
   ...SECRET_OPERATIONS,
   ...JOIN_TOKEN_OPERATIONS,
   ...FAULT_OPERATIONS,
+  ...ACTOR_OPERATIONS,
+  ...DEAD_LETTER_OPERATIONS,
 ];
 
 const EVENTS = 'a stream of events';

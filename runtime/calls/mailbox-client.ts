@@ -84,6 +84,17 @@ export class MailboxClient implements ActorClient {
   }
 
   /**
+   * Sends a recorded message again, as one that the recorded message caused: same payload, identity and trace, answered
+   * to no caller. With the same `id` it is handled once.
+   */
+  async repeat({ to, from, type, payload, identity, ...recorded }: Message, id: string): Promise<void> {
+    const { id: cause, trace } = recorded;
+    const message: Message = { id, to, from, cause, trace, origin: 'client', type, payload, identity };
+    const deadline = this.#deadline({});
+    await this.#append(message, await this.#locate(to, deadline, undefined), deadline, {});
+  }
+
+  /**
    * Returns the actor of a definition, tenant and id with typed calls: `client.actor(counter, 'acme', 'a').Add({ by: 2
    * })`.
    */

@@ -159,6 +159,12 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'PUT /v1/secrets/{path}': { access: 'write', thing: 'secret', makes: true, body: {} },
   'DELETE /v1/secrets/{path}': { access: 'write', thing: 'secret' },
 
+  'GET /v1/actors/{kind}/{id}': look(),
+  'GET /v1/dead-letters': look(),
+  'GET /v1/dead-letters/{id}': look(),
+  'POST /v1/dead-letters/{id}/replay': { access: 'write', body: {} },
+  'POST /v1/dead-letters/{id}/discard': { access: 'write', body: { reason: 'x' } },
+
   'GET /v1/cluster/status': { access: 'inspect' },
   'GET /v1/cluster/nodes': { access: 'inspect' },
   'GET /v1/cluster/nodes/{id}': { access: 'inspect', thing: 'node' },

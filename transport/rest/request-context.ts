@@ -105,12 +105,14 @@ const single = (header: string | string[] | undefined): string | undefined =>
 /** The area of each path for scopes of API keys. A path that is not listed needs the scope `*`. */
 const AREAS: Readonly<Record<string, ScopeArea>> = {
   '/mcp': 'tools',
+  '/v1/actors': 'executions',
   '/v1/admin/rate-limits': 'limits',
   '/v1/agents': 'agents',
   '/v1/api-keys': 'keys',
   '/v1/chaos': 'cluster',
   '/v1/cluster': 'cluster',
   '/v1/cortex': 'patterns',
+  '/v1/dead-letters': 'executions',
   '/v1/execute': 'executions',
   '/v1/executions': 'executions',
   '/v1/human-approvals': 'approvals',

@@ -20,6 +20,8 @@ import type { VolumeApi, VolumeFiles } from '../ports/volumes.ts';
 import type { RunsApi } from '../runs/list-runs.ts';
 import type { StartLimits } from '../starts/start-execution.ts';
 import type { StimulusApi } from '../stimuli.ts';
+import type { ActorReads } from '../traces/actors.ts';
+import type { DeadLetterApi } from '../traces/dead-letters.ts';
 import type { WorkflowApi } from '../workflow-runs.ts';
 
 /** Deployed workflows and their runs. */
@@ -51,6 +53,9 @@ export interface OperationPorts extends StartLimits {
   readonly cluster?: ClusterApi;
   readonly joinTokens?: JoinTokens;
   readonly chaos?: ChaosApi;
+  /** Single actors, read by address. */
+  readonly actors?: ActorReads;
+  readonly deadLetters?: DeadLetterApi;
 }
 
 /** Schemas of what a caller sends, by its place in an HTTP request. Other transports pass the same values by name. */

@@ -1,6 +1,46 @@
 // Made by clients/typescript/generate.ts from the API description; do not edit.
 import type { CallOptions, Route, Sender, StreamedEvent } from "../client.ts";
 
+export type Actor = {
+  /** kind/tenant/id. */
+  readonly address: string;
+  readonly kind: string;
+  readonly id: string;
+  /** Committed state without secrets; null when it is omitted. */
+  readonly state: unknown;
+  /** Characters of the state as JSON. */
+  readonly state_chars: number;
+  /** The state is larger than 1 MiB and not shown. */
+  readonly state_omitted?: true;
+  /** Number of turns that changed it. */
+  readonly revision: number;
+  readonly last_event: number;
+  /** It has ended and left the store. */
+  readonly archived: boolean;
+  readonly partition: string;
+  readonly pool: string;
+  /** Node that serves its partition; null while none does, and once archived. */
+  readonly node: string | null;
+  readonly mailbox: {
+    /** Client messages that wait for it. */
+    readonly depth: number;
+    /** Oldest message that waits in its partition; null at depth 0. */
+    readonly oldest_at: string | null;
+  };
+  readonly timers: readonly ({
+    readonly name: string;
+    readonly due_at: string | null;
+  })[];
+  /** Effects that have not ended. */
+  readonly effects: readonly (OpenEffect)[];
+  /** A message that keeps failing; the messages behind it wait. */
+  readonly stuck: {
+    readonly message_type: string;
+    readonly error: string;
+    readonly attempts: number;
+  } | null;
+};
+
 export type Agent = {
   /** Agent UUID; all versions of a name share it. */
   readonly agent_id: string;
@@ -79,6 +119,85 @@ export type ContainerRunStarted = {
   readonly command: readonly (string)[];
   readonly attempt: number;
   readonly started_at: string;
+};
+
+export type DeadLetter = {
+  readonly id: string;
+  /** Actor that could not handle it: kind/tenant/id. */
+  readonly address: string;
+  /** record: the state of the actor cannot be read. */
+  readonly kind: "message" | "record";
+  /** Null when it cannot be read. */
+  readonly message: {
+    readonly message_id: string;
+    readonly type: string;
+    readonly from: string | null;
+    readonly cause_id: string | null;
+    readonly trace_id: string;
+  } | null;
+  /** Error of the last attempt. */
+  readonly error: string;
+  /** ISO 8601. */
+  readonly at: string;
+  readonly status: "open" | "replayed" | "discarded";
+  readonly replays: readonly ({
+    /** ISO 8601. */
+    readonly at: string;
+    /** Subject of the caller. */
+    readonly by: string;
+    readonly reason: string | null;
+    /** The message that was sent. */
+    readonly message_id: string;
+  })[];
+  readonly discarded: {
+    /** ISO 8601. */
+    readonly at: string;
+    /** Subject of the caller. */
+    readonly by: string;
+    readonly reason: string | null;
+  } | null;
+};
+
+export type DeadLetterInFull = {
+  readonly id: string;
+  /** Actor that could not handle it: kind/tenant/id. */
+  readonly address: string;
+  /** record: the state of the actor cannot be read. */
+  readonly kind: "message" | "record";
+  /** Null when it cannot be read. */
+  readonly message: {
+    readonly message_id: string;
+    readonly type: string;
+    readonly from: string | null;
+    readonly cause_id: string | null;
+    readonly trace_id: string;
+  } | null;
+  /** Error of the last attempt. */
+  readonly error: string;
+  /** ISO 8601. */
+  readonly at: string;
+  readonly status: "open" | "replayed" | "discarded";
+  readonly replays: readonly ({
+    /** ISO 8601. */
+    readonly at: string;
+    /** Subject of the caller. */
+    readonly by: string;
+    readonly reason: string | null;
+    /** The message that was sent. */
+    readonly message_id: string;
+  })[];
+  readonly discarded: {
+    /** ISO 8601. */
+    readonly at: string;
+    /** Subject of the caller. */
+    readonly by: string;
+    readonly reason: string | null;
+  } | null;
+  /** Payload of the message without secrets. */
+  readonly payload: unknown;
+  readonly payload_chars: number;
+  /** The payload is larger than 1 MiB and not shown. */
+  readonly payload_omitted?: true;
 };
 
 export type DeployRequest = {
@@ -404,6 +523,24 @@ export type Node = {
   readonly member: boolean;
   /** Known to NodeClusterService. */
   readonly registered: boolean;
+};
+
+export type OpenEffect = {
+  readonly effect_id: string;
+  /** Such as model.generate. */
+  readonly kind: string | null;
+  /** Message whose turn requested it. */
+  readonly message_id: string | null;
+  /** open: no node has begun it; started: the attempt runs; retrying: the next begins at retry_at. */
+  readonly status: "open" | "started" | "retrying";
+  readonly attempt: number;
+  readonly node: string | null;
+  readonly retry_at: string | null;
+  /** Why the attempt before failed. */
+  readonly last_error: {
+    readonly code: string;
+    readonly message: string;
+  } | null;
 };
 
 export type OwnWait = {
@@ -1796,6 +1933,49 @@ export interface SvcClient {
       readonly faults: readonly (Fault)[];
     }>;
   };
+  readonly actors: {
+    /** Show an actor. Its committed state, mailbox, timers and open effects, and the node that serves it. (`GET /v1/actors/{kind}/{id}`) */
+    get(input: {
+      /** the kind of an actor, such as execution or workflow */
+      readonly kind: string;
+      /** the id of an actor */
+      readonly id: string;
+    }, options?: CallOptions): Promise<Actor>;
+  };
+  readonly deadLetters: {
+    /** List dead letters, newest first. A page may hold fewer letters than asked for: only those that the caller may see. (`GET /v1/dead-letters`) */
+    list(input?: {
+      readonly kind?: string;
+      readonly status?: "open" | "replayed" | "discarded";
+      /** Maximum number of entries; default 50, at most 200. */
+      readonly limit?: number;
+      /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
+      readonly page_token?: string;
+    }, options?: CallOptions): Promise<{
+      readonly dead_letters: readonly (DeadLetter)[];
+      /** For `page_token`; absent at the end. */
+      readonly next_page_token?: string;
+    }>;
+    /** Show a dead letter with its payload (`GET /v1/dead-letters/{id}`) */
+    get(input: {
+      /** Id of the letter. */
+      readonly id: string;
+    }, options?: CallOptions): Promise<DeadLetterInFull>;
+    /** Send the message of a dead letter to its actor again. At most 5 times. The letter keeps who did it, when and why. (`POST /v1/dead-letters/{id}/replay`) */
+    replay(input: {
+      /** Id of the letter. */
+      readonly id: string;
+      readonly body: {
+        readonly reason?: string;
+      } | null;
+    }, options?: CallOptions): Promise<DeadLetterInFull>;
+    /** Mark a dead letter as settled without a replay. It stays as a record and cannot be replayed any more. (`POST /v1/dead-letters/{id}/discard`) */
+    discard(input: {
+      /** Id of the letter. */
+      readonly id: string;
+      readonly reason: string;
+    }, options?: CallOptions): Promise<DeadLetterInFull>;
+  };
   readonly execute: {
     /** Reach a goal by a program. An agent writes the program, a container without a network runs it. Answers as soon as the start is durable; read the result at /v1/execute/{id}, follow the run at `stream_url`. (`POST /v1/execute/intent`) */
     intent(input: {
@@ -2248,6 +2428,11 @@ const JOIN_TOKENS_LIST: Route = {"method":"GET","path":"/v1/cluster/join-tokens"
 const JOIN_TOKENS_REVOKE: Route = {"method":"DELETE","path":"/v1/cluster/join-tokens/{id}","query":[],"body":null,"answer":"json"};
 const FAULTS_INJECT: Route = {"method":"POST","path":"/v1/chaos/faults","query":[],"body":"json","answer":"json"};
 const FAULTS_LIST: Route = {"method":"GET","path":"/v1/chaos/faults","query":["limit"],"body":null,"answer":"json"};
+const ACTORS_GET: Route = {"method":"GET","path":"/v1/actors/{kind}/{id}","query":[],"body":null,"answer":"json"};
+const DEAD_LETTERS_LIST: Route = {"method":"GET","path":"/v1/dead-letters","query":["kind","status","limit","page_token"],"body":null,"answer":"json"};
+const DEAD_LETTERS_GET: Route = {"method":"GET","path":"/v1/dead-letters/{id}","query":[],"body":null,"answer":"json"};
+const DEAD_LETTERS_REPLAY: Route = {"method":"POST","path":"/v1/dead-letters/{id}/replay","query":[],"body":"json","answer":"json"};
+const DEAD_LETTERS_DISCARD: Route = {"method":"POST","path":"/v1/dead-letters/{id}/discard","query":[],"body":"json","answer":"json"};
 const AGENTS_EXPORT: Route = {"method":"GET","path":"/v1/agents/{id}/export","query":[],"body":null,"answer":"text"};
 const EXECUTIONS_STREAM: Route = {"method":"GET","path":"/v1/executions/{id}/stream","query":["last_event_id"],"body":null,"answer":"stream"};
 const AGENTS_GENERATE: Route = {"method":"POST","path":"/v1/agents/generate","query":[],"body":"json","answer":"json"};
@@ -2396,6 +2581,15 @@ export const operationsOf = (sender: Sender): SvcClient => ({
   faults: {
     inject: (input, options) => sender.json(FAULTS_INJECT, input, options),
     list: (input, options) => sender.json(FAULTS_LIST, input, options),
+  },
+  actors: {
+    get: (input, options) => sender.json(ACTORS_GET, input, options),
+  },
+  deadLetters: {
+    list: (input, options) => sender.json(DEAD_LETTERS_LIST, input, options),
+    get: (input, options) => sender.json(DEAD_LETTERS_GET, input, options),
+    replay: (input, options) => sender.json(DEAD_LETTERS_REPLAY, input, options),
+    discard: (input, options) => sender.json(DEAD_LETTERS_DISCARD, input, options),
   },
   execute: {
     intent: (input, options) => sender.json(EXECUTE_INTENT, input, options),

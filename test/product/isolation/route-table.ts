@@ -37,6 +37,9 @@ const session = (method: string, behind: string) => (name: string) => ({
   path: `/v1/seal/sessions/${name}${behind}`,
   ...(method === 'POST' ? { ask: jsonAsk({}) } : {}),
 });
+const actor =
+  (kind: string, behind = '') =>
+  (name: string) => ({ method: 'GET', path: `/v1/actors/${kind}/${name}${behind}` });
 const names = (agent: string): string =>
   workflowText('names-an-agent', {
     a: { kind: 'Agent', agent, transitions: [{ condition: 'on_success', target: 'done' }] },
@@ -105,6 +108,10 @@ export const ROUTE_ROWS: readonly RouteRow[] = [
     ['keyText'],
     posted('/v1/api-keys/validate', (key) => ({ key })),
   ),
+  row('GET /v1/actors/{kind}/{id}', 'id', EXECUTIONS, actor('execution')),
+  row('GET /v1/actors/{kind}/{id}', 'id', ['run', 'endedRun'], actor('workflow')),
+  row('GET /v1/actors/{kind}/{id}', 'id', ['approval'], actor('approval')),
+  row('GET /v1/actors/{kind}/{id}', 'id', ['session'], actor('tool-session')),
   row('GET /v1/secrets', 'prefix', ['secret'], queried('/v1/secrets', 'prefix')),
 ];
 

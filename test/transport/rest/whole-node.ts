@@ -32,6 +32,8 @@ const wholeNode = (): RestServerParts => ({
   peers: uncalled(),
   joinTokens: uncalled(),
   chaos: uncalled(),
+  actors: uncalled(),
+  deadLetters: uncalled(),
   nodeTokens: uncalled(),
   mcp: uncalled(),
   seal: uncalled(),

@@ -1,0 +1,43 @@
+import type { Partition } from '../runtime/address.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { DEAD_LETTERS, type DeadLetter } from '../runtime/ledger/segments.ts';
+import type { OpenStores } from '../runtime/open-stores.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import type { OperationPorts } from '../usecases/operations/operation.ts';
+import { createActorReads } from '../usecases/traces/actors.ts';
+import { createDeadLetterApi } from '../usecases/traces/dead-letters.ts';
+
+interface TracesParts {
+  readonly stores: Pick<OpenStores, 'store' | 'documents'>;
+  readonly runtime: Runtime;
+  readonly clock: Clock;
+  readonly executions: OperationPorts['executions'];
+  readonly workflows: NonNullable<OperationPorts['workflows']>['workflows'];
+  /** The members of the fleet. */
+  readonly placement: { holderOf(partition: Partition): Promise<string | null> };
+}
+
+/** Opens the readers of actors and recorded messages. */
+export async function openTraces({ stores, runtime, clock, executions, workflows, placement }: TracesParts) {
+  const { client, recorded } = runtime;
+  const { registry, payloads } = recorded;
+  const actors = createActorReads({
+    client,
+    registry,
+    executions,
+    workflows,
+    store: stores.store,
+    unpack: (text) => payloads.unpack(text),
+    nodeOf: (partition) => placement.holderOf(partition),
+  });
+  const deadLetters = createDeadLetterApi({
+    client,
+    registry,
+    executions,
+    workflows,
+    letters: await stores.documents.collection<DeadLetter>(DEAD_LETTERS),
+    payloads,
+    clock,
+  });
+  return { actors, deadLetters };
+}

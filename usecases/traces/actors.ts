@@ -1,0 +1,168 @@
+import type { Backlog } from '../../runtime/actor-store.ts';
+import { type Address, addressOf, type Partition, poolOf } from '../../runtime/address.ts';
+import type { ActorSnapshot } from '../../runtime/client.ts';
+import type { EffectLedger, EffectRow } from '../../runtime/effect-ledger.ts';
+import { decodeEffect } from '../../runtime/effects/effect-envelope.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Identity } from '../../runtime/identity.ts';
+import { type Json, plainJson } from '../../runtime/json.ts';
+import { timerId } from '../../runtime/turns/actor-draft.ts';
+import { isoTime, shownValue, withoutSecrets } from './reader-view.ts';
+import { Sight, type SightParts } from './sight.ts';
+
+/** An effect that has not ended. */
+interface ShownEffect {
+  readonly effect_id: string;
+  readonly kind: string | null;
+  /** Message whose turn requested it. */
+  readonly message_id: string | null;
+  readonly status: 'open' | 'started' | 'retrying';
+  readonly attempt: number;
+  readonly node: string | null;
+  readonly retry_at: string | null;
+  /** Why the attempt before failed. */
+  readonly last_error: { readonly code: string; readonly message: string } | null;
+}
+
+/** An actor as readers get it. */
+export interface ShownActor {
+  readonly address: Address;
+  readonly kind: string;
+  readonly id: string;
+  /** Without secrets. Null when `state_omitted` is set. */
+  readonly state: Json;
+  readonly state_chars: number;
+  readonly state_omitted?: true;
+  /** Number of turns that changed it. */
+  readonly revision: number;
+  readonly last_event: number;
+  readonly archived: boolean;
+  readonly partition: Partition;
+  readonly pool: string;
+  /** The node that serves its partition. */
+  readonly node: string | null;
+  readonly mailbox: { readonly depth: number; readonly oldest_at: string | null };
+  readonly timers: readonly { readonly name: string; readonly due_at: string | null }[];
+  readonly effects: readonly ShownEffect[];
+  readonly stuck: { readonly message_type: string; readonly error: string; readonly attempts: number } | null;
+}
+
+/** Reads single actors by address. All calls throw `not_found` for what the reader may not see. */
+export interface ActorReads {
+  get(viewer: Identity, kind: string, id: string): Promise<ShownActor>;
+}
+
+export interface ActorReadParts extends SightParts {
+  readonly client: SightParts['client'] & {
+    mailbox(address: Address): Promise<Backlog & { readonly depth: number }>;
+    partitionOf(address: Address): Promise<Partition>;
+  };
+  readonly store: Pick<EffectLedger, 'openEffects' | 'effectBodies'> & {
+    timersDue(partition: Partition, ids: readonly string[]): Promise<(number | null)[]>;
+  };
+  readonly unpack: (text: string) => string | Promise<string>;
+  /** The node that serves a partition; null while none does. */
+  readonly nodeOf: (partition: Partition) => Promise<string | null>;
+}
+
+export function createActorReads(parts: ActorReadParts): ActorReads {
+  return {
+    async get(viewer, kind, id) {
+      const { address, snapshot } = await openActor(parts, viewer, kind, id);
+      return shownActor(parts, address, snapshot);
+    },
+  };
+}
+
+/** Finds an actor that the reader may see, or throws `not_found`. */
+async function openActor(
+  parts: SightParts,
+  viewer: Identity,
+  kind: string,
+  id: string,
+): Promise<{ readonly address: Address; readonly snapshot: ActorSnapshot }> {
+  const sight = new Sight(parts, viewer);
+  const address = addressOf(kind, sight.tenant, id);
+  const snapshot = (await sight.mayOpen(address)) ? await parts.client.read(address) : null;
+  if (snapshot === null) throw new SvcError('not_found', 'actor not found');
+  return { address, snapshot };
+}
+
+async function shownActor(parts: ActorReadParts, address: Address, snapshot: ActorSnapshot): Promise<ShownActor> {
+  const { client, store, nodeOf } = parts;
+  const [kind = '', , id = ''] = address.split('/');
+  const partition = await client.partitionOf(address);
+  const [{ depth, oldestAt }, node, due, effects] = await Promise.all([
+    client.mailbox(address),
+    snapshot.archived ? null : nodeOf(partition),
+    store.timersDue(
+      partition,
+      snapshot.timers.map((name) => timerId(address, name)),
+    ),
+    openEffectsOf(parts, partition, address),
+  ]);
+  const { value, chars, omitted } = shownValue(plainJson(snapshot.state));
+  return {
+    address,
+    kind,
+    id,
+    state: value,
+    state_chars: chars,
+    ...(omitted === undefined ? {} : { state_omitted: omitted }),
+    revision: snapshot.revision,
+    last_event: snapshot.lastEvent,
+    archived: snapshot.archived,
+    partition,
+    pool: poolOf(partition),
+    node,
+    mailbox: { depth, oldest_at: depth === 0 || oldestAt === null ? null : isoTime(oldestAt) },
+    timers: snapshot.timers.map((name, index) => ({ name, due_at: timeOrNull(due[index]) })),
+    effects,
+    stuck: stuckOf(snapshot),
+  };
+}
+
+const timeOrNull = (ms: number | null | undefined): string | null => (ms == null ? null : isoTime(ms));
+
+function stuckOf({ stuck }: ActorSnapshot): ShownActor['stuck'] {
+  if (stuck === null) return null;
+  return { message_type: stuck.messageType, error: withoutSecrets(stuck.error), attempts: stuck.attempts };
+}
+
+/** The open effects of an actor with their kinds, which only their requests have. */
+async function openEffectsOf(
+  { store, unpack }: Pick<ActorReadParts, 'store' | 'unpack'>,
+  partition: Partition,
+  address: Address,
+): Promise<ShownEffect[]> {
+  const rows = (await store.openEffects(partition)).filter((row) => row.address === address);
+  const bodies = await store.effectBodies(
+    partition,
+    rows.map(({ id }) => id),
+  );
+  return Promise.all(rows.map(async (row, index) => shownEffect(row, await requestIn(bodies[index], unpack))));
+}
+
+async function requestIn(
+  body: string | null | undefined,
+  unpack: ActorReadParts['unpack'],
+): Promise<{ readonly kind: string; readonly cause: string; readonly trace: string } | null> {
+  if (body == null) return null;
+  const { request, cause, trace } = decodeEffect(await unpack(body));
+  return { kind: request.kind, cause, trace };
+}
+
+function shownEffect(row: EffectRow, request: Awaited<ReturnType<typeof requestIn>>): ShownEffect {
+  const waits = row.status === 'open' && row.attempt > 0;
+  return {
+    effect_id: row.id,
+    kind: request?.kind ?? null,
+    message_id: request?.cause ?? null,
+    status: waits ? 'retrying' : row.status,
+    attempt: row.attempt,
+    node: row.runner === '' ? null : (row.runner.split('/')[0] ?? null),
+    retry_at: waits ? isoTime(row.until) : null,
+    last_error:
+      row.lastError === undefined ? null : { ...row.lastError, message: withoutSecrets(row.lastError.message) },
+  };
+}
