@@ -24,7 +24,7 @@ import type { Signing } from './fleet.ts';
 import { managementPorts } from './management.ts';
 import { executionOffer, openToolAreas } from './tool-areas.ts';
 import { openTraces } from './traces.ts';
-import { openWorkflowAreas, type Waits, waitsOf } from './workflow-areas.ts';
+import { openWhy, openWorkflowAreas, type Waits, waitsOf } from './workflow-areas.ts';
 import type { NodeWorld } from './world.ts';
 
 interface AreasParts {
@@ -34,7 +34,7 @@ interface AreasParts {
   readonly callers: Callers;
   readonly effects: Effects;
   readonly runtime: Runtime;
-  readonly placement: Pick<FleetPlacement, 'holderOf'>;
+  readonly placement: FleetPlacement;
   readonly controls: Pick<NodeControls, 'isolation'>;
   readonly admission: Admission;
   readonly health: Health;
@@ -53,6 +53,7 @@ export async function openAreas(parts: AreasParts) {
   const { agents, builtIns, inUse, search } = catalogs;
   const waits = waitsOf(runtime, stores.store, effects.gates);
   const executions = await openExecutions(parts, waits);
+  const why = await openWhy({ runtime, documents, waits, fleet: parts.placement, clock: world.clock });
   const dispatch = createDispatchApi({ client: runtime.client, blobs: stores.blobs });
   const workflowAreas = await openWorkflowAreas({
     world,
@@ -79,6 +80,7 @@ export async function openAreas(parts: AreasParts) {
     agents,
     search,
     executions,
+    why,
     workflows,
     approvals,
     runs: await openRuns(parts),
@@ -142,7 +144,7 @@ function openManagement(
   { world, stores, effects, health }: AreasParts,
   ports: Pick<
     Required<OperationPorts>,
-    'agents' | 'search' | 'executions' | 'workflows' | 'tierLimits' | 'runningLimits'
+    'agents' | 'search' | 'executions' | 'workflows' | 'why' | 'tierLimits' | 'runningLimits'
   >,
   judges: JudgePanelApi,
 ): ManagementPorts {
@@ -152,6 +154,7 @@ function openManagement(
     search: ports.search,
     executions: ports.executions,
     workflows: ports.workflows.workflows,
+    why: ports.why,
     judges,
     volumes: effects.volumes,
     tierLimits: ports.tierLimits,

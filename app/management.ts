@@ -14,6 +14,7 @@ import type { VolumeApi } from '../usecases/ports/volumes.ts';
 import { startExecution } from '../usecases/starts/start-execution.ts';
 import { startWorkflow } from '../usecases/starts/start-workflow.ts';
 import { createEndWaits } from '../usecases/waits/end-waits.ts';
+import type { WhyApi } from '../usecases/why/why.ts';
 import type { WorkflowApi } from '../usecases/workflow-runs.ts';
 
 export interface ManagementParts extends NodeFactsParts {
@@ -22,6 +23,7 @@ export interface ManagementParts extends NodeFactsParts {
   readonly search: CatalogSearch;
   readonly executions: ExecutionApi;
   readonly workflows: WorkflowApi;
+  readonly why: WhyApi;
   readonly judges: JudgePanelApi;
   readonly volumes: VolumeApi;
   readonly tierLimits: TierLimits;
@@ -43,6 +45,7 @@ export function managementPorts(parts: ManagementParts): ManagementPorts {
     node: nodeFacts(parts),
     workflows: catalog,
     runs: workflows,
+    why: parts.why,
     starts,
     intents: createIntents({ agents, search, starts, runs: workflows, volumes, settings }),
     authors: createAuthors({ starts }),

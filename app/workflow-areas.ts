@@ -1,5 +1,6 @@
 import { approvalActor } from '../actors/approval/definition.ts';
 import { APPROVALS, type ApprovalDocument } from '../actors/approval/view.ts';
+import { EXECUTIONS, type ExecutionDocument } from '../actors/execution/view.ts';
 import { judgePanel } from '../actors/judge-panel/definition.ts';
 import { stimulusActor } from '../actors/stimulus/definition.ts';
 import { STIMULI, type StimulusDocument } from '../actors/stimulus/view.ts';
@@ -8,11 +9,13 @@ import { type AgentCatalog, actingFor, type InUse, requireStartable, type Workfl
 import type { BuiltIns } from '../catalog/built-in/api.ts';
 import { createStimulusRoutes, STIMULUS_ROUTES, type StimulusRouteDocument } from '../catalog/stimulus-routes.ts';
 import { createWorkflowCatalog } from '../catalog/workflow-catalog.ts';
+import type { FleetPlacement } from '../cluster/placement/fleet-placement.ts';
 import type { AgentStartInput, AgentStarts, WorkflowStarts } from '../effects/starts/child-start.ts';
 import type { AgentManifest } from '../manifests/agent/schema.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { ActorStore } from '../runtime/actor-store.ts';
 import { type Address, parseAddress, poolOf } from '../runtime/address.ts';
+import type { Clock } from '../runtime/clock.ts';
 import type { ActorDefinition } from '../runtime/define-actor.ts';
 import type { Documents } from '../runtime/documents.ts';
 import type { EffectRow } from '../runtime/effect-ledger.ts';
@@ -29,6 +32,7 @@ import { startOnce } from '../usecases/starts/start-execution.ts';
 import { startWorkflow } from '../usecases/starts/start-workflow.ts';
 import { createStimulusApi } from '../usecases/stimuli.ts';
 import { ownerOfRun } from '../usecases/waits/wait-reason.ts';
+import { createWhyApi, type WhyApi } from '../usecases/why/why.ts';
 import {
   ancestryProblem,
   createWorkflowApi,
@@ -113,6 +117,34 @@ export interface Waits {
   effects(address: Address): Promise<readonly EffectRow[]>;
   /** What blocks an effect of this node outside of the node. */
   heldBy(effectId: string): string | undefined;
+}
+
+/** Opens the explanations of runs. */
+export async function openWhy(parts: {
+  readonly runtime: Pick<Runtime, 'client'>;
+  readonly documents: Documents;
+  readonly waits: Waits;
+  readonly fleet: Pick<FleetPlacement, 'view' | 'holderOf' | 'isLive'>;
+  readonly clock: Clock;
+}): Promise<WhyApi> {
+  const { runtime, documents, waits, fleet, clock } = parts;
+  const { client } = runtime;
+  return createWhyApi({
+    lookups: {
+      client,
+      effects: (address) => waits.effects(address),
+      poolOf: (address) => waits.poolOf(address),
+      heldBy: (effectId) => waits.heldBy(effectId),
+      fleet: {
+        members: async () => (await fleet.view()).members,
+        servedBy: async (address) => fleet.holderOf(await client.partitionOf(address)),
+        isLive: (holder) => fleet.isLive(holder),
+      },
+      clock,
+    },
+    executions: await documents.collection<ExecutionDocument>(EXECUTIONS),
+    workflows: await documents.collection<WorkflowExecutionDocument>(WORKFLOW_EXECUTIONS),
+  });
 }
 
 /** Reads the directory of actors and the records of their partitions. */

@@ -91,6 +91,30 @@ interface Waiting {
   readonly document: ExecutionDocument;
 }
 
+export type ExecutionFound = Visible | Waiting;
+
+/** Finds an execution that the viewer may see, in its committed state. Throws `not_found`. */
+export async function findExecution(
+  { client, executions }: { client: Pick<ActorClient, 'read'>; executions: Collection<ExecutionDocument> },
+  viewer: Viewer,
+  executionId: string,
+  may = sees,
+): Promise<ExecutionFound> {
+  const tenant = tenantOfViewer(viewer);
+  const address = addressOf('execution', tenant, executionId);
+  const snapshot = await client.read(address);
+  const state = snapshot === null ? null : ExecutionState.parse(snapshot.state);
+  if (snapshot === null || state === null || state.status === 'pending') {
+    const document = await executions.get(tenant, executionId);
+    if (document?.status !== 'pending' || !may(viewer, document.owner)) throw notFound();
+    return { address, document };
+  }
+  if (!may(viewer, state.owner)) throw notFound();
+  const removed = state.status !== 'running' && (await executions.get(tenant, executionId))?.removed === true;
+  if (removed) throw notFound();
+  return { address, snapshot, state };
+}
+
 /** Implements `ExecutionApi` over messages, committed states and the collection `EXECUTIONS`. */
 export function createExecutionApi(parts: {
   readonly client: ExecutionClient;
@@ -108,21 +132,8 @@ export function createExecutionApi(parts: {
 }): ExecutionApi {
   const { client, executions, removals, node = () => ({ isolation: 'inherit' }), clock = systemClock, waits } = parts;
 
-  async function find(viewer: Viewer, executionId: string, may = sees): Promise<Visible | Waiting> {
-    const tenant = tenantOfViewer(viewer);
-    const address = addressOf('execution', tenant, executionId);
-    const snapshot = await client.read(address);
-    const state = snapshot === null ? null : ExecutionState.parse(snapshot.state);
-    if (snapshot === null || state === null || state.status === 'pending') {
-      const document = await executions.get(tenant, executionId);
-      if (document?.status !== 'pending' || !may(viewer, document.owner)) throw notFound();
-      return { address, document };
-    }
-    if (!may(viewer, state.owner)) throw notFound();
-    const removed = state.status !== 'running' && (await executions.get(tenant, executionId))?.removed === true;
-    if (removed) throw notFound();
-    return { address, snapshot, state };
-  }
+  const find = (viewer: Viewer, executionId: string, may = sees): Promise<ExecutionFound> =>
+    findExecution({ client, executions }, viewer, executionId, may);
 
   return {
     async start(request, options) {

@@ -9,6 +9,7 @@ import type { ExecutionApi } from './executions.ts';
 import type { EndWait } from './fields.ts';
 import type { IntentRequest, IntentStarted, IntentStatus } from './intent-request.ts';
 import type { JudgePanelApi } from './judge-panels.ts';
+import type { WhyApi } from './why/why.ts';
 import type { IntentPipeline, WorkflowApi } from './workflow-runs.ts';
 
 /** Runs programs that reach a goal given in plain words (W40). */
@@ -108,6 +109,7 @@ export interface ManagementPorts {
   readonly search: CatalogSearch;
   readonly executions: ExecutionApi;
   readonly runs: WorkflowApi;
+  readonly why: WhyApi;
   readonly judges: JudgePanelApi;
   readonly starts: Starts;
   readonly waits: EndWaits;

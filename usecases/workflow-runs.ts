@@ -97,10 +97,29 @@ const Started = z.object({
 });
 
 /** The state of a run that callers may see: started and not removed. */
-interface Visible {
+export interface WorkflowFound {
   readonly address: Address;
   readonly snapshot: ActorSnapshot;
   readonly state: RunningWorkflow | EndedWorkflow;
+}
+
+/** Finds a run that the viewer may see, in its committed state. Throws `not_found`. */
+export async function findWorkflow(
+  parts: { client: Pick<ActorClient, 'read'>; executions: Collection<WorkflowExecutionDocument> },
+  viewer: Viewer,
+  executionId: string,
+  may = sees,
+): Promise<WorkflowFound> {
+  const tenant = tenantOfViewer(viewer);
+  const address = addressOf('workflow', tenant, executionId);
+  const snapshot = await parts.client.read(address);
+  if (snapshot === null) throw notFound();
+  const state = WorkflowState.parse(snapshot.state);
+  if (state.status === 'pending') throw notFound();
+  if (!may(viewer, state.owner)) throw notFound();
+  const removed = !isRunning(state) && (await parts.executions.get(tenant, executionId))?.removed === true;
+  if (removed) throw notFound();
+  return { address, snapshot, state };
 }
 
 /** Implements `WorkflowApi` over messages, committed states and the collection `WORKFLOW_EXECUTIONS`. */
@@ -122,18 +141,8 @@ export function createWorkflowApi(parts: {
   const { client, executions, approvals, removals, agents } = parts;
   const waits = { ...parts.waits, client };
 
-  async function find(viewer: Viewer, executionId: string, may = sees): Promise<Visible> {
-    const tenant = tenantOfViewer(viewer);
-    const address = addressOf('workflow', tenant, executionId);
-    const snapshot = await client.read(address);
-    if (snapshot === null) throw notFound();
-    const state = WorkflowState.parse(snapshot.state);
-    if (state.status === 'pending') throw notFound();
-    if (!may(viewer, state.owner)) throw notFound();
-    const removed = !isRunning(state) && (await executions.get(tenant, executionId))?.removed === true;
-    if (removed) throw notFound();
-    return { address, snapshot, state };
-  }
+  const find = (viewer: Viewer, executionId: string, may = sees): Promise<WorkflowFound> =>
+    findWorkflow({ client, executions }, viewer, executionId, may);
 
   /** What a child waits for, one level deep: a child's own child is only named by its id. */
   async function childWait(kind: 'agent' | 'child', tenant: string, id: string): Promise<OwnWait | undefined> {

@@ -29,6 +29,13 @@ const wireRecord = z.object({
   s: z.unknown(),
 });
 
+/** This node's definition is older than the one that wrote an actor: a node of the newer version has to serve it. */
+export class NewerVersion extends SvcError {
+  constructor(message: string) {
+    super('unavailable', message);
+  }
+}
+
 /** The content of one actor in the store. */
 export interface ActorRecord {
   readonly revision: number;
@@ -60,7 +67,7 @@ export function decodeRecord(definition: ActorDefinition, text: string): ActorRe
   const wire = wireRecord.parse(JSON.parse(text));
   let state = wire.s;
   if (wire.v > definition.version) {
-    throw new SvcError('unavailable', `a newer version (${wire.v}) of ${definition.kind} wrote this actor`);
+    throw new NewerVersion(`a newer version (${wire.v}) of ${definition.kind} wrote this actor`);
   }
   if (wire.v < definition.version) {
     if (definition.migrate === undefined) {

@@ -14,6 +14,7 @@ export const READING: readonly string[] = [
   ...named('tools', ['list', 'search']),
   ...named('schema', ['get', 'validate']),
   'svc.runtime.list',
+  'svc.trace.why',
 ];
 
 /** Tools that generate, start, answer and cancel. */

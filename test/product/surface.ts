@@ -73,6 +73,7 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'DELETE /v1/executions/{id}': { access: 'write', thing: 'execution' },
   'GET /v1/executions/{id}/stream': look('execution'),
   'GET /v1/executions/{id}/events': look('execution'),
+  'GET /v1/executions/{id}/why': look('execution'),
   'POST /v1/executions/{id}/cancel': { access: 'run', thing: 'execution' },
 
   'GET /v1/workflows': look(),
@@ -96,6 +97,7 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'GET /v1/workflows/executions/{id}': look('run'),
   'DELETE /v1/workflows/executions/{id}': { access: 'write', thing: 'run' },
   'GET /v1/workflows/executions/{id}/logs': look('run'),
+  'GET /v1/workflows/executions/{id}/why': look('run'),
   'GET /v1/workflows/executions/{id}/stream': look('run'),
   'GET /v1/workflows/executions/{id}/logs/stream': look('run'),
   'POST /v1/workflows/executions/{id}/signal': { access: 'run', thing: 'run', body: { response: 'yes' } },

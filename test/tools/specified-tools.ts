@@ -58,6 +58,9 @@ export const SPECIFIED_TOOLS: Readonly<Record<string, Readonly<Record<string, st
     'svc.schema.validate': 'ADORFPBET...',
     'svc.runtime.list': 'ADORFPBETC..',
   },
+  'Traces, which the specification does not have': {
+    'svc.trace.why': 'ADORFPBET...',
+  },
   'Filesystem tools': {
     'fs.read': 'AD.......CN.',
     'fs.write': 'AD.......C..',

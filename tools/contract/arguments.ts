@@ -44,9 +44,10 @@ const NOT_JUDGED = [
   ...['svc.schema.get', 'svc.schema.validate', 'svc.task.status', 'svc.task.wait', 'svc.task.list', 'svc.task.logs'],
   ...['svc.execute.status', 'svc.execute.wait', 'svc.tools.list', 'svc.tools.search', 'svc.system.info'],
   ...['svc.system.config', 'svc.runtime.list'],
+  'svc.trace.why',
 ];
 
-/** The `skip_judge` defaults of every built-in tool of the specification, by name and alias. */
+/** The `skip_judge` defaults of every built-in tool, by name and alias. */
 export const SKIP_JUDGE: ReadonlyMap<string, boolean> = new Map([
   ...JUDGED.map((name) => [name, false] as const),
   ...NOT_JUDGED.map((name) => [name, true] as const),

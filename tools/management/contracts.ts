@@ -12,6 +12,7 @@ import {
 import { defineContract, reading, skipsJudge, starting, toolArguments } from '../contract/arguments.ts';
 import { AGENT_CONTRACTS } from './agent/contracts.ts';
 import { agentWait, TASK_CONTRACTS } from './task/contracts.ts';
+import { TRACE_CONTRACTS } from './trace/contracts.ts';
 import { WORKFLOW_DEPLOY_CONTRACTS } from './workflow/deploy-contracts.ts';
 import { WORKFLOW_RUN_CONTRACTS, workflowWait } from './workflow/run-contracts.ts';
 
@@ -162,4 +163,5 @@ export const MANAGEMENT_CONTRACTS = [
   ...SYSTEM_CONTRACTS,
   ...SCHEMA_CONTRACTS,
   ...RUNTIME_CONTRACTS,
+  ...TRACE_CONTRACTS,
 ] as const;

@@ -16,6 +16,7 @@ import {
 import { type ManagedCall, managed } from './managed.ts';
 import { schemaTools } from './schema/tools.ts';
 import { taskTools } from './task/tools.ts';
+import { traceTools } from './trace/tools.ts';
 import { workflowDeployTools } from './workflow/deploy-tools.ts';
 import { waitForWorkflow, workflowRunTools } from './workflow/run-tools.ts';
 
@@ -30,6 +31,7 @@ export const managementTools = (late: LateManagement, listing: Listing): Tool[] 
   ...systemTools(late, listing),
   ...schemaTools(late),
   ...runtimeTools(late),
+  ...traceTools(late),
 ];
 
 /** svc.agent.generate and svc.workflow.generate over `AuthorApi` (W34, W35). */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { startExecution } from '../starts/start-execution.ts';
 import { IdempotencyKey } from '../starts/start-keys.ts';
+import { Why } from '../why/links.ts';
 import { operation } from './operation.ts';
 import {
   CancelAnswer,
@@ -96,6 +97,21 @@ export const EXECUTION_OPERATIONS = [
     tool: 'svc.task.status',
     commands: ['task status'],
     handle: ({ executions }, { identity, params }) => executions.status(identity, params.id.toLowerCase()),
+  }),
+  operation({
+    ...common,
+    needs: ['why'],
+    name: 'executions.why',
+    summary: 'Say why an execution waits, or why it ended so',
+    description:
+      'The whole chain to the last cause, which is last, as links and as one sentence: docs/reference/why.md. For one that has ended, why it ended so.',
+    access: 'read',
+    input: { params: ExecutionIdParams },
+    answer: Why,
+    rest: { method: 'GET', path: '/v1/executions/:id/why', style: 'plain', texts, also: [404] },
+    tool: 'svc.trace.why',
+    commands: ['why'],
+    handle: ({ why }, { identity, params }) => why.execution(identity, params.id.toLowerCase()),
   }),
   operation({
     ...common,

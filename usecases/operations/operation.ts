@@ -22,6 +22,7 @@ import type { StartLimits } from '../starts/start-execution.ts';
 import type { StimulusApi } from '../stimuli.ts';
 import type { ActorReads } from '../traces/actors.ts';
 import type { DeadLetterApi } from '../traces/dead-letters.ts';
+import type { WhyApi } from '../why/why.ts';
 import type { WorkflowApi } from '../workflow-runs.ts';
 
 /** Deployed workflows and their runs. */
@@ -36,6 +37,8 @@ export interface OperationPorts extends StartLimits {
   /** Search over the catalog. */
   readonly search?: CatalogSearch;
   readonly executions: ExecutionApi;
+  /** Explanations of runs. */
+  readonly why?: WhyApi;
   readonly workflows?: WorkflowParts;
   readonly approvals?: ApprovalApi;
   /** The list of all runs. */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { WorkflowCatalog } from '../../catalog/api.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
+import { Why } from '../why/links.ts';
 import { operation } from './operation.ts';
 import { CancelAnswer, RemoveAnswer } from './schemas/executions.ts';
 import { limitField, pageAsked, pageTokenField, skipField } from './schemas/fields.ts';
@@ -78,6 +79,21 @@ export const WORKFLOW_EXECUTION_OPERATIONS = [
     tool: 'svc.workflow.executions.get',
     commands: ['workflow executions get', 'workflow status'],
     handle: ({ workflows: { workflows } }, { identity, params }) => workflows.get(identity, params.id.toLowerCase()),
+  }),
+  operation({
+    ...common,
+    needs: ['why'],
+    name: 'workflow_executions.why',
+    summary: 'Say why a workflow execution waits, or why it ended so',
+    description:
+      'The whole chain to the last cause, which is last, as links and as one sentence: docs/reference/why.md. For one that has ended, why it ended so.',
+    access: 'read',
+    input: { params: WorkflowExecutionParams },
+    answer: Why,
+    rest: { method: 'GET', path: `${path}/:id/why`, style: 'coded', texts, also: [404] },
+    tool: 'svc.trace.why',
+    commands: ['why'],
+    handle: ({ why }, { identity, params }) => why.workflow(identity, params.id.toLowerCase()),
   }),
   operation({
     ...common,

@@ -70,20 +70,40 @@ export async function executionWait(
 ): Promise<WaitReason> {
   const turn = await turnWait(lookups, snapshot, address);
   if (turn !== undefined) return turn;
-  const phase = phaseOf(running);
-  const waits = waitsOf(phase);
-  const place = placeOf(running, phase);
+  const { place, judged, effects: asked } = needsOf(running);
   const until = new Date(endOfIteration(running)).toISOString();
-  const judged = waits.find(isJudged);
-  if (judged !== undefined) {
-    const panel = { panel_id: judged.id, judges: judgesOf(running, judged) };
-    const wait = await judgesWait(lookups.client, panel, tenantOf(address));
-    const whose = judged.kind === 'panel' ? '' : `the judges of tool call ${judged.call.name}: `;
+  if (judged !== null) {
+    const wait = await judgesWait(lookups.client, judged, tenantOf(address));
+    const whose = judged.tool === null ? '' : `the judges of tool call ${judged.tool}: `;
     return { ...wait, reason: `${place}: ${whose}${wait.reason}`, until };
   }
-  const { ids, what } = awaitedEffects(running, waits);
+  const { ids, what } = asked;
   const effects = await waitedEffects(lookups, ids, address);
   return { kind: 'effect', reason: withProgress(`${place} waits for its ${what}`, effects), effects, until };
+}
+
+/** What a running execution needs to go on, by its state alone. */
+interface ExecutionNeeds {
+  /** `iteration 2, round 3` */
+  readonly place: string;
+  /** The panel whose judges it waits for, of its output or of a proposed tool call; null when it waits for effects. */
+  readonly judged: { readonly panel_id: string; readonly judges: number; readonly tool: string | null } | null;
+  readonly effects: AwaitedEffects;
+}
+
+export function needsOf(running: RunningExecution): ExecutionNeeds {
+  const phase = phaseOf(running);
+  const waits = waitsOf(phase);
+  const wait = waits.find(isJudged);
+  const judged =
+    wait === undefined
+      ? null
+      : {
+          panel_id: wait.id,
+          judges: judgesOf(running, wait),
+          tool: wait.kind === 'panel' ? null : wait.call.name,
+        };
+  return { place: placeOf(running, phase), judged, effects: awaitedEffects(running, waits) };
 }
 
 type JudgedWait = Extract<Wait, { readonly kind: 'panel' | 'call judges' }>;

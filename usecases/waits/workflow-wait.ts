@@ -42,7 +42,7 @@ export async function waitReason(
 }
 
 /** Effects without a result: id -> kind. */
-function askedEffects(awaiting: Awaiting): Map<string, string> {
+export function askedEffects(awaiting: Awaiting): Map<string, string> {
   const of = (id: string | null, kind: string) => new Map(id === null ? [] : [[id, kind]]);
   switch (awaiting.kind) {
     case 'volumes':

@@ -895,6 +895,309 @@ export type WaitingJudge = {
   readonly status: "asked" | "judging";
 };
 
+export type Why = {
+  /** Whether the run has not ended. */
+  readonly waiting: boolean;
+  readonly sentence: string;
+  /** From the run to the last cause. */
+  readonly chain: readonly (WhyLink)[];
+};
+
+export type WhyLink = {
+  readonly kind: "execution";
+  /** Id of what the link names; null when it has none or the reader may not see it. */
+  readonly id: string | null;
+  /** The link in plain words, as the sentence has it. */
+  readonly reason: string;
+  /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
+  readonly until: string | null;
+  /** Of the run; null while it has not begun. */
+  readonly status: string | null;
+  /** Name of the agent or workflow. */
+  readonly name: string | null;
+  /** The running or last iteration of an agent; null for a workflow. */
+  readonly iteration: number | null;
+} | {
+  readonly kind: "workflow";
+  /** Id of what the link names; null when it has none or the reader may not see it. */
+  readonly id: string | null;
+  /** The link in plain words, as the sentence has it. */
+  readonly reason: string;
+  /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
+  readonly until: string | null;
+  /** Of the run; null while it has not begun. */
+  readonly status: string | null;
+  /** Name of the agent or workflow. */
+  readonly name: string | null;
+  /** The running or last iteration of an agent; null for a workflow. */
+  readonly iteration: number | null;
+} | {
+  readonly kind: "child";
+  /** Id of what the link names; null when it has none or the reader may not see it. */
+  readonly id: string | null;
+  /** The link in plain words, as the sentence has it. */
+  readonly reason: string;
+  /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
+  readonly until: string | null;
+  /** Of the run; null while it has not begun. */
+  readonly status: string | null;
+  /** Name of the agent or workflow. */
+  readonly name: string | null;
+  /** The running or last iteration of an agent; null for a workflow. */
+  readonly iteration: number | null;
+  readonly of: "execution" | "workflow";
+} | {
+  readonly kind: "judge";
+  /** Id of what the link names; null when it has none or the reader may not see it. */
+  readonly id: string | null;
+  /** The link in plain words, as the sentence has it. */
+  readonly reason: string;
+  /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
+  readonly until: string | null;
+  /** Of the run; null while it has not begun. */
+  readonly status: string | null;
+  /** Name of the agent or workflow. */
+  readonly name: string | null;
+  /** The running or last iteration of an agent; null for a workflow. */
+  readonly iteration: number | null;
+} | {
+  readonly kind: "state";
+  /** Id of what the link names; null when it has none or the reader may not see it. */
+  readonly id: string | null;
+  /** The link in plain words, as the sentence has it. */
+  readonly reason: string;
+  /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
+  readonly until: string | null;
+  readonly entered_at: string | null;
+} | {
+  readonly kind: "judges";
+  /** Id of what the link names; null when it has none or the reader may not see it. */
+  readonly id: string | null;
+  /** The link in plain words, as the sentence has it. */
+  readonly reason: string;
+  /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
+  readonly until: string | null;
+  readonly judges: number;
+  readonly answered: number;
+} | {
+  readonly kind: "approval";
+  /** Id of what the link names; null when it has none or the reader may not see it. */
+  readonly id: string | null;
+  /** The link in plain words, as the sentence has it. */
+  readonly reason: string;
+  /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
+  readonly until: string | null;
+  readonly prompt: string;
+  /** Who may answer. */
+  readonly by: string;
+  /** Given at `until`; null: the state fails then. */
+  readonly default_response: string | null;
+} | {
+  readonly kind: "effect";
+  /** Id of what the link names; null when it has none or the reader may not see it. */
+  readonly id: string | null;
+  /** The link in plain words, as the sentence has it. */
+  readonly reason: string;
+  /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
+  readonly until: string | null;
+  /** Its kind, such as model.generate. */
+  readonly effect: string;
+  readonly status: "open" | "started" | "retrying" | "answered";
+  /** The running attempt, or the last one. */
+  readonly attempt: number;
+  /** The node that runs it. */
+  readonly node: string | null;
+  readonly last_error: {
+    readonly code: string;
+    readonly message: string;
+  } | null;
+  /** Further effects that the run waits for at the same time. */
+  readonly others: number;
+} | {
+  readonly kind: "timer";
+  /** Id of what the link names; null when it has none or the reader may not see it. */
+  readonly id: string | null;
+  /** The link in plain words, as the sentence has it. */
+  readonly reason: string;
+  /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
+  readonly until: string | null;
+} | {
+  readonly kind: "node";
+  /** Id of what the link names; null when it has none or the reader may not see it. */
+  readonly id: string | null;
+  /** The link in plain words, as the sentence has it. */
+  readonly reason: string;
+  /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
+  readonly until: string | null;
+  readonly tags: readonly (string)[];
+  /** Live nodes that lack least, at most five. */
+  readonly nearly: readonly ({
+    readonly node_id: string;
+    /** Tags that are needed and that it has not. */
+    readonly lacks: readonly (string)[];
+    readonly reason: string;
+  })[];
+} | {
+  readonly kind: "draining";
+  /** Id of what the link names; null when it has none or the reader may not see it. */
+  readonly id: string | null;
+  /** The link in plain words, as the sentence has it. */
+  readonly reason: string;
+  /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
+  readonly until: string | null;
+  readonly tags: readonly (string)[];
+} | {
+  readonly kind: "failover";
+  /** Id of what the link names; null when it has none or the reader may not see it. */
+  readonly id: string | null;
+  /** The link in plain words, as the sentence has it. */
+  readonly reason: string;
+  /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
+  readonly until: string | null;
+} | {
+  readonly kind: "version";
+  /** Id of what the link names; null when it has none or the reader may not see it. */
+  readonly id: string | null;
+  /** The link in plain words, as the sentence has it. */
+  readonly reason: string;
+  /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
+  readonly until: string | null;
+  readonly of: "node" | "actor" | "agent" | "workflow";
+} | {
+  readonly kind: "mailbox";
+  /** Id of what the link names; null when it has none or the reader may not see it. */
+  readonly id: string | null;
+  /** The link in plain words, as the sentence has it. */
+  readonly reason: string;
+  /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
+  readonly until: string | null;
+  /** Messages that wait in the mailbox of its partition. */
+  readonly before: number;
+  /** Client messages that wait for this actor itself. */
+  readonly depth: number;
+  readonly oldest_at: string | null;
+  /** The node that should handle them. */
+  readonly node: string | null;
+} | {
+  readonly kind: "stuck";
+  /** Id of what the link names; null when it has none or the reader may not see it. */
+  readonly id: string | null;
+  /** The link in plain words, as the sentence has it. */
+  readonly reason: string;
+  /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
+  readonly until: string | null;
+  readonly message_type: string;
+  readonly attempts: number;
+  readonly error: string;
+} | {
+  readonly kind: "rate_limit";
+  /** Id of what the link names; null when it has none or the reader may not see it. */
+  readonly id: string | null;
+  /** The link in plain words, as the sentence has it. */
+  readonly reason: string;
+  /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
+  readonly until: string | null;
+} | {
+  readonly kind: "quota";
+  /** Id of what the link names; null when it has none or the reader may not see it. */
+  readonly id: string | null;
+  /** The link in plain words, as the sentence has it. */
+  readonly reason: string;
+  /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
+  readonly until: string | null;
+} | {
+  readonly kind: "target";
+  /** Id of what the link names; null when it has none or the reader may not see it. */
+  readonly id: string | null;
+  /** The link in plain words, as the sentence has it. */
+  readonly reason: string;
+  /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
+  readonly until: string | null;
+} | {
+  readonly kind: "place";
+  /** Id of what the link names; null when it has none or the reader may not see it. */
+  readonly id: string | null;
+  /** The link in plain words, as the sentence has it. */
+  readonly reason: string;
+  /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
+  readonly until: string | null;
+} | {
+  readonly kind: "store";
+  /** Id of what the link names; null when it has none or the reader may not see it. */
+  readonly id: string | null;
+  /** The link in plain words, as the sentence has it. */
+  readonly reason: string;
+  /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
+  readonly until: string | null;
+} | {
+  readonly kind: "volumes";
+  /** Id of what the link names; null when it has none or the reader may not see it. */
+  readonly id: string | null;
+  /** The link in plain words, as the sentence has it. */
+  readonly reason: string;
+  /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
+  readonly until: string | null;
+} | {
+  readonly kind: "turn";
+  /** Id of what the link names; null when it has none or the reader may not see it. */
+  readonly id: string | null;
+  /** The link in plain words, as the sentence has it. */
+  readonly reason: string;
+  /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
+  readonly until: string | null;
+} | {
+  readonly kind: "attempt";
+  /** Id of what the link names; null when it has none or the reader may not see it. */
+  readonly id: string | null;
+  /** The link in plain words, as the sentence has it. */
+  readonly reason: string;
+  /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
+  readonly until: string | null;
+  readonly error: {
+    readonly code: string;
+    readonly message: string;
+  };
+  readonly exit_code: number | null;
+} | {
+  readonly kind: "verdict";
+  /** Id of what the link names; null when it has none or the reader may not see it. */
+  readonly id: string | null;
+  /** The link in plain words, as the sentence has it. */
+  readonly reason: string;
+  /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
+  readonly until: string | null;
+  readonly validator: string;
+  readonly score: number;
+} | {
+  readonly kind: "error";
+  /** Id of what the link names; null when it has none or the reader may not see it. */
+  readonly id: string | null;
+  /** The link in plain words, as the sentence has it. */
+  readonly reason: string;
+  /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
+  readonly until: string | null;
+  readonly error: {
+    readonly code: string;
+    readonly message: string;
+  };
+} | {
+  readonly kind: "cancel";
+  /** Id of what the link names; null when it has none or the reader may not see it. */
+  readonly id: string | null;
+  /** The link in plain words, as the sentence has it. */
+  readonly reason: string;
+  /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
+  readonly until: string | null;
+} | {
+  readonly kind: "more";
+  /** Id of what the link names; null when it has none or the reader may not see it. */
+  readonly id: string | null;
+  /** The link in plain words, as the sentence has it. */
+  readonly reason: string;
+  /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
+  readonly until: string | null;
+};
+
 export type Workflow = {
   /** Workflow UUID; all versions of a name in a scope share it. */
   readonly id: string;
@@ -1227,6 +1530,11 @@ export interface SvcClient {
       /** UUID */
       readonly id: string;
     }, options?: CallOptions): Promise<ExecutionRemoved>;
+    /** Say why an execution waits, or why it ended so. The whole chain to the last cause, which is last, as links and as one sentence: docs/reference/why.md. For one that has ended, why it ended so. (`GET /v1/executions/{id}/why`) */
+    why(input: {
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<Why>;
     /** Page through the log of an execution, oldest first (`GET /v1/executions/{id}/events`) */
     listEvents(input: {
       /** Maximum number of entries; default 50, at most 200. */
@@ -1430,6 +1738,11 @@ export interface SvcClient {
       /** UUID */
       readonly id: string;
     }, options?: CallOptions): Promise<ExecutionRemoved>;
+    /** Say why a workflow execution waits, or why it ended so. The whole chain to the last cause, which is last, as links and as one sentence: docs/reference/why.md. For one that has ended, why it ended so. (`GET /v1/workflows/executions/{id}/why`) */
+    why(input: {
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<Why>;
     /** Page through the log of a workflow execution, oldest first (`GET /v1/workflows/executions/{id}/logs`) */
     listLogs(input: {
       /** Maximum number of entries; default 50, at most 200. */
@@ -2375,6 +2688,7 @@ const EXECUTIONS_START: Route = {"method":"POST","path":"/v1/executions","query"
 const EXECUTIONS_LIST: Route = {"method":"GET","path":"/v1/executions","query":["agent_id","status","limit","skip","page_token"],"body":null,"answer":"json"};
 const EXECUTIONS_GET: Route = {"method":"GET","path":"/v1/executions/{id}","query":[],"body":null,"answer":"json"};
 const EXECUTIONS_REMOVE: Route = {"method":"DELETE","path":"/v1/executions/{id}","query":[],"body":null,"answer":"json"};
+const EXECUTIONS_WHY: Route = {"method":"GET","path":"/v1/executions/{id}/why","query":[],"body":null,"answer":"json"};
 const EXECUTIONS_LIST_EVENTS: Route = {"method":"GET","path":"/v1/executions/{id}/events","query":["limit","offset"],"body":null,"answer":"json"};
 const EXECUTIONS_CANCEL: Route = {"method":"POST","path":"/v1/executions/{id}/cancel","query":[],"body":null,"answer":"json"};
 const WORKFLOWS_LIST: Route = {"method":"GET","path":"/v1/workflows","query":["scope","status","limit","skip","page_token"],"body":null,"answer":"json"};
@@ -2389,6 +2703,7 @@ const WORKFLOWS_RUN: Route = {"method":"POST","path":"/v1/workflows/{name}/run",
 const WORKFLOW_EXECUTIONS_LIST: Route = {"method":"GET","path":"/v1/workflows/executions","query":["workflow_id","status","limit","offset","page_token"],"body":null,"answer":"json"};
 const WORKFLOW_EXECUTIONS_GET: Route = {"method":"GET","path":"/v1/workflows/executions/{id}","query":[],"body":null,"answer":"json"};
 const WORKFLOW_EXECUTIONS_REMOVE: Route = {"method":"DELETE","path":"/v1/workflows/executions/{id}","query":[],"body":null,"answer":"json"};
+const WORKFLOW_EXECUTIONS_WHY: Route = {"method":"GET","path":"/v1/workflows/executions/{id}/why","query":[],"body":null,"answer":"json"};
 const WORKFLOW_EXECUTIONS_LIST_LOGS: Route = {"method":"GET","path":"/v1/workflows/executions/{id}/logs","query":["limit","offset"],"body":null,"answer":"json"};
 const WORKFLOW_EXECUTIONS_SIGNAL: Route = {"method":"POST","path":"/v1/workflows/executions/{id}/signal","query":[],"body":"json","answer":"json"};
 const WORKFLOW_EXECUTIONS_CANCEL: Route = {"method":"POST","path":"/v1/workflows/executions/{id}/cancel","query":[],"body":null,"answer":"json"};
@@ -2498,6 +2813,7 @@ export const operationsOf = (sender: Sender): SvcClient => ({
     list: (input, options) => sender.json(EXECUTIONS_LIST, input, options),
     get: (input, options) => sender.json(EXECUTIONS_GET, input, options),
     remove: (input, options) => sender.json(EXECUTIONS_REMOVE, input, options),
+    why: (input, options) => sender.json(EXECUTIONS_WHY, input, options),
     listEvents: (input, options) => sender.json(EXECUTIONS_LIST_EVENTS, input, options),
     cancel: (input, options) => sender.json(EXECUTIONS_CANCEL, input, options),
     stream: (input, options) => sender.stream(EXECUTIONS_STREAM, input, options),
@@ -2520,6 +2836,7 @@ export const operationsOf = (sender: Sender): SvcClient => ({
     list: (input, options) => sender.json(WORKFLOW_EXECUTIONS_LIST, input, options),
     get: (input, options) => sender.json(WORKFLOW_EXECUTIONS_GET, input, options),
     remove: (input, options) => sender.json(WORKFLOW_EXECUTIONS_REMOVE, input, options),
+    why: (input, options) => sender.json(WORKFLOW_EXECUTIONS_WHY, input, options),
     listLogs: (input, options) => sender.json(WORKFLOW_EXECUTIONS_LIST_LOGS, input, options),
     signal: (input, options) => sender.json(WORKFLOW_EXECUTIONS_SIGNAL, input, options),
     cancel: (input, options) => sender.json(WORKFLOW_EXECUTIONS_CANCEL, input, options),

@@ -88,6 +88,8 @@ export const TOOL_ROWS: readonly ToolRow[] = [
   row('task.cancel', 'execution_id', EXECUTIONS),
   row('task.remove', 'execution_id', EXECUTIONS),
 
+  row('trace.why', 'execution_id', [...EXECUTIONS, ...RUNS]),
+
   row('execute.intent', 'volume_id', ['volume'], (volume_id) => ({ intent: 'count to three', volume_id })),
   row('execute.status', 'pipeline_execution_id', ['pipeline', 'run']),
   row('execute.wait', 'execution_id', ['pipeline', 'run'], (execution_id) => ({ execution_id, timeout_seconds: 1 })),

@@ -129,6 +129,7 @@ export const MANAGEMENT_ARGUMENTS: Readonly<Record<string, ArgumentRules>> = {
   'svc.task.logs': { ...byExecution, wrong: { execution_id: badId, ...page } },
   'svc.task.cancel': byExecution,
   'svc.task.remove': byExecution,
+  'svc.trace.why': byExecution,
   'svc.tools.list': { right: {}, required: [], wrong: {} },
   'svc.tools.search': { right: { query: 'x' }, required: [], wrong: { query: [1, {}, 'x'.repeat(1_001)] } },
   'svc.system.info': { right: {}, required: [], wrong: {} },

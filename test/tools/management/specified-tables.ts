@@ -177,4 +177,7 @@ export const SPECIFIED_TABLES: Readonly<Record<string, SpecifiedTool>> = {
     ...['tool', ...each('runtimes', ['language', 'version', 'image', 'description', 'deprecated'])],
     'custom_runtime_supported',
   ]),
+
+  // Traces, which the specification does not have
+  'svc.trace.why': tool(byExecution, ['waiting', 'sentence', 'chain']),
 };

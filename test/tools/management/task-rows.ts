@@ -65,6 +65,33 @@ export const TASK_ROWS: readonly Row[] = [
     args: async (at) => ({ execution_id: await at.endedTask() }),
     gives: noTask,
   },
+  {
+    ...{ tool: 'svc.trace.why', what: 'says that one has ended, and that it completed' },
+    args: async (at) => ({ execution_id: await at.endedTask() }),
+    gives: (answer) => {
+      assert.equal(answer.waiting, false);
+      assert.match(String(answer.sentence), /^Run [0-9a-f]{8}… completed in iteration 1\.$/);
+    },
+  },
+  {
+    ...{ tool: 'svc.trace.why', what: 'says what a running one waits for' },
+    args: async (at) => ({ execution_id: await at.runningTask() }),
+    gives: (answer) => {
+      assert.equal(answer.waiting, true);
+      assert.match(String(answer.sentence), /waits in iteration 1 for its model/);
+    },
+  },
+  {
+    ...{ tool: 'svc.trace.why', what: 'explains a workflow run too' },
+    args: async (at) => ({ execution_id: await at.endedRun() }),
+    gives: (answer) => assert.match(String(answer.sentence), /^Run [0-9a-f]{8}… completed\.$/),
+  },
+  { tool: 'svc.trace.why', what: 'knows no unknown id', args: unknownTask, gives: noTask },
+  {
+    ...{ tool: 'svc.trace.why', what: 'shows a stranger nothing', by: 'stranger' },
+    args: async (at) => ({ execution_id: await at.endedTask() }),
+    gives: noTask,
+  },
   ...['svc.task.wait', 'svc.agent.wait'].flatMap((tool): Row[] => [
     {
       ...{ tool, what: 'answers with the end' },

@@ -7,7 +7,7 @@ import { agentQuota, inUseOf, openSearch } from '../../../app/catalogs.ts';
 import { areasOnceOpen, type EffectAreas } from '../../../app/effect-areas.ts';
 import { managementPorts } from '../../../app/management.ts';
 import { toolPolicy } from '../../../app/tools.ts';
-import { openWorkflowAreas, waitsOf, workflowActors } from '../../../app/workflow-areas.ts';
+import { openWhy, openWorkflowAreas, waitsOf, workflowActors } from '../../../app/workflow-areas.ts';
 import { createAgentCatalog } from '../../../catalog/agent-catalog.ts';
 import { createBuiltIns } from '../../../catalog/built-in/built-ins.ts';
 import { createModelEffect } from '../../../effects/models/model-effect.ts';
@@ -105,6 +105,8 @@ export async function managementWorld(): Promise<ManagementWorld> {
     world: { ...world, settings, resolveSecret: async () => '' },
     ...{ runtime, documents, agents, builtIns, inUse, executions, waits },
   });
+  const fleet = { view: async () => ({ members: [], pools: [] }), holderOf: async () => null, isLive: () => true };
+  const why = await openWhy({ runtime, documents, waits, fleet, clock: systemClock });
   const tierLimits = createTierLimits({ limits: stores.rateLimits, settings: settings.rate_limits });
   const volumes = await createVolumes({
     ...{ ...world, documents, root: join(dataDir, 'volumes'), quota: settings.storage.local_host.quota },
@@ -113,7 +115,8 @@ export async function managementWorld(): Promise<ManagementWorld> {
   });
   opened.defer(() => volumes.close());
   const management = managementPorts({
-    ...{ ...world, store: stores.store, agents, executions, judges, tierLimits, volumes, settings, ...workflows },
+    ...{ ...world, store: stores.store, agents, executions, judges, tierLimits, volumes, settings },
+    ...{ why, ...workflows },
     search: await openSearch({ ...world, documents, settings, secrets, builtIns }),
     ...{ version: '0', health: { ready: async () => ({ ready: true }) }, configPath: null, runsImages: false },
   });

@@ -16,6 +16,7 @@ const wholeNode = (): RestServerParts => ({
   agents: uncalled(),
   search: uncalled(),
   executions: uncalled(),
+  why: uncalled(),
   workflows: { catalog: uncalled(), workflows: uncalled() },
   approvals: uncalled(),
   runs: uncalled(),

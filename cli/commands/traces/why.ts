@@ -1,0 +1,44 @@
+import type { Command } from 'commander';
+import { type CliContext, contextOf } from '../../context.ts';
+import { CliFailure, EXIT } from '../../failure.ts';
+import { type JsonObject, listOf, textOf } from '../../json.ts';
+import { print } from '../../output.ts';
+
+/** `svc why RUN`: why an execution or a workflow run waits, or why it ended so. */
+export function why(program: Command): void {
+  program
+    .command('why')
+    .description('say why an execution or workflow run waits, or why it ended so')
+    .argument('<run>', 'execution id, of an agent or a workflow')
+    .action(async (run: string, _options: object, command: Command) => {
+      const context = contextOf(command);
+      const answer = await explained(context, run);
+      await print(context.output, { value: answer, text: chainText(answer) });
+    });
+}
+
+const PATHS = ['/v1/executions', '/v1/workflows/executions'] as const;
+
+/** An id names an execution of an agent, else a workflow run. */
+async function explained({ client }: CliContext, run: string): Promise<JsonObject> {
+  const paths = PATHS.map((path) => `${path}/${encodeURIComponent(run)}/why`);
+  for (const path of paths) {
+    try {
+      return await client.json('GET', path, { repeatable: true });
+    } catch (thrown) {
+      const isLast = path === paths.at(-1);
+      if (isLast || !(thrown instanceof CliFailure) || thrown.exitCode !== EXIT.notFound) throw thrown;
+    }
+  }
+  throw new CliFailure(EXIT.notFound, 'execution not found');
+}
+
+/** The sentence, and below it the chain as a tree: each link behind what it explains. */
+function chainText(answer: JsonObject): string {
+  const lines = listOf(answer, 'chain').map((link, depth) => {
+    const until = textOf(link, 'until');
+    const branch = depth === 0 ? '' : `${'   '.repeat(depth - 1)}└─ `;
+    return `${branch}${textOf(link, 'kind')}: ${textOf(link, 'reason')}${until === '' ? '' : ` [until ${until}]`}`;
+  });
+  return [textOf(answer, 'sentence'), '', ...lines].join('\n');
+}

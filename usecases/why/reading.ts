@@ -1,0 +1,139 @@
+import type { Address } from '../../runtime/address.ts';
+import type { ActorClient, ActorSnapshot } from '../../runtime/client.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { EffectRow } from '../../runtime/effect-ledger.ts';
+import { type OwnStore, SvcError, storeAway } from '../../runtime/errors.ts';
+import type { Viewer } from '../../runtime/identity.ts';
+import { NewerVersion } from '../../runtime/turns/record.ts';
+import type { MemberStatus } from '../ports/cluster.ts';
+import type { LinkOf, WhyLink } from './links.ts';
+
+/** Lookups behind an explanation. */
+export interface WhyLookups {
+  readonly client: Pick<ActorClient, 'read' | 'isServed' | 'mailbox'>;
+  /** Unfinished effects of an actor. */
+  effects(address: Address): Promise<readonly EffectRow[]>;
+  /** The pool that serves an actor. */
+  poolOf(address: Address): Promise<string>;
+  /** What blocks a started effect outside of its node, as far as this node knows. */
+  heldBy(effectId: string): string | undefined;
+  /** The live nodes, and the one that should serve an actor. */
+  readonly fleet: {
+    members(): Promise<readonly MemberStatus[]>;
+    servedBy(address: Address): Promise<string | null>;
+    /** By the last look at the fleet: `node/incarnation`. */
+    isLive(holder: string): boolean;
+  };
+  readonly clock: Clock;
+}
+
+/** Most runs in a chain. */
+const MOST_RUNS = 20;
+
+/** Time for all reads of one explanation, ms: what could be read until then is the answer. */
+const BUDGET_MS = 700;
+
+/** Ends the walk: the link that is the last cause is in the chain. */
+class ChainEnded extends Error {}
+
+/**
+ * One explanation under way: it collects the links, reads with one time limit for all reads, and ends the chain where
+ * a read fails.
+ */
+export class Reading {
+  readonly viewer: Viewer;
+  readonly lookups: WhyLookups;
+  readonly links: WhyLink[] = [];
+  readonly #seen = new Set<Address>();
+  readonly #dueAt: number;
+
+  constructor(viewer: Viewer, lookups: WhyLookups) {
+    this.viewer = viewer;
+    this.lookups = lookups;
+    this.#dueAt = lookups.clock.monotonic() + BUDGET_MS;
+  }
+
+  get now(): number {
+    return this.lookups.clock.now();
+  }
+
+  add(...links: readonly WhyLink[]): void {
+    this.links.push(...links);
+  }
+
+  /** Runs the walk to its end. A store that does not answer and a version that is missing are the last causes then. */
+  async walk(step: () => Promise<void>): Promise<readonly WhyLink[]> {
+    try {
+      await step();
+    } catch (thrown) {
+      if (!(thrown instanceof ChainEnded)) throw thrown;
+    }
+    return this.links;
+  }
+
+  /** Adds the last link. */
+  end(link: WhyLink): never {
+    this.add(link);
+    throw new ChainEnded();
+  }
+
+  /** Begins a further run. Ends the chain after the most runs, and at one that is in the chain already. */
+  enter(address: Address): void {
+    if (this.#seen.has(address) || this.#seen.size >= MOST_RUNS)
+      this.end({ kind: 'more', id: null, until: null, reason: `a chain of more than ${this.#seen.size} runs` });
+    this.#seen.add(address);
+  }
+
+  read(address: Address): Promise<ActorSnapshot | null> {
+    return this.ask('actors', () => this.lookups.client.read(address));
+  }
+
+  /** Makes a read. The chain ends when its store is away, or when the time for all reads is over. */
+  async ask<T>(store: OwnStore, call: () => Promise<T>): Promise<T> {
+    const { clock } = this.lookups;
+    const late = Promise.withResolvers<'late'>();
+    const cancel = clock.after(Math.max(0, this.#dueAt - clock.monotonic()), () => late.resolve('late'));
+    const reading = call().then((value) => ({ value }));
+    try {
+      const first = await Promise.race([reading, late.promise]);
+      if (first !== 'late') return first.value;
+    } catch (thrown) {
+      if (thrown instanceof NewerVersion) return this.end(newerActor(thrown));
+      const away = storeAway(thrown) ?? (isPassing(thrown) ? store : null);
+      if (away === null) throw thrown;
+      return this.end(awayLink(away));
+    } finally {
+      cancel();
+    }
+    // The read goes on without a listener; its failure was answered already.
+    reading.catch(() => undefined);
+    return this.end(awayLink(store));
+  }
+}
+
+const isPassing = (thrown: unknown): boolean => thrown instanceof SvcError && thrown.code === 'unavailable';
+
+const NAMES: Readonly<Record<OwnStore, string>> = {
+  actors: 'the store of actors',
+  documents: 'the documents',
+  blobs: 'the store of large payloads',
+  queue: 'the queue of effects',
+  limits: 'the store of rate limits',
+  secrets: 'the store of secrets',
+};
+
+/** The store is the cause: it did not answer in time. */
+const awayLink = (store: OwnStore): LinkOf<'store'> => ({
+  kind: 'store',
+  id: store,
+  until: null,
+  reason: `${NAMES[store]}, which ${store === 'documents' ? 'do' : 'does'} not answer`,
+});
+
+const newerActor = ({ message }: NewerVersion): LinkOf<'version'> => ({
+  kind: 'version',
+  id: null,
+  until: null,
+  of: 'actor',
+  reason: `a node of a newer version: ${message}`,
+});
