@@ -15,6 +15,11 @@ import { EffectRunner } from './effects/effect-runner.ts';
 import type { EffectRunnerOptions, RunnerCounts } from './effects/effect-runner-claim.ts';
 import { toSvcError } from './errors.ts';
 import { SYSTEM_TENANT } from './identity.ts';
+import { KeptFrom } from './ledger/kept-from.ts';
+import { KeyMerge } from './ledger/key-merge.ts';
+import { KeyRuns } from './ledger/key-runs.ts';
+import { KeyedLedger } from './ledger/keyed-ledger.ts';
+import type { LedgerReader } from './ledger/ledger-reader.ts';
 import { Locator, type Placement, solePlacement } from './locator.ts';
 import { Archive } from './projection/archive.ts';
 import { LostActors } from './projection/lost-actors.ts';
@@ -67,6 +72,8 @@ export interface RetentionSettings extends Pick<RetentionParts, 'policy' | 'inte
 export interface Runtime {
   readonly client: MailboxClient;
   readonly archive: Archive;
+  /** Finds recorded deliveries. Null when the node keeps no ledger. */
+  readonly ledger: LedgerReader | null;
   /** Deletes ended actors. */
   readonly removals: Removals;
   /** What readers need to decode and replay recorded messages. */
@@ -160,15 +167,21 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const guardedMs = settings.removalsGuardedMs;
   const forget = async (tenant: string, addresses: readonly Address[]) => parts.retention?.forget?.(tenant, addresses);
   const removals = await Removals.open({ ...kernel, store, documents, views, guardedMs, forget });
+  const kept = await KeptFrom.open(documents);
+  const keys = settings.ledger ? await KeyRuns.open({ documents, clock }) : null;
+  const sweeps = (): boolean => ownership.get(SWEEPING) !== undefined;
+  const merge =
+    keys === null ? null : await KeyMerge.open({ documents, keys, kept, node, clock, random, warn, sweeps });
   const projector = await Projector.open({
-    ...{ ...kernel, store, documents, views, removals, replaced, node, warn, ledger: settings.ledger },
+    ...{ ...kernel, store, documents, views, removals, replaced, node, warn, keys, onKeys: () => merge?.kick() },
     serverOf: (partition) => ownership.get(partition),
   });
   const retention = await Retention.open({
     ...{ ...kernel, store, documents, removals, warn },
     policy: parts.retention?.policy ?? retentionPolicy({}),
     intervalMs: parts.retention?.intervalMs ?? 0,
-    isMine: () => ownership.get(SWEEPING) !== undefined,
+    isMine: sweeps,
+    kept,
     neededOf: async (tenant, addresses) => (await parts.retention?.neededOf?.(tenant, addresses)) ?? new Set(),
     upkeep: parts.upkeep ?? [],
     onSwept: (swept) => parts.retention?.onSwept?.(swept),
@@ -221,6 +234,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   return {
     client,
     archive,
+    ledger: keys === null ? null : await KeyedLedger.open({ documents, payloads, clock, keys, kept }),
     removals,
     recorded: { registry: kernel.registry, retry: settings.retry, payloads },
     sweep: () => retention.sweep(),
@@ -259,6 +273,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
         .catch((thrown: unknown) => warn('the effects did not end in order', toSvcError(thrown)));
       await dispatcher.stop(effectsEnded);
       await effectsEnded;
+      await merge?.stop();
       starts.stop();
       await replaced.stop();
       client.close();

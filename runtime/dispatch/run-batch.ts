@@ -2,6 +2,7 @@ import type { EffectAttemptRef, Lease } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 import type { SvcError } from '../errors.ts';
 import { resultPosition } from '../leases.ts';
+import { keysOfTurn } from '../ledger/keys.ts';
 import type { MailboxEntry, Message } from '../message.ts';
 import type { ProjectedCommit } from '../projection/views.ts';
 import type { Activation } from '../turns/actor-draft.ts';
@@ -76,6 +77,8 @@ export class BatchRun {
   /** Partitions of the actors of its messages. */
   readonly places = new Map<Address, Partition>();
   readonly #taken: Taken[] = [];
+  /** Messages that its retries handle, by body. */
+  readonly #bodies = new Map<string, Message>();
   readonly #parts: KernelParts;
   readonly #owner: BatchOwner;
   readonly #handling: Handling;
@@ -120,7 +123,7 @@ export class BatchRun {
   }
 
   /** The handled entries, for the projector. `position` is that of the commit's row. */
-  handledAt(position: number): Pick<ProjectedCommit, 'upTo' | 'entries' | 'targets' | 'partitions'> {
+  handledAt(position: number): Pick<ProjectedCommit, 'upTo' | 'entries' | 'targets' | 'partitions' | 'keys'> {
     const count = this.results.length;
     const results = this.results.map((one, at) => ({ ...one, seq: resultPosition(position, at, count) }));
     const postponed = new Set(this.postponed.map(({ entry }) => entry.seq));
@@ -128,7 +131,15 @@ export class BatchRun {
       isReadable(message) && !postponed.has(entry.seq) ? message.to : UNREADABLE,
     );
     const entries = [...this.entries, ...results];
-    return { upTo: position, entries, targets, partitions: entries.map(this.#owner.partitionOf) };
+    const partitions = entries.map(this.#owner.partitionOf);
+    return { upTo: position, entries, targets, partitions, keys: this.#keys() };
+  }
+
+  #keys(): ProjectedCommit['keys'] {
+    const { rows } = this.batch;
+    return this.#taken.map(({ entry, message }, index) =>
+      isReadable(message) ? keysOfTurn(message, entry.body, rows[index], this.#bodies) : null,
+    );
   }
 
   #entriesOf(results: readonly LocalResult[]): MailboxEntry[] {
@@ -158,6 +169,7 @@ export class BatchRun {
       slow: this.#slow,
     });
     if (this.#owner.lost) return false;
+    for (const [body, message] of ready.bodies) this.#bodies.set(body, message);
     for (const [index, entry] of all.entries()) {
       const message = ready.messages[index] ?? null;
       const result = results[index - entries.length];

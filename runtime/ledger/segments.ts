@@ -5,8 +5,9 @@ import type { StoredDocument } from '../documents.ts';
 import { countOf } from '../leases.ts';
 import type { MailboxEntry } from '../message.ts';
 import type { ProjectedCommit } from '../projection/views.ts';
-import type { TurnRow } from '../turns/actor-draft.ts';
 import { UNREADABLE } from '../turns/loading.ts';
+import { type DeliveryKeys, hashOf } from './keys.ts';
+import { ledgerLine, textOfLines } from './lines.ts';
 
 /**
  * A part of one partition's deliveries of one tenant (R3). `lines` is JSON text: one array `[seq, appendedAt, epoch,
@@ -21,6 +22,8 @@ export interface LedgerSegment extends StoredDocument {
   readonly from_at: number;
   readonly to_at: number;
   readonly lines: string;
+  /** Node that handled these deliveries. Absent in segments of earlier versions. */
+  readonly node?: string;
   /** Characters of `lines` as stored, for retention by size. Absent in segments of earlier versions. */
   readonly bytes?: number;
 }
@@ -49,6 +52,9 @@ export const LEDGER = {
 /** The collection of dead letters. */
 export const DEAD_LETTERS = { name: 'dead_letters', unique: [], indexes: [['address'], ['at', 'bytes']] } as const;
 
+/** Longest time that a segment covers, so that readers by time look at few segments (`recent`). */
+export const MAX_SEGMENT_MS = 60_000;
+
 /** Most characters of a segment, so that encoding it does not delay turns and it fits into every document store. */
 const MAX_SEGMENT_CHARS = 256_000;
 
@@ -56,21 +62,29 @@ const MAX_SEGMENT_CHARS = 256_000;
 interface OpenSegment {
   readonly tenant: string;
   readonly partition: Partition;
+  readonly node: string | null;
   readonly first: number;
   last: number;
-  readonly from: number;
+  from: number;
   to: number;
   readonly lines: string[];
+  readonly hashes: number[];
   chars: number;
 }
 
+/** A segment to be written, and the hashes of its keys. */
+export interface CollectedSegment {
+  readonly segment: LedgerSegment;
+  readonly hashes: readonly number[];
+}
+
 /**
- * Segments of several logs that collect lines. Each partition's deliveries of one tenant go into the same segment, so
- * that there are few segments.
+ * Segments of several logs that collect lines. Each partition's deliveries of one tenant that one node handled go into
+ * the same segment, so that there are few segments.
  */
 export class LedgerSegments {
   readonly #open = new Map<string, OpenSegment>();
-  #done: LedgerSegment[] = [];
+  #done: CollectedSegment[] = [];
   /** Characters of the lines that were not taken yet. */
   #chars = 0;
 
@@ -80,42 +94,60 @@ export class LedgerSegments {
 
   add(commit: ProjectedCommit): void {
     for (const [index, entry] of commit.entries.entries()) {
-      const tenant = tenantOf(commit.targets[index] ?? 'unknown/svc-system/unknown');
+      const to = commit.targets[index] ?? UNREADABLE;
       const partition = commit.partitions[index];
-      if (partition === undefined || commit.rows[index]?.outcome === 'postponed') continue;
-      const isReadable = commit.targets[index] !== UNREADABLE;
-      this.#addLine(tenant, partition, entry, ledgerLine(entry, commit.epoch, commit.rows[index], isReadable));
+      const row = commit.rows[index];
+      if (partition === undefined || row?.outcome === 'postponed') continue;
+      const keys = to === UNREADABLE ? null : (commit.keys[index] ?? null);
+      const segment = this.#segmentFor(tenantOf(to), partition, commit.node, entry);
+      const line = ledgerLine(entry, commit.epoch, row, { isReadable: to !== UNREADABLE, keys });
+      if (keys !== null) addHashes(segment.hashes, segment.tenant, to, keys);
+      segment.last = entry.seq;
+      // The time of a result is this node's estimate of the store's clock, so it may be out of order.
+      segment.from = Math.min(segment.from, entry.at);
+      segment.to = Math.max(segment.to, entry.at);
+      segment.lines.push(line);
+      segment.chars += line.length;
+      this.#chars += line.length;
     }
   }
 
-  #addLine(tenant: string, partition: Partition, entry: MailboxEntry, line: string): void {
-    const key = `${tenant} ${partition}`;
+  /** The open segment for an entry. A new one is begun when the old one is full or covers too long a time. */
+  #segmentFor(tenant: string, partition: Partition, node: string | null, { seq, at, body }: MailboxEntry): OpenSegment {
+    const key = `${tenant} ${partition} ${node}`;
     let segment = this.#open.get(key);
-    if (segment !== undefined && segment.chars + line.length > MAX_SEGMENT_CHARS) {
+    const isFull = (one: OpenSegment): boolean =>
+      one.chars + body.length > MAX_SEGMENT_CHARS || at - one.from > MAX_SEGMENT_MS || one.to - at > MAX_SEGMENT_MS;
+    if (segment !== undefined && isFull(segment)) {
       this.#close(key, segment);
       segment = undefined;
     }
     if (segment === undefined) {
-      const { seq, at } = entry;
-      segment = { tenant, partition, first: seq, last: seq, from: at, to: at, lines: [], chars: 0 };
+      segment = { tenant, partition, node, first: seq, last: seq, from: at, to: at, lines: [], hashes: [], chars: 0 };
       this.#open.set(key, segment);
     }
-    segment.last = entry.seq;
-    // The time of a result is this node's estimate of the store's clock, so it may be out of order.
-    segment.to = Math.max(segment.to, entry.at);
-    segment.lines.push(line);
-    segment.chars += line.length;
-    this.#chars += line.length;
+    return segment;
   }
 
-  #close(key: string, { tenant, partition, first, last, from, to, lines }: OpenSegment): void {
+  #close(key: string, { tenant, partition, node, first, last, from, to, lines, hashes }: OpenSegment): void {
     this.#open.delete(key);
-    const segment = { tenant, partition, first, last, from_at: from, to_at: to, lines: `[${lines.join(',')}]` };
-    this.#done.push({ ...segment, id: `${partition}.${first}`, version: countOf(last) });
+    const segment: LedgerSegment = {
+      tenant,
+      id: `${partition}.${first}`,
+      version: countOf(last),
+      partition,
+      first,
+      last,
+      from_at: from,
+      to_at: to,
+      lines: textOfLines(lines),
+      ...(node === null ? {} : { node }),
+    };
+    this.#done.push({ segment, hashes });
   }
 
   /** Takes all segments collected so far. */
-  take(): LedgerSegment[] {
+  take(): CollectedSegment[] {
     for (const [key, segment] of this.#open) this.#close(key, segment);
     const taken = this.#done;
     this.#done = [];
@@ -124,18 +156,13 @@ export class LedgerSegments {
   }
 }
 
-/**
- * Encodes one delivery. Bodies are JSON already and are inserted unchanged, because escaping them again would cost more
- * than all the rest.
- */
-function ledgerLine(
-  { seq, at, body }: MailboxEntry,
-  epoch: number,
-  row: TurnRow | undefined,
-  isReadable: boolean,
-): string {
-  const message = isReadable && body.startsWith('{') ? body : JSON.stringify(body);
-  return `[${seq},${at},${epoch},${row === undefined ? 'null' : JSON.stringify(row)},${message}]`;
+function addHashes(hashes: number[], tenant: string, to: Address, keys: DeliveryKeys): void {
+  hashes.push(hashOf('actor', tenant, to));
+  for (const { id, cause, trace, effect } of [keys, ...(keys.drained ?? [])]) {
+    hashes.push(hashOf('message', tenant, id), hashOf('trace', tenant, trace));
+    if (cause !== null) hashes.push(hashOf('cause', tenant, cause));
+    if (effect !== null) hashes.push(hashOf('effect', tenant, effect));
+  }
 }
 
 export function deadLettersOf(commits: readonly ProjectedCommit[]): DeadLetter[] {

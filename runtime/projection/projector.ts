@@ -5,7 +5,12 @@ import type { LogServer } from '../dispatch/log-server.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import { backoffMs, within } from '../kit/waits.ts';
 import { resultPosition } from '../leases.ts';
+import type { KeyRuns } from '../ledger/key-runs.ts';
+import { type DeliveryKeys, keysOfTurn } from '../ledger/keys.ts';
 import { LedgerWriter } from '../ledger/ledger-writer.ts';
+import type { Message } from '../message.ts';
+import type { Random } from '../random.ts';
+import type { TurnRow } from '../turns/actor-draft.ts';
 import { decodeEntry, UNREADABLE } from '../turns/loading.ts';
 import { ActorProjection, type ActorProjectionParts, type Touched } from './actor-projection.ts';
 import { ProjectionRounds, type Source, Sources } from './rounds.ts';
@@ -13,7 +18,11 @@ import { type JournalLine, type ProjectedCommit, parseJournalRow } from './views
 
 export interface ProjectorParts extends ActorProjectionParts {
   readonly clock: Clock;
-  readonly ledger: boolean;
+  readonly random: Random;
+  /** Keys of the ledger. Null: the node keeps no ledger. */
+  readonly keys: KeyRuns | null;
+  /** Called when the ledger has got further runs of keys. */
+  readonly onKeys: () => void;
 }
 
 /**
@@ -157,7 +166,7 @@ export class Projector {
   }
 
   async #projected({ upTo, row, entries }: JournalRow, { partitionOf }: LogServer): Promise<ProjectedCommit> {
-    const { epoch, turns, results } = this.#parsed(upTo, row);
+    const { epoch, node = null, turns, results } = this.#parsed(upTo, row);
     const taken = results.map(([at, message, ...where], index) => ({
       seq: resultPosition(upTo, index, results.length),
       at,
@@ -166,12 +175,25 @@ export class Projector {
     }));
     const all = [...entries, ...taken];
     const targets: Address[] = [];
-    for (const [index, entry] of all.entries()) {
-      const isPostponed = turns[index]?.outcome === 'postponed';
-      const message = isPostponed ? null : await decodeEntry(this.#parts.payloads, entry.body);
-      targets.push(message === null || message instanceof SvcError ? UNREADABLE : message.to);
+    const keys: (DeliveryKeys | null)[] = [];
+    for (const [index, { body }] of all.entries()) {
+      const turn = turns[index];
+      const message = turn?.outcome === 'postponed' ? null : await decodeEntry(this.#parts.payloads, body);
+      const isKnown = message !== null && !(message instanceof SvcError);
+      targets.push(isKnown ? message.to : UNREADABLE);
+      keys.push(isKnown ? keysOfTurn(message, body, turn, await this.#drained(turn)) : null);
     }
-    return { upTo, epoch, entries: all, targets, partitions: all.map(partitionOf), rows: turns };
+    return { upTo, epoch, node, entries: all, targets, partitions: all.map(partitionOf), rows: turns, keys };
+  }
+
+  /** The messages that a retry handled, by body. */
+  async #drained(turn: TurnRow | undefined): Promise<ReadonlyMap<string, Message>> {
+    const drained = new Map<string, Message>();
+    for (const { body } of turn?.drained ?? []) {
+      const message = await decodeEntry(this.#parts.payloads, body);
+      if (!(message instanceof SvcError)) drained.set(body, message);
+    }
+    return drained;
   }
 
   /**
@@ -213,6 +235,7 @@ export class Projector {
     await this.#ledger.write(done.map(({ commits }) => commits));
     if (done.some(({ commits }) => commits.length > 0)) await this.#rounds.finish();
     await Promise.all(done.map(({ source, commits }) => this.#trim(source, commits)));
+    this.#parts.onKeys();
   }
 
   async #trim(source: Source, commits: readonly ProjectedCommit[]): Promise<void> {

@@ -3,6 +3,7 @@ import type { Address, Partition } from '../address.ts';
 import type { Registry } from '../define-actor.ts';
 import type { Collection, Documents, StoredDocument } from '../documents.ts';
 import { jsonField } from '../json.ts';
+import type { DeliveryKeys } from '../ledger/keys.ts';
 import type { MailboxEntry } from '../message.ts';
 import type { TurnRow } from '../turns/actor-draft.ts';
 
@@ -24,25 +25,41 @@ export interface ProjectedCommit {
   /** Position of its journal row (`positionOf`, leases.ts). */
   readonly upTo: number;
   readonly epoch: number;
+  /** Node that made the commit. Null for rows of earlier versions. */
+  readonly node: string | null;
   /** Mailbox entries, then results handled beside the mailbox, whose numbers are positions. */
   readonly entries: readonly MailboxEntry[];
   readonly targets: readonly Address[];
   /** Partition of each of these actors. */
   readonly partitions: readonly Partition[];
   readonly rows: readonly TurnRow[];
+  /** What the ledger finds each delivery by; null for one that cannot be read. */
+  readonly keys: readonly (DeliveryKeys | null)[];
 }
 
+const outcome = z.enum(['done', 'refused', 'retried', 'deferred', 'stale', 'dead-lettered', 'postponed']);
+
+const drainedTurn = z.object({
+  body: z.string(),
+  outcome,
+  error: z.string().optional(),
+  attempt: z.number().int().optional(),
+  turnUs: z.number().optional(),
+});
+
 export const turnRow = z.object({
-  outcome: z.enum(['done', 'refused', 'retried', 'deferred', 'stale', 'dead-lettered', 'postponed']),
+  outcome,
   now: z.number(),
   waitMs: z.number(),
   turnUs: z.number(),
   error: z.string().optional(),
-  drained: z.array(z.object({ body: z.string(), outcome: z.string(), error: z.string().optional() })).optional(),
+  drained: z.array(drainedTurn).optional(),
 });
 
 const wireRow = z.object({
   epoch: z.number().int(),
+  /** Node that made the commit. Absent in rows of earlier versions. */
+  node: z.string().optional(),
   turns: z.array(turnRow),
   /**
    * Time and message of each result that was handled beside the mailbox, and the partition of its actor when partitions

@@ -6,6 +6,7 @@ import type { Registry } from '../define-actor.ts';
 import type { Collection, Documents, StoredDocument } from '../documents.ts';
 import { toSvcError } from '../errors.ts';
 import { jsonField } from '../json.ts';
+import { textOfLines } from '../ledger/lines.ts';
 import {
   DEAD_LETTERS,
   type DeadLetter,
@@ -302,7 +303,7 @@ async function eraseFromLedger(
       const kept: typeof lines = [];
       for (const line of lines) if (!(await isTo(parts.payloads, address, line[4]))) kept.push(line);
       if (kept.length === lines.length) continue;
-      const packed = await packLines(JSON.stringify(kept));
+      const packed = await packLines(textOfLines(kept.map((line) => JSON.stringify(line))));
       await ledger.replace({ ...segment, lines: packed, bytes: packed.length }, segment.version);
     }
     if (segments.length < SEGMENTS) return;

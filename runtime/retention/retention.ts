@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts';
 import type { Registry } from '../define-actor.ts';
 import type { Collection, Documents, StoredDocument } from '../documents.ts';
 import { SvcError, toSvcError } from '../errors.ts';
+import type { KeptFrom } from '../ledger/kept-from.ts';
 import { DEAD_LETTERS, LEDGER } from '../ledger/segments.ts';
 import type { Locator } from '../locator.ts';
 import { retainedOf } from '../projection/actor-projection.ts';
@@ -22,6 +23,8 @@ export interface RetentionParts {
   readonly locator: Locator;
   readonly payloads: Payloads;
   readonly removals: Removals;
+  /** Notes since when the ledger of a tenant is kept. */
+  readonly kept: Pick<KeptFrom, 'note'>;
   readonly clock: Clock;
   readonly policy: RetentionPolicy;
   readonly intervalMs: number;
@@ -266,6 +269,8 @@ export class Retention {
         if (go) excess -= numberOf(one, 'bytes');
         return go;
       });
+      const last = gone.at(-1);
+      if (thing === 'ledger' && last !== undefined) await this.#parts.kept.note(tenant, numberOf(last, field));
       await Promise.all(gone.map(({ id }) => all.delete(tenant, id)));
       removed += gone.length;
       if (gone.length < SEGMENTS) return removed;

@@ -60,8 +60,21 @@ export interface TurnRow {
   readonly waitMs: number;
   readonly turnUs: number;
   readonly error?: string;
-  /** Messages that waited behind a failing one and were handled in this turn. */
-  readonly drained?: readonly { readonly body: string; readonly outcome: string; readonly error?: string }[];
+  /** Which attempt of the message it was. Absent: the first. The rows of retries have it in `drained`. */
+  readonly attempt?: number;
+  /** For the retry of a failing message: that message again, and those that waited behind it. */
+  readonly drained?: readonly DrainedTurn[];
+}
+
+/** The turn of one message that a retry handled. */
+export interface DrainedTurn {
+  readonly body: string;
+  readonly outcome: TurnRow['outcome'];
+  readonly error?: string;
+  /** Which attempt of the message it was. Absent: the first, or a row of an earlier version. */
+  readonly attempt?: number;
+  /** Absent in rows of earlier versions. */
+  readonly turnUs?: number;
 }
 
 /** How a batch treats messages that fail. */

@@ -4,6 +4,7 @@ import type { MailboxEntry, Message } from '../message.ts';
 import {
   type Activation,
   type ActorDraft,
+  type DrainedTurn,
   type FailureRules,
   failure,
   MOST_BEHIND,
@@ -173,7 +174,7 @@ export class Batch {
     const { stuck } = draft.record;
     if (stuck === null) return { outcome: 'stale' };
     const queue = [stuck.body, ...stuck.behind];
-    const drained: { body: string; outcome: string; error?: string }[] = [];
+    const drained: DrainedTurn[] = [];
     this.writes.change(draft, { ...draft.record, stuck: null });
     for (let index = 0; index < queue.length; index += 1) {
       const body = queue[index] ?? '';
@@ -188,10 +189,12 @@ export class Batch {
       const attempts = index === 0 ? stuck.attempts + 1 : 1;
       const isFirstTry = index > 0 || stuck.attempts === 0;
       const timerGone = message.origin === 'timer' && isFirstTry && !this.writes.takeTimer(draft, message);
-      const line = timerGone
+      const started = this.#micros();
+      const line: Pick<TurnRow, 'outcome' | 'error'> = timerGone
         ? { outcome: 'stale' }
         : this.#run(draft, { body, message, attempts, behind: queue.slice(index + 1) });
-      drained.push({ body, ...line });
+      const turnUs = Math.round(this.#micros() - started);
+      drained.push({ body, ...line, ...(attempts === 1 ? {} : { attempt: attempts }), turnUs });
       if (line.outcome === 'retried') break;
     }
     return { outcome: 'done', drained };

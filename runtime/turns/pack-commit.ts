@@ -184,7 +184,7 @@ export async function packCommit(
       lease,
       ...cursor,
       // Without the ledger a row only says that there is something to project, unless messages were deferred.
-      journal: journalText(lease.epoch, kernel.ledger || rows.some(isRare) ? rows : [], run.results, lease.log),
+      journal: journalText(lease, kernel.ledger || rows.some(isRare) ? rows : [], run.results),
       replies,
       handled: [...writes.handled].map(([address, count]) => ({ address, count })),
       held: heldBack(run, writes.handled),
@@ -196,8 +196,8 @@ export async function packCommit(
  * Text of a journal row. Bodies are JSON already and are inserted unchanged; one in Blobs is inserted as its reference,
  * a string.
  */
-function journalText(epoch: number, turns: readonly TurnRow[], results: readonly MailboxEntry[], log: Log): string {
-  const row = JSON.stringify({ epoch, turns });
+function journalText({ epoch, node, log }: Lease, turns: readonly TurnRow[], results: readonly MailboxEntry[]): string {
+  const row = JSON.stringify({ epoch, node, turns });
   if (results.length === 0) return row;
   const lines = results.map(({ at, body, partition }) => {
     const where = partition === undefined || partition === log ? '' : `,${JSON.stringify(partition)}`;

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addressOf, type Partition } from '../../runtime/address.ts';
+import { systemClock } from '../../runtime/clock.ts';
 import type { Collection } from '../../runtime/documents.ts';
+import type { KeyRun, KeyRunPage } from '../../runtime/ledger/key-run.ts';
+import { KeyRuns } from '../../runtime/ledger/key-runs.ts';
 import { LedgerWriter } from '../../runtime/ledger/ledger-writer.ts';
 import { type DeadLetter, type LedgerSegment, unpackLines } from '../../runtime/ledger/segments.ts';
 import type { ProjectedCommit } from '../../runtime/projection/views.ts';
+import { systemRandom } from '../../runtime/random.ts';
 
 const to = addressOf('counter', 'acme', 'one');
 
@@ -23,7 +27,20 @@ function taking<T extends { tenant: string; id: string; version: number }>(taken
 
 test('a second of many deliveries is written in stretches of some 256 KB, each delivery once and in order', async () => {
   const puts: (readonly LedgerSegment[])[] = [];
+  const heads: KeyRun[] = [];
+  const keys = new KeyRuns(
+    {
+      runs: {
+        ...taking<KeyRun>(() => {}),
+        put: async (run: KeyRun) => heads.push(run) > 0,
+        findStored: async () => [],
+      },
+      pages: taking<KeyRunPage>(() => {}),
+    },
+    systemClock,
+  );
   const writer = new LedgerWriter(
+    { node: 'node-a', clock: systemClock, random: systemRandom, keys },
     taking<LedgerSegment>((docs) => puts.push(docs)),
     taking<DeadLetter>(() => {}),
   );
@@ -32,9 +49,19 @@ test('a second of many deliveries is written in stretches of some 256 KB, each d
     Array.from({ length: 50 }, (_, n) => {
       const seqs = [1 + 2 * n, 2 + 2 * n];
       const entries = seqs.map((seq) => ({ seq, at: 1_000 + seq, body }));
-      return { upTo: 2 + 2 * n, epoch: 1, entries, targets: [to, to], partitions: [partition, partition], rows: [] };
+      return {
+        upTo: 2 + 2 * n,
+        epoch: 1,
+        entries,
+        targets: [to, to],
+        partitions: [partition, partition],
+        rows: [],
+        node: null,
+        keys: [],
+      };
     });
   await writer.write([commitsOf('default:0'), commitsOf('default:1')]);
+  assert.equal(heads.length, 1, 'one run of keys');
   assert.ok(puts.length >= 7, `${puts.length} writes of 2 MB`);
   for (const partition of ['default:0', 'default:1']) {
     const seqs: number[] = [];

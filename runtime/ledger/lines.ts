@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import type { Partition } from '../address.ts';
+import { SvcError } from '../errors.ts';
+import { jsonField } from '../json.ts';
+import type { MailboxEntry, Message } from '../message.ts';
+import { turnRow } from '../projection/views.ts';
+import type { DrainedTurn, TurnRow } from '../turns/actor-draft.ts';
+import { decodeEntry } from '../turns/loading.ts';
+import type { Payloads } from '../turns/payload.ts';
+import { type DeliveryKeys, type Envelope, effectOf } from './keys.ts';
+import type { LedgerDelivery } from './ledger-reader.ts';
+
+/**
+ * Encodes one delivery. Bodies are JSON already and are inserted unchanged, because escaping them again would cost more
+ * than all the rest.
+ */
+export function ledgerLine(
+  { seq, at, body }: MailboxEntry,
+  epoch: number,
+  row: TurnRow | undefined,
+  { isReadable, keys }: { readonly isReadable: boolean; readonly keys: Pick<DeliveryKeys, 'envelope'> | null },
+): string {
+  const message = isReadable && body.startsWith('{') ? body : JSON.stringify(body);
+  // An object without a turn does not fit the row's schema, so a node without a ledger keeps no envelope.
+  const kept = keys?.envelope == null || row === undefined ? row : { ...row, envelope: keys.envelope };
+  return `[${seq},${at},${epoch},${kept === undefined ? 'null' : JSON.stringify(kept)},${message}]`;
+}
+
+/**
+ * Text of the lines of a segment: a JSON array with a line break behind each comma. JSON text has no line break inside,
+ * so a reader finds single lines without parsing the others.
+ */
+export const textOfLines = (lines: readonly string[]): string => `[${lines.join(',\n')}]`;
+
+const Row = turnRow.extend({ envelope: z.custom<Envelope>((value) => typeof value === 'object').optional() });
+const Line = z.tuple([z.number(), z.number(), z.number().int(), Row.nullable(), jsonField]);
+type Line = z.output<typeof Line>;
+
+/**
+ * The lines of a segment, or only those that contain `part`. Text of earlier versions has no line breaks: all its lines
+ * are returned.
+ */
+export function linesOf(text: string, part: string | null): Line[] {
+  if (part === null || !text.includes('\n')) return z.array(Line).parse(JSON.parse(text));
+  const lines: Line[] = [];
+  for (let at = text.indexOf(part); at >= 0; ) {
+    const from = text.lastIndexOf('\n', at) + 1;
+    const end = text.indexOf('\n', at);
+    const line = text.slice(from === 0 ? 1 : from, end < 0 ? text.length - 1 : end - 1);
+    lines.push(Line.parse(JSON.parse(line)));
+    if (end < 0) break;
+    at = text.indexOf(part, end);
+  }
+  return lines;
+}
+
+/**
+ * The deliveries of a line of a segment: that of the mailbox, and behind it the turns of a retry. A message that cannot
+ * be read any more, because it was removed with its actor, is missing.
+ */
+export async function deliveriesOf(
+  payloads: Payloads,
+  { partition, node = null }: { readonly partition: Partition; readonly node?: string | null | undefined },
+  [seq, at, epoch, row, recorded]: Line,
+): Promise<LedgerDelivery[]> {
+  const body = typeof recorded === 'string' ? recorded : JSON.stringify(recorded);
+  const message = row?.envelope === undefined ? await decodeEntry(payloads, body) : withoutPayload(row.envelope);
+  if (message instanceof SvcError) return [];
+  const effect = row?.envelope?.effect ?? effectOf(message);
+  const own = { partition, seq, at, epoch, node, row: row === null ? null : turnOf(row), body, message, effect };
+  if (row?.drained === undefined) return [own];
+  const drained: LedgerDelivery[] = [];
+  for (const [part, turn] of row.drained.entries()) {
+    const handled = await decodeEntry(payloads, turn.body);
+    if (handled instanceof SvcError) continue;
+    const ofTurn = { row: turnOf(row, turn), body: turn.body, message: handled, effect: effectOf(handled) };
+    drained.push({ ...own, part, ...ofTurn });
+  }
+  return [own, ...drained];
+}
+
+function withoutPayload({ effect: _, ...envelope }: Envelope): Message {
+  return { ...envelope, payload: null };
+}
+
+function turnOf({ outcome, now, waitMs, turnUs, error, drained }: z.output<typeof Row>, one?: DrainedTurn): TurnRow {
+  if (one === undefined) return { outcome, now, waitMs, turnUs, error, drained };
+  return { outcome: one.outcome, now, waitMs, turnUs: one.turnUs ?? 0, error: one.error, attempt: one.attempt };
+}

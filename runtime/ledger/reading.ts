@@ -1,0 +1,261 @@
+import { z } from 'zod';
+import { SvcError } from '../errors.ts';
+import type { SegmentRef } from './key-pages.ts';
+import type { LedgerDelivery } from './ledger-reader.ts';
+import { firstOf, partitionOf, type SegmentReader, type Wanted } from './segment-reader.ts';
+
+/** An order of deliveries that a reading follows, and the bounds of a segment in it. */
+export interface ReadingOrder {
+  /** Groups follow one another; inside a group deliveries are ordered by `keyOf`, then partition, seq and part. */
+  groupOf(segment: SegmentRef): string;
+  keyOf(delivery: LedgerDelivery): number;
+  lowest(segment: SegmentRef): number;
+  highest(segment: SegmentRef): number;
+}
+
+/** By time. */
+export const BY_TIME: ReadingOrder = {
+  groupOf: () => '',
+  keyOf: ({ at }) => at,
+  lowest: ({ from }) => from,
+  highest: ({ to }) => to,
+};
+
+/** By position in the log; one partition after the other. */
+export const BY_POSITION: ReadingOrder = {
+  groupOf: (segment) => partitionOf(segment),
+  keyOf: ({ seq }) => seq,
+  lowest: (segment) => firstOf(segment),
+  highest: ({ last }) => last,
+};
+
+/** Newest round of each writer. */
+type Rounds = Readonly<Record<string, number>>;
+
+/**
+ * Where a reading continues. The first page fixes which rounds of each writer are read (`upTo`), because a delivery of an
+ * earlier time may be written while the pages are read. When these are read, those written since follow (`done` becomes
+ * what `upTo` was).
+ */
+interface Token {
+  readonly done: Rounds;
+  readonly upTo: Rounds;
+  /** Position of the last delivery. Null: none of these rounds was read yet. */
+  readonly last: Position | null;
+}
+
+interface Position {
+  readonly group: string;
+  /** When the group begins, Unix ms. */
+  readonly from: number;
+  readonly place: Place;
+}
+
+type Place = readonly [key: number, partition: string, seq: number, part: number];
+
+const Rounds = z.record(z.string(), z.number());
+const Token = z.object({
+  done: Rounds,
+  upTo: Rounds,
+  last: z
+    .object({ group: z.string(), from: z.number(), place: z.tuple([z.number(), z.string(), z.number(), z.number()]) })
+    .nullable(),
+});
+
+const encode = (token: Token): string => Buffer.from(JSON.stringify(token)).toString('base64url');
+
+function decode(text: string): Token {
+  try {
+    return Token.parse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')));
+  } catch (cause) {
+    throw new SvcError('invalid_argument', 'after is not the next of an earlier page', { field: 'after', cause });
+  }
+}
+
+/** Deliveries of some segments, read page by page. */
+export interface ReadingWish {
+  readonly tenant: string;
+  readonly wanted: Wanted;
+  readonly order: ReadingOrder;
+  readonly limit: number;
+  readonly after?: string | undefined;
+  readonly newestFirst?: boolean | undefined;
+}
+
+/** Throws `invalid_argument` for a limit or a token that cannot be. */
+export function checkWish({ limit, after }: Pick<ReadingWish, 'limit' | 'after'>): void {
+  if (!Number.isInteger(limit) || limit < 1 || limit > MOST_LIMIT) {
+    throw new SvcError('invalid_argument', `limit must be a whole number from 1 to ${MOST_LIMIT}`, { field: 'limit' });
+  }
+  if (after !== undefined) decode(after);
+}
+
+const MOST_LIMIT = 1_000;
+
+/** Whether the segments hold all rounds that a token has seen: the reader of another node may know more. */
+export function knowsAll(segments: readonly SegmentRef[], after: string | undefined): boolean {
+  if (after === undefined) return true;
+  const known = roundsOf(segments);
+  return Object.entries(decode(after).upTo).every(([writer, round]) => (known[writer] ?? 0) >= round);
+}
+
+/** Reads one page. `segments` are all segments with the wanted deliveries. */
+export async function readPage(
+  reader: SegmentReader,
+  segments: readonly SegmentRef[],
+  wish: ReadingWish,
+): Promise<{ readonly deliveries: readonly LedgerDelivery[]; readonly next: string | null }> {
+  let token: Token = wish.after === undefined ? { done: {}, upTo: roundsOf(segments), last: null } : decode(wish.after);
+  const deliveries: LedgerDelivery[] = [];
+  for (;;) {
+    const room = wish.limit - deliveries.length;
+    const found = await readRounds(reader, segments, wish, token, room + 1);
+    for (const { delivery } of found.slice(0, room)) deliveries.push(delivery);
+    if (found.length > room) {
+      const last = found[room - 1];
+      return { deliveries, next: encode(last === undefined ? token : { ...token, last: last.position }) };
+    }
+    const later = segments.filter(({ writer, round }) => round > (token.upTo[writer] ?? 0));
+    // Read backwards from the newest, what was written since lies before the first page.
+    if (later.length === 0 || wish.newestFirst === true) return { deliveries, next: null };
+    token = { done: token.upTo, upTo: { ...token.upTo, ...roundsOf(later) }, last: null };
+  }
+}
+
+function roundsOf(segments: readonly SegmentRef[]): Rounds {
+  const rounds: Record<string, number> = {};
+  for (const { writer, round } of segments) rounds[writer] = Math.max(rounds[writer] ?? 0, round);
+  return rounds;
+}
+
+interface Found {
+  readonly delivery: LedgerDelivery;
+  readonly position: Position;
+}
+
+/** Segments whose deliveries follow one order. */
+interface Group {
+  readonly name: string;
+  readonly from: number;
+  readonly segments: readonly SegmentRef[];
+}
+
+/** Reads up to `most` deliveries of the rounds of a token behind its position. */
+async function readRounds(
+  reader: SegmentReader,
+  segments: readonly SegmentRef[],
+  wish: ReadingWish,
+  { done, upTo, last }: Token,
+  most: number,
+): Promise<Found[]> {
+  const sign = wish.newestFirst === true ? -1 : 1;
+  const earlier = segments.filter(({ writer, round }) => round <= (done[writer] ?? 0));
+  const wanted = segments.filter(({ writer, round }) => round > (done[writer] ?? 0) && round <= (upTo[writer] ?? 0));
+  const groups = [...Map.groupBy(wanted, wish.order.groupOf)]
+    .map(([name, some]): Group => ({ name, segments: some, from: Math.min(...some.map(({ from }) => from)) }))
+    .sort((a, b) => sign * compare([a.from, a.name], [b.from, b.name]));
+  const found: Found[] = [];
+  for (const group of groups) {
+    const side = last === null ? 1 : sign * compare([group.from, group.name], [last.from, last.group]);
+    if (side < 0) continue;
+    const behind = side === 0 ? (last?.place ?? null) : null;
+    for await (const { delivery, place } of inOrder(reader, group.segments, wish, behind)) {
+      if (await isIn(reader, earlier, wish, delivery)) continue;
+      found.push({ delivery, position: { from: group.from, group: group.name, place } });
+      if (found.length === most) return found;
+    }
+  }
+  return found;
+}
+
+interface Placed {
+  readonly delivery: LedgerDelivery;
+  readonly place: Place;
+}
+
+/**
+ * Yields the deliveries of some segments in order, behind a place. Segments are read some at a time: what is before the
+ * first delivery of the segments to come is complete.
+ */
+async function* inOrder(
+  reader: SegmentReader,
+  segments: readonly SegmentRef[],
+  { tenant, wanted, order, newestFirst = false }: ReadingWish,
+  behind: Place | null,
+): AsyncGenerator<Placed> {
+  const sign = newestFirst ? -1 : 1;
+  const begin = (one: SegmentRef): number => (newestFirst ? order.highest(one) : order.lowest(one));
+  const end = (one: SegmentRef): number => (newestFirst ? order.lowest(one) : order.highest(one));
+  const left = segments
+    .filter((one) => behind === null || sign * (end(one) - behind[0]) >= 0)
+    .sort((a, b) => sign * (begin(a) - begin(b)));
+  const seen = new Set<string>();
+  let waiting: Placed[] = [];
+  for (let at = 0; at < left.length; at += SEGMENTS_AT_ONCE) {
+    for (const delivery of await reader.read(tenant, left.slice(at, at + SEGMENTS_AT_ONCE), wanted)) {
+      const place = placeOf(order, delivery);
+      if (behind !== null && sign * compare(place, behind) <= 0) continue;
+      const name = place.slice(1).join(' ');
+      if (seen.has(name)) continue;
+      seen.add(name);
+      waiting.push({ delivery, place });
+    }
+    waiting.sort((a, b) => sign * compare(a.place, b.place));
+    const next = left[at + SEGMENTS_AT_ONCE];
+    const first = next === undefined ? -1 : waiting.findIndex(({ place }) => sign * (place[0] - begin(next)) >= 0);
+    const complete = first < 0 ? waiting.length : first;
+    yield* waiting.slice(0, complete);
+    waiting = waiting.slice(complete);
+  }
+}
+
+const SEGMENTS_AT_ONCE = 16;
+
+const placeOf = (order: ReadingOrder, one: LedgerDelivery): Place => [
+  order.keyOf(one),
+  one.partition,
+  one.seq,
+  one.part ?? -1,
+];
+
+/** Whether one of these segments holds a delivery: after a crash it may have been written again in a later round. */
+async function isIn(
+  reader: SegmentReader,
+  segments: readonly SegmentRef[],
+  { tenant, wanted }: ReadingWish,
+  { partition, seq, part }: LedgerDelivery,
+): Promise<boolean> {
+  const overlapping = segments.filter(
+    (one) => seq <= one.last && seq >= firstOf(one) && partitionOf(one) === partition,
+  );
+  if (overlapping.length === 0) return false;
+  const there = await reader.read(tenant, overlapping, wanted);
+  return there.some((one) => one.partition === partition && one.seq === seq && one.part === part);
+}
+
+/** Compares tuples of equal types: numbers by size, texts by their characters. */
+function compare(a: readonly (number | string)[], b: readonly (number | string)[]): number {
+  for (const [at, one] of a.entries()) {
+    const other = b[at] ?? one;
+    if (one !== other) return one < other ? -1 : 1;
+  }
+  return 0;
+}
+
+/** All wanted deliveries of some segments, by time. */
+export async function readAll(
+  reader: SegmentReader,
+  segments: readonly SegmentRef[],
+  { tenant, wanted }: Pick<ReadingWish, 'tenant' | 'wanted'>,
+): Promise<LedgerDelivery[]> {
+  const found: LedgerDelivery[] = [];
+  const wish = { tenant, wanted, order: BY_TIME, limit: MOST_LIMIT };
+  for await (const { delivery } of inOrder(reader, segments, wish, null)) {
+    found.push(delivery);
+    if (found.length === MOST_FOUND) break;
+  }
+  return found;
+}
+
+/** Most deliveries of a look-up without pages. */
+const MOST_FOUND = 10_000;
