@@ -5,6 +5,7 @@ import { nodeActors } from './actors/node-peer/definition.ts';
 import { toolSessionActor } from './actors/tool-session/definition.ts';
 import { announcement, onTheWire, whoMayCall } from './app/announcement.ts';
 import { type Areas, openAreas } from './app/areas.ts';
+import { openAudit } from './app/audit.ts';
 import { openCallers } from './app/callers.ts';
 import { areasOnceOpen, type EffectAreas } from './app/effect-areas.ts';
 import { openEffects } from './app/effects.ts';
@@ -48,6 +49,8 @@ export async function startNode(input: NodeInput): Promise<Node> {
   opened.defer(() => stores.close());
   const signing = openSigning({ world, documents: stores.documents });
   opened.defer(() => signing.keys.close());
+  const audit = await openAudit({ world, documents: stores.documents, signing });
+  opened.defer(() => audit.close());
   const membership = await openMembership({ world, members: stores.store });
   opened.defer(() => membership.close());
   const { placement } = membership;
@@ -76,6 +79,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
     world,
     stores,
     signing,
+    audit,
     callers,
     effects,
     runtime,
@@ -91,6 +95,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
     world,
     access,
     signing,
+    audit,
     callers,
     effects,
     admission,

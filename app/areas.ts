@@ -16,6 +16,7 @@ import type { Admission } from '../usecases/starts/admission.ts';
 import { openStartKeys } from '../usecases/starts/start-keys.ts';
 import { isStartedBy } from '../usecases/waits/wait-reason.ts';
 import type { WorkflowApi } from '../usecases/workflow-runs.ts';
+import type { Audit } from './audit.ts';
 import type { Callers } from './callers.ts';
 import { openCatalogs } from './catalogs.ts';
 import type { EffectAreas } from './effect-areas.ts';
@@ -31,6 +32,7 @@ interface AreasParts {
   readonly world: NodeWorld;
   readonly stores: OpenStores;
   readonly signing: Signing;
+  readonly audit: Audit;
   readonly callers: Callers;
   readonly effects: Effects;
   readonly runtime: Runtime;
@@ -47,7 +49,7 @@ export type Areas = Awaited<ReturnType<typeof openAreas>>;
 
 /** Opens the catalogs and use cases over the runtime: what transports and effects call. */
 export async function openAreas(parts: AreasParts) {
-  const { world, stores, signing, callers, effects, runtime, admission } = parts;
+  const { world, stores, signing, audit, callers, effects, runtime, admission } = parts;
   const { documents } = stores;
   const catalogs = await openCatalogs({ world, documents, overrides: callers.rateOverrides });
   const { agents, builtIns, inUse, search } = catalogs;
@@ -66,7 +68,15 @@ export async function openAreas(parts: AreasParts) {
     waits,
   });
   const { workflows, approvals, stimuli, stimulusRoutes, judges, webhooks } = workflowAreas;
-  const { seal, mcp } = await openToolAreas({ world, stores, runtime, signing, granter: effects.granter, admission });
+  const { seal, mcp } = await openToolAreas({
+    world,
+    stores,
+    runtime,
+    signing,
+    audit,
+    granter: effects.granter,
+    admission,
+  });
   const limits = await openStartLimits(parts, executions, workflows.workflows);
   const traces = await openTraces({
     stores,
@@ -97,6 +107,7 @@ export async function openAreas(parts: AreasParts) {
     startKeys: limits.startKeys,
     actors: traces.actors,
     deadLetters: traces.deadLetters,
+    audit: audit.reader,
   };
   const management = openManagement(parts, ports, judges);
   const forEffects: EffectAreas = { ...workflowAreas.forEffects, dispatch, management: async () => management };

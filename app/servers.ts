@@ -19,6 +19,7 @@ import type { ServerTls } from '../transport/tls.ts';
 import type { OperationPorts } from '../usecases/operations/operation.ts';
 import type { Admission } from '../usecases/starts/admission.ts';
 import type { Areas } from './areas.ts';
+import type { Audit } from './audit.ts';
 import type { Callers } from './callers.ts';
 import type { Effects } from './effects.ts';
 import { type Cluster, clusterHost, type Signing } from './fleet.ts';
@@ -30,6 +31,7 @@ interface TransportParts {
   readonly world: NodeWorld;
   readonly access: AgentAccess;
   readonly signing: Signing;
+  readonly audit: Audit;
   readonly callers: Pick<Callers, 'keys'>;
   readonly effects: Pick<Effects, 'commands'>;
   readonly admission: Admission;
@@ -107,7 +109,7 @@ const operationPorts = ({ areas, cluster }: TransportParts): Required<OperationP
 });
 
 function openRest(
-  { world, access, signing, admission, health, areas, cluster }: TransportParts,
+  { world, access, signing, audit, admission, health, areas, cluster }: TransportParts,
   ports: Required<OperationPorts>,
   { authenticator, tls }: PublicAccess,
 ) {
@@ -116,6 +118,7 @@ function openRest(
     ...ports,
     authenticator,
     tls,
+    operationAudit: audit.operations,
     logger: world.logger,
     version: VERSION,
     health,
@@ -147,7 +150,7 @@ function dashboardOf({ dashboard: { enabled, oidc }, iam }: NodeSettings): Dashb
 }
 
 function openGrpc(
-  { world, access, effects, admission, health, areas }: TransportParts,
+  { world, access, audit, effects, admission, health, areas }: TransportParts,
   ports: Required<OperationPorts>,
   { authenticator, tls }: PublicAccess,
 ) {
@@ -161,6 +164,7 @@ function openGrpc(
     seal: areas.seal,
     authenticator,
     auth: world.settings.grpc_auth,
+    operationAudit: audit.operations,
     tls,
     logger: world.logger,
     version: VERSION,
@@ -188,7 +192,7 @@ function openInternal({ world, access, admission, health, areas, cluster }: Tran
 }
 
 /** Creates the server for other nodes; null unless `spec.cluster.enabled`. */
-function openNodes({ world, access, admission, health, areas, cluster }: TransportParts) {
+function openNodes({ world, access, audit, admission, health, areas, cluster }: TransportParts) {
   const { peers, clusterNode } = cluster;
   if (clusterNode === null) return null;
   const { role } = world.settings.cluster;
@@ -198,6 +202,7 @@ function openNodes({ world, access, admission, health, areas, cluster }: Transpo
     tokens: clusterNode.tokens,
     openEnvelope: (authorization, envelope) => openNodeEnvelope(clusterNode, authorization, envelope),
     proofs: clusterNode.proofs,
+    operationAudit: audit.operations,
     worker: role === 'controller' ? null : worker,
     controller: role !== 'worker',
     joins: clusterNode.joins,

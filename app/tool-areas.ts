@@ -27,6 +27,7 @@ import type { ToolGranter } from '../usecases/ports/tool-granter.ts';
 import type { SealParts } from '../usecases/seal/parts.ts';
 import type { Admission } from '../usecases/starts/admission.ts';
 import { createToolSessionApi } from '../usecases/tool-sessions.ts';
+import type { Audit } from './audit.ts';
 import type { Signing } from './fleet.ts';
 import type { NodeWorld } from './world.ts';
 
@@ -35,13 +36,14 @@ interface ToolAreasParts {
   readonly stores: Pick<OpenStores, 'documents' | 'blobs'>;
   readonly runtime: Runtime;
   readonly signing: Signing;
+  readonly audit: Audit;
   readonly granter: ToolGranter;
   readonly admission: Admission;
 }
 
 /** Opens the ways to call tools: sessions, SEAL, /mcp. */
 export async function openToolAreas(parts: ToolAreasParts): Promise<{ seal: SealParts; mcp: McpParts }> {
-  const { world, stores, runtime, signing, granter, admission } = parts;
+  const { world, stores, runtime, signing, audit, granter, admission } = parts;
   const { settings, clock, random } = world;
   const { keys, published } = signing;
   const { client } = runtime;
@@ -57,7 +59,7 @@ export async function openToolAreas(parts: ToolAreasParts): Promise<{ seal: Seal
     signer: createAuditSigner({ keys, published, clock }),
     admission,
   };
-  return { seal, mcp: { granter, sessions, clock, random, admission } };
+  return { seal, mcp: { granter, sessions, clock, random, admission, audit: audit.operations } };
 }
 
 /** Creates the servers of the internal address (S5): dispatch gateway, inner loop, attest and invoke. */

@@ -7,6 +7,17 @@ import type { NodeIdentity } from './node-tokens.ts';
 
 export type { ApiKeys, ApiKeyView, Caller, KeyGrant, KeyVerifier, NewApiKey } from './api-keys/api.ts';
 export { requireScope, SCOPES, type ScopeArea } from './api-keys/api.ts';
+export type {
+  AuditedCall,
+  AuditedCaller,
+  AuditedEnd,
+  AuditReader,
+  ChainView,
+  EntryFilter,
+  ListedEntry,
+  OperationAudit,
+} from './audit/api.ts';
+export { audited, endOf, isDenied } from './audit/api.ts';
 export type { JoinTokens, JoinTokenView, NewJoinToken, NodeAdmission } from './join-tokens/scope.ts';
 export type { NodeEnvelope } from './node-envelope.ts';
 export { openNodeEnvelope, sealNodeEnvelope } from './node-envelope.ts';

@@ -6,6 +6,7 @@ import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
 import type { JsonObject } from '../runtime/json.ts';
 import type { Random } from '../runtime/random.ts';
+import { type AuditedCall, type AuditedEnd, audited, type OperationAudit } from '../security/api.ts';
 import type { ToolGranter } from './ports/tool-granter.ts';
 import { needsExecution } from './ports/tool-granter.ts';
 import type { Admission } from './starts/admission.ts';
@@ -62,11 +63,43 @@ export async function callTool(parts: CallerToolParts, caller: Caller, call: Cal
     await parts.sessions.open(identity.tenant, session, options);
     const payloadHash = canonicalHash({ tool, arguments: given });
     const made = { call: call.call, tool, arguments: given, envelopeHash: null, payloadHash, last: true };
-    const answer = await parts.sessions.invoke(identity.tenant, sessionId, made, options);
-    return { answer, isOffered: grant.tools.some((offer) => offer.name === tool) };
+    const offer = grant.tools.find(({ name }) => name === tool);
+    const invoke = () => parts.sessions.invoke(identity.tenant, sessionId, made, options);
+    const answer = offer?.reads === true ? await invoke() : await recorded(parts, caller, tool, invoke);
+    return { answer, isOffered: offer !== undefined };
   } finally {
     cancelTimer();
     begun?.();
+  }
+}
+
+/** Calls a tool that is not known to be a reading one, with its entries in the audit of operations. */
+async function recorded(
+  { audit }: Pick<CallerToolParts, 'audit'>,
+  { identity, trace }: Caller,
+  tool: string,
+  invoke: () => Promise<InvokeAnswer>,
+): Promise<InvokeAnswer> {
+  if (audit === undefined) return invoke();
+  const call: AuditedCall = {
+    operation: 'tools.call',
+    caller: identity,
+    target: tool,
+    trace,
+    via: 'tool',
+    address: null,
+  };
+  return audited(audit, call, invoke, { endOf: endOfAnswer });
+}
+
+function endOfAnswer(answer: InvokeAnswer): AuditedEnd {
+  switch (answer.kind) {
+    case 'outcome':
+      return answer.outcome.is_error ? { outcome: 'failed', error: 'tool_failed', reason: null } : { outcome: 'ok' };
+    case 'denied':
+      return { outcome: 'denied', error: 'forbidden', reason: answer.reason };
+    default:
+      return { outcome: 'failed', error: answer.kind, reason: null };
   }
 }
 
@@ -108,6 +141,8 @@ export interface CallerToolParts {
   readonly sessions: Pick<ToolSessionApi, 'open' | 'invoke'>;
   /** Absent: calls that start a run are never refused as `overloaded`. */
   readonly admission?: Pick<Admission, 'enter'>;
+  /** Records calls of tools that change something. Absent: none is recorded. */
+  readonly audit?: OperationAudit;
   readonly clock: Clock;
   readonly random: Random;
   /** Longest wait for a call's result, ms. Default 640,000: longer than any tool takes. */

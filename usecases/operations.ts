@@ -2,6 +2,7 @@ import { ACTOR_OPERATIONS } from './operations/actors.ts';
 import { AGENT_OPERATIONS } from './operations/agents.ts';
 import { API_KEY_OPERATIONS } from './operations/api-keys.ts';
 import { APPROVAL_OPERATIONS } from './operations/approvals.ts';
+import { AUDIT_OPERATIONS } from './operations/audit.ts';
 import { DEAD_LETTER_OPERATIONS } from './operations/dead-letters.ts';
 import { EXECUTION_OPERATIONS } from './operations/executions.ts';
 import { FAULT_OPERATIONS } from './operations/faults.ts';
@@ -37,6 +38,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...FAULT_OPERATIONS,
   ...ACTOR_OPERATIONS,
   ...DEAD_LETTER_OPERATIONS,
+  ...AUDIT_OPERATIONS,
 ];
 
 const EVENTS = 'a stream of events';

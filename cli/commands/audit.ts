@@ -4,13 +4,42 @@ import { contextOf } from '../context.ts';
 import { CliFailure, EXIT, invalid } from '../failure.ts';
 import { isObject, listOf, parseJson } from '../json.ts';
 import { counted, print } from '../output.ts';
-import { readText, unwritable } from '../read-input.ts';
+import { printList } from '../print-answer.ts';
+import { readText, unwritable, wholeNumber } from '../read-input.ts';
 
-/** `svc audit …`: the signed record of tool calls. */
+/** `svc audit …`: the signed records of tool calls, and of what operators and tenants do. */
 export function audit(program: Command): void {
-  const group = program.command('audit').description('export the audit chain of tool calls, and verify it offline');
+  const group = program.command('audit').description('list what callers changed; export audit chains and verify them');
+  list(group);
   exportChain(group);
   verify(group);
+}
+
+interface ListOptions {
+  readonly subject?: string;
+  readonly operation?: string;
+  readonly outcome?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly limit?: string;
+}
+
+/** `svc audit list`: operations of the tenant that changed something, and denials. */
+function list(group: Command): void {
+  group
+    .command('list')
+    .description('list what callers of the tenant changed, and denials, newest first; for administrators')
+    .option('--subject <subject>', 'who called')
+    .option('--operation <name>', 'name of the operation, such as agents.delete')
+    .option('--outcome <outcome>', 'ok, denied, failed or begun')
+    .option('--from <time>', 'ISO 8601, inclusive')
+    .option('--to <time>', 'ISO 8601, exclusive')
+    .option('--limit <count>', 'maximum number of entries')
+    .action(async ({ limit, ...conditions }: ListOptions, command: Command) => {
+      const query = { ...conditions, limit: wholeNumber(limit, '--limit', 1) };
+      const columns = ['at', 'subject', 'operation', 'target', 'outcome', 'error', 'count'];
+      await printList(command, { path: '/v1/audit', member: 'entries', query, columns });
+    });
 }
 
 /** `svc audit export SESSION [-o FILE]`. */

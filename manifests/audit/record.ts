@@ -101,28 +101,28 @@ function canonicalText(value: unknown): string {
 /** Escapes as `JSON.stringify` writes them: `\ud800` to `\udfff` only for unpaired halves. */
 const ESCAPE = /\\(?:u(d[89a-f][0-9a-f]{2})|.)/g;
 
-type Unhashed = Omit<AuditRecord, 'hash'>;
-
 /** The hash that a record must have; its body may be any value. */
 export const recordHash = ({
   sequence,
   at,
   body,
   previous_hash,
-}: Omit<Unhashed, 'body'> & { readonly body?: unknown }): string =>
+}: Omit<AuditRecord, 'body' | 'hash'> & { readonly body?: unknown }): string =>
   canonicalHash({ sequence, at, body, previous_hash });
 
-/** A session's record of its chain: the last link. */
-interface ChainEnd {
+/** The last link of a chain. */
+export interface ChainEnd {
   readonly sequence: number;
   readonly hash: string | null;
 }
 
 export const emptyChain: ChainEnd = { sequence: 0, hash: null };
 
-/** The next link. */
-export function nextRecord(end: ChainEnd, body: AuditBody, at: string): AuditRecord {
-  const record: Unhashed = { sequence: end.sequence + 1, at, body, previous_hash: end.hash };
+type Link<Body> = Omit<AuditRecord, 'body'> & { readonly body: Body };
+
+/** The next link of a chain of tool calls or of operations. */
+export function nextRecord<Body = AuditBody>(end: ChainEnd, body: Body, at: string): Link<Body> {
+  const record = { sequence: end.sequence + 1, at, body, previous_hash: end.hash };
   return { ...record, hash: recordHash(record) };
 }
 

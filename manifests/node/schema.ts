@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { API_VERSION } from '../metadata.ts';
+import { NodeAudit } from './audit.ts';
 import { NodeChaos, NodeCluster, NodeSelf } from './cluster.ts';
 import { containerNetwork, NodeContainers, NodeHostCommands, NodeWeb } from './containers.ts';
 import { NodeGrpcAuth, NodeIam, NodeSeal, NodeSigning } from './identity.ts';
@@ -68,6 +69,7 @@ const Spec = z.strictObject({
   iam: NodeIam.prefault({}),
   grpc_auth: NodeGrpcAuth.prefault({}),
   seal: NodeSeal.prefault({}),
+  audit: NodeAudit.prefault({}),
   security_contexts: SecurityContexts,
   mcp_servers: McpServers,
   builtin_dispatchers: BuiltinDispatchers,

@@ -73,6 +73,7 @@ export interface KeyVerifier {
 const SCOPE_AREAS = [
   'agents',
   'approvals',
+  'audit',
   'cluster',
   'executions',
   'keys',

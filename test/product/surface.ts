@@ -67,6 +67,10 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'POST /v1/execute/intent': { access: 'run', body: {} },
   'GET /v1/execute/{id}': look('pipeline'),
 
+  'GET /v1/audit': look(),
+  'GET /v1/audit/chains': look(),
+  'GET /v1/audit/records': look(undefined, '?node=x'),
+
   'GET /v1/executions': look(),
   'POST /v1/executions': { access: 'run', body: {} },
   'GET /v1/executions/{id}': look('execution'),

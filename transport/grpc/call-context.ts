@@ -13,13 +13,12 @@ import type { SealCaller } from '../../usecases/seal/parts.ts';
 import { traceOf, traceparentOf } from '../health.ts';
 import { type StreamOwner, streamOwner } from '../open-streams.ts';
 import { isPublic, single } from './access.ts';
+import { type Ended, type RecordedCall, recordCall, recordDenial } from './audit.ts';
 import { logRefusal } from './log.ts';
 import type { EndpointParts } from './parts.ts';
 import { statusOf } from './status.ts';
 
 export type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
-
-type PartialStatusObject = Parameters<ServerInterceptingCallInterface['sendStatus']>[0];
 
 interface CallContext {
   /** The caller; null for public methods. */
@@ -61,7 +60,10 @@ function contextOf(metadata: Metadata): CallContext {
   return context;
 }
 
-type Entrance = Pick<EndpointParts, 'admit' | 'enter' | 'messageBytes' | 'trailers' | 'limits' | 'logger'>;
+type Entrance = Pick<
+  EndpointParts,
+  'admit' | 'enter' | 'messageBytes' | 'trailers' | 'limits' | 'logger' | 'operationAudit'
+>;
 
 /**
  * Gives every call its trace and identity or refuses it before its message is read, so that a caller without a token
@@ -72,8 +74,8 @@ export function callContext(parts: Entrance): ServerInterceptor {
   return ({ path, requestStream }, call) => {
     let traceparent: string | undefined;
     let begun = (): void => {};
-    const ended = (status: PartialStatusObject): PartialStatusObject =>
-      withTrailers(withTrace(status, traceparent), parts.trailers?.(path));
+    let recorded: RecordedCall | null = null;
+    const ended = (status: Ended): Ended => withTrailers(withTrace(status, traceparent), parts.trailers?.(path));
     const ends: (() => void)[] = [];
     const end = (): void => {
       for (const each of ends.splice(0)) each();
@@ -89,8 +91,10 @@ export function callContext(parts: Entrance): ServerInterceptor {
           onReceiveMetadata: (metadata, proceed) => {
             const trace = traceOf(single(metadata, 'traceparent'));
             traceparent = traceparentOf(trace);
+            const arrived = { path, trace, peer: call.getPeer(), metadata };
             const refused = (thrown: unknown): void => {
               end();
+              recordDenial(parts, toSvcError(thrown), arrived);
               call.sendStatus(ended(refusal(toSvcError(thrown), { path, trace }, parts)));
             };
             try {
@@ -100,12 +104,14 @@ export function callContext(parts: Entrance): ServerInterceptor {
             } catch (thrown) {
               return refused(thrown);
             }
-            admitCall(path, { metadata, authority: call.getHost() }, parts).then((identity) => {
+            const admitted = async (): Promise<void> => {
+              const identity = await admitCall(path, { metadata, authority: call.getHost() }, parts);
+              recorded = await recordCall(parts, identity, arrived);
               contexts.set(metadata, { identity, trace, begun });
               boundMessages(call, bytesOf(path, metadata, parts));
               arrival.wait();
-              proceed(metadata);
-            }, refused);
+            };
+            admitted().then(() => proceed(metadata), refused);
           },
           onReceiveMessage: (message, proceed) => {
             if (requestStream) arrival.wait();
@@ -124,7 +130,8 @@ export function callContext(parts: Entrance): ServerInterceptor {
       },
       sendStatus: (status, next) => {
         end();
-        next(ended(status));
+        if (recorded === null) return next(ended(status));
+        void recorded.end(status, traceparent ?? '').then((final) => next(ended(final)));
       },
     });
   };
@@ -166,19 +173,12 @@ async function admitCall(
   return parts.admit(path, metadata, authority);
 }
 
-function refusal(
-  error: SvcError,
-  at: { readonly path: string; readonly trace: string },
-  parts: Entrance,
-): PartialStatusObject {
+function refusal(error: SvcError, at: { readonly path: string; readonly trace: string }, parts: Entrance): Ended {
   logRefusal(parts.logger, error, at);
   return statusOf(error, at.trace);
 }
 
-function withTrailers(
-  status: PartialStatusObject,
-  trailers: Readonly<Record<string, string>> | undefined,
-): PartialStatusObject {
+function withTrailers(status: Ended, trailers: Readonly<Record<string, string>> | undefined): Ended {
   if (trailers === undefined) return status;
   const metadata = status.metadata?.clone() ?? new Metadata();
   for (const [key, value] of Object.entries(trailers)) metadata.set(key, value);
@@ -186,7 +186,7 @@ function withTrailers(
 }
 
 /** Adds the trace to the status of an error. A successful call sent it at the start. */
-function withTrace(status: PartialStatusObject, traceparent: string | undefined): PartialStatusObject {
+function withTrace(status: Ended, traceparent: string | undefined): Ended {
   if (status.code === 0 || traceparent === undefined) return status;
   const metadata = status.metadata?.clone() ?? new Metadata();
   metadata.set('traceparent', traceparent);

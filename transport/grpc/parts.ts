@@ -2,7 +2,7 @@ import type { Metadata } from '@grpc/grpc-js';
 import type { AgentCatalog } from '../../catalog/api.ts';
 import type { Patterns } from '../../catalog/patterns-api.ts';
 import type { Identity } from '../../runtime/identity.ts';
-import type { Authenticator, RunningLimits, TierLimits } from '../../security/api.ts';
+import type { Authenticator, OperationAudit, RunningLimits, TierLimits } from '../../security/api.ts';
 import type { ExecutionApi } from '../../usecases/executions.ts';
 import type { JudgePanelApi } from '../../usecases/judge-panels.ts';
 import type { CommandRunner } from '../../usecases/ports/commands.ts';
@@ -35,6 +35,8 @@ export interface EndpointParts {
    * Counts a call that brings new work until it is answered. Throws `overloaded`, before the caller is authenticated.
    */
   enter?(path: string): (() => void) | undefined;
+  /** Records methods that change something, and denials. Absent: nothing is recorded. */
+  readonly operationAudit?: OperationAudit;
   /** Trailers of every answer to a call of `path`, including errors. */
   trailers?(path: string): Readonly<Record<string, string>>;
   readonly logger: GrpcLogger;
@@ -75,6 +77,7 @@ export interface GrpcServerParts {
   readonly seal?: SealParts;
   readonly authenticator: Authenticator;
   readonly auth: GrpcAuth;
+  readonly operationAudit?: OperationAudit;
   readonly logger: GrpcLogger;
   /** Version of the product. */
   readonly version: string;

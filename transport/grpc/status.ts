@@ -3,7 +3,7 @@ import { Metadata, type StatusObject, status } from '@grpc/grpc-js';
 import { ERRORS, type ErrorDetail, type SvcError } from '../../runtime/errors.ts';
 
 /** Trailer with the error code, on every error. */
-const ERROR_CODE_KEY = 'svc-error-code';
+export const ERROR_CODE_KEY = 'svc-error-code';
 
 /** Trailer with the precise reason, for codes that have several. */
 const ERROR_REASON_KEY = 'svc-error-reason';

@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { RuntimeTable } from '../../manifests/runtime-table/table.ts';
-import type { Authenticator, NodeTokens, Webhooks } from '../../security/api.ts';
+import type { Authenticator, NodeTokens, OperationAudit, Webhooks } from '../../security/api.ts';
 import type { CallerToolParts } from '../../usecases/caller-tools.ts';
 import type { AuthorApi, IntentApi } from '../../usecases/management.ts';
 import type { NodePeerApi } from '../../usecases/node-api.ts';
@@ -40,6 +40,8 @@ export type McpParts = CallerToolParts;
 export interface RestServerParts extends OperationPorts {
   readonly authenticator: Authenticator;
   readonly logger: FastifyBaseLogger;
+  /** Records operations that change something, and denials. Absent: nothing is recorded. */
+  readonly operationAudit?: OperationAudit;
   /** Version of the product, shown in the API description. */
   readonly version: string;
   readonly health: Health;

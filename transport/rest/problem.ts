@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { ERRORS, type ErrorCode, type ErrorDetail, SvcError } from '../../runtime/errors.ts';
+import { auditDenial } from './audit.ts';
 import { REST_LIMITS } from './limits.ts';
 
 /**
@@ -101,6 +102,7 @@ function fromValidation(error: FastifyError): SvcError {
 export function answerError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const error = fromFramework(thrown, request.routeOptions.bodyLimit);
   log(error, request);
+  auditDenial(error, request);
   const retryAfter = retryAfterSeconds(error);
   if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter));
   if (error.code === 'unauthenticated') reply.header('www-authenticate', challenge(request));

@@ -109,6 +109,7 @@ const AREAS: Readonly<Record<string, ScopeArea>> = {
   '/v1/admin/rate-limits': 'limits',
   '/v1/agents': 'agents',
   '/v1/api-keys': 'keys',
+  '/v1/audit': 'audit',
   '/v1/chaos': 'cluster',
   '/v1/cluster': 'cluster',
   '/v1/cortex': 'patterns',

@@ -10,6 +10,7 @@ import { ConnectionGate, mostConnections } from '../connection-gate.ts';
 import { mcpRoute } from '../mcp/route.ts';
 import { OpenStreams } from '../open-streams.ts';
 import { type ServerTls, speakTls } from '../tls.ts';
+import { auditRoutes } from './audit.ts';
 import { REST_LIMITS, type RestLimits } from './limits.ts';
 import { KnownPaths, openapiOptions } from './openapi-document.ts';
 import type { RestApp, RestParts, RestServerParts } from './parts.ts';
@@ -42,7 +43,7 @@ export function createRestServer(parts: RestServerParts): RestApp {
 }
 
 /** The parts that all HTTP servers of the node share. */
-interface AppParts extends Pick<RestParts, 'authenticator' | 'logger' | 'limits' | 'streams'> {
+interface AppParts extends Pick<RestParts, 'authenticator' | 'logger' | 'limits' | 'streams' | 'operationAudit'> {
   /** Runs before routing; returns the path to route by. */
   readonly rewriteUrl?: (request: IncomingMessage) => string;
   /** Origins whose pages may call (`spec.network.cors.allow`). Absent: none. */
@@ -67,6 +68,7 @@ export function openApp(parts: AppParts): RestApp {
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
   app.setErrorHandler(answerError);
+  auditRoutes(app, parts.operationAudit ?? null);
   app.addHook('onRoute', ({ path, method }) => paths.add(path, method));
   boundBodies(app, limits);
   app.addHook('preClose', async () => {

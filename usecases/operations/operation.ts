@@ -5,6 +5,7 @@ import type { Identity } from '../../runtime/identity.ts';
 import type {
   Action,
   ApiKeys,
+  AuditReader,
   Caller,
   JoinTokens,
   RateOverrides,
@@ -59,6 +60,8 @@ export interface OperationPorts extends StartLimits {
   /** Single actors, read by address. */
   readonly actors?: ActorReads;
   readonly deadLetters?: DeadLetterApi;
+  /** The audit of operations. */
+  readonly audit?: AuditReader;
 }
 
 /** Schemas of what a caller sends, by its place in an HTTP request. Other transports pass the same values by name. */

@@ -89,6 +89,59 @@ export type Approval = {
   readonly timeout_seconds: number;
 };
 
+export type AuditEntry = {
+  readonly operation: string;
+  readonly subject: string | null;
+  readonly caller: string | null;
+  readonly roles: readonly (string)[];
+  readonly target: string | null;
+  readonly outcome: "ok" | "denied" | "failed" | "begun";
+  readonly error: string | null;
+  readonly reason: string | null;
+  readonly trace: string;
+  readonly via: "rest" | "grpc" | "tool" | "node";
+  readonly address: string | null;
+  readonly count: number;
+  readonly begun: number | null;
+  readonly node: string;
+  readonly sequence: number;
+  readonly at: string;
+};
+
+export type AuditRecord = {
+  readonly sequence: number;
+  readonly at: string;
+  readonly body: {
+    readonly kind: "opened";
+    readonly node: string;
+    readonly tenant: string;
+    readonly version: string;
+  } | {
+    readonly kind: "operation";
+    readonly operation: string;
+    readonly subject: string | null;
+    readonly caller: string | null;
+    readonly roles: readonly (string)[];
+    readonly target: string | null;
+    readonly outcome: "ok" | "denied" | "failed" | "begun";
+    readonly error: string | null;
+    readonly reason: string | null;
+    readonly trace: string;
+    readonly via: "rest" | "grpc" | "tool" | "node";
+    readonly address: string | null;
+    readonly count: number;
+    readonly begun: number | null;
+  } | {
+    readonly kind: "lost";
+    readonly count: number;
+  } | {
+    readonly kind: "closed";
+    readonly reason: string;
+  };
+  readonly previous_hash: string | null;
+  readonly hash: string;
+};
+
 export type ContainerRunCompleted = {
   readonly execution_id: string;
   readonly state_name: string;
@@ -2020,8 +2073,8 @@ export interface SvcClient {
     create(input: {
       /** Purpose. */
       readonly name: string;
-      /** Default: `*`. Of *, agents:*, agents:read, agents:write, approvals:*, approvals:read, approvals:write, cluster:*, cluster:read, cluster:write, executions:*, executions:read, executions:write, keys:*, keys:read, keys:write, limits:*, limits:read, limits:write, patterns:*, patterns:read, patterns:write, secrets:*, secrets:read, secrets:write, stimuli:*, stimuli:read, stimuli:write, system:*, system:read, system:write, tools:*, tools:read, tools:call, volumes:*, volumes:read, volumes:write, workflows:*, workflows:read, workflows:write; `*` is everything but keys:write. */
-      readonly scopes?: readonly ("*" | "agents:*" | "agents:read" | "agents:write" | "approvals:*" | "approvals:read" | "approvals:write" | "cluster:*" | "cluster:read" | "cluster:write" | "executions:*" | "executions:read" | "executions:write" | "keys:*" | "keys:read" | "keys:write" | "limits:*" | "limits:read" | "limits:write" | "patterns:*" | "patterns:read" | "patterns:write" | "secrets:*" | "secrets:read" | "secrets:write" | "stimuli:*" | "stimuli:read" | "stimuli:write" | "system:*" | "system:read" | "system:write" | "tools:*" | "tools:read" | "tools:call" | "volumes:*" | "volumes:read" | "volumes:write" | "workflows:*" | "workflows:read" | "workflows:write")[];
+      /** Default: `*`. Of *, agents:*, agents:read, agents:write, approvals:*, approvals:read, approvals:write, audit:*, audit:read, audit:write, cluster:*, cluster:read, cluster:write, executions:*, executions:read, executions:write, keys:*, keys:read, keys:write, limits:*, limits:read, limits:write, patterns:*, patterns:read, patterns:write, secrets:*, secrets:read, secrets:write, stimuli:*, stimuli:read, stimuli:write, system:*, system:read, system:write, tools:*, tools:read, tools:call, volumes:*, volumes:read, volumes:write, workflows:*, workflows:read, workflows:write; `*` is everything but keys:write. */
+      readonly scopes?: readonly ("*" | "agents:*" | "agents:read" | "agents:write" | "approvals:*" | "approvals:read" | "approvals:write" | "audit:*" | "audit:read" | "audit:write" | "cluster:*" | "cluster:read" | "cluster:write" | "executions:*" | "executions:read" | "executions:write" | "keys:*" | "keys:read" | "keys:write" | "limits:*" | "limits:read" | "limits:write" | "patterns:*" | "patterns:read" | "patterns:write" | "secrets:*" | "secrets:read" | "secrets:write" | "stimuli:*" | "stimuli:read" | "stimuli:write" | "system:*" | "system:read" | "system:write" | "tools:*" | "tools:read" | "tools:call" | "volumes:*" | "volumes:read" | "volumes:write" | "workflows:*" | "workflows:read" | "workflows:write")[];
       /** Seconds from now; default 90 days. */
       readonly expires_in?: number;
     }, options?: CallOptions): Promise<{
@@ -2288,6 +2341,51 @@ export interface SvcClient {
       readonly id: string;
       readonly reason: string;
     }, options?: CallOptions): Promise<DeadLetterInFull>;
+  };
+  readonly audit: {
+    /** List what callers of the tenant changed, and denials, newest first. For administrators. A page with conditions may hold less than its limit although more follow. (`GET /v1/audit`) */
+    list(input?: {
+      /** Who called. */
+      readonly subject?: string;
+      /** Name of the operation, such as agents.delete. */
+      readonly operation?: string;
+      readonly outcome?: "ok" | "denied" | "failed" | "begun";
+      /** ISO 8601, inclusive. */
+      readonly from?: string;
+      /** ISO 8601, exclusive. */
+      readonly to?: string;
+      /** Maximum number of entries; default 100, at most 1000. */
+      readonly limit?: number;
+      /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
+      readonly page_token?: string;
+    }, options?: CallOptions): Promise<{
+      readonly entries: readonly (AuditEntry)[];
+      /** For `page_token`; absent at the end. */
+      readonly next_page_token?: string;
+    }>;
+    /** List the audit chains of the tenant, one for each node, with signed statements about their ends (`GET /v1/audit/chains`) */
+    listChains(options?: CallOptions): Promise<{
+      readonly tenant: string;
+      readonly chains: readonly ({
+        readonly node: string;
+        /** Sequence of the first record that is kept. */
+        readonly first: number;
+        readonly last: number;
+        /** Compact JWS about the records that were removed because of their age. */
+        readonly checkpoint: string | null;
+      })[];
+      /** Compact JWS of what nodes say about the ends of the chains. */
+      readonly statements: readonly (string)[];
+    }>;
+    /** Page through the records of one audit chain, in order (`GET /v1/audit/records`) */
+    listRecords(input: {
+      readonly node: string;
+      /** Sequence behind which the records begin. */
+      readonly after?: number;
+      readonly limit?: number;
+    }, options?: CallOptions): Promise<{
+      readonly records: readonly (AuditRecord)[];
+    }>;
   };
   readonly execute: {
     /** Reach a goal by a program. An agent writes the program, a container without a network runs it. Answers as soon as the start is durable; read the result at /v1/execute/{id}, follow the run at `stream_url`. (`POST /v1/execute/intent`) */
@@ -2748,6 +2846,9 @@ const DEAD_LETTERS_LIST: Route = {"method":"GET","path":"/v1/dead-letters","quer
 const DEAD_LETTERS_GET: Route = {"method":"GET","path":"/v1/dead-letters/{id}","query":[],"body":null,"answer":"json"};
 const DEAD_LETTERS_REPLAY: Route = {"method":"POST","path":"/v1/dead-letters/{id}/replay","query":[],"body":"json","answer":"json"};
 const DEAD_LETTERS_DISCARD: Route = {"method":"POST","path":"/v1/dead-letters/{id}/discard","query":[],"body":"json","answer":"json"};
+const AUDIT_LIST: Route = {"method":"GET","path":"/v1/audit","query":["subject","operation","outcome","from","to","limit","page_token"],"body":null,"answer":"json"};
+const AUDIT_LIST_CHAINS: Route = {"method":"GET","path":"/v1/audit/chains","query":[],"body":null,"answer":"json"};
+const AUDIT_LIST_RECORDS: Route = {"method":"GET","path":"/v1/audit/records","query":["node","after","limit"],"body":null,"answer":"json"};
 const AGENTS_EXPORT: Route = {"method":"GET","path":"/v1/agents/{id}/export","query":[],"body":null,"answer":"text"};
 const EXECUTIONS_STREAM: Route = {"method":"GET","path":"/v1/executions/{id}/stream","query":["last_event_id"],"body":null,"answer":"stream"};
 const AGENTS_GENERATE: Route = {"method":"POST","path":"/v1/agents/generate","query":[],"body":"json","answer":"json"};
@@ -2907,6 +3008,11 @@ export const operationsOf = (sender: Sender): SvcClient => ({
     get: (input, options) => sender.json(DEAD_LETTERS_GET, input, options),
     replay: (input, options) => sender.json(DEAD_LETTERS_REPLAY, input, options),
     discard: (input, options) => sender.json(DEAD_LETTERS_DISCARD, input, options),
+  },
+  audit: {
+    list: (input, options) => sender.json(AUDIT_LIST, input, options),
+    listChains: (options) => sender.json(AUDIT_LIST_CHAINS, {}, options),
+    listRecords: (input, options) => sender.json(AUDIT_LIST_RECORDS, input, options),
   },
   execute: {
     intent: (input, options) => sender.json(EXECUTE_INTENT, input, options),

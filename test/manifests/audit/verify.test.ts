@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import type { FaultKind } from '../../../manifests/audit/links.ts';
 import type { AuditExport, AuditRecord } from '../../../manifests/audit/record.ts';
-import { type FaultKind, verifyAudit } from '../../../manifests/audit/verify.ts';
+import { verifyAudit } from '../../../manifests/audit/verify.ts';
 import { sample } from '../../support/size.ts';
 import { chainOf, exportOf, headOf, rechain, signer } from './scene.ts';
 

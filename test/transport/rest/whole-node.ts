@@ -12,7 +12,7 @@ function uncalled<T extends object>(): T {
   return new Proxy(call, { get: () => uncalled() }) as object as T;
 }
 
-const wholeNode = (): RestServerParts => ({
+export const wholeNode = (): RestServerParts => ({
   agents: uncalled(),
   search: uncalled(),
   executions: uncalled(),
@@ -35,6 +35,7 @@ const wholeNode = (): RestServerParts => ({
   chaos: uncalled(),
   actors: uncalled(),
   deadLetters: uncalled(),
+  audit: uncalled(),
   nodeTokens: uncalled(),
   mcp: uncalled(),
   seal: uncalled(),

@@ -6,6 +6,7 @@ import {
   type NodeIdentity,
   type NodeProofs,
   type NodeTokens,
+  type OperationAudit,
   PROOF_KEY,
 } from '../../../security/api.ts';
 import type { ExecutionApi } from '../../../usecases/executions.ts';
@@ -131,6 +132,8 @@ export interface ClusterServerParts {
   /** Set: the port speaks TLS, and its certificate authority decides which clients it accepts. */
   readonly tls: ServerTls | null;
   readonly health: Health;
+  /** Records changes of the fleet, and denials. Absent: nothing is recorded. */
+  readonly operationAudit?: OperationAudit;
   readonly logger: GrpcLogger;
   /** Absent: forwarded executions are never refused as `overloaded`. */
   readonly admission?: Pick<Admission, 'enter'>;

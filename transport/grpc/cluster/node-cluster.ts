@@ -27,6 +27,7 @@ import type { Identity } from '../../../runtime/identity.ts';
 import { delegatedTenant, type NodeIdentity } from '../../../security/api.ts';
 import { startOnce } from '../../../usecases/starts/start-execution.ts';
 import { single } from '../access.ts';
+import { targetIs } from '../audit.ts';
 import { traceOfCall, type UnaryCall } from '../call-context.ts';
 import { decoded, inBytes, type StreamInBytes, type UnaryInBytes, unary } from '../service.ts';
 import { streamExecution } from '../stream-execution.ts';
@@ -101,8 +102,9 @@ function attestation(parts: ClusterParts): {
       await joining.settle();
       return AttestNodeResponse.encode({ challenge_nonce: challengeNonce, challenge_id: challengeId }).finish();
     }),
-    challengeNode: bounded(ChallengeNodeRequest, async ({ challenge_id, signature }) => {
+    challengeNode: bounded(ChallengeNodeRequest, async ({ challenge_id, signature }, call) => {
       const node = await parts.peers.answerChallenge({ challengeId: challenge_id, signature });
+      targetIs(call.metadata, node.nodeId);
       const { token, expiresAt } = await parts.tokens.issue(node);
       const expires_at = new Date(expiresAt).toISOString();
       return ChallengeNodeResponse.encode({ node_security_token: token, expires_at }).finish();

@@ -8,6 +8,7 @@ import { SvcError } from '../../../runtime/errors.ts';
 import { bearerToken, type NodeProofs } from '../../../security/api.ts';
 import { OpenStreams } from '../../open-streams.ts';
 import { isPublic, single } from '../access.ts';
+import { callerIsNode } from '../audit.ts';
 import { createEndpoint, type GrpcServer } from '../endpoint.ts';
 import { CLUSTER_LIMITS, type ClusterLimits, type ClusterParts, type ClusterServerParts } from './envelope.ts';
 import { addNodeCluster } from './node-cluster.ts';
@@ -81,7 +82,7 @@ function admission(parts: AdmissionParts): (path: string, metadata: Metadata) =>
     const rule = RULES.get(path);
     if (rule === undefined) throw new SvcError('forbidden');
     requireServed(rule, parts);
-    if (rule.shows === 'node token') await parts.tokens.verify(bearerOf(metadata));
+    if (rule.shows === 'node token') callerIsNode(metadata, await parts.tokens.verify(bearerOf(metadata)));
     return null;
   };
 }

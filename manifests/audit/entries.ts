@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import { AuditRecord } from './record.ts';
+
+/** How an operation ended. `begun`: with `fail_closed` an entry is written before the operation runs. */
+export const ENTRY_OUTCOMES = ['ok', 'denied', 'failed', 'begun'] as const;
+
+/** Transport of the call; `tool` is a tool that a caller calls over REST or MCP, `node` a call of another node. */
+const VIA = ['rest', 'grpc', 'tool', 'node'] as const;
+
+/** One operation of an operator or tenant. It has names and ids only, never a payload, a value of a secret or a token. */
+export const OperationEntry = z.object({
+  kind: z.literal('operation'),
+  /** As in the table of operations, `agents.remove`; a gRPC method by its name. */
+  operation: z.string(),
+  /** Null for a caller that was not identified. */
+  subject: z.string().nullable(),
+  caller: z.string().nullable(),
+  roles: z.array(z.string()),
+  /** Id or name of what was changed, as the path or the answer names it. */
+  target: z.string().nullable(),
+  outcome: z.enum(ENTRY_OUTCOMES),
+  /** Code of the error table. */
+  error: z.string().nullable(),
+  reason: z.string().nullable(),
+  /** W3C trace id. */
+  trace: z.string(),
+  via: z.enum(VIA),
+  /** Address of a caller that was denied. */
+  address: z.string().nullable(),
+  /** Number of equal denials or failures that this entry stands for. */
+  count: z.number().int().min(1),
+  /** Sequence of the entry `begun` of the same operation. */
+  begun: z.number().int().min(1).nullable(),
+});
+
+export type OperationEntry = z.output<typeof OperationEntry>;
+
+/** Content of a record of a chain of operations. */
+export const EntryBody = z.discriminatedUnion('kind', [
+  /** A process of the node wrote its first entry for this tenant. */
+  z.object({ kind: z.literal('opened'), node: z.string(), tenant: z.string(), version: z.string() }),
+  OperationEntry,
+  /** This number of entries could not be written: the store was down for longer than the node can hold entries. */
+  z.object({ kind: z.literal('lost'), count: z.number().int().min(1) }),
+  /** The node stopped in order. */
+  z.object({ kind: z.literal('closed'), reason: z.string() }),
+]);
+
+export type EntryBody = z.output<typeof EntryBody>;
+
+/** One link of the chain that a node writes for a tenant. */
+export const EntryRecord = AuditRecord.extend({ body: EntryBody });
+
+export type EntryRecord = z.output<typeof EntryRecord>;

@@ -1,0 +1,177 @@
+import { randomUUID } from 'node:crypto';
+import type { EntryBody, EntryRecord, OperationEntry } from '../../manifests/audit/entries.ts';
+import type { ChainEnd } from '../../manifests/audit/record.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Collection } from '../../runtime/documents.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import { SYSTEM_TENANT } from '../../runtime/identity.ts';
+import { type AuditedCall, type AuditedEnd, type AuditedOperation, endOf, type OperationAudit } from './api.ts';
+import type { Block } from './blocks.ts';
+import { Chain } from './chain.ts';
+import { Repeats } from './repeats.ts';
+
+/** Most entries of all tenants that wait for the store. */
+const MOST_PENDING = 10_000;
+
+/** How long an operation waits for its entry with `fail_closed`. */
+const WAIT_MS = 3_000;
+
+const MOST_TEXT = 200;
+
+const MOST_ROLES = 20;
+
+export interface OperationAuditParts {
+  readonly node: string;
+  readonly version: string;
+  readonly blocks: Collection<Block>;
+  readonly clock: Clock;
+  readonly warn: (message: string, error: unknown) => void;
+  readonly failClosed: boolean;
+  /** Called with what is durable. */
+  readonly onWritten?: (tenant: string, records: readonly EntryRecord[]) => void;
+  /** False: the queue of the sink is full, so with `fail_closed` operations are refused. */
+  readonly sinkTakes?: () => boolean;
+}
+
+/** Writes the audit of operations: one chain for each tenant, made by this node. */
+export class ChainedAudit implements OperationAudit {
+  readonly #parts: OperationAuditParts;
+  readonly #chains = new Map<string, Chain>();
+  readonly #repeats: Repeats;
+  readonly #lost = new Map<string, number>();
+  readonly #writer = randomUUID();
+  #pending = 0;
+
+  constructor(parts: OperationAuditParts) {
+    this.#parts = parts;
+    this.#repeats = new Repeats(parts.clock, (tenant, entry) => this.#write(tenant, entry));
+  }
+
+  /** The ends of the chains that this process wrote, by tenant. */
+  *ends(): Generator<readonly [tenant: string, end: ChainEnd]> {
+    for (const [tenant, chain] of this.#chains) if (chain.end !== null) yield [tenant, chain.end];
+  }
+
+  async begin(call: AuditedCall): Promise<AuditedOperation> {
+    if (!this.#parts.failClosed) return { end: async (end) => this.#recordEnd(call, end) };
+    if (this.#parts.sinkTakes?.() === false) throw notWritten('Nothing was done: the sink of the audit is behind.');
+    const tenant = tenantOf(call);
+    const entry = entryOf(call, { outcome: 'begun', error: null, reason: null }, null);
+    const begun = await this.#durable(tenant, entry, 'Nothing was done');
+    return {
+      end: async (end) => {
+        const ended = entryOf(call, { error: null, reason: null, ...end }, begun);
+        await this.#durable(tenant, ended, 'The operation ran and its end is not recorded');
+      },
+    };
+  }
+
+  denied(call: AuditedCall, error: SvcError): void {
+    this.#repeats.add(tenantOf(call), entryOf(call, { error: null, reason: null, ...endOf(error) }, null));
+  }
+
+  /** Writes what is counted, closes the chains, and waits for the store for at most `waitMs`. */
+  async close(reason: string, waitMs: number): Promise<void> {
+    this.#repeats.flush();
+    const all = [...this.#chains.keys()].map((tenant) => this.#append(tenant, { kind: 'closed', reason }));
+    await this.#within(Promise.all(all), waitMs);
+  }
+
+  #recordEnd(call: AuditedCall, end: AuditedEnd): void {
+    const entry = entryOf(call, { error: null, reason: null, ...end }, null);
+    const tenant = tenantOf(call);
+    if (end.outcome === 'ok') this.#write(tenant, entry);
+    else this.#repeats.add(tenant, entry);
+  }
+
+  /** Writes without a wait. An entry for which there is no room is counted, and the number is written later. */
+  #write(tenant: string, entry: OperationEntry): void {
+    if (this.#pending >= MOST_PENDING) {
+      this.#lost.set(tenant, (this.#lost.get(tenant) ?? 0) + entry.count);
+      return;
+    }
+    void this.#append(tenant, entry);
+  }
+
+  /** Resolves with the sequence. Throws `unavailable`. */
+  async #durable(tenant: string, entry: OperationEntry, otherwise: string): Promise<number> {
+    if (this.#pending >= MOST_PENDING) throw notWritten(`${otherwise}: too many entries of the audit wait.`);
+    const sequence = await this.#within(this.#append(tenant, entry), WAIT_MS);
+    if (sequence === null) throw notWritten(`${otherwise}: the entry of the audit was not written in time.`);
+    return sequence;
+  }
+
+  async #append(tenant: string, body: EntryBody): Promise<number> {
+    const chain = this.#chainOf(tenant);
+    const lost = this.#lost.get(tenant);
+    if (lost !== undefined) {
+      this.#lost.delete(tenant);
+      void this.#counted(chain, { kind: 'lost', count: lost });
+    }
+    return this.#counted(chain, body);
+  }
+
+  async #counted(chain: Chain, body: EntryBody): Promise<number> {
+    this.#pending += 1;
+    const at = new Date(this.#parts.clock.now()).toISOString();
+    const sequence = await chain.append({ body, at });
+    this.#pending -= 1;
+    return sequence;
+  }
+
+  #chainOf(tenant: string): Chain {
+    const known = this.#chains.get(tenant);
+    if (known !== undefined) return known;
+    const { node, version, blocks, clock, warn, onWritten = () => {} } = this.#parts;
+    const chain = new Chain({ tenant, node, writer: this.#writer, blocks, clock, warn, onWritten });
+    this.#chains.set(tenant, chain);
+    void this.#counted(chain, { kind: 'opened', node, tenant, version });
+    return chain;
+  }
+
+  /** The result of `work`, or null after `waitMs`. */
+  async #within<T>(work: Promise<T>, waitMs: number): Promise<T | null> {
+    const late = Promise.withResolvers<null>();
+    const cancel = this.#parts.clock.after(waitMs, () => late.resolve(null));
+    try {
+      return await Promise.race([work, late.promise]);
+    } finally {
+      cancel();
+    }
+  }
+}
+
+/** The chain of a caller that was not identified is that of the node's own tenant. */
+const tenantOf = ({ caller }: AuditedCall): string => caller?.tenant ?? SYSTEM_TENANT;
+
+const notWritten = (why: string): SvcError => new SvcError('unavailable', why, { retryAfterMs: 1_000 });
+
+interface End {
+  readonly outcome: OperationEntry['outcome'];
+  readonly error: string | null;
+  readonly reason: string | null;
+  readonly target?: string | null;
+}
+
+function entryOf(call: AuditedCall, end: End, begun: number | null): OperationEntry {
+  const { operation, caller, trace, via, address } = call;
+  const target = end.target ?? call.target;
+  return {
+    kind: 'operation',
+    operation,
+    subject: clipped(caller?.subject ?? null),
+    caller: caller?.kind ?? null,
+    roles: (caller?.roles ?? []).slice(0, MOST_ROLES).map((role) => role.slice(0, MOST_TEXT)),
+    target: clipped(target),
+    outcome: end.outcome,
+    error: end.error,
+    reason: clipped(end.reason),
+    trace,
+    via,
+    address: end.outcome === 'denied' ? address : null,
+    count: 1,
+    begun,
+  };
+}
+
+const clipped = (text: string | null): string | null => text?.slice(0, MOST_TEXT) ?? null;

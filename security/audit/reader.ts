@@ -1,0 +1,111 @@
+import type { EntryRecord } from '../../manifests/audit/entries.ts';
+import { positionOf } from '../../runtime/documents/document-query.ts';
+import { type Page, type PageAsked, readToken, tokenOf } from '../../runtime/documents/pages.ts';
+import type { Collection, Condition, Position } from '../../runtime/documents.ts';
+import type { EntryFilter, ListedEntry } from './api.ts';
+import type { Block } from './blocks.ts';
+
+const NEWEST_FIRST = [
+  ['at', 'desc'],
+  ['id', 'desc'],
+] as const;
+
+/** Blocks that one query reads. */
+const AT_ONCE = 100;
+
+/** Most blocks that one page reads. A list with conditions that few entries meet then has pages that are not full. */
+const MOST_BLOCKS = 2_000;
+
+const MOST_LISTED = 1_000;
+
+/** Lists the entries of a tenant, newest first by the time of their block, then by their sequence. */
+export async function listEntries(
+  blocks: Pick<Collection<Block>, 'find' | 'get'>,
+  tenant: string,
+  filter: EntryFilter,
+  { limit, skip, pageToken }: PageAsked,
+): Promise<Page<ListedEntry>> {
+  const most = Math.min(limit, MOST_LISTED);
+  const what = ['audit', tenant, filter];
+  const of = { tenant, where: whereOf(filter), sort: NEWEST_FIRST };
+  const { place: start, passed } = placeOf(readToken(what, { skip, pageToken }));
+  let place = start;
+  const items: ListedEntry[] = [];
+  const take = (block: Block, before: number): Page<ListedEntry> | null => {
+    for (const entry of entriesOf(block)) {
+      if (entry.sequence >= before || !fits(entry, filter)) continue;
+      items.push(entry);
+      const position = [...positionOf(of, block), entry.sequence];
+      if (items.length === most) return { items, next_page_token: tokenOf(what, position) };
+    }
+    return null;
+  };
+  const begun = passed === null ? null : await blocks.get(tenant, String(place?.[1]));
+  const rest = begun === null ? null : take(begun, passed ?? 0);
+  if (rest !== null) return rest;
+  for (let read = 0; read < MOST_BLOCKS; read += AT_ONCE) {
+    const found = await blocks.find({ ...of, limit: AT_ONCE, ...(place === undefined ? {} : { after: place }) });
+    for (const block of found) {
+      const full = take(block, Number.POSITIVE_INFINITY);
+      if (full !== null) return full;
+      place = positionOf(of, block);
+    }
+    if (found.length < AT_ONCE) return { items };
+  }
+  return place === undefined ? { items } : { items, next_page_token: tokenOf(what, [...place, 0]) };
+}
+
+/** A token holds the position of the block that was read last, and the sequence that was passed in it; 0: all of it. */
+function placeOf(token: Position | undefined): { place: Position | undefined; passed: number | null } {
+  const passed = token?.at(-1);
+  return { place: token?.slice(0, -1), passed: typeof passed === 'number' && passed > 0 ? passed : null };
+}
+
+/** Conditions that blocks can meet: a block whose entries differ is read and its entries are compared. */
+function whereOf({ subject, operation, outcome, from }: EntryFilter): Record<string, Condition> {
+  const where: Record<string, Condition> = {};
+  for (const [field, value] of Object.entries({ subject, operation, outcome })) {
+    if (value !== undefined) where[field] = { in: [value, null] };
+  }
+  // The time of a block is that of its last entry, so the upper bound is left to the entries.
+  if (from !== undefined) where.at = { gte: from };
+  return where;
+}
+
+function entriesOf({ node, records }: Block): ListedEntry[] {
+  return records
+    .flatMap(({ sequence, at, body }) => {
+      if (body.kind !== 'operation') return [];
+      const { kind: _kind, ...entry } = body;
+      return [{ node, sequence, at, ...entry }];
+    })
+    .reverse();
+}
+
+function fits(entry: ListedEntry, { subject, operation, outcome, from, to }: EntryFilter): boolean {
+  return (
+    (subject === undefined || entry.subject === subject) &&
+    (operation === undefined || entry.operation === operation) &&
+    (outcome === undefined || entry.outcome === outcome) &&
+    (from === undefined || entry.at >= from) &&
+    (to === undefined || entry.at < to)
+  );
+}
+
+/** Records of one chain behind `after`, in order. */
+export async function recordsBehind(
+  blocks: Pick<Collection<Block>, 'find'>,
+  {
+    tenant,
+    node,
+    after,
+    limit,
+  }: { readonly tenant: string; readonly node: string; readonly after: number; readonly limit: number },
+): Promise<readonly EntryRecord[]> {
+  const where = { node, last: { gt: after } };
+  const most = Math.min(limit, MOST_LISTED);
+  const records: EntryRecord[] = [];
+  const found = await blocks.find({ tenant, where, sort: [['last', 'asc']], limit: most });
+  for (const block of found) records.push(...block.records.filter(({ sequence }) => sequence > after));
+  return records.slice(0, most);
+}

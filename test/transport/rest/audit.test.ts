@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createRestServer } from '../../../transport/rest/server.ts';
+import { UNRECORDED } from '../../../usecases/audited-operations.ts';
+import { auditOf, auditStore, entriesOf } from '../../security/audit/scene.ts';
+import { describedNode, wholeNode } from './whole-node.ts';
+
+const UUID = '00000000-0000-4000-8000-000000000000';
+const CANARY = 'canary-of-a-secret';
+
+/** What gets beyond the schema of an operation, with a canary wherever a caller may put a value. */
+interface Sent {
+  readonly body?: object;
+  readonly yaml?: string;
+  readonly query?: string;
+}
+
+const CALLS: Readonly<Record<string, Sent>> = {
+  'agents.set_status': { body: { status: 'paused' } },
+  'agents.change_scope': { body: { action: 'promote' } },
+  'agents.deploy': { yaml: CANARY },
+  'agents.generate': { body: { input: CANARY } },
+  'workflows.set_status': { body: { status: 'paused' } },
+  'workflows.change_scope': { body: { action: 'promote' } },
+  'workflows.deploy': { yaml: CANARY },
+  'workflows.generate': { body: { input: CANARY } },
+  'workflow_executions.signal': { body: { response: CANARY } },
+  'approvals.approve': { body: { feedback: CANARY } },
+  'approvals.reject': { body: { reason: CANARY } },
+  'stimuli.put_route': { body: { workflow: 'w' } },
+  'volumes.create': { body: { name: 'v' } },
+  'patterns.store': {
+    body: { error_signature: CANARY, error_type: 't', error_message: CANARY, solution_approach: CANARY },
+  },
+  'api_keys.create': { body: { name: 'k' } },
+  'rate_limits.put_override': { body: { tenant: 'acme', rates: {} } },
+  'rate_limits.remove_override': { query: '?tenant=acme' },
+  'secrets.put': { body: { value: CANARY } },
+  'join_tokens.create': { body: {} },
+  'dead_letters.replay': { body: {} },
+  'dead_letters.discard': { body: { reason: CANARY } },
+  'faults.inject': { body: { kind: 'kill-node', node: 'n' } },
+  'cluster.put_config': { yaml: CANARY },
+  'volume_files.write': { query: '?path=/a', yaml: CANARY },
+  'volume_files.delete': { query: '?path=/a' },
+  'volume_files.mkdir': { query: '?path=/a', body: { path: '/a' } },
+};
+
+const OF_FLEET = /\/(?:cluster|admin|chaos)\//;
+
+/** Every route that is no read, with its operation. */
+async function changes(): Promise<readonly (readonly [method: string, path: string, operation: string])[]> {
+  const { operationIds } = await describedNode();
+  return Object.entries(operationIds)
+    .map(([route, operation = '']) => [...route.split(' '), operation] as [string, string, string])
+    .filter(([method]) => method !== 'GET');
+}
+
+/** A node whose parts fail, and the entries that calls of these users leave. */
+async function calls(userOf: (path: string) => string | null) {
+  await using store = await auditStore();
+  const { audit } = auditOf(store.blocks);
+  await using app = createRestServer({ ...wholeNode(), operationAudit: audit });
+  for (const [method, path, operation] of await changes()) {
+    const { body, yaml, query = '' } = CALLS[operation] ?? {};
+    const user = userOf(path);
+    await app.inject({
+      method: method as 'POST',
+      url: path.replaceAll(/\{\w+\}/g, UUID) + query,
+      headers: {
+        ...(user === null ? {} : { authorization: `Bearer ${user}` }),
+        ...(yaml === undefined ? {} : { 'content-type': 'application/yaml' }),
+      },
+      payload: yaml ?? body,
+    });
+  }
+  await audit.close('the test ends', 5_000);
+  const tenants = ['acme', 'alice', 'svc-system', 'u-u'];
+  return (await Promise.all(tenants.map((tenant) => entriesOf(store.blocks, tenant)))).flat();
+}
+
+describe('the audit of REST', () => {
+  it('every operation that is no read leaves exactly one entry, or the table says why it leaves none', async () => {
+    const entries = await calls((path) => (OF_FLEET.test(path) ? 'admin' : 'alice'));
+    const expected = (await changes()).map(([, , operation]) => operation).filter((name) => !(name in UNRECORDED));
+    assert.deepEqual(entries.map(({ operation }) => operation).sort(), expected.sort());
+    assert.ok(entries.every(({ outcome }) => outcome === 'failed'));
+    const named = entries.filter(({ target }) => target?.includes(UUID));
+    assert.ok(named.length > 20, `${named.length} entries name their target`);
+  });
+
+  it('names in the table of those without an entry only what is there', async () => {
+    const known = new Set([...(await changes()).map(([, , operation]) => operation), '/mcp']);
+    assert.deepEqual(
+      Object.keys(UNRECORDED).filter((name) => !known.has(name)),
+      [],
+    );
+  });
+
+  it('a denial of every operation leaves an entry with caller and reason, starts and reads too', async () => {
+    const entries = await calls(() => 'reader');
+    const denied = entries.filter(({ outcome }) => outcome === 'denied');
+    const callers = new Set(denied.map(({ subject, error }) => `${subject} ${error}`));
+    assert.deepEqual([...callers], ['r forbidden']);
+    assert.ok(denied.every(({ reason }) => /does not allow/.test(reason ?? '')));
+    // A webhook needs no caller; a reader may have keys of its own, and may check a manifest.
+    const open = ['api_keys.create', 'api_keys.revoke', 'api_keys.validate', 'webhooks.receive', 'workflows.validate'];
+    const expected = (await changes()).map(([, , operation]) => operation).filter((name) => !open.includes(name));
+    const missed = expected.filter((name) => !denied.some(({ operation }) => operation === name));
+    assert.deepEqual(missed, []);
+  });
+
+  it('calls without a caller are counted in the tenant of the node', async () => {
+    const entries = await calls(() => null);
+    assert.deepEqual(
+      entries.map(({ subject, outcome, error, address }) => [subject, outcome, error, address]),
+      [
+        [null, 'denied', 'unauthenticated', '127.0.0.1'],
+        [null, 'denied', 'unauthenticated', '127.0.0.1'],
+      ],
+    );
+    assert.equal(entries[0]?.count, 1);
+    assert.ok((entries[1]?.count ?? 0) > 30);
+  });
+
+  it('no entry holds what a caller sent', async () => {
+    const all = [
+      ...(await calls((path) => (OF_FLEET.test(path) ? 'admin' : 'alice'))),
+      ...(await calls(() => 'reader')),
+    ];
+    assert.equal(JSON.stringify(all).includes(CANARY), false);
+  });
+});

@@ -1,0 +1,57 @@
+const STARTS = 'a start: the record of the run holds its caller, time and trace';
+const TOOL_CALLS = 'the chain of tool calls records it';
+const READS = 'it changes nothing';
+const BY_TOOL = 'the tool is recorded (usecases/caller-tools.ts), reading ones are not';
+
+/** Operations that are no reads by their method and leave no entry in the audit of operations, each with the reason. */
+export const UNRECORDED: Readonly<Record<string, string>> = {
+  'agents.execute': STARTS,
+  'executions.start': STARTS,
+  'execute.start': STARTS,
+  'execute.intent': STARTS,
+  'workflows.run': STARTS,
+  'stimuli.ingest': STARTS,
+  'webhooks.receive': STARTS,
+  'workflows.validate': READS,
+  'api_keys.validate': READS,
+  'seal.attest': TOOL_CALLS,
+  'seal.invoke': TOOL_CALLS,
+  'seal.invoke_alias': TOOL_CALLS,
+  'tools.call': BY_TOOL,
+  '/mcp': BY_TOOL,
+};
+
+/** Methods of gRPC that change something, by the operation that they are. Starts and tool calls are as above. */
+export const RECORDED_METHODS: Readonly<Record<string, string>> = {
+  '/svc.runtime.v1.SvcRuntime/ExecuteSystemCommand': 'commands.execute',
+  '/svc.runtime.v1.SvcRuntime/StoreMemoryPattern': 'patterns.store',
+  '/svc.cluster.v1.NodeClusterService/ChallengeNode': 'nodes.attest',
+  '/svc.cluster.v1.NodeClusterService/RegisterNode': 'nodes.register',
+  '/svc.cluster.v1.NodeClusterService/DeregisterNode': 'nodes.deregister',
+  '/svc.cluster.v1.NodeClusterService/PushConfig': 'cluster.apply_config',
+};
+
+/** Members of an answer that name what was changed, the most precise first. Never a value: keys and tokens are not here. */
+const NAMING = ['id', 'agent_id', 'workflow_id', 'execution_id', 'volume_id', 'session_id', 'name', 'path', 'source'];
+
+const members = (value: unknown): Map<string, unknown> =>
+  new Map(typeof value === 'object' && value !== null ? Object.entries(value) : []);
+
+/** What the path of a call names, such as an id; null when it names nothing. */
+export function targetOfInput(params: unknown): string | null {
+  const named = [...members(params).values()].filter((value) => typeof value === 'string');
+  return named.length === 0 ? null : named.join('/');
+}
+
+/** What an answer says was changed; null when it names nothing. */
+export function targetOfAnswer(answer: unknown): string | null {
+  const fields = members(answer);
+  for (const name of NAMING) {
+    const value = fields.get(name);
+    if (typeof value === 'string') return value;
+  }
+  const tenant = fields.get('tenant');
+  const subject = fields.get('subject');
+  if (typeof tenant !== 'string') return null;
+  return typeof subject === 'string' ? `${tenant}/${subject}` : tenant;
+}

@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import { ENTRY_OUTCOMES, EntryRecord, OperationEntry } from '../../manifests/audit/entries.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Identity } from '../../runtime/identity.ts';
+import { operation } from './operation.ts';
+import { limitField, nextPageField, pageAsked, pageTokenField } from './schemas/fields.ts';
+
+const MOST_LISTED = 1_000;
+
+const time = z.iso.datetime({ offset: true }).transform((text) => new Date(text).toISOString());
+
+const AuditQuery = z.object({
+  subject: z.string().min(1).max(200).optional().describe('Who called.'),
+  operation: z.string().min(1).max(200).optional().describe('Name of the operation, such as agents.delete.'),
+  outcome: z.enum(ENTRY_OUTCOMES).optional(),
+  from: time.optional().describe('ISO 8601, inclusive.'),
+  to: time.optional().describe('ISO 8601, exclusive.'),
+  limit: limitField(100, MOST_LISTED),
+  page_token: pageTokenField,
+});
+
+const AuditEntryAnswer = OperationEntry.omit({ kind: true })
+  .extend({ node: z.string(), sequence: z.number().int(), at: z.string() })
+  .meta({ id: 'AuditEntry' });
+
+const AuditList = z.object({ entries: z.array(AuditEntryAnswer), ...nextPageField });
+
+const AuditChains = z.object({
+  tenant: z.string(),
+  chains: z.array(
+    z.object({
+      node: z.string(),
+      first: z.number().int().describe('Sequence of the first record that is kept.'),
+      last: z.number().int(),
+      checkpoint: z
+        .string()
+        .nullable()
+        .describe('Compact JWS about the records that were removed because of their age.'),
+    }),
+  ),
+  statements: z.array(z.string()).describe('Compact JWS of what nodes say about the ends of the chains.'),
+});
+
+const RecordsQuery = z.object({
+  node: z.string().min(1).max(200),
+  after: z.coerce.number().int().min(0).default(0).describe('Sequence behind which the records begin.'),
+  limit: z.coerce.number().int().min(1).max(MOST_LISTED).default(MOST_LISTED),
+});
+
+const AuditRecords = z.object({ records: z.array(EntryRecord.meta({ id: 'AuditRecord' })) });
+
+const common = { tag: 'audit', access: 'read', needs: ['audit'] } as const;
+
+/** Those who may read what all others of the tenant did: administrators, auditors with a role to read, operators. */
+const READERS: readonly string[] = ['svc:admin', 'svc:operator', 'svc:readonly'];
+
+function tenantFor({ kind, roles, tenant }: Identity): string {
+  const may = kind === 'local' || kind === 'service_account' || READERS.some((role) => roles.includes(role));
+  if (may && kind !== 'consumer') return tenant;
+  throw new SvcError('forbidden', 'Only administrators of the tenant can read its audit.');
+}
+
+/** Operations on the audit of what operators and tenants do (docs/operations/audit.md). */
+export const AUDIT_OPERATIONS = [
+  operation({
+    ...common,
+    name: 'audit.list',
+    summary: 'List what callers of the tenant changed, and denials, newest first',
+    description: 'For administrators. A page with conditions may hold less than its limit although more follow.',
+    input: { query: AuditQuery },
+    answer: AuditList,
+    rest: { method: 'GET', path: '/v1/audit', style: 'coded' },
+    commands: ['audit list'],
+    async handle({ audit }, { identity, query: { subject, operation, outcome, from, to, ...page } }) {
+      const filter = { subject, operation, outcome, from, to };
+      const { items, ...next } = await audit.list(
+        tenantFor(identity),
+        filter,
+        pageAsked({ ...page, skip: 0 }, MOST_LISTED),
+      );
+      return { entries: items, ...next };
+    },
+  }),
+  operation({
+    ...common,
+    name: 'audit.list_chains',
+    summary: 'List the audit chains of the tenant, one for each node, with signed statements about their ends',
+    input: {},
+    answer: AuditChains,
+    rest: { method: 'GET', path: '/v1/audit/chains', style: 'coded' },
+    async handle({ audit }, { identity }) {
+      const tenant = tenantFor(identity);
+      const { chains, statements } = await audit.chains(tenant);
+      return { tenant, chains: [...chains], statements: [...statements] };
+    },
+  }),
+  operation({
+    ...common,
+    name: 'audit.list_records',
+    summary: 'Page through the records of one audit chain, in order',
+    input: { query: RecordsQuery },
+    answer: AuditRecords,
+    rest: { method: 'GET', path: '/v1/audit/records', style: 'coded' },
+    async handle({ audit }, { identity, query: { node, after, limit } }) {
+      return { records: [...(await audit.records(tenantFor(identity), node, after, limit))] };
+    },
+  }),
+];
