@@ -1,31 +1,12 @@
-import type { ExecutionStatus, WorkflowExecutionStatus } from '../../clients/typescript/gen/operations.ts';
+import type { Run, SvcClient } from '../../clients/typescript/gen/operations.ts';
+import type { Search } from '../app/search-params.ts';
 import { api } from './queries.ts';
 
-export type RunKind = 'execution' | 'workflow';
+export type { Run };
 
-/** A run of an agent or of a workflow, as lists show it. */
-export interface Run {
-  readonly kind: RunKind;
-  readonly id: string;
-  readonly name: string;
-  readonly version: string | null;
-  readonly status: string;
-  /** Why it waits or failed. */
-  readonly reason: string | null;
-  readonly startedAt: string | null;
-  readonly endedAt: string | null;
-}
+export type RunKind = Run['kind'];
 
-export interface RunFilter {
-  readonly kind?: string;
-  readonly status?: string;
-  readonly text?: string;
-}
-
-export interface RunPage {
-  readonly runs: readonly Run[];
-  readonly next: string | null;
-}
+export type RunFilter = NonNullable<Parameters<SvcClient['runs']['list']>[0]>;
 
 export const RUN_STATUSES = [
   'pending',
@@ -34,75 +15,66 @@ export const RUN_STATUSES = [
   'completed',
   'failed',
   'cancelled',
+] as const satisfies readonly Run['status'][];
+
+/** What a run can wait for, with the words for it. */
+export const WAIT_REASONS = [
+  ['approval', 'a person'],
+  ['effect', 'an effect'],
+  ['node', 'a node'],
+  ['timer', 'a timer'],
+  ['child', 'a child'],
+  ['judges', 'judges'],
+  ['volumes', 'volumes'],
+  ['turn', 'its turn'],
+] as const satisfies readonly (readonly [NonNullable<Run['wait_reason']>, string])[];
+
+/** Filters of the page of runs that take a text as it is. */
+export const TEXT_FILTERS = [
+  ['name', 'Name', 'exact'],
+  ['version', 'Version', '1.0.0'],
+  ['label', 'Label', 'key=value'],
+  ['tag', 'Tag', 'gpu'],
+  ['node', 'Node', 'id'],
+  ['error_code', 'Error code', 'validation_failed'],
+  ['from', 'From', '2026-01-31T12:00:00Z'],
+  ['to', 'Until', '2026-01-31T12:00:00Z'],
 ] as const;
 
 const ENDED: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled']);
 
-export const hasEnded = ({ status }: Pick<Run, 'status'>): boolean => ENDED.has(status);
+export const hasEnded = ({ status }: { readonly status: string }): boolean => ENDED.has(status);
 
-const EXECUTION_STATUSES = ['pending', 'running', 'completed', 'failed', 'cancelled'] as const;
-const WORKFLOW_STATUSES = ['running', 'waiting_for_human_input', 'completed', 'failed', 'cancelled'] as const;
+const several = (text: string | undefined): readonly [string] | undefined =>
+  text === undefined || text === '' ? undefined : [text];
 
-const LIMIT = 1_000;
+const one = (text: string | undefined): string | undefined => (text === '' ? undefined : text);
 
-/** Runs of agents and workflows together, newest first. */
-export async function listRuns({ kind, status, text }: RunFilter): Promise<RunPage> {
-  const [executions, workflows] = await Promise.all([
-    kind === 'workflow' ? [] : agentRuns(status),
-    kind === 'execution' ? [] : workflowRuns(status),
-  ]);
-  const wanted = text?.toLowerCase() ?? '';
-  const runs = [...executions, ...workflows]
-    .filter((run) => wanted === '' || `${run.name} ${run.id} ${run.reason ?? ''}`.toLowerCase().includes(wanted))
-    .sort((a, b) => (b.startedAt ?? '').localeCompare(a.startedAt ?? '') || a.id.localeCompare(b.id));
-  return { runs, next: null };
+/** The conditions in the address of the page. Unknown values are skipped: they would be refused. */
+export function filterOf(search: Search): RunFilter {
+  const status = RUN_STATUSES.find((known) => known === search.status);
+  const waits = WAIT_REASONS.find(([known]) => known === search.wait_reason)?.[0];
+  return {
+    kind: search.kind === 'execution' || search.kind === 'workflow' ? search.kind : undefined,
+    status: status === undefined ? undefined : [status],
+    wait_reason: waits === undefined ? undefined : [waits],
+    text: one(search.text),
+    name: one(search.name),
+    version: one(search.version),
+    label: several(search.label),
+    tag: several(search.tag),
+    node: one(search.node),
+    error_code: one(search.error_code),
+    from: one(search.from),
+    to: one(search.to),
+  };
 }
 
-async function agentRuns(status: string | undefined): Promise<Run[]> {
-  const asked = EXECUTION_STATUSES.find((one) => one === status);
-  if (status !== undefined && status !== '' && asked === undefined) return [];
-  const [{ executions }, { agents }] = await Promise.all([
-    api.executions.list({ status: asked, limit: LIMIT }),
-    api.agents.list({ scope: 'visible' }),
-  ]);
-  const names = new Map(agents.map(({ agent_id, name }) => [agent_id, name]));
-  return executions.map((one) => executionRun(one, names.get(one.agent_id) ?? 'removed agent'));
+/** One run as the list has it: with name, labels, trace and parent. Null when the list does not have it yet. */
+export async function listedRun(id: string): Promise<Run | null> {
+  const { runs } = await api.runs.list({ text: id, limit: 1 });
+  return runs.find((run) => run.id === id) ?? null;
 }
-
-const executionRun = (one: ExecutionStatus, name: string): Run => ({
-  kind: 'execution',
-  id: one.execution_id,
-  name,
-  version: null,
-  status: one.status,
-  reason: one.waiting_for?.reason ?? (one.status === 'failed' ? one.last_error : null),
-  startedAt: one.started_at,
-  endedAt: one.ended_at,
-});
-
-async function workflowRuns(status: string | undefined): Promise<Run[]> {
-  const asked = WORKFLOW_STATUSES.find((one) => one === status);
-  if (status !== undefined && status !== '' && asked === undefined) return [];
-  const { executions } = await api.workflowExecutions.list({ status: asked, limit: LIMIT });
-  return executions.map(workflowRun);
-}
-
-type ListedWorkflowRun = Omit<
-  WorkflowExecutionStatus,
-  'intent' | 'input' | 'blackboard' | 'state_outputs' | 'output' | 'waiting_for'
-> &
-  Partial<Pick<WorkflowExecutionStatus, 'waiting_for'>>;
-
-export const workflowRun = (one: ListedWorkflowRun): Run => ({
-  kind: 'workflow',
-  id: one.execution_id,
-  name: one.workflow_name,
-  version: one.workflow_version,
-  status: one.status,
-  reason: one.waiting_for?.reason ?? one.error ?? one.reason ?? (one.ended_at === null ? one.current_state : null),
-  startedAt: one.started_at,
-  endedAt: one.ended_at,
-});
 
 /** Cancels a run. */
 export const cancelRun = ({ kind, id }: Pick<Run, 'kind' | 'id'>): Promise<unknown> =>

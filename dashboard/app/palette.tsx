@@ -2,7 +2,6 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api } from '../api/queries.ts';
-import { listRuns } from '../api/runs.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { plainLine } from '../parts/format.ts';
 import { PAGES } from './navigation.ts';
@@ -65,7 +64,10 @@ export function Palette({ close }: { readonly close: () => void }) {
 }
 
 function useHits(text: string): Hit[] {
-  const runs = useQuery({ queryKey: ['palette', 'runs'], queryFn: () => listRuns({}) });
+  const runs = useQuery({
+    queryKey: ['runs', 'found', text],
+    queryFn: () => api.runs.list({ limit: MOST, text: text === '' ? undefined : text }),
+  });
   const agents = useQuery({ queryKey: ['agents'], queryFn: () => api.agents.list() });
   const workflows = useQuery({ queryKey: ['workflows'], queryFn: () => api.workflows.list() });
   const all: Hit[] = [

@@ -33,6 +33,11 @@ const routes = root.addChildren([
     '/runs/$kind/$id',
     lazyRouteComponent(() => import('../pages/run.tsx'), 'RunPage'),
   ),
+  page('/traces/$id', NotFound),
+  page(
+    '/approvals',
+    lazyRouteComponent(() => import('../pages/approvals.tsx'), 'ApprovalsPage'),
+  ),
   page('/catalog', NotFound),
 ]);
 

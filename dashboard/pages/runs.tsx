@@ -1,8 +1,7 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
-import { LIST_REFRESH_MS } from '../api/queries.ts';
-import { listRuns, RUN_STATUSES, type Run } from '../api/runs.ts';
+import { useRunList } from '../api/run-list.ts';
+import { filterOf, RUN_STATUSES, type Run, TEXT_FILTERS, WAIT_REASONS } from '../api/runs.ts';
 import { useMay } from '../app/session.ts';
 import { useFilters } from '../app/use-filters.ts';
 import { type Column, DataTable } from '../parts/data-table.tsx';
@@ -16,83 +15,106 @@ import { useSteadyRows } from '../parts/steady-rows.ts';
 import { Duration, TimeAgo } from '../parts/time.tsx';
 import { RunActions } from './runs-actions.tsx';
 
-const NO_RUNS: readonly Run[] = [];
-const keyOf = (run: Run): string => `${run.kind}/${run.id}`;
+const keyOf = (run: Run): string => run.id;
+
+const FILTERS = ['kind', 'status', 'wait_reason', 'text', ...TEXT_FILTERS.map(([name]) => name)];
+const NO_FILTER = Object.fromEntries(FILTERS.map((name) => [name, '']));
 
 /** Runs of agents and workflows in one list: filters in the address, live, cancel and delete of selected rows. */
 export function RunsPage() {
-  const [{ kind = '', status = '', text = '' }, setFilters] = useFilters();
-  const read = useQuery({
-    queryKey: ['runs', kind, status, text],
-    queryFn: () => listRuns({ kind, status, text }),
-    refetchInterval: LIST_REFRESH_MS,
-    placeholderData: keepPreviousData,
-  });
+  const [search] = useFilters();
+  const filter = useMemo(() => filterOf(search), [search]);
+  const read = useRunList(filter);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const { rows, fresh, show } = useSteadyRows(read.data?.runs ?? NO_RUNS, keyOf, `${kind} ${status} ${text}`);
+  const { rows, fresh, show } = useSteadyRows(read.runs, keyOf, JSON.stringify(filter));
   const columns = useColumns(rows, selected, setSelected);
   const navigate = useNavigate();
-  const chosen = rows.filter((run) => selected.has(keyOf(run)));
+  const chosen = rows.filter((run) => selected.has(run.id));
+  const note = read.isPending ? undefined : `${formatCount(rows.length)}${read.hasMore ? ' and more' : ''}`;
   return (
     <>
-      <PageHead title="Runs" note={read.data === undefined ? undefined : `${formatCount(rows.length)} shown`}>
+      <PageHead title="Runs" note={note}>
         <RunActions runs={chosen} done={() => setSelected(new Set())} />
       </PageHead>
-      <div className="filters">
-        <SelectFilter
-          label="Kind"
-          value={kind}
-          options={[
-            ['', 'agents and workflows'],
-            ['execution', 'agents'],
-            ['workflow', 'workflows'],
-          ]}
-          change={(value) => setFilters({ kind: value })}
-        />
-        <SelectFilter
-          label="Status"
-          value={status}
-          options={[['', 'any'], ...RUN_STATUSES.map((one) => [one, statusLabel(one)] as const)]}
-          change={(value) => setFilters({ status: value })}
-        />
-        <TextFilter
-          label="Text"
-          value={text}
-          placeholder="name, id or reason"
-          change={(value) => setFilters({ text: value }, true)}
-        />
-        {fresh > 0 && (
-          <button type="button" className="fresh" onClick={show}>
-            {fresh} new
-          </button>
-        )}
-      </div>
+      <RunFilters fresh={fresh} show={show} />
       <ReadState of={read} what="runs" />
-      {read.data !== undefined &&
-        (rows.length === 0 ? (
-          <NoRuns
-            isFiltered={kind + status + text !== ''}
-            clear={() => setFilters({ kind: '', status: '', text: '' })}
-          />
-        ) : (
-          <DataTable
-            label="Runs"
-            columns={columns}
-            rows={rows}
-            rowKey={keyOf}
-            isMarked={(run) => selected.has(keyOf(run))}
-            open={({ kind: ofKind, id }) => void navigate({ to: '/runs/$kind/$id', params: { kind: ofKind, id } })}
-          />
-        ))}
+      {!read.isPending && rows.length === 0 && read.error === null && <NoRuns />}
+      {rows.length > 0 && (
+        <DataTable
+          label="Runs"
+          columns={columns}
+          rows={rows}
+          rowKey={keyOf}
+          isMarked={(run) => selected.has(run.id)}
+          open={({ kind, id }) => void navigate({ to: '/runs/$kind/$id', params: { kind, id } })}
+          more={read.more}
+        />
+      )}
     </>
   );
 }
 
-function NoRuns({ isFiltered, clear }: { readonly isFiltered: boolean; readonly clear: () => void }) {
-  if (isFiltered) {
+function RunFilters({ fresh, show }: { readonly fresh: number; readonly show: () => void }) {
+  const [search, setFilters] = useFilters();
+  return (
+    <div className="filters">
+      <SelectFilter
+        label="Kind"
+        value={search.kind ?? ''}
+        options={[
+          ['', 'agents and workflows'],
+          ['execution', 'agents'],
+          ['workflow', 'workflows'],
+        ]}
+        change={(value) => setFilters({ kind: value })}
+      />
+      <SelectFilter
+        label="Status"
+        value={search.status ?? ''}
+        options={[['', 'any'], ...RUN_STATUSES.map((one) => [one, statusLabel(one)] as const)]}
+        change={(value) => setFilters({ status: value })}
+      />
+      <SelectFilter
+        label="Waits for"
+        value={search.wait_reason ?? ''}
+        options={[['', 'anything or nothing'], ...WAIT_REASONS]}
+        change={(value) => setFilters({ wait_reason: value })}
+      />
+      <TextFilter
+        label="Text"
+        value={search.text ?? ''}
+        placeholder="id or part of the name"
+        change={(value) => setFilters({ text: value }, true)}
+      />
+      <details open={TEXT_FILTERS.some(([name]) => (search[name] ?? '') !== '')}>
+        <summary>More filters</summary>
+        <div className="filters">
+          {TEXT_FILTERS.map(([name, label, placeholder]) => (
+            <TextFilter
+              key={name}
+              label={label}
+              value={search[name] ?? ''}
+              placeholder={placeholder}
+              change={(value) => setFilters({ [name]: value }, true)}
+            />
+          ))}
+        </div>
+      </details>
+      {fresh > 0 && (
+        <button type="button" className="fresh" onClick={show}>
+          {formatCount(fresh)} new
+        </button>
+      )}
+    </div>
+  );
+}
+
+function NoRuns() {
+  const [search, setFilters] = useFilters();
+  if (FILTERS.some((name) => (search[name] ?? '') !== '')) {
     return (
       <Empty title="No run fits these filters.">
-        <button type="button" onClick={clear}>
+        <button type="button" onClick={() => setFilters(NO_FILTER)}>
           Clear the filters
         </button>
       </Empty>
@@ -123,16 +145,16 @@ function useColumns(
           onChange={(event) => setSelected(event.target.checked ? new Set(rows.map(keyOf)) : new Set())}
         />
       ),
-      width: '28px',
-      cell: (run) => (
+      width: '24px',
+      cell: ({ id }) => (
         <input
           type="checkbox"
-          aria-label={`Select run ${run.id}`}
-          checked={selected.has(keyOf(run))}
+          aria-label={`Select run ${id}`}
+          checked={selected.has(id)}
           onChange={(event) => {
             const next = new Set(selected);
-            if (event.target.checked) next.add(keyOf(run));
-            else next.delete(keyOf(run));
+            if (event.target.checked) next.add(id);
+            else next.delete(id);
             setSelected(next);
           }}
         />
@@ -142,25 +164,36 @@ function useColumns(
   }, [rows, selected, setSelected, selects]);
 }
 
+/** Why it failed, or what it waits for. */
+function Reason({ run }: { readonly run: Run }) {
+  const waits = WAIT_REASONS.find(([kind]) => kind === run.wait_reason)?.[1];
+  const text = run.reason ?? (waits === undefined ? (run.state_name ?? '') : `waits for ${waits}`);
+  return (
+    <span className="ellipsis" title={plainLine(text, 1_000)}>
+      {plainLine(text)}
+    </span>
+  );
+}
+
 const COLUMNS: readonly Column<Run>[] = [
-  { key: 'status', label: 'Status', width: '150px', cell: ({ status }) => <Status status={status} /> },
+  { key: 'status', label: 'Status', width: '144px', cell: ({ status }) => <Status status={status} /> },
   {
     key: 'name',
     label: 'Name',
-    width: 'minmax(140px, 1.2fr)',
+    width: 'minmax(120px, 1.2fr)',
     cell: ({ kind, id, name, version }) => (
       <>
         <Link to="/runs/$kind/$id" params={{ kind, id }}>
           {plainLine(name, 100)}
         </Link>
-        {version !== null && <span className="quiet"> {plainLine(version, 20)}</span>}
+        <span className="quiet"> {plainLine(version, 20)}</span>
       </>
     ),
   },
   {
     key: 'kind',
     label: 'Kind',
-    width: '90px',
+    width: '72px',
     wide: true,
     cell: ({ kind }) => (kind === 'execution' ? 'agent' : 'workflow'),
   },
@@ -169,20 +202,27 @@ const COLUMNS: readonly Column<Run>[] = [
     label: 'Waits or failed because',
     width: 'minmax(160px, 2fr)',
     wide: true,
-    cell: ({ reason }) =>
-      reason === null ? null : (
-        <span className="ellipsis" title={plainLine(reason, 1_000)}>
-          {plainLine(reason)}
-        </span>
+    cell: (run) => <Reason run={run} />,
+  },
+  {
+    key: 'labels',
+    label: 'Labels',
+    width: 'minmax(0, 0.8fr)',
+    wide: true,
+    cell: ({ labels }) =>
+      plainLine(
+        Object.entries(labels)
+          .map(([key, value]) => `${key}=${value}`)
+          .join(' '),
       ),
   },
-  { key: 'started', label: 'Started', width: '100px', cell: ({ startedAt }) => <TimeAgo at={startedAt} /> },
+  { key: 'started', label: 'Started', width: '88px', cell: ({ started_at }) => <TimeAgo at={started_at} /> },
   {
     key: 'took',
     label: 'Took',
-    width: '100px',
+    width: '88px',
     wide: true,
-    cell: ({ startedAt, endedAt }) => <Duration from={startedAt} to={endedAt} />,
+    cell: ({ started_at, ended_at }) => <Duration from={started_at} to={ended_at} />,
   },
-  { key: 'id', label: 'Id', width: '110px', wide: true, cell: ({ id }) => <Id id={id} /> },
+  { key: 'id', label: 'Id', width: '96px', wide: true, cell: ({ id }) => <Id id={id} /> },
 ];

@@ -9,21 +9,29 @@ interface SteadyRows<Row> {
 }
 
 /**
- * Rows of a live list of which nothing moves under the pointer: known rows change in their places and keep their order, new
- * ones are counted until the user asks for them. Another `list` (other filters) starts anew.
+ * Rows of a live list of which nothing moves under the pointer: known rows change in their places and keep their order, rows
+ * of further pages follow at the end, new ones at the top are counted until the user asks for them. Another `list` (other
+ * filters) starts anew.
  */
 export function useSteadyRows<Row>(rows: readonly Row[], keyOf: (row: Row) => string, list: string): SteadyRows<Row> {
   const [kept, setKept] = useState<{ readonly list: string; readonly keys: readonly string[] }>({ list, keys: [] });
   const byKey = new Map(rows.map((row) => [keyOf(row), row]));
-  let { keys } = kept;
-  if (kept.list !== list || keys.length === 0) {
-    keys = [...byKey.keys()];
-    if (keys.length > 0 || kept.list !== list) setKept({ list, keys });
+  const isSame = kept.list === list && kept.keys.length > 0;
+  const known = new Set(isSame ? kept.keys : byKey.keys());
+  let keys = isSame ? kept.keys : [...byKey.keys()];
+  let fresh = 0;
+  let isBehind = false;
+  const behind: string[] = [];
+  for (const key of byKey.keys()) {
+    if (known.has(key)) isBehind = true;
+    else if (isBehind) behind.push(key);
+    else fresh += 1;
   }
-  const known = new Set(keys);
+  if (behind.length > 0) keys = [...keys, ...behind];
+  if (kept.list !== list || keys.length !== kept.keys.length) setKept({ list, keys });
   return {
     rows: keys.flatMap((key) => byKey.get(key) ?? []),
-    fresh: rows.length === 0 ? 0 : [...byKey.keys()].filter((key) => !known.has(key)).length,
+    fresh,
     show: () => setKept({ list, keys: [...byKey.keys()] }),
   };
 }

@@ -20,7 +20,7 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-const useNow = (): number => useSyncExternalStore(subscribe, () => now);
+export const useNow = (): number => useSyncExternalStore(subscribe, () => now);
 
 const local = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 
@@ -34,6 +34,18 @@ export function TimeAgo({ at }: { readonly at: string | null | undefined }) {
   return (
     <time dateTime={at} title={bothTimes(at)}>
       {formatRelative(Date.parse(at) - current)}
+    </time>
+  );
+}
+
+/** The time of day with milliseconds; date and UTC on hover. */
+export function ClockTime({ at }: { readonly at: string }) {
+  const date = new Date(at);
+  const two = (value: number): string => String(value).padStart(2, '0');
+  return (
+    <time dateTime={at} title={bothTimes(at)} className="figures">
+      {two(date.getHours())}:{two(date.getMinutes())}:{two(date.getSeconds())}.
+      {String(date.getMilliseconds()).padStart(3, '0')}
     </time>
   );
 }

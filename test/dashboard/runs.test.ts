@@ -51,7 +51,28 @@ describe('the page of runs', { skip: browserMissing() }, () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel run' }).click();
     await page.getByText('1 of 1 done').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Close', exact: true }).last().click();
-    await page.getByRole('cell', { name: 'cancelled' }).waitFor();
+    await page.getByRole('cell', { name: 'cancelled', exact: true }).waitFor();
+    assert.deepEqual(tab.complaints, []);
+  });
+
+  test('a run begins with why it failed, and shows each attempt with what the validators said', async () => {
+    const strict = agentYaml('strict', {
+      execution: { max_iterations: 2, validation: [{ type: 'regex', pattern: '^never$' }] },
+    });
+    const id = await node.run(await node.deploy(strict), 'text');
+    await waitUntil('it to end', async () => (await node.statusOf(id)).status === 'failed');
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    await page.goto(`${node.url}/runs/execution/${id}`);
+    const { last_error } = await node.statusOf(id);
+    assert.equal(await page.getByRole('region', { name: 'Why it failed' }).textContent(), last_error);
+    assert.equal(await page.getByRole('region', { name: 'Timeline' }).getByRole('listitem').count(), 2);
+    await page.getByRole('link', { name: 'Attempts' }).click();
+    await page.getByRole('region', { name: 'Attempt 2' }).getByText('No difference.').waitFor({ state: 'attached' });
+    await page.getByRole('link', { name: 'Events' }).click();
+    const { total } = (await node.call('GET', `/v1/executions/${id}/events`)).body;
+    await waitUntil('all events', async () => (await page.getByRole('row').count()) === Number(total) + 1);
+    assert.deepEqual(await tab.serious(), []);
     assert.deepEqual(tab.complaints, []);
   });
 

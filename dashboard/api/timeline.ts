@@ -1,0 +1,164 @@
+import type { RunEvent } from './run-events.ts';
+
+/** A stretch of time of a run: one bar on its time axis. */
+export interface Span {
+  readonly key: string;
+  readonly label: string;
+  readonly kind: 'iteration' | 'state' | 'container' | 'child' | 'approval';
+  readonly from: number;
+  /** Null while it goes on. */
+  readonly to: number | null;
+  readonly status: 'running' | 'completed' | 'failed' | 'waiting';
+  /** What it said in the end. */
+  readonly detail: string | null;
+  /** Run of a child, for a link. */
+  readonly child?: string;
+}
+
+type Open = (event: RunEvent) => Omit<Span, 'from' | 'to' | 'status' | 'detail'> & { readonly status?: Span['status'] };
+type Close = (event: RunEvent) => {
+  readonly key: string;
+  readonly status: Span['status'];
+  readonly detail: string | null;
+};
+
+const text = (value: unknown): string => (typeof value === 'string' || typeof value === 'number' ? String(value) : '');
+
+const messageOf = (value: unknown): string | null =>
+  typeof value === 'object' && value !== null && 'message' in value ? text(value.message) : null;
+
+const iterationKey = ({ payload }: RunEvent): string => `iteration ${text(payload.iteration_number)}`;
+const containerKey = ({ payload }: RunEvent): string =>
+  `container ${text(payload.state_name)} ${text(payload.step_name)} ${text(payload.attempt)}`;
+const childKey = ({ payload }: RunEvent): string => `child ${text(payload.child_execution_id)}`;
+const approvalKey = ({ payload }: RunEvent): string => `approval ${text(payload.approval_id)}`;
+
+const OPENS: Readonly<Record<string, Open>> = {
+  iteration_started: (event) => ({
+    key: iterationKey(event),
+    label: `iteration ${text(event.payload.iteration_number)}`,
+    kind: 'iteration',
+  }),
+  WorkflowStateEntered: ({ payload }) => ({
+    key: `state ${text(payload.state_name)}`,
+    label: `${text(payload.state_name)}${Number(payload.visit) > 1 ? ` (${text(payload.visit)})` : ''}`,
+    kind: 'state',
+  }),
+  ContainerRunStarted: (event) => ({
+    key: containerKey(event),
+    label: text(event.payload.step_name) || text(event.payload.image),
+    kind: 'container',
+  }),
+  SubworkflowTriggered: (event) => ({
+    key: childKey(event),
+    label: `child of ${text(event.payload.parent_state_name)}`,
+    kind: 'child',
+    child: text(event.payload.child_execution_id),
+  }),
+  WorkflowHumanInputRequested: (event) => ({
+    key: approvalKey(event),
+    label: `asks a person`,
+    kind: 'approval',
+    status: 'waiting',
+  }),
+};
+
+const CLOSES: Readonly<Record<string, Close>> = {
+  iteration_completed: (event) => ({ key: iterationKey(event), status: 'completed', detail: null }),
+  iteration_failed: (event) => ({ key: iterationKey(event), status: 'failed', detail: messageOf(event.payload.error) }),
+  WorkflowStateExited: ({ payload }) => ({
+    key: `state ${text(payload.state_name)}`,
+    status: payload.status === 'failed' ? 'failed' : 'completed',
+    detail:
+      payload.next_state === null ? 'the end' : `${text(payload.condition) || 'always'} → ${text(payload.next_state)}`,
+  }),
+  ContainerRunCompleted: (event) => ({
+    key: containerKey(event),
+    status: event.payload.exit_code === 0 ? 'completed' : 'failed',
+    detail: `exit ${text(event.payload.exit_code)}`,
+  }),
+  ContainerRunFailed: (event) => ({ key: containerKey(event), status: 'failed', detail: text(event.payload.reason) }),
+  SubworkflowCompleted: (event) => ({ key: childKey(event), status: 'completed', detail: null }),
+  SubworkflowFailed: (event) => ({ key: childKey(event), status: 'failed', detail: text(event.payload.reason) }),
+  WorkflowHumanInputReceived: (event) => ({
+    key: approvalKey(event),
+    status: 'completed',
+    detail: `${text(event.payload.how)}: ${text(event.payload.payload)}`,
+  }),
+};
+
+const ENDS: ReadonlySet<string> = new Set([
+  'execution_completed',
+  'execution_failed',
+  'WorkflowExecutionCompleted',
+  'WorkflowExecutionFailed',
+  'WorkflowExecutionCancelled',
+]);
+
+/** The spans of a run in the order of their beginning. Spans that the end of the run cuts off end with it. */
+export function spansOf(events: readonly RunEvent[]): Span[] {
+  const spans: Span[] = [];
+  /** Places of the open spans in `spans`. */
+  const open = new Map<string, number>();
+  const close = (key: string, at: number, status: Span['status'], detail: string | null): void => {
+    const place = open.get(key);
+    const span = place === undefined ? undefined : spans[place];
+    if (place === undefined || span === undefined) return;
+    spans[place] = { ...span, to: at, status, detail };
+    open.delete(key);
+  };
+  for (const event of events) {
+    const at = Date.parse(event.at);
+    const opened = OPENS[event.name]?.(event);
+    if (opened !== undefined) {
+      close(opened.key, at, 'failed', 'begun again');
+      open.set(opened.key, spans.length);
+      spans.push({ status: 'running', ...opened, key: `${opened.key} ${event.seq}`, from: at, to: null, detail: null });
+    }
+    const closed = CLOSES[event.name]?.(event);
+    if (closed !== undefined) close(closed.key, at, closed.status, closed.detail);
+    if (ENDS.has(event.name)) {
+      for (const key of [...open.keys()])
+        close(key, at, event.name.endsWith('ompleted') ? 'completed' : 'failed', null);
+    }
+  }
+  return spans;
+}
+
+/** One attempt of an agent: what it said, why it was refused, what changed to the next. */
+export interface Attempt {
+  readonly number: number;
+  readonly output: string;
+  readonly error: { readonly type: string; readonly message: string } | null;
+  readonly refinement: string | null;
+  readonly isOver: boolean;
+}
+
+export function attemptsOf(events: readonly RunEvent[]): Attempt[] {
+  const attempts = new Map<number, Attempt>();
+  for (const { name, payload } of events) {
+    const number = Number(payload.iteration_number);
+    if (!Number.isInteger(number)) continue;
+    const before = attempts.get(number) ?? { number, output: '', error: null, refinement: null, isOver: false };
+    attempts.set(number, { ...before, ...changeOf(name, payload, before) });
+  }
+  return [...attempts.values()];
+}
+
+function changeOf(name: string, payload: RunEvent['payload'], { output }: Attempt): Partial<Attempt> {
+  switch (name) {
+    case 'iteration_output':
+      return { output: output + text(payload.output) };
+    case 'iteration_completed':
+      return { output: text(payload.output), isOver: true };
+    case 'iteration_failed': {
+      const { error } = payload;
+      const type = typeof error === 'object' && error !== null && 'error_type' in error ? text(error.error_type) : '';
+      return { error: { type, message: messageOf(error) ?? '' }, isOver: true };
+    }
+    case 'refinement_applied':
+      return { refinement: text(payload.code_diff) || null };
+    default:
+      return {};
+  }
+}

@@ -1,0 +1,74 @@
+import { useQuery } from '@tanstack/react-query';
+import { useMemo } from 'react';
+import type { ExecutionStatus } from '../../clients/typescript/gen/operations.ts';
+import { api, LIST_REFRESH_MS } from '../api/queries.ts';
+import { useRunEvents } from '../api/run-events.ts';
+import { hasEnded, listedRun } from '../api/runs.ts';
+import { attemptsOf, spansOf } from '../api/timeline.ts';
+import { useFilters } from '../app/use-filters.ts';
+import { formatCount } from '../parts/format.ts';
+import { ReadState } from '../parts/notice.tsx';
+import { Tabs } from '../parts/tabs.tsx';
+import { Duration } from '../parts/time.tsx';
+import { Attempts } from './run-attempts.tsx';
+import { EventLog } from './run-event-log.tsx';
+import { Facts, RunHead, Why } from './run-head.tsx';
+import { Timeline } from './run-timeline.tsx';
+import { ToolCalls } from './run-tool-calls.tsx';
+
+const TABS = [
+  ['timeline', 'Timeline'],
+  ['attempts', 'Attempts'],
+  ['tools', 'Tool calls'],
+  ['events', 'Events'],
+] as const;
+
+/** A run of an agent: why first, then the evidence. */
+export function ExecutionPage({ id }: { readonly id: string }) {
+  const status = useQuery({
+    queryKey: ['execution', id],
+    queryFn: () => api.executions.get({ id }),
+    refetchInterval: ({ state }) => (state.data !== undefined && hasEnded(state.data) ? false : LIST_REFRESH_MS),
+  });
+  const listed = useQuery({ queryKey: ['run', id], queryFn: () => listedRun(id), retry: false });
+  const log = useRunEvents('execution', id);
+  const spans = useMemo(() => spansOf(log.events), [log.events]);
+  const attempts = useMemo(() => attemptsOf(log.events), [log.events]);
+  const [{ tab = '' }] = useFilters();
+  const run = status.data;
+  if (run === undefined) return <ReadState of={status} what="the run" />;
+  return (
+    <>
+      <RunHead kind="execution" id={id} status={run.status} listed={listed.data ?? null} />
+      <Why kind="execution" id={id} status={run.status} waitsFor={run.waiting_for} failure={run.last_error} />
+      <ExecutionFacts run={run} />
+      <Tabs tabs={TABS} label="Parts of the run" />
+      {tab === '' && (
+        <>
+          <Timeline spans={spans} startedAt={run.started_at} endedAt={run.ended_at} />
+          <Attempts attempts={attempts.slice(-1)} isLive={!hasEnded(run)} />
+        </>
+      )}
+      {tab === 'attempts' && <Attempts attempts={attempts} isLive={!hasEnded(run)} />}
+      {tab === 'tools' && <ToolCalls executionId={id} />}
+      {tab === 'events' && <EventLog log={log} />}
+    </>
+  );
+}
+
+function ExecutionFacts({ run }: { readonly run: ExecutionStatus }) {
+  const { usage } = run;
+  return (
+    <Facts
+      facts={[
+        ['Took', <Duration key="took" from={run.started_at} to={run.ended_at} />],
+        ['Attempts', formatCount(run.iteration_count)],
+        ['Tokens in', formatCount(usage.input_tokens)],
+        ['Tokens out', formatCount(usage.output_tokens)],
+        ['Cost', usage.cost === 0 ? '0' : usage.cost.toFixed(6)],
+        ['Tool calls', formatCount(run.tool_calls_executed ?? 0)],
+        ...((run.in_doubt ?? 0) > 0 ? [['In doubt', formatCount(run.in_doubt ?? 0)] as const] : []),
+      ]}
+    />
+  );
+}

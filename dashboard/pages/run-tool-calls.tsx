@@ -1,0 +1,93 @@
+import { useQuery } from '@tanstack/react-query';
+import { api } from '../api/queries.ts';
+import { plainLine } from '../parts/format.ts';
+import { Id } from '../parts/id.tsx';
+import { Empty, ReadState } from '../parts/notice.tsx';
+import { Status } from '../parts/status.tsx';
+import { ClockTime } from '../parts/time.tsx';
+
+type Chain = Awaited<ReturnType<typeof api.sealSessions.audit>>;
+
+/** Tool calls of a run with the decision of the policy, from the audit chains of its sessions. */
+export function ToolCalls({ executionId }: { readonly executionId: string }) {
+  const read = useQuery({
+    queryKey: ['tool-calls', executionId],
+    queryFn: async () => {
+      const { sessions } = await api.sealSessions.list({ execution_id: executionId });
+      return Promise.all(sessions.map(({ session_id: id }) => api.sealSessions.audit({ id })));
+    },
+  });
+  if (read.data === undefined) return <ReadState of={read} what="tool calls" />;
+  if (read.data.length === 0) return <Empty title="This run has called no tool." />;
+  return (
+    <>
+      {read.data.map((chain) => (
+        <section key={chain.session_id} className="card" aria-label={`Session ${chain.session_id}`}>
+          <header>
+            <h2>
+              Session <Id id={chain.session_id} />
+            </h2>
+            <ChainState chain={chain} />
+          </header>
+          <Calls chain={chain} />
+        </section>
+      ))}
+    </>
+  );
+}
+
+/** Whether each record names the hash of the one before, up to the head that the node gave. */
+function ChainState({ chain: { records, head } }: { readonly chain: Chain }) {
+  const isLinked = records.every(
+    (record, at) => record.previous_hash === (records[at - 1]?.hash ?? record.previous_hash),
+  );
+  const isWhole = isLinked && records.at(-1)?.hash === head;
+  return (
+    <Status
+      status={isWhole ? 'completed' : 'failed'}
+      label={isWhole ? `${records.length} records, linked to the head` : 'the chain is broken'}
+    />
+  );
+}
+
+function Calls({ chain: { records } }: { readonly chain: Chain }) {
+  const ended = new Map(records.flatMap(({ body }) => (body.kind === 'ended' ? [[body.call, body] as const] : [])));
+  return (
+    <div className="table-scroll">
+      <table className="plain">
+        <thead>
+          <tr>
+            <th>Time</th>
+            <th>Tool</th>
+            <th>Decision</th>
+            <th>Outcome</th>
+          </tr>
+        </thead>
+        <tbody>
+          {records.map(({ sequence, at, body }) => {
+            if (body.kind !== 'decided') return null;
+            const end = ended.get(body.call);
+            return (
+              <tr key={sequence}>
+                <td>
+                  <ClockTime at={at} />
+                </td>
+                <td>
+                  <code>{plainLine(body.tool)}</code>
+                </td>
+                <td>
+                  <Status status={body.decision} />
+                  {body.reason !== null && <div className="quiet">{plainLine(body.reason)}</div>}
+                </td>
+                <td>
+                  {end !== undefined && <Status status={end.outcome} />}
+                  {end?.error != null && <div className="quiet">{plainLine(end.error)}</div>}
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,74 @@
+import { useQuery } from '@tanstack/react-query';
+import { lazy, Suspense, useMemo } from 'react';
+import { api, LIST_REFRESH_MS } from '../api/queries.ts';
+import { useRunEvents } from '../api/run-events.ts';
+import { hasEnded, listedRun } from '../api/runs.ts';
+import { spansOf } from '../api/timeline.ts';
+import { useFilters } from '../app/use-filters.ts';
+import { formatCount, jsonText, plainLine, plainText } from '../parts/format.ts';
+import { Loading, ReadState } from '../parts/notice.tsx';
+import { Tabs } from '../parts/tabs.tsx';
+import { Duration } from '../parts/time.tsx';
+import { ApprovalAnswer } from './approval-answer.tsx';
+import { Blackboard } from './run-blackboard.tsx';
+import { EventLog } from './run-event-log.tsx';
+import { Facts, RunHead, Why } from './run-head.tsx';
+import { Timeline } from './run-timeline.tsx';
+
+const WayGraph = lazy(() => import('./run-way.tsx').then(({ RunWay }) => ({ default: RunWay })));
+
+const TABS = [
+  ['timeline', 'Timeline'],
+  ['graph', 'Graph'],
+  ['blackboard', 'Blackboard'],
+  ['output', 'Input and output'],
+  ['events', 'Events'],
+] as const;
+
+/** A run of a workflow: why first, then its way through the states. */
+export function WorkflowRunPage({ id }: { readonly id: string }) {
+  const read = useQuery({
+    queryKey: ['workflow-execution', id],
+    queryFn: () => api.workflowExecutions.get({ id }),
+    refetchInterval: ({ state }) => (state.data !== undefined && hasEnded(state.data) ? false : LIST_REFRESH_MS),
+  });
+  const listed = useQuery({ queryKey: ['run', id], queryFn: () => listedRun(id), retry: false });
+  const log = useRunEvents('workflow', id);
+  const spans = useMemo(() => spansOf(log.events), [log.events]);
+  const [{ tab = '' }] = useFilters();
+  const run = read.data;
+  if (run === undefined) return <ReadState of={read} what="the run" />;
+  const approvalId = run.waiting_for?.approval_id;
+  return (
+    <>
+      <RunHead kind="workflow" id={id} status={run.status} listed={listed.data ?? null} />
+      <Why kind="workflow" id={id} status={run.status} waitsFor={run.waiting_for} failure={run.error ?? run.reason} />
+      {approvalId !== undefined && <ApprovalAnswer id={approvalId} />}
+      <Facts
+        facts={[
+          ['Workflow', `${plainLine(run.workflow_name)} ${plainLine(run.workflow_version)}`],
+          ['State', run.current_state === null ? '–' : plainLine(run.current_state)],
+          ['Took', <Duration key="took" from={run.started_at} to={run.ended_at} />],
+          ['States seen', formatCount(spans.filter(({ kind }) => kind === 'state').length)],
+        ]}
+      />
+      <Tabs tabs={TABS} label="Parts of the run" />
+      {tab === '' && <Timeline spans={spans} startedAt={run.started_at} endedAt={run.ended_at} />}
+      {tab === 'graph' && (
+        <Suspense fallback={<Loading what="the graph" />}>
+          <WayGraph run={run} events={log.events} />
+        </Suspense>
+      )}
+      {tab === 'blackboard' && <Blackboard run={run} events={log.events} />}
+      {tab === 'output' && (
+        <>
+          <h2>Input</h2>
+          <pre>{plainText(jsonText(run.input))}</pre>
+          <h2>Output</h2>
+          <pre>{plainText(jsonText(run.output))}</pre>
+        </>
+      )}
+      {tab === 'events' && <EventLog log={log} />}
+    </>
+  );
+}
