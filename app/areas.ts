@@ -1,17 +1,21 @@
+import { APPROVALS, type ApprovalDocument } from '../actors/approval/view.ts';
 import { EXECUTIONS, type ExecutionDocument } from '../actors/execution/view.ts';
 import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../actors/workflow/view.ts';
 import type { NodeControls } from '../cluster/operations/node-controls.ts';
 import type { FleetPlacement } from '../cluster/placement/fleet-placement.ts';
+import type { Documents } from '../runtime/documents.ts';
 import type { OpenStores } from '../runtime/open-stores.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { VERSION } from '../runtime/store-formats.ts';
 import type { Health } from '../transport/health.ts';
 import { createDispatchApi } from '../usecases/dispatches.ts';
 import { createExecutionApi, type ExecutionApi } from '../usecases/executions.ts';
+import { createFeedApi, type FeedApi } from '../usecases/feed/feed.ts';
 import type { JudgePanelApi } from '../usecases/judge-panels.ts';
 import type { ManagementPorts } from '../usecases/management.ts';
 import type { OperationPorts } from '../usecases/operations/operation.ts';
-import { createRunsApi, type RunsApi } from '../usecases/runs/list-runs.ts';
+import type { ClusterApi } from '../usecases/ports/cluster.ts';
+import { createRunsApi } from '../usecases/runs/list-runs.ts';
 import type { Admission } from '../usecases/starts/admission.ts';
 import { openStartKeys } from '../usecases/starts/start-keys.ts';
 import { isStartedBy } from '../usecases/waits/wait-reason.ts';
@@ -86,6 +90,7 @@ export async function openAreas(parts: AreasParts) {
     workflows: workflows.workflows,
     placement: parts.placement,
   });
+  const lists = await openLists(documents);
   const ports: Omit<Required<OperationPorts>, ClusterPorts> = {
     agents,
     search,
@@ -93,7 +98,7 @@ export async function openAreas(parts: AreasParts) {
     why,
     workflows,
     approvals,
-    runs: await openRuns(parts),
+    runs: createRunsApi({ executions: lists.executions, workflows: lists.workflows, client: runtime.client }),
     stimuli,
     stimulusRoutes,
     volumes: effects.volumes,
@@ -110,8 +115,19 @@ export async function openAreas(parts: AreasParts) {
     audit: audit.reader,
   };
   const management = openManagement(parts, ports, judges);
+  const feed = (cluster: ClusterApi): FeedApi =>
+    createFeedApi({
+      log: runtime.changes,
+      clock: world.clock,
+      client: runtime.client,
+      executions,
+      workflows: workflows.workflows,
+      cluster,
+      lists,
+      warn: world.warn,
+    });
   const forEffects: EffectAreas = { ...workflowAreas.forEffects, dispatch, management: async () => management };
-  return { ports, judges, webhooks, seal, mcp, dispatch, management, forEffects, oldAgents: catalogs.oldAgents };
+  return { ports, feed, judges, webhooks, seal, mcp, dispatch, management, forEffects, oldAgents: catalogs.oldAgents };
 }
 
 async function openExecutions({ world, stores, runtime, controls }: AreasParts, waits: Waits): Promise<ExecutionApi> {
@@ -119,17 +135,19 @@ async function openExecutions({ world, stores, runtime, controls }: AreasParts, 
     client: runtime.client,
     executions: await stores.documents.collection<ExecutionDocument>(EXECUTIONS),
     removals: runtime.removals,
+    changes: runtime.changes,
     waits,
     node: executionOffer({ settings: world.settings, controls, log: world.logger }),
   });
 }
 
-async function openRuns({ stores: { documents }, runtime }: AreasParts): Promise<RunsApi> {
-  return createRunsApi({
+/** Opens the lists of runs and approvals. */
+async function openLists(documents: Documents) {
+  return {
     executions: await documents.collection<ExecutionDocument>(EXECUTIONS),
     workflows: await documents.collection<WorkflowExecutionDocument>(WORKFLOW_EXECUTIONS),
-    client: runtime.client,
-  });
+    approvals: await documents.collection<ApprovalDocument>(APPROVALS),
+  };
 }
 
 /** Opens what starts of callers are checked against: idempotency keys and running limits. */

@@ -128,6 +128,7 @@ function openRest(
     mcp: areas.mcp,
     seal: areas.seal,
     admission,
+    feed: areas.feed(cluster.cluster),
     intents: areas.management.intents,
     authors: areas.management.authors,
     runtimes: runtimeTable(runtime.containers.runtimes),

@@ -66,12 +66,13 @@ interface WorkflowAreasParts {
 export async function openWorkflowAreas(parts: WorkflowAreasParts) {
   const { world, runtime, documents, agents, builtIns, inUse, executions, waits } = parts;
   const { settings, clock, random } = world;
-  const { client, removals } = runtime;
+  const { client, removals, changes } = runtime;
   const catalog = await createWorkflowCatalog({ documents, clock, random, agents, builtIns, inUse });
   const approvals = createApprovalApi({ client, approvals: await documents.collection<ApprovalDocument>(APPROVALS) });
   const workflows = createWorkflowApi({
     client,
     removals,
+    changes,
     approvals,
     waits,
     agents: executions,

@@ -187,6 +187,8 @@ export interface ActorDefinition<
      * list.
      */
     readonly open?: Query['where'];
+    /** Its changes are in the feed: the projector appends them to the change log (documents/change-log.ts). */
+    readonly isInFeed?: true;
     /** The projector adds `node` and `pool`: which node handled the actor's last message, and in which pool. */
     readonly isLocated?: true;
     project(

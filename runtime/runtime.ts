@@ -8,6 +8,7 @@ import { type ActorDefinition, Registry } from './define-actor.ts';
 import { Dispatcher } from './dispatch/dispatcher.ts';
 import { LocalStarts } from './dispatch/local-starts.ts';
 import { StateBlobGc } from './dispatch/state-blob-gc.ts';
+import { ChangeLog } from './documents/change-log.ts';
 import type { Documents } from './documents.ts';
 import type { EffectHandler } from './effect.ts';
 import type { EffectQueue } from './effect-queue.ts';
@@ -74,6 +75,8 @@ export interface Runtime {
   readonly archive: Archive;
   /** Finds recorded deliveries. Null when the node keeps no ledger. */
   readonly ledger: LedgerReader | null;
+  /** Changes of list documents, in one order for all nodes. */
+  readonly changes: ChangeLog;
   /** Deletes ended actors. */
   readonly removals: Removals;
   /** What readers need to decode and replay recorded messages. */
@@ -172,8 +175,10 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const sweeps = (): boolean => ownership.get(SWEEPING) !== undefined;
   const merge =
     keys === null ? null : await KeyMerge.open({ documents, keys, kept, node, clock, random, warn, sweeps });
+  const changes = await ChangeLog.open({ documents, clock, random, warn });
   const projector = await Projector.open({
     ...{ ...kernel, store, documents, views, removals, replaced, node, warn, keys, onKeys: () => merge?.kick() },
+    changes,
     serverOf: (partition) => ownership.get(partition),
   });
   const retention = await Retention.open({
@@ -235,6 +240,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     client,
     archive,
     ledger: keys === null ? null : await KeyedLedger.open({ documents, payloads, clock, keys, kept }),
+    changes,
     removals,
     recorded: { registry: kernel.registry, retry: settings.retry, payloads },
     sweep: () => retention.sweep(),

@@ -6,6 +6,7 @@ import { EXECUTIONS, type ExecutionDocument } from '../actors/execution/view.ts'
 import { type Address, addressOf } from '../runtime/address.ts';
 import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../runtime/client.ts';
 import { type Clock, systemClock } from '../runtime/clock.ts';
+import type { ChangeLog } from '../runtime/documents/change-log.ts';
 import { type Page, type PageAsked, pageOf } from '../runtime/documents/pages.ts';
 import type { Collection, Condition } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
@@ -124,13 +125,16 @@ export function createExecutionApi(parts: {
     ask(address: Address, since: number): Promise<void>;
     finish(address: Address): Promise<boolean>;
   };
+  /** Absent: what this API writes into the list itself is not in the feed. */
+  readonly changes?: Pick<ChangeLog, 'append'>;
   /** Absent: the isolation `inherit` means `process`. */
   readonly node?: () => NodeOffer;
   readonly clock?: Clock;
   /** Lookups for the `waiting_for` of running executions. */
   readonly waits?: Omit<WaitLookups, 'client'>;
 }): ExecutionApi {
-  const { client, executions, removals, node = () => ({ isolation: 'inherit' }), clock = systemClock, waits } = parts;
+  const { client, executions, removals, changes, clock = systemClock, waits } = parts;
+  const { node = () => ({ isolation: 'inherit' }) } = parts;
 
   const find = (viewer: Viewer, executionId: string, may = sees): Promise<ExecutionFound> =>
     findExecution({ client, executions }, viewer, executionId, may);
@@ -152,6 +156,7 @@ export function createExecutionApi(parts: {
       const document = waitingDocument(request, tags, new Date(clock.now()).toISOString());
       await client.tell(address, 'Start', payload, { ...call, messageId: request.executionId });
       await executions.put(document);
+      await changes?.append(document.tenant, [{ collection: EXECUTIONS.name, id: document.id, owner: document.owner }]);
       const waiting = await waitingFor(client, document);
       return { ...started, ...(waiting === undefined ? {} : { waiting_for: waiting }) };
     },
@@ -258,7 +263,9 @@ export function createExecutionApi(parts: {
       // The durable request first, whether or not the run is archived by now; then the document that hides the run from
       // readers.
       await removals?.ask(address, Date.parse(state.started_at));
-      await executions.put(tombstone(tenantOfViewer(viewer), executionId, statusOf(state, snapshot)));
+      const tenant = tenantOfViewer(viewer);
+      await executions.put(tombstone(tenant, executionId, statusOf(state, snapshot)));
+      await changes?.append(tenant, [{ collection: EXECUTIONS.name, id: executionId, owner: state.owner }]);
       await removals?.finish(address);
     },
   };

@@ -71,6 +71,7 @@ export const ESCAPES: Readonly<Record<string, string>> = {
   'workflows.generate': PIPELINE,
   'workflow_executions.stream': EVENTS,
   'workflow_executions.stream_logs': EVENTS,
+  'feed.stream': EVENTS,
   'execute.start': PIPELINE,
   'execute.intent': PIPELINE,
   'execute.get': PIPELINE,

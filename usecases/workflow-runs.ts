@@ -12,6 +12,7 @@ import { type EndedWorkflow, isRunning, type RunningWorkflow, WorkflowState } fr
 import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../actors/workflow/view.ts';
 import { type Address, addressOf } from '../runtime/address.ts';
 import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../runtime/client.ts';
+import type { ChangeLog } from '../runtime/documents/change-log.ts';
 import { type Page, pageOf, shownPage } from '../runtime/documents/pages.ts';
 import type { Collection, Condition } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
@@ -133,12 +134,14 @@ export function createWorkflowApi(parts: {
     ask(address: Address, since: number): Promise<void>;
     finish(address: Address): Promise<boolean>;
   };
+  /** Absent: what this API writes into the list itself is not in the feed. */
+  readonly changes?: Pick<ChangeLog, 'append'>;
   /** Lookups for `waiting_for`. */
   readonly waits?: Omit<WaitLookups, 'client'>;
   /** Gives what a child agent waits for. */
   readonly agents?: Pick<ExecutionApi, 'status'>;
 }): WorkflowApi {
-  const { client, executions, approvals, removals, agents } = parts;
+  const { client, executions, approvals, removals, changes, agents } = parts;
   const waits = { ...parts.waits, client };
 
   const find = (viewer: Viewer, executionId: string, may = sees): Promise<WorkflowFound> =>
@@ -253,7 +256,9 @@ export function createWorkflowApi(parts: {
       // The durable request first, whether or not the run is archived by now; then the document that hides the run from
       // readers.
       await removals?.ask(address, Date.parse(state.started_at));
-      await executions.put(tombstone(tenantOfViewer(viewer), state));
+      const tenant = tenantOfViewer(viewer);
+      await executions.put(tombstone(tenant, state));
+      await changes?.append(tenant, [{ collection: WORKFLOW_EXECUTIONS.name, id: executionId, owner: state.owner }]);
       await removals?.finish(address);
     },
   };

@@ -125,6 +125,7 @@ export const approvalActor = defineActor({
     collection: APPROVALS.name,
     indexes: APPROVALS.indexes,
     open: { status: 'pending' },
+    isInFeed: true,
     project: projectApproval,
   },
   done: ({ status }) => status !== 'new' && status !== 'pending',

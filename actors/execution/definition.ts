@@ -57,6 +57,7 @@ export const executionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
       indexes: EXECUTIONS.indexes,
       // Those that are pending may have no actor yet.
       open: { status: 'running' },
+      isInFeed: true,
       isLocated: true,
       project: projectExecution,
     },

@@ -59,6 +59,7 @@ export const workflowActor = ({ maxTransitions = LIMITS.transitions }: { readonl
       collection: WORKFLOW_EXECUTIONS.name,
       indexes: WORKFLOW_EXECUTIONS.indexes,
       open: { status: { in: ['running', 'waiting_for_human_input'] } },
+      isInFeed: true,
       isLocated: true,
       project: projectWorkflow,
     },

@@ -25,7 +25,7 @@ export interface CallOptions {
   /** W3C trace context of the caller. */
   readonly traceparent?: string;
   /** Of streams: the number of the last event that was seen; the stream goes on after it. */
-  readonly lastEventId?: number;
+  readonly lastEventId?: number | string;
 }
 
 /** How an operation is sent; made by the generator. */

@@ -2,17 +2,19 @@
 export interface StreamedEvent<Event> {
   /** Number of the event: 1, 2, 3 … without gaps. */
   readonly id: number;
+  /** The whole id: `lastEventId` of the call that resumes after this event. */
+  readonly place: string;
   readonly event: Event;
 }
 
 /** The node ended a stream before its last event, because it stops or could not read on: resume it. */
 export class StreamCutError extends Error {
-  /** Number of the last event that was read: `lastEventId` of the call that resumes. */
-  readonly lastEventId: number;
+  /** Id of the last event that was read: `lastEventId` of the call that resumes. */
+  readonly lastEventId: number | string;
   /** How long the node asks to wait. */
   readonly retryAfterMs: number;
 
-  constructor(lastEventId: number, retryAfterMs: number) {
+  constructor(lastEventId: number | string, retryAfterMs: number) {
     super(`the stream was cut after event ${lastEventId}: call again with it as lastEventId`);
     this.name = 'StreamCutError';
     this.lastEventId = lastEventId;
@@ -31,7 +33,7 @@ export async function* eventsOf<Event>(
   const reader = body.getReader();
   const decoder = new TextDecoder();
   let rest = '';
-  let last = 0;
+  let last: number | string = 0;
   let retryMs: number | null = null;
   try {
     for (;;) {
@@ -43,8 +45,10 @@ export async function* eventsOf<Event>(
         const { id, data, retry } = fieldsOf(record);
         if (retry !== '') retryMs = Number(retry);
         if (data === '') continue;
-        last = Number(id);
-        yield { id: last, event: JSON.parse(data) };
+        // The ids of most streams are the number alone.
+        const number = Number.parseInt(id, 10);
+        last = String(number) === id ? number : id;
+        yield { id: number, place: id, event: JSON.parse(data) };
       }
     }
   } finally {

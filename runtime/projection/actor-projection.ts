@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts';
 import { type ActorDefinition, isArchived, type Registry } from '../define-actor.ts';
 import type { LogServer } from '../dispatch/log-server.ts';
 import type { StateBlobGc } from '../dispatch/state-blob-gc.ts';
+import type { Change, ChangeLog } from '../documents/change-log.ts';
 import type { Collection, Documents, StoredDocument } from '../documents.ts';
 import { toSvcError } from '../errors.ts';
 import { allDone } from '../kit/queues.ts';
@@ -28,6 +29,7 @@ export interface ActorProjectionParts {
   /** Id of this node. */
   readonly node: string;
   readonly views: Views;
+  readonly changes: Pick<ChangeLog, 'append'>;
   /** Checked after each archive that is written: nothing of a deleted actor may stay. */
   readonly removals: Pick<Removals, 'asked' | 'finish'>;
   /** Deletes the states of actors that end without an archive. */
@@ -75,6 +77,8 @@ interface Writes {
 export class ActorProjection {
   readonly #parts: ActorProjectionParts;
   readonly #deadLetters: Collection<DeadLetter>;
+  /** Collections whose changes are in the feed. */
+  readonly #inFeed: ReadonlySet<string>;
 
   static async open(parts: ActorProjectionParts): Promise<ActorProjection> {
     return new ActorProjection(parts, await parts.documents.collection<DeadLetter>(DEAD_LETTERS));
@@ -83,6 +87,8 @@ export class ActorProjection {
   constructor(parts: ActorProjectionParts, deadLetters: Collection<DeadLetter>) {
     this.#parts = parts;
     this.#deadLetters = deadLetters;
+    const views = parts.registry.definitions.flatMap(({ view }) => (view?.isInFeed === true ? [view] : []));
+    this.#inFeed = new Set(views.map(({ collection }) => collection));
   }
 
   /**
@@ -209,8 +215,25 @@ export class ActorProjection {
     }
   }
 
-  #writeLists(lists: ListWrites): Promise<void> {
-    return allDone([...lists].map(([collection, list]) => this.#writeViews(collection, list)));
+  async #writeLists(lists: ListWrites): Promise<void> {
+    await allDone([...lists].map(([collection, list]) => this.#writeViews(collection, list)));
+    await this.#announce(lists);
+  }
+
+  /** Appends the changes of lists that are in the feed, once their documents are written. */
+  async #announce(lists: ListWrites): Promise<void> {
+    const changes = [...lists].flatMap(([collection, list]) =>
+      this.#inFeed.has(collection) ? list.map((document) => changeOf(collection, document)) : [],
+    );
+    const groups = [...Map.groupBy(changes, ({ tenant }) => tenant)];
+    await allDone(
+      groups.map(([tenant, some]) =>
+        this.#parts.changes.append(
+          tenant,
+          some.map(({ change }) => change),
+        ),
+      ),
+    );
   }
 
   /** Writes list documents. One that the store refuses must not keep the others of its batch from their list. */
@@ -279,4 +302,10 @@ export function retainedOf(
     parent: definition.belongsTo?.(state, self) ?? null,
     viewId: definition.view?.project(state, self)?.id ?? self.id,
   };
+}
+
+function changeOf(collection: string, document: StoredDocument): { readonly tenant: string; readonly change: Change } {
+  const { tenant, id } = document;
+  const owner = 'owner' in document && typeof document.owner === 'string' ? document.owner : undefined;
+  return { tenant, change: { collection, id, owner } };
 }

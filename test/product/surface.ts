@@ -108,6 +108,7 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'POST /v1/workflows/executions/{id}/cancel': { access: 'run', thing: 'run' },
 
   'GET /v1/runs': look(),
+  'GET /v1/feed': look(undefined, '?last_event_id=no'),
 
   'GET /v1/human-approvals': look(),
   'GET /v1/human-approvals/{id}': look('approval'),

@@ -71,7 +71,8 @@ describe('the walls between tenants, over every route there is', () => {
       '/v1/workflows?scope=visible',
       '/v1/workflows?scope=global',
     ];
-    const gets = lists.filter(([name]) => name.startsWith('GET '));
+    // The feed has no end: test/usecases/feed.test.ts is about its walls.
+    const gets = lists.filter(([name]) => name.startsWith('GET ') && name !== 'GET /v1/feed');
     const paths = [...gets.map(([name, { query = '' }]) => name.slice(4) + query), ...filters];
     for (const path of paths) {
       const mine = await tenancy.as('alphaUser', 'GET', path);

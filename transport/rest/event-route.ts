@@ -81,11 +81,28 @@ export async function serveEvents(
   { source, after }: { readonly source: EventSource; readonly after: number },
 ): Promise<undefined> {
   if (await nothingLeft(source, after)) return reply.code(204).send();
+  return serveRecords({ streams, limits }, request, reply, async (options) => recordsOf(source.follow(after, options)));
+}
+
+async function* recordsOf(events: AsyncIterable<ActorEvent | null>): AsyncGenerator<string | null> {
+  for await (const event of events) yield event === null ? null : eventRecord(event);
+}
+
+/** Opens a stream for the caller and writes records to it; null stands for a heartbeat. `open` may refuse by throwing. */
+export async function serveRecords(
+  { streams, limits }: Pick<RestParts, 'streams' | 'limits'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  open: (options: {
+    readonly signal: AbortSignal;
+    readonly heartbeatMs: number;
+  }) => Promise<AsyncIterable<string | null>>,
+): Promise<undefined> {
   using stream = streams.open(streamOwner(callerOf(request)));
+  const records = await open({ signal: stream.signal, heartbeatMs: limits.heartbeatMs });
   reply.sse.sendHeaders();
-  const events = source.follow(after, { signal: stream.signal, heartbeatMs: limits.heartbeatMs });
   try {
-    await writeEvents(events, reply.raw, stream, limits);
+    await writeRecords(records, reply.raw, stream, limits);
   } catch (error) {
     // The answer has begun, so no error can be sent; the client was already told to reconnect.
     request.log.warn({ err: error, trace: request.trace }, 'event stream broke off');
@@ -108,12 +125,12 @@ interface EventStreamLimits {
 }
 
 /**
- * Writes events to a client until the last one is written, the client is gone or too slow, or the server closes. Holds
+ * Writes records to a client until the last one is written, the client is gone or too slow, or the server closes. Holds
  * at most one event that the socket does not accept: it reads the next one only when the client has read on. An error
  * of the source is thrown after a record that asks the client to reconnect.
  */
-async function writeEvents(
-  events: AsyncIterable<ActorEvent | null>,
+async function writeRecords(
+  records: AsyncIterable<string | null>,
   client: ServerResponse,
   stream: OpenStream,
   limits: EventStreamLimits,
@@ -122,9 +139,9 @@ async function writeEvents(
   if (client.destroyed) stream.stop('client_gone');
   client.flushHeaders();
   try {
-    for await (const event of events) {
+    for await (const record of records) {
       if (stream.signal.aborted) break;
-      await write(client, event === null ? HEARTBEAT : eventRecord(event), stream, limits.drainTimeoutMs);
+      await write(client, record ?? HEARTBEAT, stream, limits.drainTimeoutMs);
     }
   } catch (error) {
     if (!stream.signal.aborted) {

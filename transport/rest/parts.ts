@@ -4,6 +4,7 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { RuntimeTable } from '../../manifests/runtime-table/table.ts';
 import type { Authenticator, NodeTokens, OperationAudit, Webhooks } from '../../security/api.ts';
 import type { CallerToolParts } from '../../usecases/caller-tools.ts';
+import type { FeedApi } from '../../usecases/feed/feed.ts';
 import type { AuthorApi, IntentApi } from '../../usecases/management.ts';
 import type { NodePeerApi } from '../../usecases/node-api.ts';
 import type { OperationPorts } from '../../usecases/operations/operation.ts';
@@ -53,6 +54,8 @@ export interface RestServerParts extends OperationPorts {
   readonly webhooks?: Webhooks;
   /** Tool calls by callers. Absent: /mcp and /v1/tools are not served. */
   readonly mcp?: McpParts;
+  /** Absent: /v1/feed is not served. */
+  readonly feed?: FeedApi;
   /** Absent: new work is never refused as `overloaded`. */
   readonly admission?: Admission;
   /** Absent: /v1/seal and /v1/invoke are not served. */

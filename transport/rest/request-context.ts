@@ -116,6 +116,7 @@ const AREAS: Readonly<Record<string, ScopeArea>> = {
   '/v1/dead-letters': 'executions',
   '/v1/execute': 'executions',
   '/v1/executions': 'executions',
+  '/v1/feed': 'executions',
   '/v1/human-approvals': 'approvals',
   '/v1/invoke': 'tools',
   '/v1/runs': 'executions',

@@ -180,8 +180,8 @@ function isNewer({ document: a }: RunDocument, { document: b }: RunDocument): bo
   return a.started_at === b.started_at ? a.id > b.id : a.started_at > b.started_at;
 }
 
-/** Looks up once a call whether the pools of unfinished runs are served. */
-class ServedPools {
+/** Shows runs, and looks up once whether the pools of unfinished ones are served. */
+export class ServedPools {
   readonly #client: Pick<ActorClient, 'isServed'>;
   readonly #known = new Map<string, boolean>();
 

@@ -414,6 +414,64 @@ export type Fault = {
   readonly ms: number | null;
 };
 
+export type FeedEvent = {
+  /** The first record of a new feed: read the lists now, everything later is sent. */
+  readonly open: Readonly<Record<string, unknown>>;
+} | {
+  /** What was missed is gone: read the lists again. */
+  readonly reset: {
+    readonly reason: string;
+  };
+} | {
+  /** Nothing for this reader; its id is a newer place to resume from. */
+  readonly place: Readonly<Record<string, unknown>>;
+} | {
+  /** A run that began or changed and meets the conditions. */
+  readonly run: Run;
+} | {
+  /** A run that meets the conditions no longer, or not yet. */
+  readonly run_left: {
+    readonly id: string;
+    readonly kind: string;
+  };
+} | {
+  readonly run_removed: {
+    readonly id: string;
+    readonly kind: string;
+  };
+} | {
+  /** An approval that was asked for, answered, withdrawn, or has expired. */
+  readonly approval: {
+    readonly id: string;
+    readonly status: "pending" | "answered" | "expired" | "withdrawn";
+    readonly execution_id: string;
+    readonly state_name: string;
+    readonly prompt: string;
+    readonly created_at: string;
+    readonly timeout_seconds: number;
+    readonly resolved_at: string | null;
+  };
+} | {
+  /** All nodes at the start of each connection, then each that changes. */
+  readonly node: {
+    readonly node_id: string;
+    readonly status: "up" | "draining" | "gone";
+    readonly incarnation: string;
+    readonly role: string | null;
+    readonly tags: readonly (string)[];
+    readonly version: string | null;
+    readonly partitions: Readonly<Record<string, number>>;
+  };
+} | {
+  /** An event of the followed run, as its own stream has it. */
+  readonly run_event: {
+    readonly id: string;
+    readonly kind: string;
+    readonly sequence: number;
+    readonly event: Readonly<Record<string, unknown>>;
+  };
+};
+
 export type Finding = {
   /** Stable id of the rule, such as unreachable_state. */
   readonly rule: string;
@@ -2423,6 +2481,40 @@ export interface SvcClient {
       readonly failed_at_state: string | null;
     }>;
   };
+  readonly feed: {
+    /** Follow the changes of runs, approvals and nodes live. Server-sent events without end. Resume with the id of the last record: nothing in between is missed, on any node. A reader too far behind gets `reset` and reads the lists again. A record may come twice. The conditions are those of the list of runs. (`GET /v1/feed`) */
+    stream(input?: {
+      /** Default: run and approval; node needs the right to see the fleet. */
+      readonly topic?: readonly ("run" | "approval" | "node")[];
+      /** Any of these; may be there several times. */
+      readonly status?: readonly ("pending" | "running" | "waiting_for_human_input" | "completed" | "failed" | "cancelled")[];
+      /** How it ended. */
+      readonly outcome?: "succeeded" | "failed" | "cancelled";
+      readonly kind?: "execution" | "workflow";
+      /** Name of the agent or workflow. */
+      readonly name?: string;
+      readonly version?: string;
+      /** `KEY=VALUE` given at the start; may be there several times, and all must match. */
+      readonly label?: readonly (string)[];
+      /** Started at this time or later. */
+      readonly from?: string;
+      /** Started before this time. */
+      readonly to?: string;
+      /** Tags that its node must have; all must match. */
+      readonly tag?: readonly (string)[];
+      /** Id of the node that handled its last message. */
+      readonly node?: string;
+      /** What an unfinished one waits for; any of these. */
+      readonly wait_reason?: readonly ("node" | "timer" | "approval" | "child" | "judges" | "effect" | "volumes" | "turn")[];
+      readonly error_code?: string;
+      /** The beginning of the id, or a part of the name. */
+      readonly text?: string;
+      /** Run whose events are sent too. */
+      readonly run?: string;
+      /** Same as the header Last-Event-ID, for clients that cannot set headers. */
+      readonly last_event_id?: string;
+    }, options?: CallOptions): AsyncGenerator<StreamedEvent<FeedEvent>, void, undefined>;
+  };
   readonly cluster: {
     /** Show this node, the fleet in numbers, and which pools nobody serves (`GET /v1/cluster/status`) */
     status(options?: CallOptions): Promise<{
@@ -2859,6 +2951,7 @@ const EXECUTE_GET: Route = {"method":"GET","path":"/v1/execute/{id}","query":[],
 const WORKFLOWS_EXPORT: Route = {"method":"GET","path":"/v1/workflows/{name}/export","query":["version"],"body":null,"answer":"text"};
 const WORKFLOW_EXECUTIONS_STREAM: Route = {"method":"GET","path":"/v1/workflows/executions/{id}/stream","query":["last_event_id"],"body":null,"answer":"stream"};
 const WORKFLOW_EXECUTIONS_STREAM_LOGS: Route = {"method":"GET","path":"/v1/workflows/executions/{id}/logs/stream","query":["last_event_id"],"body":null,"answer":"stream"};
+const FEED_STREAM: Route = {"method":"GET","path":"/v1/feed","query":["topic","status","outcome","kind","name","version","label","from","to","tag","node","wait_reason","error_code","text","run","last_event_id"],"body":null,"answer":"stream"};
 const CLUSTER_STATUS: Route = {"method":"GET","path":"/v1/cluster/status","query":[],"body":null,"answer":"json"};
 const NODES_LIST: Route = {"method":"GET","path":"/v1/cluster/nodes","query":["status","tag"],"body":null,"answer":"json"};
 const NODES_GET: Route = {"method":"GET","path":"/v1/cluster/nodes/{id}","query":[],"body":null,"answer":"json"};
@@ -3018,6 +3111,9 @@ export const operationsOf = (sender: Sender): SvcClient => ({
     intent: (input, options) => sender.json(EXECUTE_INTENT, input, options),
     start: (input, options) => sender.json(EXECUTE_START, input, options),
     get: (input, options) => sender.json(EXECUTE_GET, input, options),
+  },
+  feed: {
+    stream: (input, options) => sender.stream(FEED_STREAM, input, options),
   },
   cluster: {
     status: (options) => sender.json(CLUSTER_STATUS, {}, options),

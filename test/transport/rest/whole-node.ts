@@ -19,6 +19,7 @@ export const wholeNode = (): RestServerParts => ({
   why: uncalled(),
   workflows: { catalog: uncalled(), workflows: uncalled() },
   approvals: uncalled(),
+  feed: uncalled(),
   runs: uncalled(),
   stimuli: uncalled(),
   stimulusRoutes: uncalled(),

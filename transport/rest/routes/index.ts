@@ -8,6 +8,7 @@ import { clusterRoutes } from './cluster.ts';
 import { dashboardRoutes } from './dashboard.ts';
 import { executeRoutes, generateRoutes } from './execute.ts';
 import { streamExecutionRoute } from './executions.ts';
+import { feedRoute } from './feed.ts';
 import { jwksRoute, openapiRoute, protectedResourceRoute } from './jwks.ts';
 import { sealRoutes } from './seal.ts';
 import { stimulusRoutes } from './stimuli.ts';
@@ -66,6 +67,7 @@ const ROUTES: readonly ((app: RestApp, parts: RestParts) => void)[] = [
   generateRoutes,
   executeRoutes,
   workflowRoutes,
+  feedRoute,
   stimulusRoutes,
   clusterRoutes,
   volumeFileRoutes,

@@ -5,7 +5,7 @@ import type { RunFilter } from '../../runs/run-filter.ts';
 const MOST_VALUES = 32;
 
 /** A parameter that may be there several times. */
-const several = <T extends z.ZodType>(value: T) =>
+export const several = <T extends z.ZodType>(value: T) =>
   z
     .preprocess((given) => (typeof given === 'string' ? [given] : given), z.array(value).min(1).max(MOST_VALUES))
     .optional();

@@ -1,0 +1,177 @@
+import type { Clock } from '../clock.ts';
+import type { Collection, CollectionSpec, Documents, StoredDocument } from '../documents.ts';
+import { SvcError, toSvcError } from '../errors.ts';
+import { OneAtATimePerKey } from '../kit/queues.ts';
+import { jittered, sleep } from '../kit/waits.ts';
+import type { Unsubscribe } from '../leases.ts';
+import type { Random } from '../random.ts';
+
+/** A document of a list was written or removed. */
+export interface Change {
+  readonly collection: string;
+  readonly id: string;
+  /** Subject that alone sees it, beside operators; absent: it is the tenant's. */
+  readonly owner?: string;
+}
+
+/**
+ * A place in the changes of a tenant, which are numbered 1, 2, 3 … `mark` tells two changes of the same number apart:
+ * documents that were restored from a backup may give a number twice.
+ */
+export interface Place {
+  readonly n: number;
+  /** Number of the first change that was written together with it. */
+  readonly first: number;
+  readonly mark: string;
+}
+
+export interface PlacedChange {
+  readonly place: Place;
+  readonly change: Change;
+}
+
+/** Changes that were written together. The id is the number of the first one, so two writers cannot take one number. */
+interface ChangesDocument extends StoredDocument {
+  readonly first: number;
+  readonly count: number;
+  readonly mark: string;
+  /** Unix ms. */
+  readonly at: number;
+  readonly changes: readonly Change[];
+}
+
+const CHANGES: CollectionSpec = { name: 'changes', unique: [], indexes: [] };
+
+const DIGITS = 15;
+/** Most changes in one document. */
+const MOST_TOGETHER = 500;
+/** Changes of a tenant that are kept; a reader further behind reads its lists again. */
+const KEPT = 20_000;
+/** How often old changes are removed while as many new ones come as are kept. */
+const TRIMS = 20;
+/** Documents that one read returns at most. */
+const PAGE = 50;
+/** Attempts to take the next number. One fails only when another node took that number. */
+const TRIES = 40;
+const PAUSE_MS = 20;
+/** Tenants whose next number is remembered. */
+const MOST_TENANTS = 10_000;
+
+const idOf = (n: number): string => String(n).padStart(DIGITS, '0');
+
+interface ChangeLogParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly warn: (message: string, error: unknown) => void;
+  /** Changes of a tenant that are kept; default 20,000. */
+  readonly kept?: number;
+}
+
+/**
+ * The changes of list documents of each tenant, in one gap-free order for all nodes (docs/decisions/0038-the-feed.md).
+ * A change is appended after its document is written, so who reads the change reads a document that has it. A change
+ * may be there twice.
+ */
+export class ChangeLog {
+  readonly #documents: Collection<ChangesDocument>;
+  readonly #parts: ChangeLogParts;
+  readonly #queue = new OneAtATimePerKey();
+  /** Next number by tenant, as far as this node knows. */
+  readonly #next = new Map<string, number>();
+  readonly #listeners = new Map<string, Set<() => void>>();
+
+  static async open(parts: ChangeLogParts & { readonly documents: Documents }): Promise<ChangeLog> {
+    return new ChangeLog(await parts.documents.collection<ChangesDocument>(CHANGES), parts);
+  }
+
+  constructor(documents: Collection<ChangesDocument>, parts: ChangeLogParts) {
+    this.#documents = documents;
+    this.#parts = parts;
+  }
+
+  /** Resolves when the changes are durable. Throws `unavailable`: then they may be there, and are to be appended again. */
+  async append(tenant: string, changes: readonly Change[]): Promise<void> {
+    for (let from = 0; from < changes.length; from += MOST_TOGETHER) {
+      const some = changes.slice(from, from + MOST_TOGETHER);
+      await this.#queue.run(tenant, () => this.#write(tenant, some));
+    }
+    for (const wake of this.#listeners.get(tenant) ?? []) wake();
+  }
+
+  /** Calls back when this node has appended changes of a tenant. Other nodes' changes are found by reading. */
+  onAppend(tenant: string, wake: () => void): Unsubscribe {
+    const listeners = this.#listeners.get(tenant) ?? new Set();
+    this.#listeners.set(tenant, listeners.add(wake));
+    return () => {
+      listeners.delete(wake);
+      if (listeners.size === 0) this.#listeners.delete(tenant);
+    };
+  }
+
+  /** The place of the newest change. */
+  async end(tenant: string): Promise<Place> {
+    const [newest] = await this.#documents.find({ tenant, sort: [['id', 'desc']], limit: 1 });
+    if (newest === undefined) return { n: 0, first: 0, mark: '' };
+    const { first, count, mark } = newest;
+    return { n: first + count - 1, first, mark };
+  }
+
+  /**
+   * Returns the next changes behind a place, oldest first; fewer than there are when there are many. `gone`: the place
+   * is no longer there, since it is too old or the documents were restored.
+   */
+  async read(tenant: string, after: Place): Promise<readonly PlacedChange[] | 'gone'> {
+    const page = await this.#page(tenant, after);
+    // A reader may meet a number before the one below it, which was written a moment earlier. The second look finds it.
+    return page ?? (await this.#page(tenant, after)) ?? 'gone';
+  }
+
+  /** Null when what follows the place is not there. */
+  async #page(tenant: string, { n, first, mark }: Place): Promise<readonly PlacedChange[] | null> {
+    const where = { id: { gte: idOf(Math.max(1, first)) } };
+    const found = await this.#documents.find({ tenant, where, sort: [['id', 'asc']], limit: PAGE });
+    const [oldest] = found;
+    if (n > 0 && (oldest?.first !== first || oldest.mark !== mark)) return null;
+    const changes: PlacedChange[] = [];
+    let expected = n > 0 ? first : 1;
+    for (const document of found) {
+      if (document.first !== expected) return changes.length > 0 ? changes : null;
+      for (const [index, change] of document.changes.entries()) {
+        const place = { n: document.first + index, first: document.first, mark: document.mark };
+        if (place.n > n) changes.push({ place, change });
+      }
+      expected = document.first + document.count;
+    }
+    return changes;
+  }
+
+  async #write(tenant: string, changes: readonly Change[]): Promise<void> {
+    const { clock, random } = this.#parts;
+    const mark = random.uuid().slice(0, 8);
+    const count = changes.length;
+    for (let tries = 1; tries <= TRIES; tries += 1) {
+      const first = this.#next.get(tenant) ?? (await this.end(tenant)).n + 1;
+      const written = { tenant, id: idOf(first), version: 1, first, count, mark, at: clock.now(), changes };
+      if (await this.#documents.insert(written)) return this.#took(tenant, first, count);
+      // An earlier copy of this call may have written it.
+      if ((await this.#documents.get(tenant, idOf(first)))?.mark === mark) return this.#took(tenant, first, count);
+      this.#next.delete(tenant);
+      if (tries > 1) await sleep(clock, jittered(PAUSE_MS, random));
+    }
+    throw new SvcError('unavailable', 'too many nodes record changes of one tenant at the same time');
+  }
+
+  async #took(tenant: string, first: number, count: number): Promise<void> {
+    if (!this.#next.has(tenant) && this.#next.size >= MOST_TENANTS) this.#next.clear();
+    this.#next.set(tenant, first + count);
+    const { kept = KEPT } = this.#parts;
+    const every = Math.ceil(kept / TRIMS);
+    if (Math.floor(first / every) === Math.floor((first + count) / every) || first <= kept) return;
+    try {
+      await this.#documents.deleteMany({ tenant, where: { id: { lt: idOf(first - kept) } } });
+    } catch (thrown) {
+      // They are removed with the next ones.
+      this.#parts.warn('old changes of lists could not be removed', toSvcError(thrown));
+    }
+  }
+}

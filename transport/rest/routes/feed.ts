@@ -1,0 +1,114 @@
+import { z } from 'zod';
+import { FEED_TOPICS, type FeedRecord } from '../../../usecases/feed/feed.ts';
+import { parseFeedId } from '../../../usecases/feed/feed-id.ts';
+import { CallerHeaders, ExecutionId } from '../../../usecases/operations/schemas/fields.ts';
+import { RunSchema, runFilterFields, runFilterOf, several } from '../../../usecases/operations/schemas/runs.ts';
+import { serveRecords, streamOptions } from '../event-route.ts';
+import type { RestApp, RestParts } from '../parts.ts';
+import { callerOf } from '../request-context.ts';
+import { problemSchemas } from '../schemas/problems.ts';
+
+const RunKey = z.object({ id: z.string(), kind: z.string() });
+
+/** Contents of the records by name. They are described and not checked. */
+const CONTENTS = {
+  open: z.object({}).describe('The first record of a new feed: read the lists now, everything later is sent.'),
+  reset: z.object({ reason: z.string() }).describe('What was missed is gone: read the lists again.'),
+  place: z.object({}).describe('Nothing for this reader; its id is a newer place to resume from.'),
+  run: RunSchema.describe('A run that began or changed and meets the conditions.'),
+  run_left: RunKey.describe('A run that meets the conditions no longer, or not yet.'),
+  run_removed: RunKey,
+  approval: z
+    .object({
+      id: z.string(),
+      status: z.enum(['pending', 'answered', 'expired', 'withdrawn']),
+      execution_id: z.string(),
+      state_name: z.string(),
+      prompt: z.string(),
+      created_at: z.string(),
+      timeout_seconds: z.number(),
+      resolved_at: z.string().nullable(),
+    })
+    .describe('An approval that was asked for, answered, withdrawn, or has expired.'),
+  node: z
+    .object({
+      node_id: z.string(),
+      status: z.enum(['up', 'draining', 'gone']),
+      incarnation: z.string(),
+      role: z.string().nullable(),
+      tags: z.array(z.string()),
+      version: z.string().nullable(),
+      partitions: z.record(z.string(), z.number()),
+    })
+    .describe('All nodes at the start of each connection, then each that changes.'),
+  run_event: z
+    .object({ id: z.string(), kind: z.string(), sequence: z.number(), event: z.record(z.string(), z.unknown()) })
+    .describe('An event of the followed run, as its own stream has it.'),
+};
+
+z.union(Object.entries(CONTENTS).map(([name, content]) => z.object({ [name]: content }))).meta({ id: 'FeedEvent' });
+
+const FeedEventRecord = z.looseObject({
+  id: z.string().describe('Where to resume; begins with the number of the record: 1, 2, 3 … over all connections.'),
+  event: z.string().describe('The name of the record.'),
+  data: z.string().meta({
+    description: 'A JSON object whose one key is the name of the record.',
+    contentMediaType: 'application/json',
+    contentSchema: { $ref: '#/components/schemas/FeedEvent' },
+  }),
+});
+
+const lastId = z.string().max(200).optional();
+
+const feedSchema = {
+  operationId: 'feed.stream',
+  tags: ['runs'],
+  summary: 'Follow the changes of runs, approvals and nodes live',
+  description:
+    'Server-sent events without end. Resume with the id of the last record: nothing in between is missed, on any node. A ' +
+    'reader too far behind gets `reset` and reads the lists again. A record may come twice. The conditions are those of ' +
+    'the list of runs.',
+  headers: CallerHeaders.extend({
+    'last-event-id': lastId.describe('Id of the last record that the client has; the feed resumes after it.'),
+  }),
+  querystring: z.object({
+    topic: several(z.enum(FEED_TOPICS)).describe('Default: run and approval; node needs the right to see the fleet.'),
+    ...runFilterFields,
+    run: ExecutionId.optional().describe('Run whose events are sent too.'),
+    last_event_id: lastId.describe('Same as the header Last-Event-ID, for clients that cannot set headers.'),
+  }),
+  response: {
+    200: { description: 'The stream.', content: { 'text/event-stream': { schema: FeedEventRecord } } },
+    ...problemSchemas({ style: 'coded', also: [404, 406] }),
+  },
+};
+
+/** GET /v1/feed. */
+export function feedRoute(app: RestApp, { feed, streams, limits }: RestParts): void {
+  if (feed === undefined) return;
+  const options = {
+    config: { access: 'read', problems: 'coded' } as const,
+    schema: feedSchema,
+    ...streamOptions('coded'),
+  };
+  app.get('/v1/feed', options, async (request, reply) => {
+    const { topic, run, last_event_id, ...conditions } = request.query;
+    const after = request.headers['last-event-id'] || last_event_id;
+    const asked = {
+      topics: topic ?? (['run', 'approval'] as const),
+      filter: runFilterOf(conditions),
+      followed: run?.toLowerCase(),
+      after: after === undefined || after === '' ? undefined : parseFeedId(after),
+    };
+    return serveRecords({ streams, limits }, request, reply, async (stream) =>
+      textsOf(await feed.open(callerOf(request), asked, stream)),
+    );
+  });
+}
+
+async function* textsOf(records: AsyncIterable<FeedRecord | null>): AsyncGenerator<string | null> {
+  for await (const record of records) yield record === null ? null : textOf(record);
+}
+
+const textOf = ({ id, name, content }: FeedRecord): string =>
+  `id: ${id}\nevent: ${name}\ndata: ${JSON.stringify({ [name]: content })}\n\n`;

@@ -1,0 +1,294 @@
+import { APPROVALS, type ApprovalDocument } from '../../actors/approval/view.ts';
+import { EXECUTIONS, type ExecutionDocument } from '../../actors/execution/view.ts';
+import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../../actors/workflow/view.ts';
+import type { ActorClient } from '../../runtime/client.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { ChangeLog, Place, PlacedChange } from '../../runtime/documents/change-log.ts';
+import type { Collection } from '../../runtime/documents.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import { type Identity, sees, tenantOfViewer, type Viewer } from '../../runtime/identity.ts';
+import { requireRole } from '../../security/api.ts';
+import type { ExecutionApi } from '../executions.ts';
+import type { ClusterApi } from '../ports/cluster.ts';
+import { ServedPools } from '../runs/list-runs.ts';
+import type { Run } from '../runs/run.ts';
+import { matches, type RunFilter } from '../runs/run-filter.ts';
+import type { WorkflowApi } from '../workflow-runs.ts';
+import { type FeedPosition, feedId } from './feed-id.ts';
+import { merged } from './merged.ts';
+import { type FeedNode, NodeWatch } from './node-watch.ts';
+import { type Shown, TenantFeed } from './tenant-feed.ts';
+
+export const FEED_TOPICS = ['run', 'approval', 'node'] as const;
+
+export type FeedTopic = (typeof FEED_TOPICS)[number];
+
+export interface FeedAsked {
+  readonly topics: readonly FeedTopic[];
+  readonly filter: RunFilter;
+  /** Run whose events are sent too. */
+  readonly followed?: string | undefined;
+  /** The last record that the reader has; absent: it begins now. */
+  readonly after?: FeedPosition | undefined;
+}
+
+/** One record of a feed: `data` has one key, the name of the record. */
+export interface FeedRecord {
+  readonly id: string;
+  readonly name: string;
+  readonly content: object;
+}
+
+/** An approval, as the feed shows it. */
+type FeedApproval = Pick<
+  ApprovalDocument,
+  'id' | 'status' | 'execution_id' | 'state_name' | 'prompt' | 'created_at' | 'timeout_seconds' | 'resolved_at'
+>;
+
+type Content = { readonly run: Run } | { readonly approval: FeedApproval };
+
+export interface FeedApi {
+  /**
+   * Opens a feed. It yields null after `heartbeatMs` of silence. Throws `not_found` for a followed run that the viewer
+   * may not see, and `forbidden` when the viewer may not see nodes.
+   */
+  open(
+    viewer: Identity,
+    asked: FeedAsked,
+    options: { readonly signal: AbortSignal; readonly heartbeatMs: number },
+  ): Promise<AsyncIterable<FeedRecord | null>>;
+}
+
+interface FeedParts {
+  readonly log: Pick<ChangeLog, 'read' | 'end' | 'onAppend'>;
+  readonly clock: Clock;
+  readonly client: Pick<ActorClient, 'isServed'>;
+  readonly executions: Pick<ExecutionApi, 'hasEnded' | 'follow'>;
+  readonly workflows: Pick<WorkflowApi, 'status' | 'follow'>;
+  readonly cluster: Pick<ClusterApi, 'status'>;
+  readonly lists: {
+    readonly executions: Collection<ExecutionDocument>;
+    readonly workflows: Collection<WorkflowExecutionDocument>;
+    readonly approvals: Collection<ApprovalDocument>;
+  };
+  readonly warn: (message: string, error: unknown) => void;
+}
+
+/** Changes without a record for the reader after which it gets its new place. */
+const TELL_PLACE_AFTER = 1_000;
+
+/** What a source gives: its part of the place, and the record if there is one for the reader. */
+interface Step {
+  readonly place?: Place;
+  readonly event?: number;
+  readonly record?: Omit<FeedRecord, 'id'>;
+}
+
+/** Implements `FeedApi` over the change log: one look at it a tenant and node, shared by all readers. */
+export function createFeedApi(parts: FeedParts): FeedApi {
+  const feeds = new Map<string, TenantFeed<Content>>();
+  const nodes = new NodeWatch(parts);
+  const show = showOf(parts);
+
+  function enter(tenant: string): TenantFeed<Content> {
+    const feed = feeds.get(tenant) ?? new TenantFeed<Content>({ ...parts, tenant, show });
+    feeds.set(tenant, feed);
+    feed.enter();
+    return feed;
+  }
+
+  function leave(tenant: string, feed: TenantFeed<Content>): void {
+    feed.leave();
+    if (feed.isIdle) feeds.delete(tenant);
+  }
+
+  /** The changes behind a place that the viewer may see, and a reset whenever the place is gone. */
+  async function* changes(viewer: Viewer, asked: FeedAsked, from: Place, signal: AbortSignal): AsyncGenerator<Step> {
+    const tenant = tenantOfViewer(viewer);
+    const feed = enter(tenant);
+    try {
+      let [place, era, isKnown] = [from, feed.era, false];
+      while (!signal.aborted) {
+        const { version } = feed;
+        const isSameEra = feed.era === era;
+        // The first look reads the log, which says whether the place is there.
+        const found = isSameEra ? ((isKnown ? feed.behind(place) : null) ?? (await feed.read(place))) : 'gone';
+        if (found === 'gone') {
+          place = await parts.log.end(tenant);
+          [era, isKnown] = [feed.era, true];
+          yield {
+            place,
+            record: { name: 'reset', content: { reason: 'the changes behind your last record are gone' } },
+          };
+          continue;
+        }
+        isKnown = true;
+        for (const one of found) {
+          place = one.place;
+          yield { place, ...stepOf(viewer, asked, one) };
+        }
+        if (found.length === 0) await feed.newerThan(version, signal);
+      }
+    } finally {
+      leave(tenant, feed);
+    }
+  }
+
+  async function* nodeChanges(signal: AbortSignal): AsyncGenerator<Step> {
+    for await (const node of nodes.follow(signal)) yield { record: { name: 'node', content: node satisfies FeedNode } };
+  }
+
+  /** The events of one run, behind the last one that the reader has. Throws `not_found`. */
+  async function followed(viewer: Identity, id: string, after: number, options: Following) {
+    const kind = await kindOf(parts, viewer, id);
+    const events = parts[kind === 'execution' ? 'executions' : 'workflows'].follow(viewer, id, after, options);
+    return (async function* (): AsyncGenerator<Step> {
+      for await (const event of events) {
+        if (event === null) continue;
+        const { seq: sequence, name, payload } = event;
+        yield {
+          event: sequence,
+          record: { name: 'run_event', content: { id, kind, sequence, event: { [name]: payload } } },
+        };
+      }
+    })();
+  }
+
+  return {
+    async open(viewer, asked, { signal, heartbeatMs }) {
+      if (asked.topics.includes('node')) requireRole(viewer, 'inspect');
+      const ended = new AbortController();
+      const stop = AbortSignal.any([signal, ended.signal]);
+      const start = asked.after?.place ?? (await parts.log.end(viewer.tenant));
+      const first: FeedPosition = { count: asked.after?.count ?? 0, place: start, event: asked.after?.event ?? 0 };
+      const sources: AsyncGenerator<Step>[] = [changes(viewer, asked, start, stop)];
+      if (asked.topics.includes('node')) sources.push(nodeChanges(stop));
+      if (asked.followed !== undefined) {
+        const options = { signal: stop, heartbeatMs };
+        sources.push(await followed(viewer, asked.followed, first.event, options));
+      }
+      const steps = merged(sources, { clock: parts.clock, heartbeatMs, signal: stop, onEnd: () => ended.abort() });
+      return records(steps, first, asked.after === undefined);
+    },
+  };
+}
+
+type Following = { readonly signal: AbortSignal; readonly heartbeatMs: number };
+
+/** Numbers the records of a reader 1, 2, 3 … Its number goes on when it resumes, whatever its filter leaves. */
+async function* records(
+  steps: AsyncIterable<Step | null>,
+  first: FeedPosition,
+  isNew: boolean,
+): AsyncGenerator<FeedRecord | null> {
+  let { count, place, event } = first;
+  let toldAt = place.n;
+  const next = (record: Omit<FeedRecord, 'id'>): FeedRecord => {
+    count += 1;
+    toldAt = place.n;
+    return { ...record, id: feedId({ count, place, event }) };
+  };
+  if (isNew) yield next({ name: 'open', content: {} });
+  for await (const step of steps) {
+    place = step?.place ?? place;
+    event = step?.event ?? event;
+    if (step === null) yield null;
+    else if (step.record !== undefined) yield next(step.record);
+    else if (place.n - toldAt >= TELL_PLACE_AFTER) yield next({ name: 'place', content: {} });
+  }
+}
+
+async function kindOf(
+  { executions, workflows }: Pick<FeedParts, 'executions' | 'workflows'>,
+  viewer: Viewer,
+  id: string,
+): Promise<'execution' | 'workflow'> {
+  try {
+    await executions.hasEnded(viewer, id);
+    return 'execution';
+  } catch (thrown) {
+    if (!(thrown instanceof SvcError) || thrown.code !== 'not_found') throw thrown;
+  }
+  try {
+    await workflows.status(viewer, id);
+    return 'workflow';
+  } catch (thrown) {
+    if (thrown instanceof SvcError && thrown.code === 'not_found') throw new SvcError('not_found', 'run not found');
+    throw thrown;
+  }
+}
+
+/** The record of a change for one reader; none when it may not see it or did not ask for it. */
+function stepOf(viewer: Viewer, { topics, filter }: FeedAsked, change: Shown<Content>): Step {
+  const { content, id, owner, collection } = change;
+  if (!sees(viewer, owner)) return {};
+  if (collection === APPROVALS.name) {
+    if (!topics.includes('approval') || content === null || !('approval' in content)) return {};
+    return { record: { name: 'approval', content: content.approval } };
+  }
+  if (!topics.includes('run')) return {};
+  const kind = collection === EXECUTIONS.name ? 'execution' : 'workflow';
+  if (content === null) return { record: { name: 'run_removed', content: { id, kind } } };
+  if (!('run' in content)) return {};
+  if (matches(content.run, filter)) return { record: { name: 'run', content: content.run } };
+  // What never changes does not match: it was never in the reader's list.
+  const { kind: wanted, name, version, labels, from, to, tags, text } = filter;
+  if (!matches(content.run, { kind: wanted, name, version, labels, from, to, tags, text })) return {};
+  return { record: { name: 'run_left', content: { id, kind } } };
+}
+
+/** Reads the documents of changes, each once. */
+function showOf({ lists, client }: FeedParts) {
+  return async (tenant: string, changes: readonly PlacedChange[]): Promise<Shown<Content>[]> => {
+    const served = new ServedPools(client);
+    const ids = (collection: string): string[] => [
+      ...new Set(changes.filter(({ change }) => change.collection === collection).map(({ change }) => change.id)),
+    ];
+    const contents = new Map<string, { readonly owner: string | undefined; readonly content: Content }>();
+    const [executions, workflows, approvals] = await Promise.all([
+      documentsOf(lists.executions, tenant, ids(EXECUTIONS.name)),
+      documentsOf(lists.workflows, tenant, ids(WORKFLOW_EXECUTIONS.name)),
+      documentsOf(lists.approvals, tenant, ids(APPROVALS.name)),
+    ]);
+    for (const document of executions) {
+      if (document.removed) continue;
+      const run = await served.run({ kind: 'execution', document });
+      contents.set(`${EXECUTIONS.name} ${document.id}`, { owner: document.owner, content: { run } });
+    }
+    for (const document of workflows) {
+      if (document.removed) continue;
+      const run = await served.run({ kind: 'workflow', document });
+      contents.set(`${WORKFLOW_EXECUTIONS.name} ${document.id}`, { owner: document.owner, content: { run } });
+    }
+    for (const document of approvals) {
+      contents.set(`${APPROVALS.name} ${document.id}`, {
+        owner: document.owner,
+        content: { approval: shown(document) },
+      });
+    }
+    return changes.map(({ place, change: { collection, id, owner } }) => {
+      const known = contents.get(`${collection} ${id}`);
+      return { place, collection, id, owner: known?.owner ?? owner, content: known?.content ?? null };
+    });
+  };
+}
+
+async function documentsOf<T extends ExecutionDocument | WorkflowExecutionDocument | ApprovalDocument>(
+  collection: Collection<T>,
+  tenant: string,
+  ids: readonly string[],
+): Promise<T[]> {
+  if (ids.length === 0) return [];
+  return collection.find({ tenant, where: { id: { in: ids } }, limit: ids.length });
+}
+
+const shown = (document: ApprovalDocument): FeedApproval => ({
+  id: document.id,
+  status: document.status,
+  execution_id: document.execution_id,
+  state_name: document.state_name,
+  prompt: document.prompt,
+  created_at: document.created_at,
+  timeout_seconds: document.timeout_seconds,
+  resolved_at: document.resolved_at,
+});

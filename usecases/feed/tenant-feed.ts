@@ -1,0 +1,155 @@
+import type { Clock } from '../../runtime/clock.ts';
+import type { ChangeLog, Place, PlacedChange } from '../../runtime/documents/change-log.ts';
+import { toSvcError } from '../../runtime/errors.ts';
+import { backoffMs, sleep } from '../../runtime/kit/waits.ts';
+import { orAborted } from './merged.ts';
+
+/** A change with what its document says now. Null: the document was removed. */
+export interface Shown<T> {
+  readonly place: Place;
+  readonly collection: string;
+  readonly id: string;
+  readonly owner: string | undefined;
+  readonly content: T | null;
+}
+
+export interface TenantFeedParts<T> {
+  readonly log: Pick<ChangeLog, 'read' | 'end' | 'onAppend'>;
+  readonly clock: Clock;
+  readonly tenant: string;
+  /** Reads the documents of changes. */
+  readonly show: (tenant: string, changes: readonly PlacedChange[]) => Promise<readonly Shown<T>[]>;
+  readonly warn: (message: string, error: unknown) => void;
+}
+
+/** Pause between two looks for other nodes' changes, ms. This node's own changes wake the look. */
+const LOOK_EVERY_MS = 250;
+const MOST_PAUSE_MS = 5_000;
+/** Changes in memory, for all readers of the tenant on this node. */
+const MOST_KEPT = 2_000;
+/** Changes that a reader takes at a time. */
+const MOST_TAKEN = 100;
+
+/**
+ * The changes of one tenant, read once for all readers on this node. It keeps the newest ones; a reader further behind
+ * reads the log itself. Readers ask for what is behind their place, so a slow one costs no memory.
+ */
+export class TenantFeed<T> {
+  readonly #parts: TenantFeedParts<T>;
+  readonly #stop = new AbortController();
+  #readers = 0;
+  /** The newest changes, without gaps, oldest first. */
+  #kept: Shown<T>[] = [];
+  #end: Place | null = null;
+  /** Rises when the log was set back: places before it are gone. */
+  #era = 0;
+  #version = 0;
+  #changed = Promise.withResolvers<void>();
+  #look = Promise.withResolvers<void>();
+
+  constructor(parts: TenantFeedParts<T>) {
+    this.#parts = parts;
+  }
+
+  get era(): number {
+    return this.#era;
+  }
+
+  /** Whether it has no readers. */
+  get isIdle(): boolean {
+    return this.#readers === 0;
+  }
+
+  enter(): void {
+    this.#readers += 1;
+    if (this.#readers === 1) this.#follow().catch((thrown: unknown) => this.#parts.warn('the feed stopped', thrown));
+  }
+
+  /** After the last reader left, this feed ends and is not entered again. */
+  leave(): void {
+    this.#readers -= 1;
+    if (this.#readers === 0) this.#stop.abort();
+  }
+
+  /** The next changes behind a place from memory; null when they are not all there. */
+  behind({ n }: Place): readonly Shown<T>[] | null {
+    if (this.#end !== null && n >= this.#end.n) return [];
+    const oldest = this.#kept[0]?.place.n;
+    if (oldest === undefined || n + 1 < oldest) return null;
+    return this.#kept.slice(n + 1 - oldest, n + 1 - oldest + MOST_TAKEN);
+  }
+
+  /** The next changes behind a place from the log. */
+  async read(place: Place): Promise<readonly Shown<T>[] | 'gone'> {
+    const { log, tenant, show } = this.#parts;
+    const page = await log.read(tenant, place);
+    return page === 'gone' ? page : show(tenant, page.slice(0, MOST_TAKEN));
+  }
+
+  /** Rises with each change that was read. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /** Resolves when there is something newer than this version, or at the abort. */
+  async newerThan(version: number, signal: AbortSignal): Promise<void> {
+    if (this.#version === version) await orAborted(this.#changed.promise, signal);
+  }
+
+  async #follow(): Promise<void> {
+    const { log, clock, tenant, warn } = this.#parts;
+    const { signal } = this.#stop;
+    const unsubscribe = log.onAppend(tenant, () => this.#look.resolve());
+    let failures = 0;
+    try {
+      while (!signal.aborted) {
+        this.#look = Promise.withResolvers<void>();
+        try {
+          if (await this.#take()) this.#wake();
+          failures = 0;
+        } catch (thrown) {
+          failures += 1;
+          if (failures === 1) warn(`the feed of ${tenant} waits`, toSvcError(thrown));
+        }
+        await Promise.race([
+          sleep(clock, backoffMs(failures, LOOK_EVERY_MS, MOST_PAUSE_MS), signal),
+          ...(failures === 0 ? [this.#look.promise] : []),
+        ]);
+      }
+    } finally {
+      unsubscribe();
+      this.#wake();
+    }
+  }
+
+  /** Reads what is new. Returns whether something was. */
+  async #take(): Promise<boolean> {
+    const { log, tenant } = this.#parts;
+    if (this.#end === null) {
+      this.#end = await log.end(tenant);
+      return true;
+    }
+    const page = await this.read(this.#end);
+    if (page === 'gone') {
+      this.#era += 1;
+      this.#kept = [];
+      this.#end = null;
+      return this.#take();
+    }
+    const last = page.at(-1);
+    if (last === undefined) return false;
+    this.#end = last.place;
+    this.#kept.push(...page);
+    if (this.#kept.length > MOST_KEPT) this.#kept.splice(0, this.#kept.length - MOST_KEPT);
+    // There may be more behind a full page.
+    if (page.length === MOST_TAKEN) this.#look.resolve();
+    return true;
+  }
+
+  #wake(): void {
+    this.#version += 1;
+    const { resolve } = this.#changed;
+    this.#changed = Promise.withResolvers<void>();
+    resolve();
+  }
+}
