@@ -156,9 +156,11 @@ async function readRounds(
     .sort((a, b) => sign * compare([a.from, a.name], [b.from, b.name]));
   const found: Found[] = [];
   for (const group of groups) {
-    const side = last === null ? 1 : sign * compare([group.from, group.name], [last.from, last.group]);
+    // By its name first: a group begins later when retention removes its oldest segments.
+    const isLast = last !== null && last.group === group.name;
+    const side = last === null || isLast ? 0 : sign * compare([group.from, group.name], [last.from, last.group]);
     if (side < 0) continue;
-    const behind = side === 0 ? (last?.place ?? null) : null;
+    const behind = isLast ? last.place : null;
     for await (const { delivery, place } of inOrder(reader, group.segments, wish, behind)) {
       if (await isIn(reader, earlier, wish, delivery)) continue;
       found.push({ delivery, position: { from: group.from, group: group.name, place } });

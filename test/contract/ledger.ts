@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import type { Documents } from '../../runtime/documents.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { LedgerDelivery, LedgerPage } from '../../runtime/ledger/ledger-reader.ts';
+import { LedgerWorld, NODES, nameOf, numbersFrom, TENANTS, TRACES } from './ledger-world.ts';
+
+interface LedgerRig {
+  readonly documents: Documents;
+  stop(): Promise<void>;
+}
+
+const STEPS = ['round', 'round', 'round', 'cut', 'merge', 'cut merge', 'retain', 'wait', 'pages'] as const;
+const steps = fc.array(fc.tuple(fc.constantFrom(...STEPS), fc.nat()), { minLength: 20, maxLength: 60 });
+
+const names = (deliveries: readonly LedgerDelivery[]): string[] => deliveries.map(nameOf).sort();
+
+/** What the keys of the ledger promise on any documents. */
+export function ledgerContract(
+  name: string,
+  make: () => Promise<LedgerRig>,
+  { skip = false, runs }: { readonly skip?: string | false; readonly runs: number },
+): void {
+  describe(`keys of the ledger on ${name}`, { skip, timeout: 300_000 }, () => {
+    test('every look-up is a scan of all segments, whatever was merged, removed or cut off; tenants never see each other', async () => {
+      const property = fc.asyncProperty(steps, async (history) => {
+        const rig = await make();
+        try {
+          const world = await LedgerWorld.open(rig.documents);
+          for (const [step, seed] of history) await run(world, step, seed);
+          // A round that was cut off is written again by the next holder of its logs.
+          await world.write('node-a', numbersFrom(1));
+          // Removed deliveries may be answered from memory for some seconds.
+          await world.clock.pass(20_000);
+          await checkAll(world);
+        } finally {
+          await rig.stop();
+        }
+      });
+      await fc.assert(property, { numRuns: runs });
+    });
+  });
+}
+
+async function run(world: LedgerWorld, step: (typeof STEPS)[number], seed: number): Promise<void> {
+  const number = numbersFrom(seed);
+  const node = NODES[number(2)] ?? 'node-a';
+  if (step === 'round') await world.write(node, number);
+  else if (step === 'merge') await world.merge(node);
+  else if (step === 'retain') await world.retain(TENANTS[number(2)] ?? 'acme', number(4));
+  else if (step === 'wait') await world.clock.pass([100, 20_000, 4_000_000][number(3)] ?? 0);
+  else if (step === 'pages') await readWhileItGrows(world, number);
+  else {
+    world.cutOff.get(node)?.after(number(6));
+    const cut = step === 'cut' ? world.write(node, number) : number(2) === 0 ? world.merge(node) : world.prune(node);
+    await cut.catch((thrown: unknown) => {
+      if (!(thrown instanceof SvcError) || thrown.code !== 'unavailable') throw thrown;
+    });
+    await world.restart(node);
+  }
+}
+
+async function checkAll(world: LedgerWorld): Promise<void> {
+  const { reader } = world;
+  for (const tenant of TENANTS) {
+    const all = await world.scan(tenant);
+    const idsOf = (pick: (one: LedgerDelivery) => string | null): string[] => [
+      ...new Set(all.flatMap((one) => pick(one) ?? [])),
+    ];
+    const expect = (fits: (one: LedgerDelivery) => boolean): string[] => names(all.filter(fits));
+    for (const id of idsOf(({ message }) => message.id))
+      assert.deepEqual(
+        names(await reader.message(tenant, id)),
+        expect(({ message }) => message.id === id),
+      );
+    for (const id of idsOf(({ message }) => message.cause))
+      assert.deepEqual(
+        names(await reader.causedBy(tenant, id)),
+        expect(({ message }) => message.cause === id),
+      );
+    for (const id of idsOf(({ effect }) => effect))
+      assert.deepEqual(
+        names(await reader.effect(tenant, id)),
+        expect(({ effect }) => effect === id),
+      );
+    for (const trace of TRACES) {
+      const pages = await allPages((after) => reader.trace(tenant, trace, { limit: 7, after }));
+      assert.deepEqual(
+        names(pages),
+        expect(({ message }) => message.trace === trace),
+      );
+      const [whole] = [await reader.trace(tenant, trace, { limit: 1_000 })];
+      assertOrder(whole.deliveries, ({ at }) => at);
+      assert.equal(whole.next, null);
+    }
+    for (const to of idsOf(({ message }) => message.to)) {
+      const [, , id = ''] = to.split('/');
+      for (const newestFirst of [false, true]) {
+        const pages = await allPages((after) =>
+          reader.actor(`counter/${tenant}/${id}`, { limit: 5, after, newestFirst }),
+        );
+        assert.deepEqual(
+          names(pages),
+          expect(({ message }) => message.to === to),
+        );
+        assertOneAfterTheOther(newestFirst ? pages.toReversed() : pages);
+      }
+    }
+    for (const roots of [false, true]) {
+      const pages = await allPages((after) => reader.recent(tenant, { limit: 9, after, roots }));
+      assert.deepEqual(
+        names(pages),
+        expect(({ message, part }) => !roots || (message.cause === null && part === undefined)),
+      );
+      assertOrder(pages.toReversed(), ({ at }) => at);
+    }
+    const [some] = all;
+    const other = TENANTS.find((one) => one !== tenant) ?? '';
+    if (some !== undefined) {
+      const foreign = await reader.message(other, some.message.id);
+      assert.deepEqual(foreign, []);
+    }
+  }
+}
+
+async function allPages(read: (after: string | undefined) => Promise<LedgerPage>): Promise<LedgerDelivery[]> {
+  const all: LedgerDelivery[] = [];
+  for (let after: string | undefined; ; ) {
+    const { deliveries, next } = await read(after);
+    all.push(...deliveries);
+    if (next === null) return all;
+    after = next;
+  }
+}
+
+/** One partition follows the other, each in the order of its positions. */
+function assertOneAfterTheOther(deliveries: readonly LedgerDelivery[]): void {
+  const order = [...new Set(deliveries.map(({ partition }) => partition))];
+  assertOrder(deliveries, ({ partition }) => order.indexOf(partition));
+  for (const one of order)
+    assertOrder(
+      deliveries.filter(({ partition }) => partition === one),
+      ({ seq }) => seq,
+    );
+}
+
+function assertOrder(deliveries: readonly LedgerDelivery[], keyOf: (one: LedgerDelivery) => number): void {
+  const keys = deliveries.map(keyOf);
+  assert.deepEqual(
+    keys,
+    keys.toSorted((a, b) => a - b),
+  );
+}
+
+/** Reads a trace in small pages while both nodes write and merge. */
+async function readWhileItGrows(world: LedgerWorld, number: (below: number) => number): Promise<void> {
+  const tenant = TENANTS[number(2)] ?? 'acme';
+  const trace = TRACES[number(3)] ?? 't0';
+  const seen: string[] = [];
+  let expected: string[] = [];
+  for (let after: string | undefined; ; ) {
+    const growing = number(3) > 0 && seen.length < 200;
+    if (growing) {
+      const node = NODES[number(2)] ?? 'node-a';
+      if (number(3) === 0) await world.merge(node);
+      else await world.write(node, number);
+      if (number(2) === 0) await world.clock.pass(number(30_000));
+    }
+    await world.clock.pass(200);
+    expected = (await world.scan(tenant)).filter(({ message }) => message.trace === trace).map(nameOf);
+    const { deliveries, next } = await world.reader.trace(tenant, trace, { limit: 1 + number(4), after });
+    seen.push(...deliveries.map(nameOf));
+    if (next === null) break;
+    after = next;
+  }
+  assert.equal(new Set(seen).size, seen.length, 'a delivery came twice');
+  const missing = expected.filter((one) => world.complete.has(one) && !seen.includes(one));
+  assert.deepEqual(missing, [], 'deliveries were skipped');
+}
