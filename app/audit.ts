@@ -3,7 +3,8 @@ import { VERSION } from '../runtime/store-formats.ts';
 import type { AuditReader, OperationAudit } from '../security/api.ts';
 import { BLOCKS, type Block } from '../security/audit/blocks.ts';
 import { ChainedAudit } from '../security/audit/operation-audit.ts';
-import { listEntries, recordsBehind } from '../security/audit/reader.ts';
+import { chainsOf, listEntries, recordsBehind } from '../security/audit/reader.ts';
+import { CHAINS, type ChainDocument, Statements } from '../security/audit/statements.ts';
 import type { Signing } from './fleet.ts';
 import type { NodeWorld } from './world.ts';
 
@@ -16,10 +17,11 @@ export interface Audit {
   close(): Promise<void>;
 }
 
-/** Opens the audit of operations (`spec.audit`): the chains of this node, and reading those of all nodes. */
+/** Opens the audit of operations (`spec.audit`): the chains of this node, statements, and reading those of all nodes. */
 export async function openAudit({
   world,
   documents,
+  signing,
 }: {
   readonly world: NodeWorld;
   readonly documents: Documents;
@@ -27,6 +29,18 @@ export async function openAudit({
 }): Promise<Audit> {
   const { settings, node, clock, warn } = world;
   const blocks = await documents.collection<Block>(BLOCKS);
+  const chains = await documents.collection<ChainDocument>(CHAINS);
+  const isFleet = settings.stores.redis !== undefined;
+  const statements = new Statements({
+    node,
+    chains,
+    blocks,
+    signing,
+    clock,
+    warn,
+    isFleet,
+    ends: () => operations.ends(),
+  });
   const operations = new ChainedAudit({
     node,
     version: VERSION,
@@ -34,16 +48,19 @@ export async function openAudit({
     clock,
     warn,
     failClosed: settings.audit.fail_closed,
+    onOpened: (tenant) => void statements.opened(tenant),
+    onWritten: () => statements.wrote(),
   });
   return {
     operations,
     reader: {
       list: (tenant, filter, page) => listEntries(blocks, tenant, filter, page),
       records: (tenant, of, after, limit) => recordsBehind(blocks, { tenant, node: of, after, limit }),
-      async chains() {
-        return { chains: [], statements: [] };
-      },
+      chains: (tenant) => chainsOf({ blocks, chains, statements }, tenant),
     },
-    close: () => operations.close('the node stops', CLOSE_WAIT_MS),
+    async close() {
+      await operations.close('the node stops', CLOSE_WAIT_MS);
+      await statements.close();
+    },
   };
 }

@@ -2,7 +2,8 @@ import { writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
 import { CliFailure, EXIT, invalid } from '../failure.ts';
-import { isObject, listOf, parseJson } from '../json.ts';
+import { isObject, type JsonObject, listOf, parseJson } from '../json.ts';
+import type { NodeClient } from '../node-client.ts';
 import { counted, print } from '../output.ts';
 import { printList } from '../print-answer.ts';
 import { readText, unwritable, wholeNumber } from '../read-input.ts';
@@ -42,49 +43,107 @@ function list(group: Command): void {
     });
 }
 
-/** `svc audit export SESSION [-o FILE]`. */
+/** `svc audit export [SESSION] [-o FILE]`. */
 function exportChain(group: Command): void {
   group
     .command('export')
-    .description('export the audit chain of a tool session with its signed head')
-    .argument('<session>', 'session id')
+    .description('export audit chains: of a tool session, or without one those of the operations of the tenant')
+    .argument('[session]', 'session id')
     .option('-o, --out <file>', 'output file (default: standard output)')
     .option('--jwks <file>', 'also write the public keys that verify the chain to this file')
-    .action(async (session: string, options: { out?: string; jwks?: string }, command: Command) => {
+    .action(async (session: string | undefined, options: { out?: string; jwks?: string }, command: Command) => {
       const { client } = contextOf(command);
-      const path = `/v1/seal/sessions/${encodeURIComponent(session)}/audit`;
-      await write(options.out, await client.json('GET', path, { repeatable: true }), '--out');
+      const exported =
+        session === undefined
+          ? await operationChains(client)
+          : await client.json('GET', `/v1/seal/sessions/${encodeURIComponent(session)}/audit`, { repeatable: true });
+      await write(options.out, exported, '--out');
       if (options.jwks === undefined) return;
       await write(options.jwks, await client.json('GET', '/.well-known/jwks.json', { repeatable: true }), '--jwks');
     });
 }
 
-/** `svc audit verify FILE [--jwks FILE]`: needs no node. Exit code 1 when the chain is not intact. */
+/** Records that one call reads. */
+const PAGE = 1_000;
+
+/** The chains of all nodes with their records, as `svc audit verify` reads them. */
+async function operationChains(client: NodeClient): Promise<object> {
+  const { tenant, chains, statements } = await client.json('GET', '/v1/audit/chains', { repeatable: true });
+  const whole = [];
+  for (const chain of listOf({ chains }, 'chains')) {
+    const { node, first, checkpoint = null } = chain;
+    const records: JsonObject[] = [];
+    for (let after = Number(first) - 1, more = true; more; ) {
+      const query = { node: String(node), after: String(after), limit: String(PAGE) };
+      const page = listOf(await client.json('GET', '/v1/audit/records', { query, repeatable: true }), 'records');
+      records.push(...page);
+      after = Number(page.at(-1)?.sequence);
+      more = page.length === PAGE;
+    }
+    whole.push({ node, checkpoint, records });
+  }
+  return { format: 'svc-audit-operations/v1', tenant, chains: whole, statements };
+}
+
+/** `svc audit verify FILE [--jwks FILE]`: needs no node. Exit code 1 when a chain is not intact. */
 function verify(group: Command): void {
   group
     .command('verify')
-    .description('verify an exported audit chain without a node; exit code 1 when it is not intact')
-    .argument('<file>', 'exported chain; - reads standard input')
+    .description('verify exported audit chains without a node; exit code 1 when they are not intact')
+    .argument('<file>', 'exported chains; - reads standard input')
     .option('--jwks <file>', "the node's public keys (/.well-known/jwks.json); without it only hashes are checked")
     .action(async (file: string, options: { jwks?: string }, command: Command) => {
       const { output } = contextOf(command);
       const exported = parseJson(await readText(file, 'FILE'));
       if (exported === undefined) throw invalid(`FILE: expected JSON in ${file}`);
-      // Loaded here only, so that no other command waits for cryptography.
-      const { verifyAudit } = await import('../../manifests/audit/verify.ts');
-      const verdict = await verifyAudit(exported, await keysOf(options.jwks));
-      const lines = verdict.faults.map(
-        ({ sequence, kind, message }) => `${sequence === null ? 'chain' : `record ${sequence}`}: ${kind}: ${message}`,
-      );
-      const whose = `${file}: session ${verdict.session_id ?? '?'} of tenant ${verdict.tenant ?? '?'}`;
-      const result = verdict.valid ? 'nothing wrong' : counted(verdict.faults.length, 'fault');
-      const text = [...lines, `${whose}, ${counted(verdict.records, 'record')}, ${result}`].join('\n');
+      const keys = await keysOf(options.jwks);
+      const isOperations = isObject(exported) && exported.format === 'svc-audit-operations/v1';
+      const { verdict, text } = await (isOperations
+        ? entriesVerdict(exported, keys, file)
+        : sessionVerdict(exported, keys, file));
       await print(output, { value: verdict, text });
       if (verdict.signature === 'unchecked')
         process.stderr.write('svc: only hashes were checked; use --jwks FILE to check the signature\n');
       if (!verdict.valid) throw new CliFailure(EXIT.notFound, 'the audit chain differs from what was recorded');
     });
 }
+
+type Keys = Awaited<ReturnType<typeof keysOf>>;
+
+async function sessionVerdict(exported: unknown, keys: Keys, file: string) {
+  // Loaded here only, so that no other command waits for cryptography.
+  const { verifyAudit } = await import('../../manifests/audit/verify.ts');
+  const verdict = await verifyAudit(exported, keys);
+  const lines = verdict.faults.map(
+    ({ sequence, kind, message }) => `${sequence === null ? 'chain' : `record ${sequence}`}: ${kind}: ${message}`,
+  );
+  const whose = `${file}: session ${verdict.session_id ?? '?'} of tenant ${verdict.tenant ?? '?'}`;
+  const result = verdict.valid ? 'nothing wrong' : counted(verdict.faults.length, 'fault');
+  const open = verdict.is_open ? `, ${openText(verdict.signed_at)}` : '';
+  const text = [...lines, `${whose}, ${counted(verdict.records, 'record')}, ${result}${open}`].join('\n');
+  return { verdict, text };
+}
+
+async function entriesVerdict(exported: unknown, keys: Keys, file: string) {
+  const { verifyEntries } = await import('../../manifests/audit/verify-entries.ts');
+  const verdict = await verifyEntries(exported, keys);
+  const lines = verdict.faults.map(({ node, sequence, kind, message }) => {
+    const place = [node === null ? 'export' : `node ${node}`, ...(sequence === null ? [] : [`record ${sequence}`])];
+    return `${place.join(', ')}: ${kind}: ${message}`;
+  });
+  const chains = verdict.chains.map(({ node, records, head_at, unsigned, stated_by }) => {
+    const behind = unsigned === 0 ? '' : `, ${counted(unsigned, 'record')} behind it`;
+    const by = stated_by.length === 0 ? '' : `, stated by ${counted(stated_by.length, 'node')}`;
+    return `node ${node}: ${counted(records, 'record')}, ${openText(head_at)}${behind}${by}`;
+  });
+  const result = verdict.valid ? 'nothing wrong' : counted(verdict.faults.length, 'fault');
+  const whole = `${file}: operations of tenant ${verdict.tenant ?? '?'}, ${counted(chains.length, 'chain')}, ${result}`;
+  return { verdict, text: [...lines, ...chains, whole].join('\n') };
+}
+
+/** Nothing shows whether records came behind the signed end. */
+const openText = (signedAt: string | null): string =>
+  signedAt === null ? 'open chain, no signed head' : `open chain, head of ${signedAt}`;
 
 async function keysOf(path: string | undefined): Promise<{ readonly keys: Record<string, unknown>[] } | null> {
   if (path === undefined) return null;

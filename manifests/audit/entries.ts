@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AuditRecord } from './record.ts';
+import { AuditRecord, hash } from './record.ts';
 
 /** How an operation ended. `begun`: with `fail_closed` an entry is written before the operation runs. */
 export const ENTRY_OUTCOMES = ['ok', 'denied', 'failed', 'begun'] as const;
@@ -52,3 +52,55 @@ export type EntryBody = z.output<typeof EntryBody>;
 export const EntryRecord = AuditRecord.extend({ body: EntryBody });
 
 export type EntryRecord = z.output<typeof EntryRecord>;
+
+/** A place in the chain of a node. */
+const Place = z.strictObject({ node: z.string(), sequence: z.number().int().min(1), hash });
+
+/** `typ` in the header of a statement. */
+export const STATEMENT_TYPE = 'svc-audit-statement+jws';
+
+/**
+ * A node states which ends of a tenant's chains it has seen: its own chain's and those that other nodes stated. Since
+ * nodes state each other's ends, a chain that is cut or written again differs from a statement of another node.
+ */
+export const Statement = z.strictObject({
+  tenant: z.string(),
+  by: z.string(),
+  /** ISO time. */
+  signed_at: z.string(),
+  ends: z.array(Place),
+});
+
+export type Statement = z.output<typeof Statement>;
+
+/** `typ` in the header of a checkpoint. */
+export const CHECKPOINT_TYPE = 'svc-audit-checkpoint+jws';
+
+/** The beginning of a chain was removed because of its age, up to and with this record. */
+export const Checkpoint = z.strictObject({
+  tenant: z.string(),
+  node: z.string(),
+  sequence: z.number().int().min(1),
+  hash,
+  signed_at: z.string(),
+});
+
+export type Checkpoint = z.output<typeof Checkpoint>;
+
+/** All chains of a tenant with what nodes signed about them: what `svc audit export` writes and `verify` reads. */
+export const EntryExport = z.strictObject({
+  format: z.literal('svc-audit-operations/v1'),
+  tenant: z.string(),
+  chains: z.array(
+    z.strictObject({
+      node: z.string(),
+      /** Compact JWS (RS256, `kid` of the JWKS) of a `Checkpoint`; null when nothing was removed. */
+      checkpoint: z.string().nullable(),
+      records: z.array(EntryRecord),
+    }),
+  ),
+  /** Compact JWS of a `Statement` each, one for each node, and one of the export. */
+  statements: z.array(z.string()),
+});
+
+export type EntryExport = z.output<typeof EntryExport>;

@@ -16,6 +16,10 @@ export type FaultKind =
   | 'reordered'
   /** A repeated record, one of another chain, or one after the end. */
   | 'inserted'
+  /** A record is not the one that a node has signed: the chain was written again. */
+  | 'two_histories'
+  /** Of another node or tenant. */
+  | 'wrong_chain'
   /** The signed head is beyond the last record. */
   | 'truncated'
   | 'bad_head'

@@ -3,7 +3,7 @@ import canonicalize from 'canonicalize';
 import { z } from 'zod';
 import type { ToolOutcome } from '../tool/call.ts';
 
-const hash = z.string().regex(/^[0-9a-f]{64}$/, 'expected SHA-256 in lower-case hex');
+export const hash = z.string().regex(/^[0-9a-f]{64}$/, 'expected SHA-256 in lower-case hex');
 
 /** Content of a record. The writer bounds the texts; arguments and results are never in it. */
 const body = z.discriminatedUnion('kind', [

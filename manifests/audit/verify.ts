@@ -15,6 +15,8 @@ export interface AuditVerdict {
   readonly records: number;
   /** When the last record was signed, ISO time, as the head states. */
   readonly signed_at: string | null;
+  /** The last record is not `closed`, so nothing shows whether records came behind the signed end. */
+  readonly is_open: boolean;
   readonly faults: readonly AuditFault[];
 }
 
@@ -35,6 +37,7 @@ export async function verifyAudit(exported: unknown, jwks: JSONWebKeySet | null)
       tenant: null,
       records: 0,
       signed_at: null,
+      is_open: true,
       faults,
     };
   }
@@ -60,6 +63,7 @@ export async function verifyAudit(exported: unknown, jwks: JSONWebKeySet | null)
     tenant,
     records: records.length,
     signed_at: signed.head?.signed_at ?? null,
+    is_open: good.at(-1)?.body.kind !== 'closed',
     faults,
   };
 }

@@ -27,6 +27,8 @@ export interface OperationAuditParts {
   readonly clock: Clock;
   readonly warn: (message: string, error: unknown) => void;
   readonly failClosed: boolean;
+  /** Called once for each tenant that this process writes for. */
+  readonly onOpened?: (tenant: string) => void;
   /** Called with what is durable. */
   readonly onWritten?: (tenant: string, records: readonly EntryRecord[]) => void;
   /** False: the queue of the sink is full, so with `fail_closed` operations are refused. */
@@ -125,6 +127,7 @@ export class ChainedAudit implements OperationAudit {
     const { node, version, blocks, clock, warn, onWritten = () => {} } = this.#parts;
     const chain = new Chain({ tenant, node, writer: this.#writer, blocks, clock, warn, onWritten });
     this.#chains.set(tenant, chain);
+    this.#parts.onOpened?.(tenant);
     void this.#counted(chain, { kind: 'opened', node, tenant, version });
     return chain;
   }

@@ -1,9 +1,11 @@
 import type { EntryRecord } from '../../manifests/audit/entries.ts';
+import type { ChainEnd } from '../../manifests/audit/record.ts';
 import { positionOf } from '../../runtime/documents/document-query.ts';
 import { type Page, type PageAsked, readToken, tokenOf } from '../../runtime/documents/pages.ts';
 import type { Collection, Condition, Position } from '../../runtime/documents.ts';
-import type { EntryFilter, ListedEntry } from './api.ts';
+import type { ChainView, EntryFilter, ListedEntry } from './api.ts';
 import type { Block } from './blocks.ts';
+import type { ChainDocument, Statements } from './statements.ts';
 
 const NEWEST_FIRST = [
   ['at', 'desc'],
@@ -90,6 +92,33 @@ function fits(entry: ListedEntry, { subject, operation, outcome, from, to }: Ent
     (from === undefined || entry.at >= from) &&
     (to === undefined || entry.at < to)
   );
+}
+
+/** Most chains of a tenant that are listed. */
+const MOST_CHAINS = 1_000;
+
+/** The chains of a tenant, and what nodes state about their ends: each node its newest, and this node once more now. */
+export async function chainsOf(
+  parts: {
+    readonly blocks: Pick<Collection<Block>, 'find'>;
+    readonly chains: Pick<Collection<ChainDocument>, 'find'>;
+    readonly statements: Pick<Statements, 'now'>;
+  },
+  tenant: string,
+): Promise<{ readonly chains: readonly ChainView[]; readonly statements: readonly string[] }> {
+  const listed = await parts.chains.find({ tenant, sort: [['id', 'asc']], limit: MOST_CHAINS });
+  const views: ChainView[] = [];
+  const ends: [string, ChainEnd][] = [];
+  for (const { node } of listed) {
+    const one = (order: 'asc' | 'desc') =>
+      parts.blocks.find({ tenant, where: { node }, sort: [['last', order]], limit: 1 });
+    const [[first], [last]] = await Promise.all([one('asc'), one('desc')]);
+    const end = last?.records.at(-1);
+    if (end !== undefined) ends.push([node, end]);
+    views.push({ node, first: first?.first ?? 1, last: last?.last ?? 0, checkpoint: null });
+  }
+  const said = listed.flatMap(({ statement }) => statement ?? []);
+  return { chains: views, statements: [...said, await parts.statements.now(tenant, ends)] };
 }
 
 /** Records of one chain behind `after`, in order. */

@@ -88,6 +88,7 @@ export const AUDIT_OPERATIONS = [
     input: {},
     answer: AuditChains,
     rest: { method: 'GET', path: '/v1/audit/chains', style: 'coded' },
+    commands: ['audit export'],
     async handle({ audit }, { identity }) {
       const tenant = tenantFor(identity);
       const { chains, statements } = await audit.chains(tenant);
@@ -101,6 +102,7 @@ export const AUDIT_OPERATIONS = [
     input: { query: RecordsQuery },
     answer: AuditRecords,
     rest: { method: 'GET', path: '/v1/audit/records', style: 'coded' },
+    commands: ['audit export'],
     async handle({ audit }, { identity, query: { node, after, limit } }) {
       return { records: [...(await audit.records(tenantFor(identity), node, after, limit))] };
     },

@@ -1,0 +1,232 @@
+import { compactVerify, decodeProtectedHeader, errors, importJWK } from 'jose';
+import { z } from 'zod';
+import { STATEMENT_TYPE, Statement } from '../../manifests/audit/entries.ts';
+import type { ChainEnd } from '../../manifests/audit/record.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Collection, CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
+import { type SigningParts, signCompact } from '../signed-token.ts';
+import type { Block } from './blocks.ts';
+
+/** A chain of a tenant, with the newest statement of its node. */
+export interface ChainDocument extends StoredDocument {
+  /** The id: the node. */
+  readonly node: string;
+  /** Compact JWS; null until the first round. */
+  readonly statement: string | null;
+  /** Unix ms; 0 without a statement. */
+  readonly signed_ms: number;
+}
+
+export const CHAINS: CollectionSpec = { name: 'audit_chains', unique: [], indexes: [['signed_ms']] };
+
+/** From a write to the statement about it, and between two looks at the statements of others. */
+const ROUND_MS = 10_000;
+
+/** Statements that are older than this were read before, unless the clocks of two nodes differ by more. */
+const LOOK_BACK_MS = 600_000;
+
+const PAGE = 500;
+
+/** Most chains of one statement. */
+const MOST_ENDS = 1_000;
+
+interface End {
+  readonly sequence: number;
+  readonly hash: string;
+}
+
+type Ends = Map<string, End>;
+
+interface StatementsParts {
+  readonly node: string;
+  readonly chains: Collection<ChainDocument>;
+  readonly blocks: Pick<Collection<Block>, 'find'>;
+  readonly signing: SigningParts;
+  readonly clock: Clock;
+  readonly warn: (message: string, error: unknown) => void;
+  /** The ends of the chains that this process wrote. */
+  readonly ends: () => Iterable<readonly [tenant: string, end: ChainEnd]>;
+  /** Whether other nodes share the documents. */
+  readonly isFleet: boolean;
+}
+
+/**
+ * States the ends of audit chains: those of this node, and those that other nodes stated about theirs. A node states
+ * never less than it has seen, so a chain that was cut or written again differs from the statement of another node.
+ */
+export class Statements {
+  readonly #parts: StatementsParts;
+  readonly #known = new Map<string, Ends>();
+  /** Tenants with news since their last statement. */
+  readonly #news = new Set<string>();
+  /** Versions of the documents that were read. */
+  readonly #read = new Map<string, number>();
+  #cancel: (() => void) | null = null;
+  #round: Promise<void> | null = null;
+  #hasRead = false;
+  #hasSigned = false;
+  #isClosed = false;
+
+  constructor(parts: StatementsParts) {
+    this.#parts = parts;
+    if (parts.isFleet) this.#arm();
+  }
+
+  /** Lists the chain, so that it is found before its first statement. Never throws. */
+  async opened(tenant: string): Promise<void> {
+    const { node, chains, warn } = this.#parts;
+    const chain = { tenant, id: node, version: 1, node, statement: null, signed_ms: 0 };
+    await chains.insert(chain).catch((thrown: unknown) => warn('an audit chain could not be listed', thrown));
+  }
+
+  /** The chain of this node has new records. */
+  wrote(): void {
+    this.#arm();
+  }
+
+  /** One statement of this moment about chains of a tenant that were just read from the store. */
+  async now(tenant: string, stored: Iterable<readonly [node: string, end: ChainEnd]>): Promise<string> {
+    for (const [node, end] of stored) await this.#learn(tenant, node, end);
+    return this.#sign(tenant);
+  }
+
+  /** Reads and signs. Rounds do not overlap. */
+  round(): Promise<void> {
+    this.#round ??= this.#runRound().finally(() => {
+      this.#round = null;
+    });
+    return this.#round;
+  }
+
+  /** Signs once more, unless this process never signed: a short run creates no keys when it ends. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancel?.();
+    await this.#round;
+    if (this.#hasSigned) await this.#runRound();
+  }
+
+  #arm(): void {
+    if (this.#isClosed) return;
+    this.#cancel ??= this.#parts.clock.after(ROUND_MS, () => {
+      this.#cancel = null;
+      void this.round().then(() => {
+        if (this.#parts.isFleet) this.#arm();
+      });
+    });
+  }
+
+  /** Never throws: what failed is tried in the next round. */
+  async #runRound(): Promise<void> {
+    const { node, ends, isFleet, warn } = this.#parts;
+    try {
+      if (isFleet || !this.#hasRead) await this.#readOthers();
+      this.#hasRead = true;
+      for (const [tenant, end] of ends()) await this.#learn(tenant, node, end);
+      for (const tenant of [...this.#news]) await this.#state(tenant);
+    } catch (thrown) {
+      warn('the ends of audit chains could not be stated', thrown);
+      this.#arm();
+    }
+  }
+
+  async #readOthers(): Promise<void> {
+    const { chains, clock } = this.#parts;
+    const since = this.#hasRead ? clock.now() - LOOK_BACK_MS : 1;
+    for (let skip = 0; ; skip += PAGE) {
+      const where = { signed_ms: { gte: since } };
+      const found = await chains.find({ tenant: null, where, sort: [['signed_ms', 'asc']], limit: PAGE, skip });
+      for (const chain of found) await this.#readOne(chain);
+      if (found.length < PAGE) return;
+    }
+  }
+
+  async #readOne({ tenant, node, version, statement }: ChainDocument): Promise<void> {
+    const key = `${tenant}/${node}`;
+    if (statement === null || this.#read.get(key) === version) return;
+    const isOwn = node === this.#parts.node;
+    const said = await this.#verified(statement, isOwn);
+    this.#read.set(key, version);
+    // The key of a node that ended long ago is no longer published.
+    if (said === 'unknown key') return;
+    if (said === null || said.tenant !== tenant || said.by !== node) {
+      return this.#parts.warn(`the audit statement of node ${node}, tenant ${tenant} has no valid signature`, null);
+    }
+    // What a node says about others is proof against it alone, but what this node said before holds for itself.
+    for (const end of said.ends) if (isOwn || end.node === node) await this.#learn(tenant, end.node, end);
+    if (isOwn) this.#news.delete(tenant);
+  }
+
+  /**
+   * Takes a newer end, if the chain in the store still has the end that was known before. Otherwise the known one stays
+   * in all further statements, as proof that the chain was written again.
+   */
+  async #learn(tenant: string, node: string, { sequence, hash }: ChainEnd): Promise<void> {
+    if (hash === null) return;
+    const ends: Ends = this.#known.get(tenant) ?? new Map();
+    this.#known.set(tenant, ends);
+    const known = ends.get(node);
+    if (known !== undefined && known.sequence > sequence) return;
+    const isSame = known?.sequence === sequence ? known.hash === hash : await this.#continues(tenant, node, known);
+    if (!isSame) {
+      this.#parts.warn(`the audit chain of node ${node}, tenant ${tenant} has two histories`, null);
+    } else if (known?.sequence !== sequence) {
+      ends.set(node, { sequence, hash });
+      this.#news.add(tenant);
+    }
+  }
+
+  /** Whether the chain in the store has this record, or its beginning was removed because of its age. */
+  async #continues(tenant: string, node: string, known: End | undefined): Promise<boolean> {
+    if (known === undefined) return true;
+    const { blocks } = this.#parts;
+    const sort = [['last', 'asc']] as const;
+    const [block] = await blocks.find({ tenant, where: { node, last: { gte: known.sequence } }, sort, limit: 1 });
+    const record = block?.records.find(({ sequence }) => sequence === known.sequence);
+    if (record !== undefined) return record.hash === known.hash;
+    const [first] = await blocks.find({ tenant, where: { node }, sort, limit: 1 });
+    return first !== undefined && first.first > known.sequence;
+  }
+
+  async #state(tenant: string): Promise<void> {
+    const { node, chains, clock } = this.#parts;
+    const statement = await this.#sign(tenant);
+    const signed_ms = clock.now();
+    const version = Math.max(signed_ms, (this.#read.get(`${tenant}/${node}`) ?? 0) + 1);
+    await chains.put({ tenant, id: node, version, node, statement, signed_ms });
+    this.#read.set(`${tenant}/${node}`, version);
+    this.#news.delete(tenant);
+  }
+
+  async #sign(tenant: string): Promise<string> {
+    const { node, signing, clock } = this.#parts;
+    const ends = [...(this.#known.get(tenant) ?? [])].slice(0, MOST_ENDS);
+    const statement: Statement = {
+      tenant,
+      by: node,
+      signed_at: new Date(clock.now()).toISOString(),
+      ends: ends.map(([of, { sequence, hash }]) => ({ node: of, sequence, hash })),
+    };
+    const signed = await signCompact(statement, STATEMENT_TYPE, signing);
+    this.#hasSigned = true;
+    return signed;
+  }
+
+  /** The content of a statement with a valid signature; null for any other. */
+  async #verified(jws: string, isOwn: boolean): Promise<Statement | 'unknown key' | null> {
+    const { published, keys } = this.#parts.signing;
+    try {
+      const { kid, typ } = decodeProtectedHeader(jws);
+      if (kid === undefined || typ !== STATEMENT_TYPE) return null;
+      const own = isOwn ? (await keys.publicKeys()).find((jwk) => jwk.kid === kid) : undefined;
+      const key = own === undefined ? await published.find(kid) : await importJWK(own, 'RS256');
+      if (key === null) return 'unknown key';
+      const { payload } = await compactVerify(jws, key, { algorithms: ['RS256'] });
+      return Statement.parse(JSON.parse(Buffer.from(payload).toString('utf8')));
+    } catch (error) {
+      const isInvalid = error instanceof errors.JOSEError || error instanceof TypeError;
+      if (isInvalid || error instanceof SyntaxError || error instanceof z.ZodError) return null;
+      throw error;
+    }
+  }
+}

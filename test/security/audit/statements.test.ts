@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict';
+import { generateKeyPairSync, sign } from 'node:crypto';
+import { describe, it } from 'node:test';
+import { calculateJwkThumbprint } from 'jose';
+import type { EntryExport } from '../../../manifests/audit/entries.ts';
+import { type EntriesVerdict, verifyEntries } from '../../../manifests/audit/verify-entries.ts';
+import type { ChainedAudit } from '../../../security/audit/operation-audit.ts';
+import { chainsOf, recordsBehind } from '../../../security/audit/reader.ts';
+import { CHAINS, type ChainDocument, Statements } from '../../../security/audit/statements.ts';
+import { createPublishedKeys } from '../../../security/keys/published-keys.ts';
+import type { SigningParts } from '../../../security/signed-token.ts';
+import { HandClock } from '../../support/hand-clock.ts';
+import { type AuditStore, auditOf, auditStore, callOf } from './scene.ts';
+
+const TENANT = 'acme';
+
+/** Signing keys of a node, in memory. */
+async function signingOf(store: AuditStore, clock: HandClock): Promise<SigningParts> {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+  const { n = '', e = '' } = publicKey.export({ format: 'jwk' });
+  const kid = await calculateJwkThumbprint({ kty: 'RSA', n, e }, 'sha256');
+  const jwk = { kty: 'RSA', n, e, kid, alg: 'RS256', use: 'sig' } as const;
+  const nothing = async (): Promise<void> => {};
+  return {
+    keys: {
+      ...{ open: nothing, rotate: nothing, close: nothing },
+      sign: async (data) => ({ kid, signature: sign('sha256', data, privateKey) }),
+      publicKeys: async () => [jwk],
+    },
+    published: createPublishedKeys({ documents: store.documents, clock }),
+  };
+}
+
+interface AuditNode {
+  readonly audit: ChainedAudit;
+  readonly statements: Statements;
+  readonly warned: string[];
+  /** Changes something, and waits until its entry is stored. */
+  change(operation: string): Promise<void>;
+  /** What an auditor gets, and what verification says. */
+  verify(): Promise<EntriesVerdict>;
+}
+
+/** Nodes of one fleet over one store. */
+async function nodeOf(store: AuditStore, node: string, clock: HandClock): Promise<AuditNode> {
+  const chains = await store.documents.collection<ChainDocument>(CHAINS);
+  const signing = await signingOf(store, clock);
+  const opening: Promise<void>[] = [];
+  const { audit, warned } = auditOf(store.blocks, {
+    ...{ node, clock, failClosed: true },
+    onOpened: (tenant) => void opening.push(statements.opened(tenant)),
+  });
+  const statements = new Statements({
+    ...{ node, chains, blocks: store.blocks, signing, clock, isFleet: true },
+    ends: () => audit.ends(),
+    warn: (message, error) => void warned.push(`${message} ${String(error)}`),
+  });
+  return {
+    ...{ audit, statements, warned },
+    async change(operation) {
+      await (await audit.begin(callOf(operation))).end({ outcome: 'ok' });
+      await Promise.all(opening);
+    },
+    async verify() {
+      const { blocks } = store;
+      const found = await chainsOf({ blocks, chains, statements }, TENANT);
+      const exported: EntryExport = {
+        ...{ format: 'svc-audit-operations/v1', tenant: TENANT, statements: [...found.statements] },
+        chains: await Promise.all(
+          found.chains.map(async ({ node: of, checkpoint }) => {
+            const records = await recordsBehind(blocks, { tenant: TENANT, node: of, after: 0, limit: 1_000 });
+            return { node: of, checkpoint, records: [...records] };
+          }),
+        ),
+      };
+      return verifyEntries(exported, { keys: [...(await signing.published.all())] });
+    },
+  };
+}
+
+/** Two nodes that changed something and stated each other's ends. */
+async function fleet(store: AuditStore) {
+  const clock = new HandClock();
+  await clock.pass(Date.parse('2026-01-01T00:00:00Z'));
+  const [a, b] = [await nodeOf(store, 'node-a', clock), await nodeOf(store, 'node-b', clock)];
+  await a.change('agents.delete');
+  await b.change('agents.deploy');
+  await a.change('secrets.put');
+  for (const node of [a, b, a, b]) {
+    await clock.pass(2_000);
+    await node.statements.round();
+  }
+  return { clock, a, b };
+}
+
+const kindsOf = ({ faults }: EntriesVerdict): string[] => faults.map(({ node, kind }) => `${node} ${kind}`);
+
+async function cutTail(store: AuditStore, node: string, from: number): Promise<void> {
+  assert.ok((await store.blocks.deleteMany({ tenant: TENANT, where: { node, first: { gte: from } } })) > 0);
+}
+
+describe('statements of nodes about each other', () => {
+  it('name the ends of all chains, and a node that has nothing new signs nothing', async () => {
+    await using store = await auditStore();
+    const { clock, a, b } = await fleet(store);
+    const verdict = await a.verify();
+    assert.deepEqual([verdict.valid, verdict.signature, verdict.faults], [true, 'good', []]);
+    assert.deepEqual(
+      verdict.chains.map(({ node, records, unsigned, stated_by }) => [node, records, unsigned, stated_by]),
+      [
+        ['node-a', 5, 0, ['node-a', 'node-b']],
+        ['node-b', 3, 0, ['node-a', 'node-b']],
+      ],
+    );
+    const chains = await store.documents.collection<ChainDocument>(CHAINS);
+    const versions = async () => (await chains.find({ tenant: TENANT, limit: 10 })).map(({ version }) => version);
+    const before = await versions();
+    for (const node of [a, b, a, b]) {
+      await clock.pass(2_000);
+      await node.statements.round();
+    }
+    assert.deepEqual(await versions(), before);
+    assert.deepEqual([...a.warned, ...b.warned], []);
+  });
+
+  it('show a tail that was cut from the store with the own statement', async () => {
+    await using store = await auditStore();
+    const { b } = await fleet(store);
+    await cutTail(store, 'node-a', 4);
+    await (await store.documents.collection<ChainDocument>(CHAINS)).delete(TENANT, 'node-a');
+    assert.deepEqual(kindsOf(await b.verify()), ['node-a missing']);
+  });
+
+  it('show a tail that was cut while the statements stay, and a living node leaves a gap behind a cut', async () => {
+    await using store = await auditStore();
+    const { a, b } = await fleet(store);
+    await cutTail(store, 'node-a', 4);
+    assert.deepEqual(kindsOf(await b.verify()), ['node-a truncated']);
+    await a.change('agents.delete');
+    assert.deepEqual(kindsOf(await b.verify()).slice(0, 1), ['node-a missing']);
+  });
+
+  it('show a second history that a restored node writes, although its links and its signatures are right', async () => {
+    await using store = await auditStore();
+    const { clock, b } = await fleet(store);
+    await cutTail(store, 'node-a', 4);
+    const again = await nodeOf(store, 'node-a', clock);
+    for (const operation of ['agents.other', 'agents.another']) await again.change(operation);
+    await clock.pass(2_000);
+    await again.statements.round();
+    await clock.pass(2_000);
+    await b.statements.round();
+    assert.deepEqual(kindsOf(await b.verify()), ['node-a two_histories']);
+  });
+
+  it('a restarted node keeps to what it stated before', async () => {
+    await using store = await auditStore();
+    const { clock } = await fleet(store);
+    const again = await nodeOf(store, 'node-b', clock);
+    await again.statements.round();
+    await cutTail(store, 'node-a', 4);
+    const found = await again.verify();
+    assert.deepEqual(kindsOf(found), ['node-a truncated']);
+    assert.deepEqual(again.warned, []);
+  });
+
+  it('a statement that no published key signed is not repeated', async () => {
+    await using store = await auditStore();
+    const { clock, a, b } = await fleet(store);
+    const chains = await store.documents.collection<ChainDocument>(CHAINS);
+    const [known] = await chains.find({ tenant: TENANT, where: { node: 'node-a' }, limit: 1 });
+    assert.ok(known !== undefined);
+    const [head, , signature] = (known.statement ?? '').split('.');
+    const content = { tenant: TENANT, by: 'node-a', signed_at: '2026-01-01T09:00:00.000Z' };
+    const forged = { ...content, ends: [{ node: 'node-a', sequence: 999, hash: 'f'.repeat(64) }] };
+    const statement = [head, Buffer.from(JSON.stringify(forged)).toString('base64url'), signature].join('.');
+    await chains.put({ ...known, version: known.version + 1, statement });
+    await clock.pass(2_000);
+    await b.statements.round();
+    assert.match(b.warned.join('\n'), /statement of node node-a, tenant acme has no valid signature/);
+    assert.deepEqual(kindsOf(await a.verify()), ['null bad_head']);
+  });
+});
