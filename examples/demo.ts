@@ -1,6 +1,6 @@
 /**
- * `npm run demo`: a node and three agents at work, followed live. One is a program, one talks to a model, one calls tools, and
- * what it was allowed is on record. `-- PATH` looks at another directory, `-- --once` ends after the runs.
+ * `npm run demo`: a node, three agents and a workflow at work, followed live. One agent is a program, one talks to a model,
+ * one calls tools, and what it was allowed is on record; the workflow waits for a person. `-- PATH` looks at another directory, `-- --once` ends after the runs.
  */
 import { relative, resolve } from 'node:path';
 import { isObject, numberOf, textOf } from '../cli/json.ts';
@@ -12,6 +12,7 @@ import { chooseModel, scriptedNotes } from './demo/model-choice.ts';
 import { nextSteps } from './demo/next-steps.ts';
 import { type DemoOptions, demoOptions } from './demo/options.ts';
 import { repositoryText } from './demo/repository-text.ts';
+import { type Review, signOff, startReview } from './demo/review.ts';
 import { type DemoRun, deploy, runAgent } from './demo/run-agent.ts';
 import { toolCallLines } from './demo/tool-calls.ts';
 
@@ -41,8 +42,9 @@ async function demo(options: DemoOptions, paint: Paint): Promise<boolean> {
   if (!stop.signal.aborted) {
     for (const run of runs) showResult(run, paint);
     await showCalls(node, runs, paint);
+    const review = await showReview(node, options, paint);
     say(paint.bold(options.once ? 'To try while a demo runs:' : 'To try next, in another terminal:'));
-    for (const command of nextSteps(node, runs, options.directory)) say(`  ${command}`);
+    for (const command of nextSteps(node, { runs, review, directory: options.directory })) say(`  ${command}`);
     say();
     if (options.once) stop.abort();
     else say('The node stays up. Ctrl-C ends it; what it knows stays on disk.');
@@ -88,6 +90,18 @@ async function showCalls(node: Node, [, , notes]: readonly DemoRun[], paint: Pai
   for (const line of await toolCallLines(new NodeClient({ url: node.restUrl }), notes.executionId, paint))
     say(`  ${line}`);
   say();
+}
+
+/** With --once the demo signs off itself, so that the run ends. */
+async function showReview(node: Node, { directory, once }: DemoOptions, paint: Paint): Promise<Review> {
+  const client = new NodeClient({ url: node.restUrl });
+  const input = { directory, text: await repositoryText(directory) };
+  const review = await startReview(client, `${EXAMPLES}/agents`, input);
+  say(paint.bold('The workflow repo-review counted, summarised, and asks a person:'));
+  say(`  ${review.why}`);
+  if (once) say(`  signed off by the demo: ${textOf(await signOff(client, review), 'status')}`);
+  say();
+  return review;
 }
 
 function usageOf({ usage }: DemoRun['status']): string {

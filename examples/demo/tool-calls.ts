@@ -1,12 +1,11 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { callsOf } from '../../cli/commands/session.ts';
 import { type JsonObject, listOf, textOf } from '../../cli/json.ts';
 import type { NodeClient } from '../../cli/node-client.ts';
 import type { Paint } from '../../cli/paint.ts';
 import { verifyAudit } from '../../manifests/audit/verify.ts';
+import { waitFor } from './wait-for.ts';
 
-const POLL_MS = 50;
-const POLLS = 100;
+const CLOSED_WITHIN_MS = 5_000;
 
 /** What an execution's agent did with tools, from its audit chain, and whether the chain holds: lines to print. */
 export async function toolCallLines(client: NodeClient, executionId: string, paint: Paint): Promise<string[]> {
@@ -29,10 +28,8 @@ function lineOf(call: JsonObject, paint: Paint): string {
 
 /** The chain receives calls by messages, so its end comes a moment after that of the execution. */
 async function closed(client: NodeClient, id: string): Promise<void> {
-  for (let poll = 0; poll < POLLS; poll += 1) {
+  await waitFor(CLOSED_WITHIN_MS, async () => {
     const session = await client.json('GET', `/v1/seal/sessions/${id}`);
-    if (textOf(session, 'status') === 'closed') return;
-    await wait(POLL_MS);
-  }
-  throw new Error(`the tool session ${id} is not closed`);
+    return textOf(session, 'status') === 'closed' ? session : undefined;
+  });
 }

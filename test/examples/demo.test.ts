@@ -78,6 +78,7 @@ describe('npm run demo', () => {
       'fs.read denied, PathOutsideBoundary',
       'fs.write allowed, succeeded',
     ]);
+    assert.match(text, /asks a person:\n {2}.*approval[\s\S]*signed off by the demo: completed/);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences are what is looked for
     assert.doesNotMatch(text, /\u001b/, 'no colours outside a terminal');
   });
@@ -105,6 +106,8 @@ describe('npm run demo', () => {
         /^metadata:/m,
         /execution_completed/,
         /PathOutsideBoundary/,
+        /SIGN_OFF/,
+        /approved/,
       ];
       for (const [index, command] of commands.entries()) {
         if (command.trim().startsWith('curl') && !hasCurl()) continue;
@@ -122,7 +125,8 @@ describe('npm run demo', () => {
     await server.start();
     try {
       const chunks = ['# Demo\n- one\n', '- two\n- three\nRead first: ', 'README.md'];
-      server.script({ chunks, usage: { input: 100, output: 20 } });
+      // The agent alone, then the agent in the workflow.
+      for (let run = 0; run < 2; run += 1) server.script({ chunks, usage: { input: 100, output: 20 } });
       const demo = startDemo(['--once', '--data', data('model')], { OLLAMA_HOST: server.url, SVC_MODEL: 'small' });
       assert.equal(await endOf(demo), 0, demo.output());
       assert.match(demo.output(), /^model {2}small of ollama \(OLLAMA_HOST is set\)$/m);
@@ -131,7 +135,7 @@ describe('npm run demo', () => {
         /── repo-summary: completed[\s\S]*Read first: README\.md[\s\S]*100 tokens in, 20 out/,
       );
       const asked = server.calls.filter(({ path }) => path.endsWith('/chat/completions'));
-      assert.equal(asked.length, 1);
+      assert.equal(asked.length, 2);
       assert.match(JSON.stringify(asked[0]?.body), /File package\.json/);
     } finally {
       await server.stop();
