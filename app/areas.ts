@@ -112,6 +112,7 @@ export async function openAreas(parts: AreasParts) {
     startKeys: limits.startKeys,
     actors: traces.actors,
     deadLetters: traces.deadLetters,
+    traces: traces.traces,
     audit: audit.reader,
   };
   const management = openManagement(parts, ports, judges);

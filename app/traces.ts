@@ -1,3 +1,5 @@
+import { EXECUTIONS, type ExecutionDocument } from '../actors/execution/view.ts';
+import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../actors/workflow/view.ts';
 import type { Partition } from '../runtime/address.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { DEAD_LETTERS, type DeadLetter } from '../runtime/ledger/segments.ts';
@@ -6,6 +8,7 @@ import type { Runtime } from '../runtime/runtime.ts';
 import type { OperationPorts } from '../usecases/operations/operation.ts';
 import { createActorReads } from '../usecases/traces/actors.ts';
 import { createDeadLetterApi } from '../usecases/traces/dead-letters.ts';
+import { createTraceApi } from '../usecases/traces/traces.ts';
 
 interface TracesParts {
   readonly stores: Pick<OpenStores, 'store' | 'documents'>;
@@ -27,7 +30,7 @@ export async function openTraces({ stores, runtime, clock, executions, workflows
     executions,
     workflows,
     store: stores.store,
-    unpack: (text) => payloads.unpack(text),
+    payloads,
     nodeOf: (partition) => placement.holderOf(partition),
   });
   const deadLetters = createDeadLetterApi({
@@ -39,5 +42,19 @@ export async function openTraces({ stores, runtime, clock, executions, workflows
     payloads,
     clock,
   });
-  return { actors, deadLetters };
+  const traces = createTraceApi({
+    client,
+    registry,
+    executions,
+    workflows,
+    documents: {
+      executions: await stores.documents.collection<ExecutionDocument>(EXECUTIONS),
+      workflows: await stores.documents.collection<WorkflowExecutionDocument>(WORKFLOW_EXECUTIONS),
+    },
+    store: stores.store,
+    payloads,
+    clock,
+    ledger: runtime.ledger,
+  });
+  return { actors, deadLetters, traces };
 }

@@ -9,6 +9,9 @@ export const EffectResult = z.object({
   attempt: z.number().int(),
   /** The request's `context`, unchanged. */
   context: jsonField.optional(),
+  /** Node that ran the attempt, and when it began by that node's clock, Unix ms. Absent in results of earlier versions. */
+  node: z.string().optional(),
+  startedAtMs: z.number().optional(),
   outcome: z.discriminatedUnion('kind', [
     z.object({ kind: z.literal('done'), value: jsonField }),
     z.object({ kind: z.literal('failed'), code: z.string(), message: z.string() }),

@@ -13,6 +13,7 @@ import { RATE_LIMIT_OPERATIONS } from './operations/rate-limits.ts';
 import { RUN_OPERATIONS } from './operations/runs.ts';
 import { SECRET_OPERATIONS } from './operations/secrets.ts';
 import { STIMULUS_OPERATIONS } from './operations/stimuli.ts';
+import { TRACE_OPERATIONS } from './operations/traces.ts';
 import { VOLUME_OPERATIONS } from './operations/volumes.ts';
 import { WORKFLOW_EXECUTION_OPERATIONS } from './operations/workflow-executions.ts';
 import { WORKFLOW_OPERATIONS } from './operations/workflows.ts';
@@ -38,6 +39,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...FAULT_OPERATIONS,
   ...ACTOR_OPERATIONS,
   ...DEAD_LETTER_OPERATIONS,
+  ...TRACE_OPERATIONS,
   ...AUDIT_OPERATIONS,
 ];
 
@@ -90,6 +92,7 @@ export const ESCAPES: Readonly<Record<string, string>> = {
   'seal_sessions.get': SESSIONS,
   'seal_sessions.revoke': SESSIONS,
   'seal_sessions.audit': SESSIONS,
+  'traces.get': 'it can be a stream of lines',
   'tools.list': TOOLS,
   'tools.call': TOOLS,
   'cluster.status': FLEET,

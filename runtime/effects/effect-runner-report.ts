@@ -25,6 +25,7 @@ export class EffectReport {
   readonly #envelope: EffectEnvelope;
   readonly #giveUp: AbortSignal;
   readonly #committed: Promise<boolean> | undefined;
+  readonly #startedAtMs: number;
   #hasProgressed = false;
   #last: Promise<boolean> = Promise.resolve(true);
 
@@ -42,6 +43,7 @@ export class EffectReport {
     this.#envelope = envelope;
     this.#giveUp = giveUp;
     this.#committed = committed;
+    this.#startedAtMs = settings.clock.now();
   }
 
   /** Sends an intermediate result; they arrive in the order of the calls. False: the attempt is no longer wanted. */
@@ -90,6 +92,8 @@ export class EffectReport {
       kind,
       attempt: this.#attempt,
       ...(context === undefined ? {} : { context }),
+      node: this.#settings.node,
+      startedAtMs: this.#startedAtMs,
       outcome,
     } satisfies EffectResult;
     const delivery = await this.#delivery(replyAs, payload);

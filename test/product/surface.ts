@@ -167,6 +167,10 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'DELETE /v1/secrets/{path}': { access: 'write', thing: 'secret' },
 
   'GET /v1/actors/{kind}/{id}': look(),
+  'GET /v1/traces': look(),
+  'GET /v1/traces/{trace_id}': look(),
+  'GET /v1/traces/{trace_id}/critical-path': look(),
+  'GET /v1/traces/{trace_id}/summary': look(),
   'GET /v1/dead-letters': look(),
   'GET /v1/dead-letters/{id}': look(),
   'POST /v1/dead-letters/{id}/replay': { access: 'write', body: {} },

@@ -1,28 +1,15 @@
 import type { Backlog } from '../../runtime/actor-store.ts';
 import { type Address, addressOf, type Partition, poolOf } from '../../runtime/address.ts';
 import type { ActorSnapshot } from '../../runtime/client.ts';
-import type { EffectLedger, EffectRow } from '../../runtime/effect-ledger.ts';
-import { decodeEffect } from '../../runtime/effects/effect-envelope.ts';
+import type { EffectLedger } from '../../runtime/effect-ledger.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { type Json, plainJson } from '../../runtime/json.ts';
 import { timerId } from '../../runtime/turns/actor-draft.ts';
+import type { Payloads } from '../../runtime/turns/payload.ts';
+import { type OpenEffect, openEffectsOf } from './open-effects.ts';
 import { isoTime, shownValue, withoutSecrets } from './reader-view.ts';
 import { Sight, type SightParts } from './sight.ts';
-
-/** An effect that has not ended. */
-interface ShownEffect {
-  readonly effect_id: string;
-  readonly kind: string | null;
-  /** Message whose turn requested it. */
-  readonly message_id: string | null;
-  readonly status: 'open' | 'started' | 'retrying';
-  readonly attempt: number;
-  readonly node: string | null;
-  readonly retry_at: string | null;
-  /** Why the attempt before failed. */
-  readonly last_error: { readonly code: string; readonly message: string } | null;
-}
 
 /** An actor as readers get it. */
 export interface ShownActor {
@@ -43,7 +30,7 @@ export interface ShownActor {
   readonly node: string | null;
   readonly mailbox: { readonly depth: number; readonly oldest_at: string | null };
   readonly timers: readonly { readonly name: string; readonly due_at: string | null }[];
-  readonly effects: readonly ShownEffect[];
+  readonly effects: readonly Omit<OpenEffect, 'trace'>[];
   readonly stuck: { readonly message_type: string; readonly error: string; readonly attempts: number } | null;
 }
 
@@ -60,7 +47,7 @@ export interface ActorReadParts extends SightParts {
   readonly store: Pick<EffectLedger, 'openEffects' | 'effectBodies'> & {
     timersDue(partition: Partition, ids: readonly string[]): Promise<(number | null)[]>;
   };
-  readonly unpack: (text: string) => string | Promise<string>;
+  readonly payloads: Payloads;
   /** The node that serves a partition; null while none does. */
   readonly nodeOf: (partition: Partition) => Promise<string | null>;
 }
@@ -117,7 +104,7 @@ async function shownActor(parts: ActorReadParts, address: Address, snapshot: Act
     node,
     mailbox: { depth, oldest_at: depth === 0 || oldestAt === null ? null : isoTime(oldestAt) },
     timers: snapshot.timers.map((name, index) => ({ name, due_at: timeOrNull(due[index]) })),
-    effects,
+    effects: effects.map(({ trace: _trace, ...shown }) => shown),
     stuck: stuckOf(snapshot),
   };
 }
@@ -127,42 +114,4 @@ const timeOrNull = (ms: number | null | undefined): string | null => (ms == null
 function stuckOf({ stuck }: ActorSnapshot): ShownActor['stuck'] {
   if (stuck === null) return null;
   return { message_type: stuck.messageType, error: withoutSecrets(stuck.error), attempts: stuck.attempts };
-}
-
-/** The open effects of an actor with their kinds, which only their requests have. */
-async function openEffectsOf(
-  { store, unpack }: Pick<ActorReadParts, 'store' | 'unpack'>,
-  partition: Partition,
-  address: Address,
-): Promise<ShownEffect[]> {
-  const rows = (await store.openEffects(partition)).filter((row) => row.address === address);
-  const bodies = await store.effectBodies(
-    partition,
-    rows.map(({ id }) => id),
-  );
-  return Promise.all(rows.map(async (row, index) => shownEffect(row, await requestIn(bodies[index], unpack))));
-}
-
-async function requestIn(
-  body: string | null | undefined,
-  unpack: ActorReadParts['unpack'],
-): Promise<{ readonly kind: string; readonly cause: string; readonly trace: string } | null> {
-  if (body == null) return null;
-  const { request, cause, trace } = decodeEffect(await unpack(body));
-  return { kind: request.kind, cause, trace };
-}
-
-function shownEffect(row: EffectRow, request: Awaited<ReturnType<typeof requestIn>>): ShownEffect {
-  const waits = row.status === 'open' && row.attempt > 0;
-  return {
-    effect_id: row.id,
-    kind: request?.kind ?? null,
-    message_id: request?.cause ?? null,
-    status: waits ? 'retrying' : row.status,
-    attempt: row.attempt,
-    node: row.runner === '' ? null : (row.runner.split('/')[0] ?? null),
-    retry_at: waits ? isoTime(row.until) : null,
-    last_error:
-      row.lastError === undefined ? null : { ...row.lastError, message: withoutSecrets(row.lastError.message) },
-  };
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Address, parseAddress } from '../../runtime/address.ts';
 import type { ActorClient } from '../../runtime/client.ts';
-import type { Registry } from '../../runtime/define-actor.ts';
+import { isArchived, type Registry } from '../../runtime/define-actor.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, sees, seesAll, tenantOfViewer } from '../../runtime/identity.ts';
 import type { Message } from '../../runtime/message.ts';
@@ -88,8 +88,8 @@ export class Sight {
     const definition = registry.definitionOf(address);
     if (definition === undefined || depth === 0) return false;
     const snapshot = await client.read(address);
-    // Kinds that leave no archive have no owner.
-    if (snapshot === null) return definition.keepsArchive === false;
+    // An actor that was removed was in the archive. Kinds without one have no owner, or refused their first message.
+    if (snapshot === null) return !isArchived(definition);
     const { owner, notify, told, session } = Owned.parse(snapshot.state);
     if (!sees(this.viewer, owner)) return false;
     const principal = session?.subject.principal;

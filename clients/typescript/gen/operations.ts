@@ -174,6 +174,36 @@ export type ContainerRunStarted = {
   readonly started_at: string;
 };
 
+export type CriticalPath = {
+  readonly trace_id: string;
+  /** Id of the message that began it; null when retention removed that. */
+  readonly root: string | null;
+  readonly status: "running" | "completed" | "failed" | "cancelled";
+  /** ISO 8601. */
+  readonly started_at: string;
+  readonly ended_at: string | null;
+  /** ISO 8601: retention removed what is older. Absent when nothing was removed. */
+  readonly kept_from?: string;
+  /** Milliseconds. */
+  readonly duration_ms: number;
+  readonly steps: readonly ({
+    /** relay: on the way from one actor to the next. */
+    readonly kind: "mailbox" | "turn" | "effect" | "timer" | "relay";
+    readonly effect_kind: string | null;
+    readonly message_id: string;
+    readonly to: string;
+    readonly type: string;
+    /** ISO 8601. */
+    readonly from_at: string;
+    /** ISO 8601. */
+    readonly to_at: string;
+    /** Milliseconds. */
+    readonly ms: number;
+  })[];
+  /** Made of the first 10,000 deliveries only. */
+  readonly cut?: true;
+};
+
 export type DeadLetter = {
   readonly id: string;
   /** Actor that could not handle it: kind/tenant/id. */
@@ -251,6 +281,30 @@ export type DeadLetterInFull = {
   readonly payload_chars: number;
   /** The payload is larger than 1 MiB and not shown. */
   readonly payload_omitted?: true;
+};
+
+export type Delivery = {
+  readonly message_id: string;
+  /** Message whose turn sent this one; null only for the root. */
+  readonly cause_id: string | null;
+  /** Address of the sender; null for a client and for an effect. */
+  readonly from: string | null;
+  /** Address: kind/tenant/id. */
+  readonly to: string;
+  readonly type: string;
+  /** When it was appended, ISO 8601. */
+  readonly at: string;
+  /** Milliseconds in the mailbox. */
+  readonly wait_ms: number;
+  /** Milliseconds of the turn. */
+  readonly turn_ms: number;
+  /** Node that handled it; null in rows of earlier versions. */
+  readonly node: string | null;
+  /** Lease epoch of the commit. */
+  readonly epoch: number;
+  readonly attempt: number;
+  /** retried: it failed and is tried again; deferred: it waits behind one that fails; stale: a timer that was cleared or set again; unknown: its node recorded no turns. */
+  readonly outcome: "done" | "refused" | "retried" | "deferred" | "stale" | "dead-lettered" | "unknown";
 };
 
 export type DeployRequest = {
@@ -954,6 +1008,108 @@ export type ToolResult = {
   readonly content: readonly (Readonly<Record<string, unknown>>)[];
   readonly structuredContent?: Readonly<Record<string, unknown>>;
   readonly isError: boolean;
+};
+
+export type Trace = {
+  readonly trace_id: string;
+  /** Id of the message that began it; null when retention removed that. */
+  readonly root: string | null;
+  readonly status: "running" | "completed" | "failed" | "cancelled";
+  /** ISO 8601. */
+  readonly started_at: string;
+  readonly ended_at: string | null;
+  /** ISO 8601: retention removed what is older. Absent when nothing was removed. */
+  readonly kept_from?: string;
+  readonly deliveries: readonly (Delivery)[];
+  /** Effects whose results are on this page; on the last one also those that have not ended. */
+  readonly effects: readonly (TraceEffect)[];
+  /** For ?next=; null at the end. */
+  readonly next: string | null;
+};
+
+export type TraceEffect = {
+  readonly effect_id: string;
+  /** Message whose turn requested it. */
+  readonly message_id: string | null;
+  /** Such as model.generate. */
+  readonly kind: string | null;
+  readonly attempt: number;
+  readonly node: string | null;
+  readonly started_at: string | null;
+  /** When its result was appended; null while it has none. */
+  readonly ended_at: string | null;
+  readonly outcome: "done" | "failed" | "in_doubt" | "open" | "started" | "retrying";
+};
+
+export type TraceRow = {
+  readonly trace_id: string;
+  /** Id of the message that began it. */
+  readonly root: string;
+  /** Kind of the actor that the root went to. */
+  readonly kind: string;
+  /** Id of that actor. */
+  readonly id: string;
+  /** Name of the agent or workflow; null for other calls. */
+  readonly name: string | null;
+  /** Type of the root. */
+  readonly type: string;
+  readonly status: "running" | "completed" | "failed" | "cancelled";
+  /** ISO 8601. */
+  readonly started_at: string;
+  readonly ended_at: string | null;
+  readonly duration_ms: number | null;
+  readonly error_code: string | null;
+  /** Node that handled the root. */
+  readonly node: string | null;
+};
+
+export type TraceSummary = {
+  readonly trace_id: string;
+  /** Id of the message that began it; null when retention removed that. */
+  readonly root: string | null;
+  readonly status: "running" | "completed" | "failed" | "cancelled";
+  /** ISO 8601. */
+  readonly started_at: string;
+  readonly ended_at: string | null;
+  /** ISO 8601: retention removed what is older. Absent when nothing was removed. */
+  readonly kept_from?: string;
+  /** From the first append to the last end. */
+  readonly duration_ms: number;
+  readonly deliveries: number;
+  /** All waits in mailboxes, added up. */
+  readonly mailbox_ms: number;
+  /** All turns, added up. */
+  readonly turns_ms: number;
+  readonly effects: readonly ({
+    readonly kind: string;
+    readonly count: number;
+    /** Milliseconds. */
+    readonly ms: number;
+  })[];
+  /** Milliseconds. */
+  readonly timers_ms: number;
+  /** Waits for answers to approvals; each moment counts once. */
+  readonly people_ms: number;
+  /** The same for the critical path alone; its parts add up to its duration. */
+  readonly critical_path: {
+    /** Milliseconds. */
+    readonly duration_ms: number;
+    /** Milliseconds. */
+    readonly mailbox_ms: number;
+    /** Milliseconds. */
+    readonly turns_ms: number;
+    readonly effects: readonly ({
+      readonly kind: string;
+      /** Milliseconds. */
+      readonly ms: number;
+    })[];
+    /** Milliseconds. */
+    readonly timers_ms: number;
+    /** Milliseconds. */
+    readonly relay_ms: number;
+  };
+  /** Made of the first 10,000 deliveries only. */
+  readonly cut?: true;
 };
 
 export type Volume = {
@@ -2400,6 +2556,61 @@ export interface SvcClient {
       readonly reason: string;
     }, options?: CallOptions): Promise<DeadLetterInFull>;
   };
+  readonly traces: {
+    /** List traces, newest first. One row for each client call. The work of a call is bounded: a page may be short, or empty, although `next` says that more follows. (`GET /v1/traces`) */
+    list(input?: {
+      /** Only traces that began at this time or later. */
+      readonly from?: string;
+      /** Only traces that began at this time or earlier. */
+      readonly to?: string;
+      /** Kind of the actor that the root went to. */
+      readonly kind?: string;
+      /** Name of the agent or workflow. */
+      readonly name?: string;
+      readonly status?: "running" | "completed" | "failed" | "cancelled";
+      /** Shortest duration. Traces that run have none. */
+      readonly min_duration_ms?: number;
+      /** Longest duration. */
+      readonly max_duration_ms?: number;
+      /** Code of the failure. */
+      readonly error_code?: string;
+      /** Node that handled the root. */
+      readonly node?: string;
+      /** A kind of actors that got a delivery. */
+      readonly actor_kind?: string;
+      /** Part of a name, id, error, or of the payload of the root. */
+      readonly text?: string;
+      /** Maximum number of entries; default 50, at most 200. */
+      readonly limit?: number;
+      /** `next` of the page before. */
+      readonly next?: string;
+    }, options?: CallOptions): Promise<{
+      readonly traces: readonly (TraceRow)[];
+      /** For ?next=; null at the end. */
+      readonly next: string | null;
+      /** ISO 8601: retention removed what is older. Absent when nothing was removed. */
+      readonly kept_from?: string;
+    }>;
+    /** Show the critical path of a trace. The chain of causes that ended last, as stretches of time without gaps. (`GET /v1/traces/{trace_id}/critical-path`) */
+    getCriticalPath(input: {
+      /** W3C trace id. */
+      readonly trace_id: string;
+    }, options?: CallOptions): Promise<CriticalPath>;
+    /** Show where the time of a trace went (`GET /v1/traces/{trace_id}/summary`) */
+    getSummary(input: {
+      /** W3C trace id. */
+      readonly trace_id: string;
+    }, options?: CallOptions): Promise<TraceSummary>;
+    /** Show a trace: its deliveries and effects. In the order of time, page by page. With `Accept: application/x-ndjson` the whole trace as lines: `{"trace": …}` first, then `{"delivery": …}` and `{"effect": …}`. (`GET /v1/traces/{trace_id}`) */
+    get(input: {
+      /** Maximum number of entries; default 1000, at most 1000. */
+      readonly limit?: number;
+      /** `next` of the page before. */
+      readonly next?: string;
+      /** W3C trace id. */
+      readonly trace_id: string;
+    }, options?: CallOptions): Promise<Trace>;
+  };
   readonly audit: {
     /** List what callers of the tenant changed, and denials, newest first. For administrators. A page with conditions may hold less than its limit although more follow. (`GET /v1/audit`) */
     list(input?: {
@@ -2938,6 +3149,9 @@ const DEAD_LETTERS_LIST: Route = {"method":"GET","path":"/v1/dead-letters","quer
 const DEAD_LETTERS_GET: Route = {"method":"GET","path":"/v1/dead-letters/{id}","query":[],"body":null,"answer":"json"};
 const DEAD_LETTERS_REPLAY: Route = {"method":"POST","path":"/v1/dead-letters/{id}/replay","query":[],"body":"json","answer":"json"};
 const DEAD_LETTERS_DISCARD: Route = {"method":"POST","path":"/v1/dead-letters/{id}/discard","query":[],"body":"json","answer":"json"};
+const TRACES_LIST: Route = {"method":"GET","path":"/v1/traces","query":["from","to","kind","name","status","min_duration_ms","max_duration_ms","error_code","node","actor_kind","text","limit","next"],"body":null,"answer":"json"};
+const TRACES_GET_CRITICAL_PATH: Route = {"method":"GET","path":"/v1/traces/{trace_id}/critical-path","query":[],"body":null,"answer":"json"};
+const TRACES_GET_SUMMARY: Route = {"method":"GET","path":"/v1/traces/{trace_id}/summary","query":[],"body":null,"answer":"json"};
 const AUDIT_LIST: Route = {"method":"GET","path":"/v1/audit","query":["subject","operation","outcome","from","to","limit","page_token"],"body":null,"answer":"json"};
 const AUDIT_LIST_CHAINS: Route = {"method":"GET","path":"/v1/audit/chains","query":[],"body":null,"answer":"json"};
 const AUDIT_LIST_RECORDS: Route = {"method":"GET","path":"/v1/audit/records","query":["node","after","limit"],"body":null,"answer":"json"};
@@ -2976,6 +3190,7 @@ const SEAL_SESSIONS_REVOKE: Route = {"method":"POST","path":"/v1/seal/sessions/{
 const SEAL_SESSIONS_AUDIT: Route = {"method":"GET","path":"/v1/seal/sessions/{id}/audit","query":[],"body":null,"answer":"json"};
 const TOOLS_LIST: Route = {"method":"GET","path":"/v1/tools","query":["query","schemas"],"body":null,"answer":"json"};
 const TOOLS_CALL: Route = {"method":"POST","path":"/v1/tools/{name}","query":[],"body":"json","answer":"json"};
+const TRACES_GET: Route = {"method":"GET","path":"/v1/traces/{trace_id}","query":["limit","next"],"body":null,"answer":"json"};
 const JWKS_GET: Route = {"method":"GET","path":"/.well-known/jwks.json","query":[],"body":null,"answer":"json"};
 const WORKFLOWS_VALIDATE: Route = {"method":"POST","path":"/v1/workflows/validate","query":[],"body":"json","answer":"json"};
 const WEBHOOKS_RECEIVE: Route = {"method":"POST","path":"/v1/webhooks/{source}","query":[],"body":"application/octet-stream","answer":"json"};
@@ -3101,6 +3316,12 @@ export const operationsOf = (sender: Sender): SvcClient => ({
     get: (input, options) => sender.json(DEAD_LETTERS_GET, input, options),
     replay: (input, options) => sender.json(DEAD_LETTERS_REPLAY, input, options),
     discard: (input, options) => sender.json(DEAD_LETTERS_DISCARD, input, options),
+  },
+  traces: {
+    list: (input, options) => sender.json(TRACES_LIST, input, options),
+    getCriticalPath: (input, options) => sender.json(TRACES_GET_CRITICAL_PATH, input, options),
+    getSummary: (input, options) => sender.json(TRACES_GET_SUMMARY, input, options),
+    get: (input, options) => sender.json(TRACES_GET, input, options),
   },
   audit: {
     list: (input, options) => sender.json(AUDIT_LIST, input, options),

@@ -36,6 +36,7 @@ export const wholeNode = (): RestServerParts => ({
   chaos: uncalled(),
   actors: uncalled(),
   deadLetters: uncalled(),
+  traces: uncalled(),
   audit: uncalled(),
   nodeTokens: uncalled(),
   mcp: uncalled(),

@@ -92,7 +92,7 @@ describe('an actor as readers get it', () => {
       executions: { hasEnded: unknown },
       workflows: { status: unknown },
       store: node.store,
-      unpack: (text) => recorded.payloads.unpack(text),
+      payloads: recorded.payloads,
       nodeOf: async () => 'node-a',
     });
   });

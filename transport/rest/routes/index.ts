@@ -13,6 +13,7 @@ import { jwksRoute, openapiRoute, protectedResourceRoute } from './jwks.ts';
 import { sealRoutes } from './seal.ts';
 import { stimulusRoutes } from './stimuli.ts';
 import { toolRoutes } from './tools.ts';
+import { traceRoutes } from './traces.ts';
 import { volumeFileRoutes } from './volume-files.ts';
 import { workflowRoutes } from './workflows.ts';
 
@@ -73,6 +74,7 @@ const ROUTES: readonly ((app: RestApp, parts: RestParts) => void)[] = [
   volumeFileRoutes,
   sealRoutes,
   toolRoutes,
+  traceRoutes,
   jwksRoute,
   protectedResourceRoute,
   openapiRoute,

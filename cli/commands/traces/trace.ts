@@ -1,0 +1,170 @@
+import type { Command } from 'commander';
+import { contextOf } from '../../context.ts';
+import { type JsonObject, listOf, numberOf, textOf } from '../../json.ts';
+import type { NodeClient } from '../../node-client.ts';
+import { isForMachines, print } from '../../output.ts';
+import { paintFor } from '../../paint.ts';
+import { wholeNumber } from '../../read-input.ts';
+import { duration, shares, traceTree } from './trace-tree.ts';
+
+const PATH = '/v1/traces';
+
+const ID = ['<trace-id>', '32 hex digits; a run shows it as trace_id'] as const;
+
+/** `svc trace …`: what one call of a client led to, message by message. */
+export function trace(program: Command): void {
+  const group = program.command('trace').description('list and show traces: what a call led to, message by message');
+  list(group);
+  show(group);
+  criticalPath(group);
+  summary(group);
+}
+
+interface ListOptions {
+  readonly kind?: string;
+  readonly name?: string;
+  readonly status?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly text?: string;
+  readonly node?: string;
+  readonly errorCode?: string;
+  readonly actorKind?: string;
+  readonly minDuration?: string;
+  readonly limit?: string;
+}
+
+function list(group: Command): void {
+  group
+    .command('list')
+    .description('list traces, newest first')
+    .option('--kind <kind>', 'kind of the actor that the root went to, such as execution')
+    .option('--name <name>', 'name of the agent or workflow')
+    .option('--status <status>', 'running, completed, failed or cancelled')
+    .option('--from <time>', 'began at this time or later, ISO 8601')
+    .option('--to <time>', 'began at this time or earlier, ISO 8601')
+    .option('--min-duration <ms>', 'shortest duration, milliseconds')
+    .option('--error-code <code>', 'code of the failure')
+    .option('--node <node>', 'node that handled the root')
+    .option('--actor-kind <kind>', 'a kind of actors that got a delivery')
+    .option('--text <text>', 'part of a name, id, error, or of the payload of the root')
+    .option('--limit <count>', 'maximum number of traces (default: 50)')
+    .action(async (options: ListOptions, command: Command) => {
+      const { client, output } = contextOf(command);
+      const { errorCode, actorKind, minDuration, limit, ...same } = options;
+      const traces = await listed(client, Number(wholeNumber(limit, '--limit', 1) ?? 50), {
+        ...same,
+        error_code: errorCode,
+        actor_kind: actorKind,
+        min_duration_ms: wholeNumber(minDuration, '--min-duration', 0),
+      });
+      const columns = ['trace_id', 'started_at', 'kind', 'name', 'status', 'duration', 'error_code'];
+      const items = traces.map((one) => ({ ...one, duration: durationOf(one) }));
+      await print(output, { value: traces, rows: { items, columns } });
+    });
+}
+
+const durationOf = (row: JsonObject): string | null =>
+  typeof row.duration_ms === 'number' ? duration(row.duration_ms) : null;
+
+/** The first `limit` traces. A page of the node may be short, so several may be needed. */
+async function listed(
+  client: NodeClient,
+  limit: number,
+  query: Readonly<Record<string, string | undefined>>,
+): Promise<JsonObject[]> {
+  const found: JsonObject[] = [];
+  let next: string | undefined;
+  do {
+    const asked = { ...query, limit: String(limit - found.length), next };
+    const answer = await client.json('GET', PATH, { query: asked, repeatable: true });
+    found.push(...listOf(answer, 'traces'));
+    next = textOf(answer, 'next') || undefined;
+  } while (next !== undefined && found.length < limit);
+  return found;
+}
+
+/** All pages of a trace as one answer. */
+async function whole(client: NodeClient, id: string): Promise<JsonObject> {
+  const path = `${PATH}/${encodeURIComponent(id)}`;
+  const deliveries: JsonObject[] = [];
+  const effects: JsonObject[] = [];
+  for (let next: string | undefined; ; ) {
+    const answer = await client.json('GET', path, { query: { next }, repeatable: true });
+    deliveries.push(...listOf(answer, 'deliveries'));
+    effects.push(...listOf(answer, 'effects'));
+    next = textOf(answer, 'next') || undefined;
+    if (next === undefined) return { ...answer, deliveries, effects };
+  }
+}
+
+function show(group: Command): void {
+  group
+    .command('show')
+    .description('show the deliveries and effects of a trace as a tree of causes, with bars of time')
+    .argument(...ID)
+    .action(async (id: string, _options: object, command: Command) => {
+      const { client, output } = contextOf(command);
+      const answer = await whole(client, id);
+      if (isForMachines(output)) return print(output, { value: answer });
+      const tree = traceTree(
+        listOf(answer, 'deliveries'),
+        listOf(answer, 'effects'),
+        paintFor(process.stdout, process.env),
+        Date.now(),
+      );
+      await print(output, { value: answer, text: `${headOf(answer)}\n\n${tree}` });
+    });
+}
+
+/** `trace ID: completed, from TIME to TIME`. */
+function headOf(answer: JsonObject): string {
+  const [id, status, from, to, kept] = ['trace_id', 'status', 'started_at', 'ended_at', 'kept_from'].map((field) =>
+    textOf(answer, field),
+  );
+  const removed = kept === '' ? '' : `\nolder deliveries were removed: kept from ${kept} on`;
+  return `trace ${id}: ${status}, from ${from}${to === '' ? '' : ` to ${to}`}${removed}`;
+}
+
+function criticalPath(group: Command): void {
+  group
+    .command('critical-path')
+    .description('show the chain of causes that ended last')
+    .argument(...ID)
+    .action(async (id: string, _options: object, command: Command) => {
+      const { client, output } = contextOf(command);
+      const answer = await client.json('GET', `${PATH}/${encodeURIComponent(id)}/critical-path`, { repeatable: true });
+      const rows = listOf(answer, 'steps').map((step) => {
+        const what = textOf(step, 'effect_kind') || `${textOf(step, 'type')} → ${textOf(step, 'to')}`;
+        return { name: `${textOf(step, 'kind')}  ${what}`, ms: numberOf(step, 'ms') };
+      });
+      await print(output, {
+        value: answer,
+        text: `${headOf(answer)}\n\n${shares(rows, numberOf(answer, 'duration_ms'))}`,
+      });
+    });
+}
+
+function summary(group: Command): void {
+  group
+    .command('summary')
+    .description('show where the time of a trace went')
+    .argument(...ID)
+    .action(async (id: string, _options: object, command: Command) => {
+      const { client, output } = contextOf(command);
+      const answer = await client.json('GET', `${PATH}/${encodeURIComponent(id)}/summary`, { repeatable: true });
+      const rows = [
+        { name: 'mailboxes', ms: numberOf(answer, 'mailbox_ms') },
+        { name: 'turns', ms: numberOf(answer, 'turns_ms') },
+        ...listOf(answer, 'effects').map((one) => ({
+          name: `effects ${textOf(one, 'kind')} (${textOf(one, 'count')})`,
+          ms: numberOf(one, 'ms'),
+        })),
+        { name: 'timers', ms: numberOf(answer, 'timers_ms') },
+        { name: 'people', ms: numberOf(answer, 'people_ms') },
+      ];
+      const duration_ms = numberOf(answer, 'duration_ms');
+      const counts = `${textOf(answer, 'deliveries')} deliveries in ${duration(duration_ms)}`;
+      await print(output, { value: answer, text: `${headOf(answer)}\n${counts}\n\n${shares(rows, duration_ms)}` });
+    });
+}

@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { SvcError } from '../../../runtime/errors.ts';
+import type { TraceParts } from '../../../usecases/traces/trace.ts';
+import { createTraceApi, type TraceApi } from '../../../usecases/traces/traces.ts';
+import type { KernelNode } from '../../support/kernel-node.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+import { isMissing, linkOf, newTrace, openLinks, SECRET, user } from './fixture.ts';
+
+const ann = user('ann');
+
+describe('a trace', () => {
+  let node: KernelNode;
+  let parts: TraceParts;
+  let traces: TraceApi;
+  before(async () => {
+    ({ node, parts } = await openLinks());
+    traces = createTraceApi(parts);
+  });
+  after(() => node.stop());
+
+  const tell = (id: string, type: string, payload: object, trace: string, identity = ann) =>
+    node.runtime.client.tell(linkOf(id), type, JSON.parse(JSON.stringify(payload)), { trace, identity });
+  const page = (trace: string, viewer = ann, next?: string, limit = 1_000) =>
+    traces.page(viewer, trace, { limit, next });
+  /** The trace once it holds that many deliveries. */
+  const settled = (trace: string, count: number, viewer = ann) =>
+    waitUntil(`${count} deliveries of the trace`, async () => {
+      const found = await page(trace, viewer).catch((error: unknown) => {
+        if (isMissing(error)) return null;
+        throw error;
+      });
+      return found !== null && found.deliveries.length >= count && found;
+    });
+
+  test('has all its deliveries as one graph whose root alone has no cause', async () => {
+    const trace = newTrace();
+    await tell('a1', 'Pass', { along: ['b1', 'c1', 'd1'] }, trace);
+    const found = await settled(trace, 4);
+    assert.deepEqual(
+      found.deliveries.map(({ to, from, type, outcome }) => [to, from, type, outcome]),
+      [
+        ['link/acme/a1', null, 'Pass', 'done'],
+        ['link/acme/b1', 'link/acme/a1', 'Pass', 'done'],
+        ['link/acme/c1', 'link/acme/b1', 'Pass', 'done'],
+        ['link/acme/d1', 'link/acme/c1', 'Pass', 'done'],
+      ],
+    );
+    const ids = found.deliveries.map(({ message_id }) => message_id);
+    assert.deepEqual(
+      found.deliveries.map(({ cause_id }) => cause_id),
+      [null, ...ids.slice(0, 3)],
+    );
+    assert.equal(found.root, ids[0]);
+    assert.deepEqual(
+      [found.trace_id, found.status, found.next, found.kept_from],
+      [trace, 'completed', null, undefined],
+    );
+    assert.ok(found.deliveries.every((one) => one.node === 'node-a' && one.epoch >= 1 && one.attempt === 1));
+    assert.ok(Date.parse(found.ended_at ?? '') >= Date.parse(found.started_at));
+  });
+
+  test('has its effects with who asked for them, where they ran, and their outcome', async () => {
+    const trace = newTrace();
+    await tell('a2', 'Work', { value: 'x' }, trace);
+    const found = await settled(trace, 2);
+    const [effect] = found.effects;
+    assert.equal(effect?.message_id, found.root);
+    assert.deepEqual([effect?.kind, effect?.attempt, effect?.node, effect?.outcome], ['echo', 1, 'node-a', 'done']);
+    assert.ok((effect?.started_at ?? '~') <= (effect?.ended_at ?? ''));
+    assert.equal(found.deliveries[1]?.cause_id, found.root);
+  });
+
+  test('pages neither skip nor repeat, also while it grows', async () => {
+    const trace = newTrace();
+    await tell('a3', 'Pass', { along: ['b3', 'c3', 'd3', 'e3'] }, trace);
+    await settled(trace, 5);
+    const first = await page(trace, ann, undefined, 2);
+    await tell('a3', 'Pass', { along: [] }, trace);
+    await settled(trace, 6);
+    const seen = first.deliveries.map(({ message_id }) => message_id);
+    for (let next = first.next; next !== null; ) {
+      const more = await page(trace, ann, next, 2);
+      assert.deepEqual([more.root, more.status], [first.root, first.status]);
+      seen.push(...more.deliveries.map(({ message_id }) => message_id));
+      next = more.next;
+    }
+    assert.equal(new Set(seen).size, seen.length);
+    assert.equal(seen.length, 6);
+    const streamed = [];
+    for await (const part of traces.pages(ann, trace)) streamed.push(...part.deliveries);
+    assert.equal(streamed.length, 6);
+    await assert.rejects(page(trace, ann, 'nonsense'), (error: unknown) => {
+      return error instanceof SvcError && error.code === 'invalid_argument' && error.field === 'next';
+    });
+  });
+
+  test('counts the attempts of a message that fails, and has failed with its last one', async () => {
+    const trace = newTrace();
+    await tell('a4', 'Fail', { times: 99 }, trace);
+    const found = await waitUntil('the last attempt', async () => {
+      const now = await settled(trace, 1);
+      return now.deliveries.some(({ outcome }) => outcome === 'dead-lettered') && now;
+    });
+    const attempts = found.deliveries.filter(({ type }) => type === 'Fail');
+    assert.deepEqual(
+      attempts.map(({ attempt, outcome }) => [attempt, outcome]),
+      [
+        [1, 'retried'],
+        [2, 'retried'],
+        [3, 'dead-lettered'],
+      ],
+    );
+    assert.equal(found.status, 'failed');
+  });
+
+  test('says where its time went, and its critical path goes from the root to its end', async () => {
+    const trace = newTrace();
+    await tell('a5', 'Later', { afterMs: 60 }, trace);
+    await settled(trace, 2);
+    const summary = await traces.summary(ann, trace);
+    assert.equal(summary.deliveries, 2);
+    assert.ok(summary.timers_ms >= 50, `${summary.timers_ms} ms of timers`);
+    assert.equal(summary.critical_path.duration_ms, summary.duration_ms);
+    const path = await traces.criticalPath(ann, trace);
+    assert.ok(path.steps.some(({ kind, ms }) => kind === 'timer' && ms >= 50));
+    assert.equal(path.steps[0]?.message_id, path.root);
+  });
+
+  test('of another tenant, of another user’s run, or that never was, is not there', async () => {
+    const trace = newTrace();
+    await node.runtime.client.ask(linkOf('a6'), 'Own', { owner: 'ann' }, { identity: ann });
+    await tell('a6', 'Pass', { along: [] }, trace);
+    await settled(trace, 1);
+    for (const viewer of [user('bob'), user('ann', { tenant: 'other' })]) {
+      await assert.rejects(page(trace, viewer), isMissing);
+      await assert.rejects(traces.summary(viewer, trace), isMissing);
+      await assert.rejects(traces.criticalPath(viewer, trace), isMissing);
+      const { traces: rows } = await traces.list(viewer, { limit: 200 });
+      assert.ok(!rows.some((row) => row.trace_id === trace));
+    }
+    await assert.rejects(page('f'.repeat(32)), isMissing);
+    const confidential = newTrace();
+    await tell('a7', 'Pass', { along: [] }, confidential, { ...ann, confidential: true });
+    await settled(confidential, 1);
+    await assert.rejects(page(confidential, user('bob')), isMissing);
+    const operator = user('olga', { kind: 'operator', roles: ['svc:operator'] });
+    assert.equal((await page(confidential, operator)).deliveries.length, 1);
+  });
+
+  test('is listed newest first with each filter, and the pages of the list hold each once', async () => {
+    const [one, two, three] = [newTrace(), newTrace(), newTrace()];
+    await tell('l1', 'Pass', { along: ['l2'], note: 'needle' }, one);
+    await settled(one, 2);
+    await tell('l3', 'Refuse', {}, two);
+    await settled(two, 1);
+    await tell('l4', 'Work', { value: 'v' }, three);
+    await settled(three, 2);
+    const ids = async (filter: object) =>
+      (await traces.list(ann, { limit: 200, ...filter })).traces.map(({ trace_id }) => trace_id);
+    const mine = (all: readonly string[]) => all.filter((id) => [one, two, three].includes(id));
+    assert.deepEqual(mine(await ids({})), [three, two, one]);
+    assert.deepEqual(mine(await ids({ text: 'NEEDLE' })), [one]);
+    assert.deepEqual(mine(await ids({ status: 'failed' })), [two]);
+    assert.deepEqual(mine(await ids({ errorCode: 'refused' })), [two]);
+    assert.deepEqual(mine(await ids({ kind: 'link', node: 'node-a', actorKind: 'link' })), [three, two, one]);
+    for (const none of [{ kind: 'other' }, { node: 'node-b' }, { actorKind: 'other' }, { name: 'x' }])
+      assert.deepEqual(await ids(none), [], JSON.stringify(none));
+    assert.deepEqual(await ids({ to: 1_000 }), []);
+    assert.deepEqual(await ids({ leastMs: 3_600_000 }), []);
+    const all = await ids({});
+    const paged: string[] = [];
+    for (let next: string | null | undefined; next !== null; ) {
+      const list = await traces.list(ann, { limit: 3, next: next ?? undefined });
+      paged.push(...list.traces.map(({ trace_id }) => trace_id));
+      next = list.next;
+    }
+    assert.deepEqual(paged, all);
+  });
+
+  test('tells no secret, and a search finds none', async () => {
+    const trace = newTrace();
+    await tell('s1', 'Pass', { along: [], api_key: SECRET, note: `Bearer ${SECRET}` }, trace);
+    await tell('s1', 'Refuse', {}, trace);
+    await settled(trace, 2);
+    const answers = [
+      await page(trace),
+      await traces.summary(ann, trace),
+      await traces.criticalPath(ann, trace),
+      await traces.list(ann, { limit: 200 }),
+    ];
+    assert.doesNotMatch(JSON.stringify(answers), new RegExp(SECRET));
+    assert.deepEqual((await traces.list(ann, { limit: 200, text: SECRET })).traces, []);
+  });
+});

@@ -1,0 +1,65 @@
+import type { Address, Partition } from '../../runtime/address.ts';
+import type { EffectLedger, EffectRow } from '../../runtime/effect-ledger.ts';
+import { decodeEffect } from '../../runtime/effects/effect-envelope.ts';
+import type { Payloads } from '../../runtime/turns/payload.ts';
+import { isoTime, withoutSecrets } from './reader-view.ts';
+
+interface OpenEffectParts {
+  readonly store: Pick<EffectLedger, 'openEffects' | 'effectBodies'>;
+  readonly payloads: Payloads;
+}
+
+/** An effect that has not ended. */
+export interface OpenEffect {
+  readonly effect_id: string;
+  readonly kind: string | null;
+  /** Message whose turn requested it. */
+  readonly message_id: string | null;
+  /** Trace of that message. */
+  readonly trace: string | null;
+  readonly status: 'open' | 'started' | 'retrying';
+  readonly attempt: number;
+  readonly node: string | null;
+  readonly retry_at: string | null;
+  /** Why the attempt before failed. */
+  readonly last_error: { readonly code: string; readonly message: string } | null;
+}
+
+/** The open effects of an actor with their kinds, which only their requests have. */
+export async function openEffectsOf(
+  { store, payloads }: OpenEffectParts,
+  partition: Partition,
+  address: Address,
+): Promise<OpenEffect[]> {
+  const rows = (await store.openEffects(partition)).filter((row) => row.address === address);
+  const bodies = await store.effectBodies(
+    partition,
+    rows.map(({ id }) => id),
+  );
+  return Promise.all(rows.map(async (row, index) => shownEffect(row, await requestIn(bodies[index], payloads))));
+}
+
+async function requestIn(
+  body: string | null | undefined,
+  payloads: Payloads,
+): Promise<{ readonly kind: string; readonly cause: string; readonly trace: string } | null> {
+  if (body == null) return null;
+  const { request, cause, trace } = decodeEffect(await payloads.unpack(body));
+  return { kind: request.kind, cause, trace };
+}
+
+function shownEffect(row: EffectRow, request: Awaited<ReturnType<typeof requestIn>>): OpenEffect {
+  const waits = row.status === 'open' && row.attempt > 0;
+  return {
+    effect_id: row.id,
+    kind: request?.kind ?? null,
+    message_id: request?.cause ?? null,
+    trace: request?.trace ?? null,
+    status: waits ? 'retrying' : row.status,
+    attempt: row.attempt,
+    node: row.runner === '' ? null : (row.runner.split('/')[0] ?? null),
+    retry_at: waits ? isoTime(row.until) : null,
+    last_error:
+      row.lastError === undefined ? null : { ...row.lastError, message: withoutSecrets(row.lastError.message) },
+  };
+}

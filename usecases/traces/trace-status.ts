@@ -1,0 +1,104 @@
+import type { ExecutionDocument } from '../../actors/execution/view.ts';
+import type { WorkflowExecutionDocument } from '../../actors/workflow/view.ts';
+import { parseAddress } from '../../runtime/address.ts';
+import type { Collection } from '../../runtime/documents.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Identity } from '../../runtime/identity.ts';
+import type { LedgerDelivery } from '../../runtime/ledger/ledger-reader.ts';
+import type { ExecutionApi } from '../executions.ts';
+import type { WorkflowApi } from '../workflow-runs.ts';
+import { outcomeOf } from './delivery-row.ts';
+
+export const TRACE_STATUSES = ['running', 'completed', 'failed', 'cancelled'] as const;
+
+export type TraceStatus = (typeof TRACE_STATUSES)[number];
+
+/** What says how a run stands. */
+export interface RunStatusParts {
+  readonly executions: Pick<ExecutionApi, 'status' | 'hasEnded'>;
+  readonly workflows: Pick<WorkflowApi, 'status'>;
+  readonly documents: {
+    readonly executions: Pick<Collection<ExecutionDocument>, 'get'>;
+    readonly workflows: Pick<Collection<WorkflowExecutionDocument>, 'get'>;
+  };
+}
+
+const UNFINISHED = new Set(['pending', 'running', 'waiting_for_human_input']);
+
+interface Standing {
+  readonly status: TraceStatus;
+  /** ISO 8601; null while it runs, and when only the deliveries say when it ended. */
+  readonly endedAt: string | null;
+}
+
+/**
+ * How a trace stands. One that a start began stands as its run does. Any other call has ended when its first message
+ * was handled.
+ */
+export async function traceStatus(
+  parts: RunStatusParts,
+  viewer: Identity,
+  root: LedgerDelivery | null,
+  deliveries: readonly LedgerDelivery[],
+): Promise<Standing> {
+  const run = root === null ? null : await runStanding(parts, viewer, root);
+  if (run !== null) return run;
+  const first = root ?? deliveries[0];
+  const last = deliveries.findLast(({ message }) => message.id === first?.message.id);
+  switch (last === undefined ? 'unknown' : outcomeOf(last)) {
+    case 'retried':
+    case 'deferred':
+      return { status: 'running', endedAt: null };
+    case 'refused':
+    case 'dead-lettered':
+      return { status: 'failed', endedAt: null };
+    default:
+      return { status: 'completed', endedAt: null };
+  }
+}
+
+async function runStanding(
+  { executions, workflows }: RunStatusParts,
+  viewer: Identity,
+  { message }: LedgerDelivery,
+): Promise<Standing | null> {
+  const { kind, id } = parseAddress(message.to);
+  if (message.type !== 'Start' || (kind !== 'execution' && kind !== 'workflow')) return null;
+  try {
+    const { status, ended_at } = await (kind === 'execution' ? executions : workflows).status(viewer, id);
+    if (UNFINISHED.has(status)) return { status: 'running', endedAt: null };
+    const ended = TRACE_STATUSES.find((one) => one === status) ?? 'completed';
+    return { status: ended, endedAt: ended_at };
+  } catch (thrown) {
+    if (thrown instanceof SvcError && thrown.code === 'not_found') return null;
+    throw thrown;
+  }
+}
+
+/** What the lists of runs say about the run that a trace is about. */
+export interface NamedRun {
+  readonly name: string | null;
+  /** Code of its failure. */
+  readonly errorCode: string | null;
+  /** Texts to search in. */
+  readonly texts: readonly string[];
+}
+
+export async function runOf({ documents }: RunStatusParts, { message }: LedgerDelivery): Promise<NamedRun> {
+  const { kind, tenant, id } = parseAddress(message.to);
+  if (kind === 'execution') {
+    const found = await documents.executions.get(tenant, id);
+    if (found !== null) return named(found.agent_name, found.reason, found.last_error);
+  }
+  if (kind === 'workflow') {
+    const found = await documents.workflows.get(tenant, id);
+    if (found !== null) return named(found.workflow_name, found.reason, found.error);
+  }
+  return { name: null, errorCode: null, texts: [] };
+}
+
+const named = (name: string, reason: string | null, error: string | null): NamedRun => ({
+  name,
+  errorCode: reason,
+  texts: [name, error ?? ''],
+});

@@ -1,0 +1,184 @@
+import type { Clock } from '../../runtime/clock.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Identity } from '../../runtime/identity.ts';
+import type { LedgerDelivery, LedgerReader } from '../../runtime/ledger/ledger-reader.ts';
+import { endOf } from './critical-path.ts';
+import { attemptsOf, type DeliveryRow, deliveryRow } from './delivery-row.ts';
+import { isoTime } from './reader-view.ts';
+import { Sight, type SightParts } from './sight.ts';
+import { openTraceEffects, resultEffects, type TraceEffect, type TraceEffectParts } from './trace-effects.ts';
+import { type RunStatusParts, type TraceStatus, traceStatus } from './trace-status.ts';
+
+/** What reads traces. */
+export interface TraceParts {
+  readonly client: SightParts['client'] & TraceEffectParts['client'];
+  readonly registry: SightParts['registry'];
+  readonly executions: RunStatusParts['executions'];
+  readonly workflows: RunStatusParts['workflows'];
+  readonly documents: RunStatusParts['documents'];
+  readonly store: TraceEffectParts['store'];
+  readonly payloads: TraceEffectParts['payloads'];
+  readonly clock: Pick<Clock, 'now'>;
+  /** Null on a node that keeps no ledger. */
+  readonly ledger: LedgerReader | null;
+}
+
+/** What is known of a trace without reading all of it. */
+export interface TraceHead {
+  readonly trace_id: string;
+  /** Id of the message that began it; null when retention removed that. */
+  readonly root: string | null;
+  readonly status: TraceStatus;
+  readonly started_at: string;
+  /** Null while it runs. */
+  readonly ended_at: string | null;
+  /** Present when retention removed deliveries of the tenant: ISO 8601, from when on they are kept. */
+  readonly kept_from?: string;
+}
+
+/** A part of a trace in the order of time. */
+export interface TracePage extends TraceHead {
+  readonly deliveries: readonly DeliveryRow[];
+  /** Effects whose results are among these deliveries; on the last page also those that have not ended. */
+  readonly effects: readonly TraceEffect[];
+  /** For `?next=`; null at the end. */
+  readonly next: string | null;
+}
+
+/** Most deliveries of one page. */
+export const MOST_OF_PAGE = 1_000;
+
+/** Deliveries among which the root of a trace is looked for. */
+const FIRST_ONES = 100;
+
+/** Most deliveries that summaries and critical paths are made of: a trace holds no more. */
+const MOST_OF_TRACE = 10_000;
+
+const notFound = (): SvcError => new SvcError('not_found', 'trace not found');
+
+/** The ledger of a node, or a refusal when it keeps none. */
+export function keptLedger({ ledger }: Pick<TraceParts, 'ledger'>): LedgerReader {
+  if (ledger === null) throw new SvcError('failed_precondition', 'this node keeps no ledger (spec.kernel.ledger)');
+  return ledger;
+}
+
+/** One trace as one reader sees it. */
+export class TraceReading {
+  readonly #parts: TraceParts;
+  readonly #ledger: LedgerReader;
+  readonly #sight: Sight;
+  readonly trace: string;
+
+  constructor(parts: TraceParts, viewer: Identity, trace: string) {
+    this.#parts = parts;
+    this.#ledger = keptLedger(parts);
+    this.#sight = new Sight(parts, viewer);
+    this.trace = trace;
+  }
+
+  get tenant(): string {
+    return this.#sight.tenant;
+  }
+
+  /** Reads a page. Throws `not_found`, also when the reader may see nothing of the trace. */
+  async page(page: { readonly limit: number; readonly next?: string | undefined }): Promise<TracePage> {
+    const { deliveries, next } = await this.#visible(page.limit, page.next);
+    const first = page.next === undefined ? deliveries : (await this.#visible(FIRST_ONES, undefined)).deliveries;
+    const head = await this.#head(first, page.next === undefined && next === null);
+    return { ...head, ...(await this.#rows(deliveries, next === null && head.status === 'running')), next };
+  }
+
+  /** All pages, the first one with the head of the trace. */
+  async *pages(limit: number): AsyncGenerator<TracePage> {
+    let page = await this.page({ limit });
+    yield page;
+    while (page.next !== null) {
+      const { deliveries, next } = await this.#visible(limit, page.next);
+      page = { ...page, ...(await this.#rows(deliveries, next === null && page.status === 'running')), next };
+      yield page;
+    }
+  }
+
+  /** Up to 10,000 deliveries of the trace, with its head. */
+  async whole(): Promise<{ readonly head: TraceHead; readonly deliveries: LedgerDelivery[]; readonly cut: boolean }> {
+    const { deliveries, next } = await this.#scan();
+    return { head: await this.#head(deliveries, next === null), deliveries, cut: next !== null };
+  }
+
+  async #scan(): Promise<{ readonly deliveries: LedgerDelivery[]; readonly next: string | null }> {
+    const deliveries: LedgerDelivery[] = [];
+    let after: string | null = null;
+    do {
+      const page = await this.#visible(MOST_OF_PAGE, after ?? undefined);
+      deliveries.push(...page.deliveries);
+      after = page.next;
+    } while (after !== null && deliveries.length < MOST_OF_TRACE);
+    return { deliveries, next: after };
+  }
+
+  /** A page of the ledger without what the reader may not see. */
+  async #visible(limit: number, after: string | undefined) {
+    const page = await this.#ledger.trace(this.tenant, this.trace, { limit, after });
+    const seen = await Promise.all(page.deliveries.map(({ message }) => this.#sight.seesMessage(message)));
+    return { deliveries: page.deliveries.filter((_one, index) => seen[index]), next: page.next };
+  }
+
+  async #head(first: readonly LedgerDelivery[], isWhole: boolean): Promise<TraceHead> {
+    const [earliest] = first;
+    if (earliest === undefined) throw notFound();
+    const root = first.find(({ message }) => message.cause === null);
+    const { status, endedAt } = await traceStatus(this.#parts, this.#sight.viewer, root ?? null, first);
+    const [ended, keptFrom] = await Promise.all([
+      status === 'running' || endedAt !== null ? endedAt : this.#lastEnd(isWhole ? first : null),
+      this.#ledger.keptFrom(this.tenant),
+    ]);
+    return {
+      trace_id: this.trace,
+      root: root?.message.id ?? null,
+      status,
+      started_at: isoTime((root ?? earliest).at),
+      ended_at: status === 'running' ? null : ended,
+      ...(keptFrom === null ? {} : { kept_from: isoTime(keptFrom) }),
+    };
+  }
+
+  async #lastEnd(known: readonly LedgerDelivery[] | null): Promise<string> {
+    const all = known ?? (await this.#scan()).deliveries;
+    const ends = all.map(({ at, row }) =>
+      endOf({ at, wait_ms: row?.waitMs ?? 0, turn_ms: (row?.turnUs ?? 0) / 1_000 }),
+    );
+    return isoTime(Math.max(...ends));
+  }
+
+  async #rows(deliveries: readonly LedgerDelivery[], isOpen: boolean) {
+    const attempts = await attemptNumbers(this.#ledger, this.tenant, deliveries);
+    const ended = await resultEffects(this.#parts, deliveries);
+    const open = isOpen ? await openTraceEffects(this.#parts, this.trace, deliveries) : [];
+    return {
+      deliveries: deliveries.map((one, index) => deliveryRow(one, attempts[index] ?? 1)),
+      effects: [...ended, ...open],
+    };
+  }
+}
+
+/** The attempt of each delivery. Only later ones need their message to be looked up. */
+async function attemptNumbers(
+  ledger: LedgerReader,
+  tenant: string,
+  deliveries: readonly LedgerDelivery[],
+): Promise<number[]> {
+  const known = new Map<string, Promise<readonly LedgerDelivery[]>>();
+  return Promise.all(
+    deliveries.map(async (one) => {
+      if (one.part === undefined) return 1;
+      const { id } = one.message;
+      const all = known.get(id) ?? ledger.message(tenant, id);
+      known.set(id, all);
+      const found = await all;
+      const index = found.findIndex(({ seq, part, partition }) => {
+        return seq === one.seq && part === one.part && partition === one.partition;
+      });
+      return attemptsOf(found)[index] ?? 1;
+    }),
+  );
+}
