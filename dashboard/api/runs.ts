@@ -17,6 +17,8 @@ export const RUN_STATUSES = [
   'cancelled',
 ] as const satisfies readonly Run['status'][];
 
+export const UNFINISHED = ['pending', 'running', 'waiting_for_human_input'] as const satisfies readonly Run['status'][];
+
 /** What a run can wait for, with the words for it. */
 export const WAIT_REASONS = [
   ['approval', 'a person'],
@@ -56,7 +58,7 @@ export function filterOf(search: Search): RunFilter {
   const waits = WAIT_REASONS.find(([known]) => known === search.wait_reason)?.[0];
   return {
     kind: search.kind === 'execution' || search.kind === 'workflow' ? search.kind : undefined,
-    status: status === undefined ? undefined : [status],
+    status: search.status === 'unfinished' ? UNFINISHED : status === undefined ? undefined : [status],
     wait_reason: waits === undefined ? undefined : [waits],
     text: one(search.text),
     name: one(search.name),

@@ -23,6 +23,9 @@ const page = <Path extends string>(path: Path, component: RouteComponent) =>
       Object.fromEntries(Object.entries(search).map(([name, value]) => [name, String(value)])),
   });
 
+const actors = () => import('../pages/actor.tsx');
+const lists = () => import('../pages/lists.tsx');
+
 const routes = root.addChildren([
   page(
     '/',
@@ -31,14 +34,46 @@ const routes = root.addChildren([
   page('/runs', RunsPage),
   page(
     '/runs/$kind/$id',
-    lazyRouteComponent(() => import('../pages/run.tsx'), 'RunPage'),
+    lazyRouteComponent(() => import('../pages/run/page.tsx'), 'RunPage'),
   ),
-  page('/traces/$id', NotFound),
   page(
     '/approvals',
     lazyRouteComponent(() => import('../pages/approvals.tsx'), 'ApprovalsPage'),
   ),
-  page('/catalog', NotFound),
+  page('/traces/$id', NotFound),
+  page('/actors', lazyRouteComponent(actors, 'ActorsPage')),
+  page('/actors/$kind/$id', lazyRouteComponent(actors, 'ActorPage')),
+  page(
+    '/dead-letters',
+    lazyRouteComponent(() => import('../pages/dead-letters.tsx'), 'DeadLettersPage'),
+  ),
+  page(
+    '/fleet',
+    lazyRouteComponent(() => import('../pages/fleet.tsx'), 'FleetPage'),
+  ),
+  page(
+    '/catalog',
+    lazyRouteComponent(() => import('../pages/catalog/page.tsx'), 'CatalogPage'),
+  ),
+  page(
+    '/catalog/edit',
+    lazyRouteComponent(() => import('../pages/catalog/edit.tsx'), 'EditPage'),
+  ),
+  page(
+    '/catalog/$kind/$id',
+    lazyRouteComponent(() => import('../pages/catalog/entry.tsx'), 'EntryPage'),
+  ),
+  page('/stimuli', lazyRouteComponent(lists, 'StimuliPage')),
+  page('/patterns', lazyRouteComponent(lists, 'PatternsPage')),
+  page('/volumes', lazyRouteComponent(lists, 'VolumesPage')),
+  page(
+    '/volumes/$id',
+    lazyRouteComponent(() => import('../pages/volume.tsx'), 'VolumePage'),
+  ),
+  page('/secrets', lazyRouteComponent(lists, 'SecretsPage')),
+  page('/keys', lazyRouteComponent(lists, 'KeysPage')),
+  page('/limits', lazyRouteComponent(lists, 'LimitsPage')),
+  page('/audit', lazyRouteComponent(lists, 'AuditPage')),
 ]);
 
 export const router = createRouter({

@@ -8,7 +8,7 @@ import { Empty, ReadState } from '../parts/notice.tsx';
 import { PageHead } from '../parts/page-head.tsx';
 import { TimeAgo } from '../parts/time.tsx';
 import { ApprovalAnswer } from './approval-answer.tsx';
-import { RunLink } from './run-head.tsx';
+import { RunLink } from './run/head.tsx';
 
 /** Questions that wait for a person, oldest first, with the chosen one beside them. */
 export function ApprovalsPage() {

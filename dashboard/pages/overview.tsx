@@ -1,5 +1,168 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { lazy, Suspense } from 'react';
+import { api } from '../api/queries.ts';
+import { type Run, UNFINISHED, WAIT_REASONS } from '../api/runs.ts';
+import type { Search } from '../app/search-params.ts';
+import { useMay } from '../app/session.ts';
+import { formatCount, formatDuration, plainLine } from '../parts/format.ts';
+import { Empty, Loading, ReadState } from '../parts/notice.tsx';
 import { PageHead } from '../parts/page-head.tsx';
 
+const RateChart = lazy(() => import('../parts/rate-chart.tsx').then(({ RateChart: chart }) => ({ default: chart })));
+
+const HOUR_MS = 3_600_000;
+const MOST = 1_000;
+const REFRESH_MS = 5_000;
+/** The window begins at a full minute, so that a link to it stays the same for a minute. */
+const hourAgo = (): string => new Date(Math.floor((Date.now() - HOUR_MS) / 60_000) * 60_000).toISOString();
+
+/** What runs, waits and fails now; every figure leads to the list behind it. */
 export function OverviewPage() {
-  return <PageHead title="Overview" />;
+  const read = useQuery({
+    queryKey: ['overview'],
+    queryFn: async () => {
+      const from = hourAgo();
+      const [open, recent] = await Promise.all([
+        api.runs.list({ status: UNFINISHED, limit: MOST }),
+        api.runs.list({ from, limit: MOST }),
+      ]);
+      return { from, open: open.runs, recent: recent.runs };
+    },
+    refetchInterval: REFRESH_MS,
+  });
+  return (
+    <>
+      <PageHead title="Overview" note="the last hour" />
+      <ReadState of={read} what="runs" />
+      {read.data !== undefined && <Figures {...read.data} />}
+    </>
+  );
+}
+
+interface FiguresProps {
+  readonly from: string;
+  readonly open: readonly Run[];
+  readonly recent: readonly Run[];
+}
+
+function Figures({ from, open, recent }: FiguresProps) {
+  const may = useMay();
+  const failed = recent.filter(({ status }) => status === 'failed');
+  const took = recent.flatMap(({ duration_ms: ms }) => (ms === null ? [] : [ms])).sort((a, b) => a - b);
+  const at = (share: number): string => {
+    const value = took[Math.min(took.length - 1, Math.floor(took.length * share))];
+    return value === undefined ? '–' : formatDuration(value);
+  };
+  return (
+    <>
+      <div className="tiles">
+        <Tile label="Unfinished" value={count(open)} to="/runs" search={{ status: 'unfinished' }} />
+        <Tile label="Started" value={count(recent)} to="/runs" search={{ from }} />
+        <Tile label="Failed" value={count(failed)} to="/runs" search={{ status: 'failed', from }} />
+        <Tile label="Took, median" value={at(0.5)} to="/runs" search={{ status: 'completed', from }} />
+        <Tile label="Took, 95 of 100" value={at(0.95)} to="/runs" search={{ status: 'completed', from }} />
+        <ApprovalTile />
+        {may('inspect') && <NodeTile />}
+      </div>
+      {recent.length > 0 && (
+        <section className="card" aria-label="Runs started each minute">
+          <h2>Runs started each minute</h2>
+          <Suspense fallback={<Loading what="the chart" />}>
+            <RateChart times={recent.map(({ started_at }) => Date.parse(started_at))} from={Date.parse(from)} />
+          </Suspense>
+        </section>
+      )}
+      <div className="columns">
+        <Groups
+          title="What waits, by reason"
+          none="Nothing waits."
+          groups={WAIT_REASONS.map(([reason, words]) => ({
+            key: reason,
+            label: words,
+            runs: open.filter((run) => run.wait_reason === reason),
+            search: { wait_reason: reason },
+          }))}
+        />
+        <Groups
+          title="What failed, by error"
+          none="Nothing failed in the last hour."
+          groups={[...Map.groupBy(failed, ({ error_code }) => error_code ?? 'unknown')].map(([code, runs]) => ({
+            key: code,
+            label: code,
+            runs,
+            search: { status: 'failed', error_code: code, from },
+          }))}
+        />
+      </div>
+    </>
+  );
+}
+
+const count = (of: readonly unknown[]): string => `${formatCount(of.length)}${of.length >= MOST ? ' +' : ''}`;
+
+interface TileProps {
+  readonly label: string;
+  readonly value: string;
+  readonly to: '/runs' | '/approvals' | '/fleet';
+  readonly search?: Search;
+}
+
+const Tile = ({ label, value, to, search = {} }: TileProps) => (
+  <Link className="tile" to={to} search={search}>
+    <span className="quiet">{label}</span>
+    <b className="figures">{value}</b>
+  </Link>
+);
+
+function ApprovalTile() {
+  const { data } = useQuery({ queryKey: ['approvals', 'count'], queryFn: () => api.approvals.list({ limit: 1 }) });
+  return <Tile label="Asked of people" value={data === undefined ? '–' : formatCount(data.count)} to="/approvals" />;
+}
+
+function NodeTile() {
+  const { data } = useQuery({ queryKey: ['nodes'], queryFn: () => api.nodes.list() });
+  const active = data?.nodes.filter(({ status }) => status === 'ACTIVE').length;
+  return (
+    <Tile label="Nodes active" value={data === undefined ? '–' : `${active} of ${data.nodes.length}`} to="/fleet" />
+  );
+}
+
+interface Group {
+  readonly key: string;
+  readonly label: string;
+  readonly runs: readonly Run[];
+  readonly search: Search;
+}
+
+function Groups({
+  title,
+  none,
+  groups,
+}: {
+  readonly title: string;
+  readonly none: string;
+  readonly groups: readonly Group[];
+}) {
+  const some = groups.filter(({ runs }) => runs.length > 0).sort((a, b) => b.runs.length - a.runs.length);
+  const most = Math.max(1, ...some.map(({ runs }) => runs.length));
+  return (
+    <section className="card" aria-label={title}>
+      <h2>{title}</h2>
+      {some.length === 0 && <Empty title={none} />}
+      <ul className="groups">
+        {some.map(({ key, label, runs, search }) => (
+          <li key={key}>
+            <Link to="/runs" search={search}>
+              {plainLine(label, 80)}
+            </Link>
+            <span className="group-bar" aria-hidden="true">
+              <span style={{ width: `${(runs.length / most) * 100}%` }} />
+            </span>
+            <span className="figures">{count(runs)}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
 }

@@ -71,7 +71,11 @@ function RunFilters({ fresh, show }: { readonly fresh: number; readonly show: ()
       <SelectFilter
         label="Status"
         value={search.status ?? ''}
-        options={[['', 'any'], ...RUN_STATUSES.map((one) => [one, statusLabel(one)] as const)]}
+        options={[
+          ['', 'any'],
+          ['unfinished', 'unfinished'],
+          ...RUN_STATUSES.map((one) => [one, statusLabel(one)] as const),
+        ]}
         change={(value) => setFilters({ status: value })}
       />
       <SelectFilter

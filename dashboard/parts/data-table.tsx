@@ -54,7 +54,6 @@ export function DataTable<Row>({ label, columns, rows, rowKey, open, isMarked, m
           ))}
         </div>
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard. */}
       <div ref={scroller} className="data-body" role="rowgroup" tabIndex={0} onKeyDown={stepRows}>
         <div role="presentation" className="data-space" style={{ height: virtual.getTotalSize() }}>
           {items.map(({ index, key, start }) => {

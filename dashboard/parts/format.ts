@@ -26,6 +26,13 @@ export function formatRelative(ms: number): string {
   return ms < 0 ? `${value} ${unit} ago` : `in ${value} ${unit}`;
 }
 
+export function formatBytes(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let [value, at] = [bytes, 0];
+  while (value >= 1_024 && at < units.length - 1) [value, at] = [value / 1_024, at + 1];
+  return `${at === 0 ? value : value.toFixed(1)} ${units[at]}`;
+}
+
 const figures = new Intl.NumberFormat('en-US');
 
 export const formatCount = (value: number): string => figures.format(value);

@@ -51,6 +51,7 @@ export function GraphView({ graph, way, label }: GraphViewProps) {
         edges={edgesOf(graph, way)}
         nodeTypes={NODE_TYPES}
         fitView
+        fitViewOptions={{ maxZoom: 1 }}
         minZoom={0.1}
         nodesDraggable={false}
         nodesConnectable={false}

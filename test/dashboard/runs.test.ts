@@ -64,9 +64,10 @@ describe('the page of runs', { skip: browserMissing() }, () => {
     await using tab = await browser.open(node.url);
     const { page } = tab;
     await page.goto(`${node.url}/runs/execution/${id}`);
-    const { last_error } = await node.statusOf(id);
-    assert.equal(await page.getByRole('region', { name: 'Why it failed' }).textContent(), last_error);
-    assert.equal(await page.getByRole('region', { name: 'Timeline' }).getByRole('listitem').count(), 2);
+    const { sentence } = (await node.call('GET', `/v1/executions/${id}/why`)).body;
+    await page.getByRole('region', { name: 'Why it ended so' }).getByText(String(sentence), { exact: true }).waitFor();
+    const bars = page.getByRole('region', { name: 'Timeline' }).getByRole('listitem');
+    await waitUntil('a bar for each iteration', async () => (await bars.count()) === 2);
     await page.getByRole('link', { name: 'Attempts' }).click();
     await page.getByRole('region', { name: 'Attempt 2' }).getByText('No difference.').waitFor({ state: 'attached' });
     await page.getByRole('link', { name: 'Events' }).click();

@@ -1,9 +1,9 @@
-import type { Span } from '../api/timeline.ts';
-import { plainLine } from '../parts/format.ts';
-import { Empty } from '../parts/notice.tsx';
-import { useNow } from '../parts/time.tsx';
-import { TimeAxis } from '../parts/time-axis.tsx';
-import { RunLink } from './run-head.tsx';
+import type { Span } from '../../api/timeline.ts';
+import { plainLine } from '../../parts/format.ts';
+import { Empty } from '../../parts/notice.tsx';
+import { useNow } from '../../parts/time.tsx';
+import { TimeAxis } from '../../parts/time-axis.tsx';
+import { RunLink } from './head.tsx';
 
 interface TimelineProps {
   readonly spans: readonly Span[];

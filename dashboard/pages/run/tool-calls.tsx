@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
-import { api } from '../api/queries.ts';
-import { plainLine } from '../parts/format.ts';
-import { Id } from '../parts/id.tsx';
-import { Empty, ReadState } from '../parts/notice.tsx';
-import { Status } from '../parts/status.tsx';
-import { ClockTime } from '../parts/time.tsx';
+import { api } from '../../api/queries.ts';
+import { plainLine } from '../../parts/format.ts';
+import { Id } from '../../parts/id.tsx';
+import { Empty, ReadState } from '../../parts/notice.tsx';
+import { Status } from '../../parts/status.tsx';
+import { ClockTime } from '../../parts/time.tsx';
 
 type Chain = Awaited<ReturnType<typeof api.sealSessions.audit>>;
 

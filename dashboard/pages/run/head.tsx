@@ -1,15 +1,13 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
-import type { WaitReason } from '../../clients/typescript/gen/operations.ts';
-import { cancelRun, hasEnded, type Run, type RunKind, removeRun } from '../api/runs.ts';
-import { useMay } from '../app/session.ts';
-import { plainLine, plainText } from '../parts/format.ts';
-import { Id } from '../parts/id.tsx';
-import { Failure } from '../parts/notice.tsx';
-import { PageHead } from '../parts/page-head.tsx';
-import { Status } from '../parts/status.tsx';
-import { TimeAgo } from '../parts/time.tsx';
+import { cancelRun, hasEnded, type Run, type RunKind, removeRun } from '../../api/runs.ts';
+import { useMay } from '../../app/session.ts';
+import { plainLine } from '../../parts/format.ts';
+import { Id } from '../../parts/id.tsx';
+import { Failure } from '../../parts/notice.tsx';
+import { PageHead } from '../../parts/page-head.tsx';
+import { Status } from '../../parts/status.tsx';
 
 interface RunHeadProps {
   readonly kind: RunKind;
@@ -94,81 +92,6 @@ export const RunLink = ({ kind, id }: { readonly kind: RunKind; readonly id: str
     {id.slice(0, 8)}
   </Link>
 );
-
-interface WhyProps {
-  readonly kind: RunKind;
-  readonly id: string;
-  readonly status: string;
-  readonly waitsFor: WaitReason | undefined;
-  readonly failure: string | null;
-}
-
-/** The answer before the evidence: why the run waits, or why it ended so. */
-export function Why({ status, waitsFor, failure }: WhyProps) {
-  if (waitsFor !== undefined) {
-    return (
-      <section className="why notice-waits" aria-label="Why it waits">
-        <p className="why-sentence">{sentence(waitsFor.reason)}</p>
-        <WaitLinks reason={waitsFor} />
-      </section>
-    );
-  }
-  if (status === 'failed' && failure !== null) {
-    return (
-      <section className="why notice-bad" aria-label="Why it failed">
-        <p className="why-sentence">{plainText(failure)}</p>
-      </section>
-    );
-  }
-  return null;
-}
-
-const sentence = (text: string): string => {
-  const plain = plainText(text);
-  return `${plain.charAt(0).toUpperCase()}${plain.slice(1)}${/[.!?]$/.test(plain) ? '' : '.'}`;
-};
-
-function WaitLinks({ reason }: { readonly reason: WaitReason }) {
-  return (
-    <ul className="why-links">
-      {reason.approval_id !== undefined && (
-        <li>
-          <Link to="/approvals" search={{ id: reason.approval_id }}>
-            Answer the approval
-          </Link>
-        </li>
-      )}
-      {reason.until !== undefined && (
-        <li>
-          A timer ends the wait <TimeAgo at={reason.until} />.
-        </li>
-      )}
-      {reason.child_execution_ids?.map((id) => (
-        <li key={id}>
-          Child <RunLink kind="workflow" id={id} />
-        </li>
-      ))}
-      {reason.judges?.map((judge) => (
-        <li key={judge.execution_id}>
-          Judge {plainLine(judge.agent)} <RunLink kind="execution" id={judge.execution_id} />
-        </li>
-      ))}
-      {reason.effects?.map((effect) => (
-        <li key={effect.effect_id}>
-          {plainLine(effect.kind)}: {effect.status}, attempt {effect.attempt}
-          {effect.runner !== undefined && ` on ${plainLine(effect.runner.split('/')[0] ?? '')}`}
-          {effect.retry_at !== undefined && (
-            <>
-              , next try <TimeAgo at={effect.retry_at} />
-            </>
-          )}
-          {effect.held_by !== undefined && `: ${plainLine(effect.held_by)}`}
-        </li>
-      ))}
-      {reason.child !== undefined && <li>The child: {plainLine(reason.child.reason)}</li>}
-    </ul>
-  );
-}
 
 /** Names and values in a row. */
 export function Facts({ facts }: { readonly facts: readonly (readonly [name: string, value: ReactNode])[] }) {

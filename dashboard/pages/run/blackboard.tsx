@@ -1,9 +1,9 @@
-import type { WorkflowExecutionStatus } from '../../clients/typescript/gen/operations.ts';
-import type { RunEvent } from '../api/run-events.ts';
-import { useFilters } from '../app/use-filters.ts';
-import { Differences } from '../parts/differences.tsx';
-import { jsonText, plainLine, plainText } from '../parts/format.ts';
-import { Empty } from '../parts/notice.tsx';
+import type { WorkflowExecutionStatus } from '../../../clients/typescript/gen/operations.ts';
+import type { RunEvent } from '../../api/run-events.ts';
+import { useFilters } from '../../app/use-filters.ts';
+import { Differences } from '../../parts/differences.tsx';
+import { jsonText, plainLine, plainText } from '../../parts/format.ts';
+import { Empty } from '../../parts/notice.tsx';
 
 interface Step {
   readonly seq: number;
@@ -53,7 +53,7 @@ export function Blackboard({ run, events }: BlackboardProps) {
       <h2>What this state changed</h2>
       <Differences before={jsonText(before)} after={jsonText(here?.outputs)} label="Changes of this state" />
       <h2>Blackboard now</h2>
-      <pre>{plainText(jsonText(run.blackboard))}</pre>
+      <pre tabIndex={0}>{plainText(jsonText(run.blackboard))}</pre>
     </>
   );
 }

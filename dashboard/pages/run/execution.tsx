@@ -1,20 +1,21 @@
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import type { ExecutionStatus } from '../../clients/typescript/gen/operations.ts';
-import { api, LIST_REFRESH_MS } from '../api/queries.ts';
-import { useRunEvents } from '../api/run-events.ts';
-import { hasEnded, listedRun } from '../api/runs.ts';
-import { attemptsOf, spansOf } from '../api/timeline.ts';
-import { useFilters } from '../app/use-filters.ts';
-import { formatCount } from '../parts/format.ts';
-import { ReadState } from '../parts/notice.tsx';
-import { Tabs } from '../parts/tabs.tsx';
-import { Duration } from '../parts/time.tsx';
-import { Attempts } from './run-attempts.tsx';
-import { EventLog } from './run-event-log.tsx';
-import { Facts, RunHead, Why } from './run-head.tsx';
-import { Timeline } from './run-timeline.tsx';
-import { ToolCalls } from './run-tool-calls.tsx';
+import type { ExecutionStatus } from '../../../clients/typescript/gen/operations.ts';
+import { api, LIST_REFRESH_MS } from '../../api/queries.ts';
+import { useRunEvents } from '../../api/run-events.ts';
+import { hasEnded, listedRun } from '../../api/runs.ts';
+import { attemptsOf, spansOf } from '../../api/timeline.ts';
+import { useFilters } from '../../app/use-filters.ts';
+import { formatCount } from '../../parts/format.ts';
+import { ReadState } from '../../parts/notice.tsx';
+import { Tabs } from '../../parts/tabs.tsx';
+import { Duration } from '../../parts/time.tsx';
+import { Attempts } from './attempts.tsx';
+import { EventLog } from './event-log.tsx';
+import { Facts, RunHead } from './head.tsx';
+import { Timeline } from './timeline.tsx';
+import { ToolCalls } from './tool-calls.tsx';
+import { Why } from './why.tsx';
 
 const TABS = [
   ['timeline', 'Timeline'],
@@ -40,7 +41,7 @@ export function ExecutionPage({ id }: { readonly id: string }) {
   return (
     <>
       <RunHead kind="execution" id={id} status={run.status} listed={listed.data ?? null} />
-      <Why kind="execution" id={id} status={run.status} waitsFor={run.waiting_for} failure={run.last_error} />
+      <Why kind="execution" id={id} status={run.status} />
       <ExecutionFacts run={run} />
       <Tabs tabs={TABS} label="Parts of the run" />
       {tab === '' && (

@@ -1,8 +1,8 @@
-import type { Attempt } from '../api/timeline.ts';
-import { Differences } from '../parts/differences.tsx';
-import { formatCount, plainLine, plainText } from '../parts/format.ts';
-import { Empty } from '../parts/notice.tsx';
-import { Status } from '../parts/status.tsx';
+import type { Attempt } from '../../api/timeline.ts';
+import { Differences } from '../../parts/differences.tsx';
+import { formatCount, plainLine, plainText } from '../../parts/format.ts';
+import { Empty } from '../../parts/notice.tsx';
+import { Status } from '../../parts/status.tsx';
 
 const MOST_CHARS = 20_000;
 
@@ -39,7 +39,6 @@ function OneAttempt({ attempt, before, isLive }: OneAttemptProps) {
         <Status status={status} label={isOver && error !== null ? plainLine(error.type, 60) : undefined} />
       </header>
       {error !== null && <p className="notice notice-bad">{plainText(error.message)}</p>}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard. */}
       <pre aria-live={isLive ? 'polite' : 'off'} tabIndex={0}>
         {output === '' ? 'no output yet' : plainText(output.slice(-MOST_CHARS))}
       </pre>
@@ -57,7 +56,7 @@ function OneAttempt({ attempt, before, isLive }: OneAttemptProps) {
       {refinement !== null && (
         <details>
           <summary>What the next attempt was told</summary>
-          <pre>{plainText(refinement)}</pre>
+          <pre tabIndex={0}>{plainText(refinement)}</pre>
         </details>
       )}
     </section>

@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import type { WorkflowExecutionStatus } from '../../clients/typescript/gen/operations.ts';
-import { api } from '../api/queries.ts';
-import type { RunEvent } from '../api/run-events.ts';
-import { graphOf, type StateGraph, type Way } from '../api/state-graph.ts';
-import { GraphView } from '../parts/graph-view.tsx';
-import { ReadState } from '../parts/notice.tsx';
+import type { WorkflowExecutionStatus } from '../../../clients/typescript/gen/operations.ts';
+import { api } from '../../api/queries.ts';
+import type { RunEvent } from '../../api/run-events.ts';
+import { graphOf, type StateGraph, type Way } from '../../api/state-graph.ts';
+import { GraphView } from '../../parts/graph-view.tsx';
+import { ReadState } from '../../parts/notice.tsx';
 
 interface WayProps {
   readonly run: WorkflowExecutionStatus;

@@ -1,6 +1,6 @@
 import { useParams } from '@tanstack/react-router';
-import { ExecutionPage } from './run-execution.tsx';
-import { WorkflowRunPage } from './run-workflow.tsx';
+import { ExecutionPage } from './execution.tsx';
+import { WorkflowRunPage } from './workflow.tsx';
 
 /** A run: of an agent, or of a workflow. */
 export function RunPage() {

@@ -1,10 +1,10 @@
 import { useState } from 'react';
-import type { RunEvent, useRunEvents } from '../api/run-events.ts';
-import { type Column, DataTable } from '../parts/data-table.tsx';
-import { Dialog } from '../parts/dialog.tsx';
-import { jsonText, plainLine, plainText } from '../parts/format.ts';
-import { Failure, Loading } from '../parts/notice.tsx';
-import { ClockTime } from '../parts/time.tsx';
+import type { RunEvent, useRunEvents } from '../../api/run-events.ts';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { jsonText, plainLine, plainText } from '../../parts/format.ts';
+import { Failure, Loading } from '../../parts/notice.tsx';
+import { ClockTime } from '../../parts/time.tsx';
 
 /** The events as they were recorded, live. */
 export function EventLog({ log }: { readonly log: ReturnType<typeof useRunEvents> }) {
@@ -37,7 +37,7 @@ export function EventLog({ log }: { readonly log: ReturnType<typeof useRunEvents
       <DataTable label="Events" columns={columns} rows={log.events} rowKey={({ seq }) => String(seq)} open={setShown} />
       {shown !== null && (
         <Dialog title={`${shown.seq} ${shown.name}`} close={() => setShown(null)}>
-          <pre>{plainText(jsonText(shown.payload)).slice(0, 200_000)}</pre>
+          <pre tabIndex={0}>{plainText(jsonText(shown.payload)).slice(0, 200_000)}</pre>
         </Dialog>
       )}
     </>

@@ -1,21 +1,22 @@
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useMemo } from 'react';
-import { api, LIST_REFRESH_MS } from '../api/queries.ts';
-import { useRunEvents } from '../api/run-events.ts';
-import { hasEnded, listedRun } from '../api/runs.ts';
-import { spansOf } from '../api/timeline.ts';
-import { useFilters } from '../app/use-filters.ts';
-import { formatCount, jsonText, plainLine, plainText } from '../parts/format.ts';
-import { Loading, ReadState } from '../parts/notice.tsx';
-import { Tabs } from '../parts/tabs.tsx';
-import { Duration } from '../parts/time.tsx';
-import { ApprovalAnswer } from './approval-answer.tsx';
-import { Blackboard } from './run-blackboard.tsx';
-import { EventLog } from './run-event-log.tsx';
-import { Facts, RunHead, Why } from './run-head.tsx';
-import { Timeline } from './run-timeline.tsx';
+import { api, LIST_REFRESH_MS } from '../../api/queries.ts';
+import { useRunEvents } from '../../api/run-events.ts';
+import { hasEnded, listedRun } from '../../api/runs.ts';
+import { spansOf } from '../../api/timeline.ts';
+import { useFilters } from '../../app/use-filters.ts';
+import { formatCount, jsonText, plainLine, plainText } from '../../parts/format.ts';
+import { Loading, ReadState } from '../../parts/notice.tsx';
+import { Tabs } from '../../parts/tabs.tsx';
+import { Duration } from '../../parts/time.tsx';
+import { ApprovalAnswer } from '../approval-answer.tsx';
+import { Blackboard } from './blackboard.tsx';
+import { EventLog } from './event-log.tsx';
+import { Facts, RunHead } from './head.tsx';
+import { Timeline } from './timeline.tsx';
+import { Why } from './why.tsx';
 
-const WayGraph = lazy(() => import('./run-way.tsx').then(({ RunWay }) => ({ default: RunWay })));
+const WayGraph = lazy(() => import('./way.tsx').then(({ RunWay }) => ({ default: RunWay })));
 
 const TABS = [
   ['timeline', 'Timeline'],
@@ -42,7 +43,7 @@ export function WorkflowRunPage({ id }: { readonly id: string }) {
   return (
     <>
       <RunHead kind="workflow" id={id} status={run.status} listed={listed.data ?? null} />
-      <Why kind="workflow" id={id} status={run.status} waitsFor={run.waiting_for} failure={run.error ?? run.reason} />
+      <Why kind="workflow" id={id} status={run.status} />
       {approvalId !== undefined && <ApprovalAnswer id={approvalId} />}
       <Facts
         facts={[
@@ -63,9 +64,9 @@ export function WorkflowRunPage({ id }: { readonly id: string }) {
       {tab === 'output' && (
         <>
           <h2>Input</h2>
-          <pre>{plainText(jsonText(run.input))}</pre>
+          <pre tabIndex={0}>{plainText(jsonText(run.input))}</pre>
           <h2>Output</h2>
-          <pre>{plainText(jsonText(run.output))}</pre>
+          <pre tabIndex={0}>{plainText(jsonText(run.output))}</pre>
         </>
       )}
       {tab === 'events' && <EventLog log={log} />}

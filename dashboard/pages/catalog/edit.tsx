@@ -1,0 +1,135 @@
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useDeferredValue, useMemo, useState } from 'react';
+import { parse } from 'yaml';
+import { SvcApiError } from '../../../clients/typescript/client.ts';
+import { api } from '../../api/queries.ts';
+import { graphOf } from '../../api/state-graph.ts';
+import { useFilters } from '../../app/use-filters.ts';
+import { Editor, type Problem } from '../../parts/editor.tsx';
+import { plainLine, plainText } from '../../parts/format.ts';
+import { GraphView } from '../../parts/graph-view.tsx';
+import { Failure, ReadState } from '../../parts/notice.tsx';
+import { PageHead } from '../../parts/page-head.tsx';
+import { Status } from '../../parts/status.tsx';
+
+const NEW_AGENT = `apiVersion: svc.dev/v1
+kind: Agent
+metadata:
+  name: my-agent
+  version: "1.0.0"
+spec:
+  task:
+    instruction: Say what the agent should do.
+`;
+
+const NEW_WORKFLOW = `apiVersion: svc.dev/v1
+kind: Workflow
+metadata:
+  name: my-workflow
+  version: "1.0.0"
+spec:
+  initial_state: START
+  states:
+    START:
+      kind: System
+      command: echo hello
+      transitions:
+        - { target: DONE }
+    DONE:
+      kind: System
+      command: finalize
+      transitions: []
+`;
+
+/** Writes or changes a manifest: problems while it is typed, the graph beside it, deploy. */
+export function EditPage() {
+  const [{ kind = 'agent', id = '' }] = useFilters();
+  const read = useQuery({
+    queryKey: ['manifest', kind, id],
+    queryFn: () => (kind === 'workflow' ? api.workflows.export({ name: id }) : api.agents.export({ id })),
+    enabled: id !== '',
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  if (id === '')
+    return (
+      <Manifest key={kind} isWorkflow={kind === 'workflow'} text={kind === 'workflow' ? NEW_WORKFLOW : NEW_AGENT} />
+    );
+  if (read.data === undefined) return <ReadState of={read} what="the manifest" />;
+  return <Manifest key={id} isWorkflow={kind === 'workflow'} text={read.data} />;
+}
+
+function Manifest({ isWorkflow, text: first }: { readonly isWorkflow: boolean; readonly text: string }) {
+  const [text, setText] = useState(first);
+  const [problems, setProblems] = useState<readonly Problem[]>([]);
+  const navigate = useNavigate();
+  const deploy = useMutation({
+    mutationFn: async () => {
+      if (isWorkflow) {
+        const { workflow_id: id } = await api.workflows.deploy({ body: text, force: 'true' });
+        return { kind: 'workflow', id };
+      }
+      const { agent_id: id } = await api.agents.deploy({ body: text, force: 'true' });
+      return { kind: 'agent', id };
+    },
+    onSuccess: ({ kind, id }) => navigate({ to: '/catalog/$kind/$id', params: { kind, id } }),
+    onError: (error) => setProblems(problemsOf(error)),
+  });
+  const check = async (typed: string): Promise<readonly Problem[]> => {
+    if (!isWorkflow) return [];
+    const { findings } = await api.workflows.validate({ body: { manifest_yaml: typed } });
+    setProblems(findings);
+    return findings;
+  };
+  return (
+    <>
+      <PageHead title={isWorkflow ? 'Workflow manifest' : 'Agent manifest'}>
+        <button type="button" className="primary" disabled={deploy.isPending} onClick={() => deploy.mutate()}>
+          Deploy
+        </button>
+      </PageHead>
+      {deploy.error !== null && <Failure error={deploy.error} />}
+      <div className={isWorkflow ? 'edit with-graph' : 'edit'}>
+        <Editor label="Manifest" text={first} change={setText} check={check} />
+        {isWorkflow && <Preview text={text} />}
+      </div>
+      <ul aria-label="Problems" className="problems">
+        {problems.map(({ line, column, message, severity }) => (
+          <li key={`${line} ${column} ${message}`}>
+            <Status status={severity === 'error' ? 'failed' : 'waiting'} label={severity} /> line {line}, column{' '}
+            {column}: {plainText(message)}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+/** Problems of a refused deploy. */
+function problemsOf(error: unknown): Problem[] {
+  if (!(error instanceof SvcApiError) || !Array.isArray(error.details)) return [];
+  const details: readonly { readonly line?: number; readonly column?: number; readonly message: string }[] =
+    error.details;
+  return details.map(({ line = 1, column = 1, message }) => ({
+    line,
+    column,
+    message: plainLine(message),
+    severity: 'error',
+  }));
+}
+
+/** The graph of the text as far as it can be read. */
+function Preview({ text }: { readonly text: string }) {
+  const settled = useDeferredValue(text);
+  const graph = useMemo(() => graphOf(manifestOf(settled)), [settled]);
+  return <GraphView graph={graph} label="States of the manifest" />;
+}
+
+function manifestOf(text: string): unknown {
+  try {
+    return parse(text);
+  } catch {
+    // It is being typed; the checker names the place.
+    return null;
+  }
+}

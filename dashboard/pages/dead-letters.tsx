@@ -1,0 +1,126 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { DeadLetter } from '../../clients/typescript/gen/operations.ts';
+import { api } from '../api/queries.ts';
+import { useMay } from '../app/session.ts';
+import { useFilters } from '../app/use-filters.ts';
+import { ActButton } from '../parts/act-button.tsx';
+import { Dialog } from '../parts/dialog.tsx';
+import { SelectFilter } from '../parts/filters.tsx';
+import { jsonText, plainLine, plainText } from '../parts/format.ts';
+import { Empty, ReadState } from '../parts/notice.tsx';
+import { PageHead } from '../parts/page-head.tsx';
+import { PlainTable } from '../parts/plain-table.tsx';
+import { Status } from '../parts/status.tsx';
+import { TimeAgo } from '../parts/time.tsx';
+
+const STATUSES = ['open', 'replayed', 'discarded'] as const;
+const MOST = 200;
+
+/** Messages that no actor could handle: inspect, replay, discard. */
+export function DeadLettersPage() {
+  const [{ status = '' }, setFilters] = useFilters();
+  const read = useQuery({
+    queryKey: ['dead-letters', status],
+    queryFn: () => api.deadLetters.list({ status: STATUSES.find((one) => one === status), limit: MOST }),
+  });
+  const letters = read.data?.dead_letters ?? [];
+  return (
+    <>
+      <PageHead title="Dead letters" />
+      <div className="filters">
+        <SelectFilter
+          label="Status"
+          value={status}
+          options={[['', 'any'], ...STATUSES.map((one) => [one, one] as const)]}
+          change={(value) => setFilters({ status: value })}
+        />
+      </div>
+      <ReadState of={read} what="dead letters" />
+      {read.data !== undefined && letters.length === 0 && (
+        <Empty title="There is no dead letter.">
+          A message that fails in every attempt is kept here with its error.
+        </Empty>
+      )}
+      {letters.length > 0 && <Letters letters={letters} />}
+    </>
+  );
+}
+
+function Letters({ letters }: { readonly letters: readonly DeadLetter[] }) {
+  const may = useMay();
+  const [shown, setShown] = useState<string | null>(null);
+  return (
+    <>
+      <PlainTable
+        label="Dead letters"
+        rows={letters}
+        rowKey={({ id }) => id}
+        columns={[
+          ['When', ({ at }) => <TimeAgo at={at} />],
+          ['Status', ({ status }) => <Status status={status === 'open' ? 'dead_lettered' : status} label={status} />],
+          ['Actor', ({ address }) => <ActorLink address={address} />],
+          ['Message', ({ message }) => plainLine(message?.type ?? 'cannot be read')],
+          ['Error', ({ error }) => plainLine(error)],
+          [
+            '',
+            ({ id, status }) => (
+              <div className="actions">
+                <button type="button" onClick={() => setShown(id)}>
+                  Inspect
+                </button>
+                {may('operate') && status !== 'discarded' && (
+                  <>
+                    <ActButton
+                      label="Replay"
+                      reason="Why"
+                      act={(reason) => api.deadLetters.replay({ id, body: { reason: reason || undefined } })}
+                    />
+                    <ActButton
+                      label="Discard"
+                      isDanger
+                      reason="Why"
+                      act={(reason) => api.deadLetters.discard({ id, reason })}
+                    />
+                  </>
+                )}
+              </div>
+            ),
+          ],
+        ]}
+      />
+      {shown !== null && <Letter id={shown} close={() => setShown(null)} />}
+    </>
+  );
+}
+
+function ActorLink({ address }: { readonly address: string }) {
+  const [kind = '', , id = ''] = address.split('/');
+  return (
+    <Link to="/actors/$kind/$id" params={{ kind, id }}>
+      {plainLine(kind)} {plainLine(id.slice(0, 8))}
+    </Link>
+  );
+}
+
+function Letter({ id, close }: { readonly id: string; readonly close: () => void }) {
+  const read = useQuery({ queryKey: ['dead-letter', id], queryFn: () => api.deadLetters.get({ id }) });
+  return (
+    <Dialog title="Dead letter" close={close}>
+      <ReadState of={read} what="the letter" />
+      {read.data !== undefined && (
+        <>
+          <p className="notice notice-bad">{plainText(read.data.error)}</p>
+          <pre tabIndex={0}>{plainText(jsonText(read.data.payload))}</pre>
+          {read.data.replays.map((replay) => (
+            <p key={replay.at}>
+              Replayed <TimeAgo at={replay.at} /> by {plainLine(replay.by)}:{' '}
+              {plainLine(replay.reason ?? 'no reason given')}
+            </p>
+          ))}
+        </>
+      )}
+    </Dialog>
+  );
+}

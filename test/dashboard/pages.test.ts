@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, before, describe, test } from 'node:test';
+import { agentYaml, ProductNode } from '../product/product-node.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { browserMissing, DashboardBrowser } from './browser.ts';
+import { built } from './built.ts';
+
+/** Text that a stranger may write anywhere: markup, escapes of terminals, marks that turn the direction, no end. */
+const HOSTILE = `<script>alert(1)</script><img src=x onerror=alert(2)> "'\`{{7*7}} \u202egnp.exe ${'long '.repeat(2_000)}`;
+
+/** A workflow that ends at a question. */
+const ASKS = (prompt: string): string => `
+apiVersion: svc.dev/v1
+kind: Workflow
+metadata: { name: asks, version: "1.0.0", description: asks a person }
+spec:
+  initial_state: ASK
+  states:
+    ASK:
+      kind: Human
+      prompt: ${JSON.stringify(prompt)}
+      timeout: 1h
+      transitions: [{ target: DONE }]
+    DONE: { kind: System, command: finalize, transitions: [] }
+`;
+
+describe('each page of the dashboard', { skip: browserMissing() }, () => {
+  let node: ProductNode;
+  let browser: DashboardBrowser;
+  let [agent, workflow, run, asking] = ['', '', '', ''];
+  before(async () => {
+    await built();
+    [node, browser] = await Promise.all([ProductNode.start(), DashboardBrowser.start()]);
+    agent = await node.deploy(agentYaml('writer'));
+    run = await node.run(agent, HOSTILE);
+    asking = await node.runWorkflow(ASKS(HOSTILE.slice(0, 4_000).replaceAll(/[{}]/g, '')));
+    workflow = String((await node.call('GET', '/v1/workflows/asks')).body.id);
+    const stimulus = { source: '<b>source</b>', content: HOSTILE };
+    await node.json('POST', '/v1/stimuli', stimulus);
+    const pattern = { error_signature: HOSTILE.slice(0, 500), error_type: 'E', solution_approach: '<i>none</i>' };
+    await node.json('POST', '/v1/cortex/patterns', pattern);
+    await node.json('POST', '/v1/volumes', { name: 'kept' });
+    await node.json('PUT', '/v1/secrets/canary', { value: 'canary-value' });
+    await node.json('POST', '/v1/api-keys', { name: '<u>key</u>' });
+    await waitUntil(
+      'the question',
+      async () => Number((await node.call('GET', '/v1/human-approvals')).body.count) === 1,
+    );
+  });
+  after(async () => {
+    await browser?.[Symbol.asyncDispose]();
+    await node?.[Symbol.asyncDispose]();
+  });
+
+  const paths = (): string[] => [
+    '/',
+    '/runs',
+    ...['', '?tab=attempts', '?tab=tools', '?tab=events'].map((tab) => `/runs/execution/${run}${tab}`),
+    ...['', '?tab=graph', '?tab=blackboard', '?tab=output', '?tab=events'].map(
+      (tab) => `/runs/workflow/${asking}${tab}`,
+    ),
+    '/approvals',
+    '/catalog',
+    `/catalog/agent/${agent}`,
+    ...['', '?tab=graph', '?tab=differences', '?tab=start'].map((tab) => `/catalog/workflow/${workflow}${tab}`),
+    '/catalog/edit?kind=workflow',
+    '/actors',
+    `/actors/execution/${run}`,
+    '/dead-letters',
+    '/fleet',
+    '/stimuli',
+    '/patterns',
+    '/volumes',
+    '/secrets',
+    '/keys',
+    '/limits',
+    '/audit',
+  ];
+
+  test('loads without an error, a request elsewhere or a violation of its policy, and axe finds nothing serious', async () => {
+    const waiting = paths();
+    const found: Record<string, readonly string[]> = {};
+    const lane = async (colorScheme: 'light' | 'dark'): Promise<void> => {
+      await using tab = await browser.open(node.url, { colorScheme });
+      for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
+        await tab.page.goto(node.url + path);
+        await tab.page.locator('h1').waitFor();
+        await waitUntil(`${path} to have read all`, async () => (await tab.page.locator('.loading').count()) === 0);
+        const said = [...tab.complaints.splice(0), ...(await tab.serious())];
+        if (said.length > 0) found[path] = said;
+      }
+    };
+    await Promise.all([lane('light'), lane('dark')]);
+    assert.deepEqual(found, {});
+  });
+
+  test('shows the text of strangers as text, with signs for what cannot be seen', async () => {
+    await using tab = await browser.open(node.url);
+    await tab.page.goto(`${node.url}/approvals`);
+    const question = tab.page.getByRole('list', { name: 'Questions' }).getByRole('link').first();
+    assert.match((await question.textContent()) ?? '', /^<script>alert\(1\)<\/script>.*⟨202E⟩gnp\.exe/);
+    await tab.page.goto(`${node.url}/runs/workflow/${asking}`);
+    await tab.page.getByRole('region', { name: 'Question' }).getByText('<script>alert(1)</script>').waitFor();
+    assert.deepEqual(tab.complaints, []);
+    assert.equal(await tab.page.locator('img').count(), 0);
+  });
+
+  test('answers a question from the inbox, and the run goes on', async () => {
+    await using tab = await browser.open(node.url);
+    await tab.page.goto(`${node.url}/approvals`);
+    await tab.page.getByRole('list', { name: 'Questions' }).getByRole('link').first().click();
+    await tab.page.getByLabel(/^Comment/).fill('go ahead');
+    await tab.page.getByRole('button', { name: 'Approve' }).click();
+    await waitUntil('the run to end', async () => {
+      const { body } = await node.call('GET', `/v1/workflows/executions/${asking}`);
+      return body.status === 'completed';
+    });
+    assert.deepEqual(tab.complaints, []);
+  });
+
+  test('reaches any page by keys: search and go', async () => {
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    await page.goto(`${node.url}/`);
+    await page.locator('h1').waitFor();
+    await page.keyboard.press('g');
+    await page.keyboard.press('c');
+    await page.waitForURL(/\/catalog/);
+    await page.keyboard.press('/');
+    await page.getByRole('combobox', { name: /^Search/ }).fill(run.slice(0, 8));
+    await page.getByRole('option', { name: new RegExp(run.slice(0, 8)) }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(new RegExp(run));
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    assert.deepEqual(await tab.serious(), []);
+  });
+
+  test('fits a phone: nothing is wider than the window', async () => {
+    await using tab = await browser.open(node.url, { viewport: { width: 375, height: 700 } });
+    for (const path of ['/', '/runs', `/runs/execution/${run}`, '/fleet', '/catalog', '/approvals']) {
+      await tab.page.goto(node.url + path);
+      await tab.page.locator('h1').waitFor();
+      assert.equal(await tab.page.evaluate('document.documentElement.scrollWidth <= innerWidth'), true, path);
+    }
+  });
+});
+
+test('no page makes HTML of text', async () => {
+  const { projectFiles } = await import('../support/tree.ts');
+  const files = projectFiles('.ts', '.tsx').filter((file) => file.startsWith('dashboard/'));
+  const makes =
+    /dangerouslySetInnerHTML|\.innerHTML|\.outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function/;
+  const found = await Promise.all(files.map(async (file) => (makes.test(await readFile(file, 'utf8')) ? [file] : [])));
+  assert.deepEqual(found.flat(), []);
+});
