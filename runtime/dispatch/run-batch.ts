@@ -92,7 +92,11 @@ export class BatchRun {
     this.resumed = input.resumed ?? [];
     this.results = [...this.resumed];
     const now = owner.clock.turn(Math.max(0, ...this.first.map((entry) => entry.at)));
-    this.batch = new Batch(now, () => parts.clock.monotonic() * 1_000, { ...parts.retry, ...handling });
+    this.batch = new Batch(now, () => parts.clock.monotonic() * 1_000, {
+      ...parts.retry,
+      ...handling,
+      digests: parts.ledger,
+    });
     this.#slow = input.slow;
   }
 

@@ -83,7 +83,9 @@ function withoutPayload({ effect: _, ...envelope }: Envelope): Message {
   return { ...envelope, payload: null };
 }
 
-function turnOf({ outcome, now, waitMs, turnUs, error, drained }: z.output<typeof Row>, one?: DrainedTurn): TurnRow {
-  if (one === undefined) return { outcome, now, waitMs, turnUs, error, drained };
-  return { outcome: one.outcome, now, waitMs, turnUs: one.turnUs ?? 0, error: one.error, attempt: one.attempt };
+function turnOf(row: z.output<typeof Row>, one?: DrainedTurn): TurnRow {
+  const { outcome, now, waitMs, turnUs, error, digest, drained } = row;
+  if (one === undefined) return { outcome, now, waitMs, turnUs, error, digest, drained };
+  const { error: failed, attempt, digest: decided } = one;
+  return { outcome: one.outcome, now, waitMs, turnUs: one.turnUs ?? 0, error: failed, attempt, digest: decided };
 }

@@ -45,6 +45,7 @@ const drainedTurn = z.object({
   error: z.string().optional(),
   attempt: z.number().int().optional(),
   turnUs: z.number().optional(),
+  digest: z.string().optional(),
 });
 
 export const turnRow = z.object({
@@ -53,6 +54,7 @@ export const turnRow = z.object({
   waitMs: z.number(),
   turnUs: z.number(),
   error: z.string().optional(),
+  digest: z.string().optional(),
   drained: z.array(drainedTurn).optional(),
 });
 

@@ -11,6 +11,8 @@ export interface ActorDraft {
   dirty: boolean;
   readonly firstEvent: number;
   readonly events: { name: string; at: number; payload: unknown }[];
+  /** The line of the last turn that changed the state, as long as its digest lacks the state (digest.ts). */
+  unsummed: { digest?: string } | null;
 }
 
 export const beginDraft = (activation: Activation): ActorDraft => ({
@@ -19,6 +21,7 @@ export const beginDraft = (activation: Activation): ActorDraft => ({
   dirty: false,
   firstEvent: activation.record.lastEvent + 1,
   events: [],
+  unsummed: null,
 });
 
 /** Removes the effect of a result from the actor's list: the store closed it when it took the result. */
@@ -62,6 +65,8 @@ export interface TurnRow {
   readonly error?: string;
   /** Which attempt of the message it was. Absent: the first. The rows of retries have it in `drained`. */
   readonly attempt?: number;
+  /** What the turn decided (digest.ts). Absent without a turn, and in rows of earlier versions. */
+  readonly digest?: string;
   /** For the retry of a failing message: that message again, and those that waited behind it. */
   readonly drained?: readonly DrainedTurn[];
 }
@@ -75,6 +80,7 @@ export interface DrainedTurn {
   readonly attempt?: number;
   /** Absent in rows of earlier versions. */
   readonly turnUs?: number;
+  readonly digest?: string;
 }
 
 /** How a batch treats messages that fail. */
@@ -83,6 +89,8 @@ export interface FailureRules extends RetrySettings {
   readonly drainLimit: number;
   /** Messages that are not run because their handlers threw when they were recorded: id -> error (replay.ts). */
   readonly failing?: ReadonlyMap<string, string>;
+  /** Whether rows get digests of what the turns decided. */
+  readonly digests?: boolean;
   /** When set, every message counts as failed with this error. */
   readonly failAll?: string;
   /** When set, no turn runs and every message is dead-lettered with this error. */

@@ -14,6 +14,7 @@ import {
   withoutSettled,
 } from './actor-draft.ts';
 import { BatchWrites } from './batch-writes.ts';
+import { decisionDigest, MOST_SUMMED_CHARS, stateDigest } from './digest.ts';
 import type { Stuck } from './record.ts';
 import { refusedAfterTheEnd, runTurn } from './turn.ts';
 
@@ -60,7 +61,8 @@ export class Batch {
       const started = this.#micros();
       const line =
         activation === null ? this.#refuseUnknown(message) : this.#handle(entry, message, activation, bodies);
-      this.rows.push({ ...line, ...this.#times(entry), turnUs: Math.round(this.#micros() - started) });
+      // The same object, because its digest may get the state later.
+      this.rows.push(Object.assign(line, this.#times(entry), { turnUs: Math.round(this.#micros() - started) }));
     }
   }
 
@@ -92,7 +94,7 @@ export class Batch {
     message: Message,
     activation: Activation,
     bodies: ReadonlyMap<string, Message>,
-  ): Pick<TurnRow, 'outcome' | 'error' | 'drained'> {
+  ): Pick<TurnRow, 'outcome' | 'error' | 'drained' | 'digest'> {
     const draft = this.writes.draftOf(activation);
     if (message.origin === 'timer' && !this.writes.takeTimer(draft, message)) return { outcome: 'stale' };
     if (message.timer === RETRY_TIMER) return this.#replayDeferred(draft, bodies);
@@ -122,7 +124,7 @@ export class Batch {
    * Runs one turn. The decisions of a handler that threw are dropped, and its input is frozen, so the turns before and
    * after it are not affected (K6).
    */
-  #run(draft: ActorDraft, head: Head): Pick<TurnRow, 'error'> & { readonly outcome: Outcome } {
+  #run(draft: ActorDraft, head: Head): Pick<TurnRow, 'error' | 'digest'> & { readonly outcome: Outcome } {
     const { activation } = draft;
     const { message } = head;
     const known = this.#errorOf(message);
@@ -137,9 +139,14 @@ export class Batch {
       this.writes.answer(message, failure(result.error));
       return { outcome: 'refused', error: `${result.error.code}: ${result.error.message}` };
     }
+    const changed = result.state !== draft.record.state;
+    if (changed) sumEarlier(draft);
     this.writes.apply(draft, message, result.state, result.decision, this.#now);
     this.writes.answer(message, result.decision.reply);
-    return { outcome: 'done' };
+    if (this.#rules.digests !== true) return { outcome: 'done' };
+    const line = { outcome: 'done', digest: decisionDigest(result.decision) } as const;
+    if (changed) draft.unsummed = line;
+    return line;
   }
 
   /**
@@ -190,13 +197,27 @@ export class Batch {
       const isFirstTry = index > 0 || stuck.attempts === 0;
       const timerGone = message.origin === 'timer' && isFirstTry && !this.writes.takeTimer(draft, message);
       const started = this.#micros();
-      const line: Pick<TurnRow, 'outcome' | 'error'> = timerGone
+      const line: Pick<TurnRow, 'outcome' | 'error' | 'digest'> = timerGone
         ? { outcome: 'stale' }
         : this.#run(draft, { body, message, attempts, behind: queue.slice(index + 1) });
       const turnUs = Math.round(this.#micros() - started);
-      drained.push({ body, ...line, ...(attempts === 1 ? {} : { attempt: attempts }), turnUs });
+      drained.push(Object.assign(line, { body, ...(attempts === 1 ? {} : { attempt: attempts }), turnUs }));
       if (line.outcome === 'retried') break;
     }
     return { outcome: 'done', drained };
   }
+}
+
+/** Completes the digest of an earlier turn of this batch before a further turn changes the state. */
+function sumEarlier(draft: ActorDraft): void {
+  if (draft.unsummed === null) return;
+  const isLarge = draft.activation.size > MOST_SUMMED_CHARS;
+  sumState(draft, isLarge ? null : JSON.stringify(draft.record.state));
+}
+
+/** Completes the digest of the last turn that changed the state. `text` is the state as JSON. */
+export function sumState(draft: ActorDraft, text: string | null): void {
+  if (draft.unsummed === null) return;
+  draft.unsummed.digest = `${draft.unsummed.digest ?? ''}${stateDigest(text)}`;
+  draft.unsummed = null;
 }

@@ -14,7 +14,7 @@ import { SvcError } from '../errors.ts';
 import type { Locator } from '../locator.ts';
 import type { Delivery, MailboxEntry, Message } from '../message.ts';
 import { type TurnRow, timerId } from './actor-draft.ts';
-import type { Batch } from './batch.ts';
+import { type Batch, sumState } from './batch.ts';
 import type { BatchWrites } from './batch-writes.ts';
 import { encodeEvent, encodeMessage, encodeReply } from './codec.ts';
 import type { Payloads } from './payload.ts';
@@ -121,7 +121,9 @@ export async function packCommit(
       if (work.record.stuck !== null) work.record = await slim(work.record, work.record.stuck, address, payloads);
       // Each commit's record has bytes of its own, so that they can be deleted when the next one replaced it.
       const owner = `${address}#${lease.grant}#${cursor.upTo}.${cursor.beside ?? 0}`;
-      const encoded = encodeRecord(definition.version, work.record);
+      const state = JSON.stringify(work.record.state);
+      sumState(work, state);
+      const encoded = encodeRecord(definition.version, work.record, state);
       sizes.set(address, encoded.length);
       const packed = payloads.packOwned(address, encoded, owner);
       const record = typeof packed === 'string' ? packed : await packed;

@@ -47,16 +47,17 @@ export interface ActorRecord {
   readonly state: unknown;
 }
 
-export function encodeRecord(version: number, record: ActorRecord): string {
-  return JSON.stringify({
+/** Encodes a record. `state` is the state as JSON, which callers also need by itself. */
+export function encodeRecord(version: number, record: ActorRecord, state = JSON.stringify(record.state)): string {
+  const head = JSON.stringify({
     v: version,
     r: record.revision,
     e: record.lastEvent,
     t: Object.keys(record.timers).length > 0 ? record.timers : undefined,
     f: record.effects.length > 0 ? record.effects : undefined,
     x: record.stuck ?? undefined,
-    s: record.state,
   });
+  return state === undefined ? head : `${head.slice(0, -1)},"s":${state}}`;
 }
 
 /**

@@ -4,9 +4,10 @@ import { test } from 'node:test';
 import type { Address } from '../../runtime/address.ts';
 import { addressOf } from '../../runtime/address.ts';
 import type { Blobs } from '../../runtime/blobs.ts';
+import { readLedger } from '../../runtime/ledger/actor-lines.ts';
 import { createPayloads } from '../../runtime/turns/payload.ts';
 import { decodeRecord } from '../../runtime/turns/record.ts';
-import { type LedgerLine, readLedger, replayActor } from '../../runtime/turns/replay.ts';
+import { type LedgerLine, replayActor } from '../../runtime/turns/replay.ts';
 import { counter, job, workEffect } from '../support/actors.ts';
 import { startKernelNode } from '../support/kernel-node.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -66,6 +67,8 @@ test('an actor replayed from the ledger has the stored record and events, at any
       const replayed = await replayActor(definition, address, found, { retry });
       assert.deepEqual(replayed.record, decodeRecord(definition, text ?? ''), address);
       assert.deepEqual(replayed.events, await client.events(address, 0, 1_000), address);
+      assert.equal(replayed.difference, null, address);
+      assert.ok(replayed.compared > 0, address);
     }
     const third = await replayActor(counter, one, ofOne, { retry, upTo: ofOne[2]?.seq ?? 0 });
     assert.deepEqual([third.record.revision, third.events.length], [3, 1]);

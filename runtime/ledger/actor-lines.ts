@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import type { Address, Partition } from '../address.ts';
+import type { Collection, Documents } from '../documents.ts';
+import { SvcError } from '../errors.ts';
+import { jsonField } from '../json.ts';
+import { turnRow } from '../projection/views.ts';
+import { decodeEntry } from '../turns/loading.ts';
+import type { Payloads } from '../turns/payload.ts';
+import type { LedgerLine } from '../turns/replay.ts';
+import type { LedgerDelivery, LedgerReader } from './ledger-reader.ts';
+import { LEDGER, type LedgerSegment, unpackLines } from './segments.ts';
+
+const PAGE = 500;
+
+/**
+ * Yields the deliveries of one actor with their whole messages, oldest first, for replay. A message that was removed
+ * with its actor is missing.
+ */
+export async function* linesOfActor(
+  ledger: Pick<LedgerReader, 'actor'>,
+  payloads: Payloads,
+  address: Address,
+): AsyncGenerator<LedgerDelivery> {
+  for (let after: string | undefined; ; ) {
+    const page = await ledger.actor(address, { limit: PAGE, after });
+    for (const delivery of page.deliveries) {
+      if (delivery.part !== undefined) continue;
+      const message = delivery.body.startsWith('@') ? await decodeEntry(payloads, delivery.body) : delivery.message;
+      if (!(message instanceof SvcError)) yield { ...delivery, message };
+    }
+    if (page.next === null) return;
+    after = page.next;
+  }
+}
+
+const SEGMENTS = 50;
+
+const Lines = z.array(z.tuple([z.number(), z.number(), z.number().int(), turnRow.nullable(), jsonField]));
+
+/**
+ * Yields the deliveries of one actor from the segments of its partition, oldest first, for documents without keys.
+ * Deliveries committed within the last second or so are not there yet.
+ */
+export async function* readLedger(
+  documents: Documents,
+  payloads: Payloads,
+  actor: { readonly tenant: string; readonly address: Address; readonly partition: Partition },
+): AsyncGenerator<LedgerLine> {
+  const ledger: Collection<LedgerSegment> = await documents.collection(LEDGER);
+  const { tenant, address, partition } = actor;
+  let read = 0;
+  for (let after = 0; ; ) {
+    const where = { partition, first: { gt: after } };
+    const segments = await ledger.find({ tenant, where, sort: [['first', 'asc']], limit: SEGMENTS });
+    for (const segment of segments) {
+      after = segment.first;
+      for (const [seq, at, epoch, row, message] of Lines.parse(JSON.parse(await unpackLines(segment.lines)))) {
+        // Segments written again after a crash overlap: the first one of each position counts.
+        if (seq <= read) continue;
+        read = seq;
+        const body = typeof message === 'string' ? message : JSON.stringify(message);
+        if (!body.includes(address) && !body.startsWith('@')) continue;
+        const decoded = await decodeEntry(payloads, body);
+        // Its payload was removed with the actor that it was sent to.
+        if (decoded instanceof SvcError) continue;
+        if (decoded.to === address) yield { seq, at, epoch, row, body, message: decoded };
+      }
+    }
+    if (segments.length < SEGMENTS) return;
+  }
+}
