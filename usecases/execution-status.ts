@@ -28,6 +28,8 @@ export interface ExecutionStatus {
    * execution.
    */
   readonly waiting_for?: WaitReason;
+  /** Trace of its start; absent for runs of earlier versions. */
+  readonly trace_id?: string;
 }
 
 /** Builds the status from committed state, so that a client reads its own writes (R2). */
@@ -47,8 +49,12 @@ export function statusOf(state: RunningExecution | EndedExecution, snapshot: Act
     ...(state.in_doubt > 0 ? { in_doubt: state.in_doubt } : {}),
     ...(state.tool_calls_executed > 0 ? { tool_calls_executed: state.tool_calls_executed } : {}),
     ...(state.calls_in_doubt.length > 0 ? { calls_in_doubt: state.calls_in_doubt } : {}),
+    ...tracePart(state),
   };
 }
+
+const tracePart = ({ trace_id }: { readonly trace_id?: string | undefined }): Pick<ExecutionStatus, 'trace_id'> =>
+  trace_id === undefined ? {} : { trace_id };
 
 /** Builds the status from a list document, whose texts are shortened. */
 export function listed(document: ExecutionDocument, waiting?: WaitReason): ExecutionStatus {
@@ -66,6 +72,7 @@ export function listed(document: ExecutionDocument, waiting?: WaitReason): Execu
     ended_at,
     usage,
     ...doubts,
+    ...tracePart(document),
     ...(waiting === undefined ? {} : { waiting_for: waiting }),
   };
 }

@@ -23,6 +23,8 @@ export interface WorkflowSummary {
   readonly started_at: string;
   readonly last_transition_at: string;
   readonly ended_at: string | null;
+  /** Trace of its start; absent for runs of earlier versions. */
+  readonly trace_id?: string;
 }
 
 /** The filter of a list of runs. */
@@ -59,6 +61,7 @@ export function summaryOf(state: Visible): WorkflowSummary {
     started_at: state.started_at,
     last_transition_at: state.last_transition_at,
     ended_at: ended?.ended_at ?? null,
+    ...(state.trace_id === undefined ? {} : { trace_id: state.trace_id }),
   };
 }
 
@@ -93,6 +96,7 @@ export function listed(document: WorkflowExecutionDocument): WorkflowSummary {
     started_at: document.started_at,
     last_transition_at: document.last_transition_at,
     ended_at: document.ended_at,
+    ...(document.trace_id === undefined ? {} : { trace_id: document.trace_id }),
   };
 }
 

@@ -445,6 +445,8 @@ export type ExecutionStatus = {
     readonly iteration: number;
     readonly round: number;
   })[];
+  /** Trace of its start: /v1/traces/{trace_id}. */
+  readonly trace_id?: string;
   /** What an unfinished one waits for; in lists only while no live node may serve it. */
   readonly waiting_for?: WaitReason;
 };
@@ -1563,6 +1565,8 @@ export type WorkflowExecutionStatus = {
   readonly started_at: string;
   readonly last_transition_at: string;
   readonly ended_at: string | null;
+  /** Trace of its start: /v1/traces/{trace_id}. */
+  readonly trace_id?: string;
   readonly intent: string | null;
   readonly input: unknown;
   readonly blackboard: Readonly<Record<string, unknown>>;
@@ -1988,6 +1992,8 @@ export interface SvcClient {
         readonly started_at: string;
         readonly last_transition_at: string;
         readonly ended_at: string | null;
+        /** Trace of its start: /v1/traces/{trace_id}. */
+        readonly trace_id?: string;
       })[];
       readonly total: number;
       readonly limit: number;

@@ -33,6 +33,7 @@ const taskStanding = {
   tool_calls_executed: count.optional(),
   calls_in_doubt: z.array(anyObject).optional(),
   waiting_for: anyObject.optional(),
+  trace_id: z.string().optional(),
 };
 
 export const taskExecute = defineContract({

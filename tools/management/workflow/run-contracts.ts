@@ -67,6 +67,7 @@ export const executionsGet = defineContract({
     ...{ reason: z.string().nullable(), error: z.string().nullable(), intent: z.string().nullable() },
     ...{ input: z.unknown(), blackboard: anyObject, state_outputs: anyObject, output: z.unknown() },
     ...{ ...times, ended_at: time.nullable(), waiting_for: anyObject.optional() },
+    trace_id: z.string().optional(),
   }),
   skipJudge: skipsJudge('svc.workflow.executions.get'),
 });

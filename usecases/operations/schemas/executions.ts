@@ -98,6 +98,7 @@ export const ExecutionStatus = z
       .array(z.object({ tool: z.string(), call: z.string(), iteration: z.number().int(), round: z.number().int() }))
       .optional()
       .describe('Tool calls that may have acted when their node failed, and were not repeated.'),
+    trace_id: z.string().optional().describe('Trace of its start: /v1/traces/{trace_id}.'),
     waiting_for: WaitReason.optional().describe(
       'What an unfinished one waits for; in lists only while no live node may serve it.',
     ),

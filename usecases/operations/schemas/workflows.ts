@@ -91,6 +91,7 @@ const ExecutionSummary = z.object({
   started_at: z.string(),
   last_transition_at: z.string(),
   ended_at: z.string().nullable(),
+  trace_id: z.string().optional().describe('Trace of its start: /v1/traces/{trace_id}.'),
 });
 export const WorkflowExecutionList = z.object({
   executions: z.array(ExecutionSummary),
