@@ -113,6 +113,7 @@ export async function openAreas(parts: AreasParts) {
     actors: traces.actors,
     deadLetters: traces.deadLetters,
     traces: traces.traces,
+    messages: traces.messages,
     audit: audit.reader,
   };
   const management = openManagement(parts, ports, judges);

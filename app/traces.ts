@@ -8,6 +8,8 @@ import type { Runtime } from '../runtime/runtime.ts';
 import type { OperationPorts } from '../usecases/operations/operation.ts';
 import { createActorReads } from '../usecases/traces/actors.ts';
 import { createDeadLetterApi } from '../usecases/traces/dead-letters.ts';
+import { createMessageApi } from '../usecases/traces/messages.ts';
+import type { TraceParts } from '../usecases/traces/trace.ts';
 import { createTraceApi } from '../usecases/traces/traces.ts';
 
 interface TracesParts {
@@ -42,7 +44,7 @@ export async function openTraces({ stores, runtime, clock, executions, workflows
     payloads,
     clock,
   });
-  const traces = createTraceApi({
+  const reading: TraceParts = {
     client,
     registry,
     executions,
@@ -55,6 +57,6 @@ export async function openTraces({ stores, runtime, clock, executions, workflows
     payloads,
     clock,
     ledger: runtime.ledger,
-  });
-  return { actors, deadLetters, traces };
+  };
+  return { actors, deadLetters, traces: createTraceApi(reading), messages: createMessageApi(reading) };
 }

@@ -19,6 +19,7 @@ import { task } from './commands/task.ts';
 import { tools } from './commands/tools.ts';
 import { actor } from './commands/traces/actor.ts';
 import { deadLetter } from './commands/traces/dead-letter.ts';
+import { message } from './commands/traces/message.ts';
 import { trace } from './commands/traces/trace.ts';
 import { why } from './commands/traces/why.ts';
 import { volume } from './commands/volume.ts';
@@ -29,7 +30,7 @@ import { printable } from './paint.ts';
 /** In the order of the help text. */
 const COMMANDS: readonly ((program: Command) => void)[] = [
   ...[start, agent, task, workflow, run, runs, execute, why, approval, stimulus, node, volume, session, pattern, key],
-  ...[limits, secret, audit, trace, actor, deadLetter, chaos, tools, system, completion, version],
+  ...[limits, secret, audit, trace, message, actor, deadLetter, chaos, tools, system, completion, version],
 ];
 
 const EXIT_CODES =

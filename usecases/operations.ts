@@ -7,6 +7,7 @@ import { DEAD_LETTER_OPERATIONS } from './operations/dead-letters.ts';
 import { EXECUTION_OPERATIONS } from './operations/executions.ts';
 import { FAULT_OPERATIONS } from './operations/faults.ts';
 import { JOIN_TOKEN_OPERATIONS } from './operations/join-tokens.ts';
+import { MESSAGE_OPERATIONS } from './operations/messages.ts';
 import type { Operation } from './operations/operation.ts';
 import { PATTERN_OPERATIONS } from './operations/patterns.ts';
 import { RATE_LIMIT_OPERATIONS } from './operations/rate-limits.ts';
@@ -40,6 +41,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...ACTOR_OPERATIONS,
   ...DEAD_LETTER_OPERATIONS,
   ...TRACE_OPERATIONS,
+  ...MESSAGE_OPERATIONS,
   ...AUDIT_OPERATIONS,
 ];
 

@@ -127,6 +127,7 @@ const AREAS: Readonly<Record<string, ScopeArea>> = {
   '/v1/stimuli': 'stimuli',
   '/v1/system': 'system',
   '/v1/tools': 'tools',
+  '/v1/messages': 'executions',
   '/v1/traces': 'executions',
   '/v1/user/rate-limits': 'limits',
   '/v1/volumes': 'volumes',

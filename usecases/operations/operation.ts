@@ -23,6 +23,7 @@ import type { StartLimits } from '../starts/start-execution.ts';
 import type { StimulusApi } from '../stimuli.ts';
 import type { ActorReads } from '../traces/actors.ts';
 import type { DeadLetterApi } from '../traces/dead-letters.ts';
+import type { MessageApi } from '../traces/messages.ts';
 import type { TraceApi } from '../traces/traces.ts';
 import type { WhyApi } from '../why/why.ts';
 import type { WorkflowApi } from '../workflow-runs.ts';
@@ -62,6 +63,7 @@ export interface OperationPorts extends StartLimits {
   readonly actors?: ActorReads;
   readonly deadLetters?: DeadLetterApi;
   readonly traces?: TraceApi;
+  readonly messages?: MessageApi;
   /** The audit of operations. */
   readonly audit?: AuditReader;
 }

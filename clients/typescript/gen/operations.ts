@@ -665,6 +665,76 @@ export type ManagedConfig = {
   readonly version: number;
 };
 
+export type Message = {
+  readonly message_id: string;
+  readonly trace_id: string;
+  /** Message whose turn sent this one; null for a call of a client. */
+  readonly cause_id: string | null;
+  readonly from: string | null;
+  readonly to: string;
+  readonly type: string;
+  readonly origin: "client" | "actor" | "timer" | "effect";
+  /** Effect whose result or progress it is. */
+  readonly effect_id: string | null;
+  /** Caller whose call it follows from. */
+  readonly caller: {
+    readonly kind: string;
+    readonly subject: string;
+  } | null;
+  /** Without secrets; null when it is omitted or was removed with its actor. */
+  readonly payload: unknown;
+  readonly payload_chars: number;
+  /** The payload is larger than 1 MiB and not shown. */
+  readonly payload_omitted?: true;
+  /** Of the last attempt. */
+  readonly outcome: "done" | "refused" | "retried" | "deferred" | "stale" | "dead-lettered" | "unknown";
+  readonly attempts: readonly ({
+    readonly attempt: number;
+    /** ISO 8601. */
+    readonly at: string;
+    readonly wait_ms: number;
+    readonly turn_ms: number;
+    readonly node: string | null;
+    readonly epoch: number;
+    readonly outcome: "done" | "refused" | "retried" | "deferred" | "stale" | "dead-lettered" | "unknown";
+    readonly error: string | null;
+  })[];
+};
+
+export type MessageChain = {
+  readonly message_id: string;
+  /** The last attempt of each message, nearest first. */
+  readonly deliveries: readonly ({
+    readonly message_id: string;
+    /** Message whose turn sent this one; null only for the root. */
+    readonly cause_id: string | null;
+    /** Address of the sender; null for a client and for an effect. */
+    readonly from: string | null;
+    /** Address: kind/tenant/id. */
+    readonly to: string;
+    readonly type: string;
+    /** When it was appended, ISO 8601. */
+    readonly at: string;
+    /** Milliseconds in the mailbox. */
+    readonly wait_ms: number;
+    /** Milliseconds of the turn. */
+    readonly turn_ms: number;
+    /** Node that handled it; null in rows of earlier versions. */
+    readonly node: string | null;
+    /** Lease epoch of the commit. */
+    readonly epoch: number;
+    readonly attempt: number;
+    /** retried: it failed and is tried again; deferred: it waits behind one that fails; stale: a timer that was cleared or set again; unknown: its node recorded no turns. */
+    readonly outcome: "done" | "refused" | "retried" | "deferred" | "stale" | "dead-lettered" | "unknown";
+    /** Distance from the message that was asked for. */
+    readonly depth: number;
+  })[];
+  /** There is more behind the depth, or beyond 1,000 messages. */
+  readonly cut: boolean;
+  /** ISO 8601: retention removed what is older. Absent when nothing was removed. */
+  readonly kept_from?: string;
+};
+
 export type Node = {
   readonly node_id: string;
   readonly role: "CONTROLLER" | "WORKER" | "HYBRID" | null;
@@ -2617,6 +2687,27 @@ export interface SvcClient {
       readonly trace_id: string;
     }, options?: CallOptions): Promise<Trace>;
   };
+  readonly messages: {
+    /** Show a message and what became of it (`GET /v1/messages/{id}`) */
+    get(input: {
+      /** Id of a message. */
+      readonly id: string;
+    }, options?: CallOptions): Promise<Message>;
+    /** List the messages that led to a message (`GET /v1/messages/{id}/causes`) */
+    listCauses(input: {
+      /** Most messages in a row; at most 20. */
+      readonly depth?: number;
+      /** Id of a message. */
+      readonly id: string;
+    }, options?: CallOptions): Promise<MessageChain>;
+    /** List the messages that followed from a message (`GET /v1/messages/{id}/effects`) */
+    listEffects(input: {
+      /** Most messages in a row; at most 20. */
+      readonly depth?: number;
+      /** Id of a message. */
+      readonly id: string;
+    }, options?: CallOptions): Promise<MessageChain>;
+  };
   readonly audit: {
     /** List what callers of the tenant changed, and denials, newest first. For administrators. A page with conditions may hold less than its limit although more follow. (`GET /v1/audit`) */
     list(input?: {
@@ -3158,6 +3249,9 @@ const DEAD_LETTERS_DISCARD: Route = {"method":"POST","path":"/v1/dead-letters/{i
 const TRACES_LIST: Route = {"method":"GET","path":"/v1/traces","query":["from","to","kind","name","status","min_duration_ms","max_duration_ms","error_code","node","actor_kind","text","limit","next"],"body":null,"answer":"json"};
 const TRACES_GET_CRITICAL_PATH: Route = {"method":"GET","path":"/v1/traces/{trace_id}/critical-path","query":[],"body":null,"answer":"json"};
 const TRACES_GET_SUMMARY: Route = {"method":"GET","path":"/v1/traces/{trace_id}/summary","query":[],"body":null,"answer":"json"};
+const MESSAGES_GET: Route = {"method":"GET","path":"/v1/messages/{id}","query":[],"body":null,"answer":"json"};
+const MESSAGES_LIST_CAUSES: Route = {"method":"GET","path":"/v1/messages/{id}/causes","query":["depth"],"body":null,"answer":"json"};
+const MESSAGES_LIST_EFFECTS: Route = {"method":"GET","path":"/v1/messages/{id}/effects","query":["depth"],"body":null,"answer":"json"};
 const AUDIT_LIST: Route = {"method":"GET","path":"/v1/audit","query":["subject","operation","outcome","from","to","limit","page_token"],"body":null,"answer":"json"};
 const AUDIT_LIST_CHAINS: Route = {"method":"GET","path":"/v1/audit/chains","query":[],"body":null,"answer":"json"};
 const AUDIT_LIST_RECORDS: Route = {"method":"GET","path":"/v1/audit/records","query":["node","after","limit"],"body":null,"answer":"json"};
@@ -3328,6 +3422,11 @@ export const operationsOf = (sender: Sender): SvcClient => ({
     getCriticalPath: (input, options) => sender.json(TRACES_GET_CRITICAL_PATH, input, options),
     getSummary: (input, options) => sender.json(TRACES_GET_SUMMARY, input, options),
     get: (input, options) => sender.json(TRACES_GET, input, options),
+  },
+  messages: {
+    get: (input, options) => sender.json(MESSAGES_GET, input, options),
+    listCauses: (input, options) => sender.json(MESSAGES_LIST_CAUSES, input, options),
+    listEffects: (input, options) => sender.json(MESSAGES_LIST_EFFECTS, input, options),
   },
   audit: {
     list: (input, options) => sender.json(AUDIT_LIST, input, options),

@@ -37,6 +37,7 @@ export const wholeNode = (): RestServerParts => ({
   actors: uncalled(),
   deadLetters: uncalled(),
   traces: uncalled(),
+  messages: uncalled(),
   audit: uncalled(),
   nodeTokens: uncalled(),
   mcp: uncalled(),
