@@ -30,6 +30,7 @@ async function demo(options: DemoOptions, paint: Paint): Promise<boolean> {
   say(
     `${paint.bold('svc demo')}  node up in ${Math.round(performance.now() - startedAt)} ms, data in ${relative('.', options.dataDir)}`,
   );
+  say(`dashboard  ${paint.bold(node.restUrl)}  (open it in a browser)`);
   say(`REST   ${node.restUrl}  (to read: ${node.restUrl}/docs)`);
   say(`gRPC   ${node.grpcAddress}`);
   say(`model  ${paint.yellow(model.says)}`);

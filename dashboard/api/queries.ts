@@ -25,8 +25,18 @@ export const queries = new QueryClient({
   },
 });
 
-/** How often lists are read again while the page is seen, ms. */
-export const LIST_REFRESH_MS = 2_000;
+/** How often lists are read again while the page is seen: seldom where the feed tells of changes. */
+const LIVE_REFRESH_MS = 15_000;
+const LIST_REFRESH_MS = 2_000;
+
+let isLive = false;
+
+/** Whether the feed is connected. */
+export function setLive(live: boolean): void {
+  isLive = live;
+}
+
+export const listRefreshMs = (): number => (isLive ? LIVE_REFRESH_MS : LIST_REFRESH_MS);
 
 /** The text of a failure for people. */
 export function failureText(error: unknown): string {

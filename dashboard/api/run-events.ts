@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'react';
 import { StreamCutError, SvcApiError } from '../../clients/typescript/client.ts';
-import { api } from './queries.ts';
+import { holdFeed } from './feed.ts';
+import { api, queries, setLive } from './queries.ts';
 import type { RunKind } from './runs.ts';
 
 /** One event of a run: its number, its name and what it says. */
@@ -28,6 +29,7 @@ export function useRunEvents(kind: RunKind, id: string): RunEvents {
   const [read, setRead] = useState<RunEvents>(NONE);
   useEffect(() => {
     const stop = new AbortController();
+    const letFeedGoOn = holdFeed();
     let waiting: RunEvent[] = [];
     let frame = 0;
     setRead(NONE);
@@ -35,6 +37,7 @@ export function useRunEvents(kind: RunKind, id: string): RunEvents {
       const fresh = waiting;
       [waiting, frame] = [[], 0];
       setRead((before) => ({ ...before, events: [...before.events, ...fresh] }));
+      if (fresh.some(({ name }) => name !== 'iteration_output')) readAgain(kind, id);
     };
     const push = (event: RunEvent): void => {
       waiting.push(event);
@@ -48,10 +51,21 @@ export function useRunEvents(kind: RunKind, id: string): RunEvents {
     );
     return () => {
       stop.abort();
+      letFeedGoOn();
       cancelAnimationFrame(frame);
     };
   }, [kind, id]);
   return read;
+}
+
+/** What the page shows beside the events changes with them. */
+function readAgain(kind: RunKind, id: string): void {
+  for (const queryKey of [
+    [kind === 'execution' ? 'execution' : 'workflow-execution', id],
+    ['why', kind, id],
+    ['approval'],
+  ])
+    queries.invalidateQueries({ queryKey }).catch(() => setLive(false));
 }
 
 async function follow(kind: RunKind, id: string, signal: AbortSignal, push: (event: RunEvent) => void): Promise<void> {

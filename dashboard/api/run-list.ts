@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import { api, LIST_REFRESH_MS } from './queries.ts';
+import { api, listRefreshMs } from './queries.ts';
 import type { Run, RunFilter } from './runs.ts';
 
 const PAGE_ROWS = 1_000;
@@ -31,7 +31,7 @@ export function useRunList(filter: RunFilter): RunList {
   const head = useQuery({
     queryKey: ['runs', 'head', filter],
     queryFn: ({ signal }) => api.runs.list({ ...filter, limit: HEAD_ROWS }, { signal }),
-    refetchInterval: LIST_REFRESH_MS,
+    refetchInterval: listRefreshMs,
     gcTime: 0,
   });
   const runs = useMemo(() => merged(head.data?.runs ?? [], pages.data?.pages ?? []), [head.data, pages.data]);

@@ -1,5 +1,6 @@
 import { Link, Outlet } from '@tanstack/react-router';
 import { useState } from 'react';
+import { useFeed } from '../api/feed.ts';
 import { plainLine } from '../parts/format.ts';
 import { Keys } from './keys.tsx';
 import { PAGES } from './navigation.ts';
@@ -10,9 +11,14 @@ import { chooseTheme, chosenTheme, type Theme } from './theme.ts';
 /** What all pages share: navigation at the side, the page, keys. */
 export function Shell() {
   const session = useSession();
+  if (needsSignIn(session)) return <SignIn />;
+  return <Frame />;
+}
+
+function Frame() {
   const may = useMay();
   const [isOpen, setIsOpen] = useState(false);
-  if (needsSignIn(session)) return <SignIn />;
+  useFeed(may('inspect'));
   return (
     <div className={`shell${isOpen ? ' open' : ''}`}>
       <a className="skip" href="#page">

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
-import { api, LIST_REFRESH_MS } from '../api/queries.ts';
+import { api, listRefreshMs } from '../api/queries.ts';
 import { formatCount, jsonText, plainLine, plainText } from '../parts/format.ts';
 import { Id } from '../parts/id.tsx';
 import { ReadState } from '../parts/notice.tsx';
@@ -46,7 +46,7 @@ export function ActorPage() {
   const read = useQuery({
     queryKey: ['actor', kind, id],
     queryFn: () => api.actors.get({ kind, id }),
-    refetchInterval: LIST_REFRESH_MS,
+    refetchInterval: listRefreshMs,
   });
   const actor = read.data;
   if (actor === undefined) {

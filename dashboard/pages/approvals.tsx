@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { Approval } from '../../clients/typescript/gen/operations.ts';
-import { api, LIST_REFRESH_MS } from '../api/queries.ts';
+import { api, listRefreshMs } from '../api/queries.ts';
 import { useFilters } from '../app/use-filters.ts';
 import { formatCount, plainLine } from '../parts/format.ts';
 import { Empty, ReadState } from '../parts/notice.tsx';
@@ -16,7 +16,7 @@ export function ApprovalsPage() {
   const read = useQuery({
     queryKey: ['approvals'],
     queryFn: () => api.approvals.list(),
-    refetchInterval: LIST_REFRESH_MS,
+    refetchInterval: listRefreshMs,
   });
   const list = read.data?.pending_requests ?? [];
   return (

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { Node } from '../../clients/typescript/gen/operations.ts';
-import { api, LIST_REFRESH_MS } from '../api/queries.ts';
+import { api, listRefreshMs } from '../api/queries.ts';
 import { useMay } from '../app/session.ts';
 import { ActButton } from '../parts/act-button.tsx';
 import { formatCount, formatDuration, plainLine } from '../parts/format.ts';
@@ -21,12 +21,12 @@ export function FleetPage() {
   const nodes = useQuery({
     queryKey: ['nodes'],
     queryFn: () => api.nodes.list(),
-    refetchInterval: LIST_REFRESH_MS,
+    refetchInterval: listRefreshMs,
   });
   const status = useQuery({
     queryKey: ['cluster'],
     queryFn: () => api.cluster.status(),
-    refetchInterval: LIST_REFRESH_MS,
+    refetchInterval: listRefreshMs,
   });
   const list = nodes.data?.nodes ?? [];
   return (

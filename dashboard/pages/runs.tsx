@@ -184,7 +184,7 @@ const COLUMNS: readonly Column<Run>[] = [
   {
     key: 'name',
     label: 'Name',
-    width: 'minmax(120px, 1.2fr)',
+    width: 'minmax(180px, 1.6fr)',
     cell: ({ kind, id, name, version }) => (
       <>
         <Link to="/runs/$kind/$id" params={{ kind, id }}>

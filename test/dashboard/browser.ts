@@ -32,9 +32,14 @@ export class DashboardBrowser implements AsyncDisposable {
     return new DashboardBrowser(browser, axe);
   }
 
-  async open(origin: string, options: BrowserContextOptions = {}): Promise<DashboardPage> {
+  /** `others` are origins that the page may call besides its own. */
+  async open(
+    origin: string,
+    options: BrowserContextOptions = {},
+    others: readonly string[] = [],
+  ): Promise<DashboardPage> {
     const context = await this.#browser.newContext({ reducedMotion: 'reduce', ...options });
-    return DashboardPage.open(context, origin, this.#axe);
+    return DashboardPage.open(context, [origin, ...others], this.#axe);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -54,7 +59,7 @@ export class DashboardPage implements AsyncDisposable {
     this.#axe = axe;
   }
 
-  static async open(context: BrowserContext, origin: string, axe: string): Promise<DashboardPage> {
+  static async open(context: BrowserContext, origins: readonly string[], axe: string): Promise<DashboardPage> {
     const page = await context.newPage();
     const one = new DashboardPage(page, axe);
     page.on('console', (message) => {
@@ -63,7 +68,7 @@ export class DashboardPage implements AsyncDisposable {
     page.on('pageerror', (error) => one.complaints.push(`thrown: ${error.message}`));
     page.on('request', (request) => {
       const url = new URL(request.url());
-      if (url.protocol !== 'data:' && url.origin !== origin) one.complaints.push(`request to ${url.href}`);
+      if (url.protocol !== 'data:' && !origins.includes(url.origin)) one.complaints.push(`request to ${url.href}`);
     });
     page.on('dialog', (dialog) => {
       one.complaints.push(`dialog: ${dialog.message()}`);

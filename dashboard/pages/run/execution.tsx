@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import type { ExecutionStatus } from '../../../clients/typescript/gen/operations.ts';
-import { api, LIST_REFRESH_MS } from '../../api/queries.ts';
+import { api, listRefreshMs } from '../../api/queries.ts';
 import { useRunEvents } from '../../api/run-events.ts';
 import { hasEnded, listedRun } from '../../api/runs.ts';
 import { attemptsOf, spansOf } from '../../api/timeline.ts';
@@ -29,7 +29,7 @@ export function ExecutionPage({ id }: { readonly id: string }) {
   const status = useQuery({
     queryKey: ['execution', id],
     queryFn: () => api.executions.get({ id }),
-    refetchInterval: ({ state }) => (state.data !== undefined && hasEnded(state.data) ? false : LIST_REFRESH_MS),
+    refetchInterval: ({ state }) => (state.data !== undefined && hasEnded(state.data) ? false : listRefreshMs()),
   });
   const listed = useQuery({ queryKey: ['run', id], queryFn: () => listedRun(id), retry: false });
   const log = useRunEvents('execution', id);

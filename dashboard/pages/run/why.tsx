@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { WhyLink } from '../../../clients/typescript/gen/operations.ts';
-import { api, LIST_REFRESH_MS } from '../../api/queries.ts';
+import { api, listRefreshMs } from '../../api/queries.ts';
 import { hasEnded, type RunKind } from '../../api/runs.ts';
 import { plainLine, plainText } from '../../parts/format.ts';
 import { Id } from '../../parts/id.tsx';
@@ -21,7 +21,7 @@ export function Why({ kind, id, status }: WhyProps) {
   const read = useQuery({
     queryKey: ['why', kind, id, status],
     queryFn: () => (kind === 'execution' ? api.executions.why({ id }) : api.workflowExecutions.why({ id })),
-    refetchInterval: isOver ? false : LIST_REFRESH_MS,
+    refetchInterval: isOver ? false : listRefreshMs(),
   });
   if (read.data === undefined) return <ReadState of={read} what="why" />;
   const { waiting, sentence, chain } = read.data;

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useMemo } from 'react';
-import { api, LIST_REFRESH_MS } from '../../api/queries.ts';
+import { api, listRefreshMs } from '../../api/queries.ts';
 import { useRunEvents } from '../../api/run-events.ts';
 import { hasEnded, listedRun } from '../../api/runs.ts';
 import { spansOf } from '../../api/timeline.ts';
@@ -31,7 +31,7 @@ export function WorkflowRunPage({ id }: { readonly id: string }) {
   const read = useQuery({
     queryKey: ['workflow-execution', id],
     queryFn: () => api.workflowExecutions.get({ id }),
-    refetchInterval: ({ state }) => (state.data !== undefined && hasEnded(state.data) ? false : LIST_REFRESH_MS),
+    refetchInterval: ({ state }) => (state.data !== undefined && hasEnded(state.data) ? false : listRefreshMs()),
   });
   const listed = useQuery({ queryKey: ['run', id], queryFn: () => listedRun(id), retry: false });
   const log = useRunEvents('workflow', id);

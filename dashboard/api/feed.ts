@@ -1,0 +1,95 @@
+import { useEffect } from 'react';
+import { StreamCutError, SvcApiError } from '../../clients/typescript/client.ts';
+import type { FeedEvent } from '../../clients/typescript/gen/operations.ts';
+import { api, queries, setLive } from './queries.ts';
+
+const RECONNECT_MS = 1_000;
+/** Changes of this time are one read of each list. */
+const GATHER_MS = 700;
+
+/** Where the feed goes on after a cut: nothing in between is missed. */
+let place: string | undefined;
+/** Pages that have a stream of their own: a page holds one connection. */
+let holds = 0;
+const listeners = new Set<() => void>();
+
+const tell = (): void => {
+  for (const listener of listeners) listener();
+};
+
+/** Stops the feed while a page follows one run by its own stream. Returns what lets it go on. */
+export function holdFeed(): () => void {
+  holds += 1;
+  tell();
+  return () => {
+    holds -= 1;
+    tell();
+  };
+}
+
+/** Follows the changes of the node while the page is seen, and has lists read again that they are in. */
+export function useFeed(withNodes: boolean): void {
+  useEffect(() => {
+    let stop: AbortController | null = null;
+    const look = (): void => {
+      const isWanted = document.visibilityState === 'visible' && holds === 0;
+      if (isWanted === (stop !== null)) return;
+      stop?.abort();
+      stop = isWanted ? new AbortController() : null;
+      if (stop !== null) follow(withNodes, stop.signal).catch(() => setLive(false));
+      else setLive(false);
+    };
+    look();
+    listeners.add(look);
+    document.addEventListener('visibilitychange', look);
+    return () => {
+      listeners.delete(look);
+      document.removeEventListener('visibilitychange', look);
+      stop?.abort();
+      setLive(false);
+    };
+  }, [withNodes]);
+}
+
+/** Reads until the signal; goes on after a cut. Ends by itself when the node refuses: then pages read at intervals. */
+async function follow(withNodes: boolean, signal: AbortSignal): Promise<void> {
+  const topic = withNodes ? (['run', 'approval', 'node'] as const) : (['run', 'approval'] as const);
+  while (!signal.aborted) {
+    try {
+      for await (const record of api.feed.stream({ topic }, { signal, lastEventId: place })) {
+        place = record.place;
+        setLive(true);
+        changed(record.event);
+      }
+    } catch (error) {
+      setLive(false);
+      if (signal.aborted) return;
+      if (error instanceof SvcApiError && error.status < 500) throw error;
+      const waitMs = error instanceof StreamCutError ? error.retryAfterMs : RECONNECT_MS;
+      await new Promise((resolve) => setTimeout(resolve, waitMs));
+    }
+  }
+}
+
+let gathered: Map<string, readonly string[]> | null = null;
+
+/** Notes what a change makes old; it is read again a moment later, once for many changes. */
+function changed(event: FeedEvent): void {
+  if (gathered === null) {
+    gathered = new Map();
+    setTimeout(() => {
+      const keys = [...(gathered?.values() ?? [])];
+      gathered = null;
+      for (const queryKey of keys) queries.invalidateQueries({ queryKey }).catch(() => setLive(false));
+    }, GATHER_MS);
+  }
+  for (const key of oldBy(event)) gathered.set(key.join('/'), key);
+}
+
+function oldBy(event: FeedEvent): (readonly string[])[] {
+  if ('reset' in event || 'open' in event) return [['runs', 'head'], ['overview'], ['approvals'], ['nodes']];
+  if ('node' in event) return [['nodes'], ['cluster']];
+  if ('approval' in event) return [['approvals'], ['approval', event.approval.id]];
+  if ('run' in event || 'run_left' in event || 'run_removed' in event) return [['runs', 'head'], ['overview']];
+  return [];
+}

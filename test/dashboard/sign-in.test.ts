@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { agentYaml, ProductNode } from '../product/product-node.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { browserMissing, DashboardBrowser, type DashboardPage } from './browser.ts';
+import { built } from './built.ts';
+
+const CLIENT = 'svc-dashboard';
+
+describe('signing in to the dashboard', { skip: browserMissing() }, () => {
+  let provider: ChildProcess;
+  let issuers: string;
+  let node: ProductNode;
+  let browser: DashboardBrowser;
+  before(async () => {
+    await built();
+    provider = spawn(process.execPath, [join(import.meta.dirname, 'oidc-provider.ts')], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [line] = await once(provider.stdout ?? assert.fail('no output'), 'data');
+    issuers = `${String(line).trim()}/realms`;
+    const realm = (slug: string, kind: string) => ({
+      slug,
+      kind,
+      issuer_url: `${issuers}/${slug}`,
+      jwks_uri: `${issuers}/${slug}/keys`,
+      audience: 'svc-api',
+    });
+    node = await ProductNode.start({
+      spec: {
+        iam: { realms: [realm('svc-system', 'system'), realm('beta', 'tenant')] },
+        dashboard: { oidc: { issuer: `${issuers}/svc-system`, client_id: CLIENT } },
+      },
+    });
+    browser = await DashboardBrowser.start();
+  });
+  after(async () => {
+    await browser?.[Symbol.asyncDispose]();
+    await node?.[Symbol.asyncDispose]();
+    provider?.kill();
+  });
+
+  /** Signs in through the provider's page. */
+  async function signedIn(user: string, path: string, realm = 'svc-system'): Promise<DashboardPage> {
+    const tab = await browser.open(node.url, {}, [new URL(issuers).origin]);
+    const { page } = tab;
+    if (realm !== 'svc-system') {
+      // The node names one issuer to its pages; this user comes from another realm that it trusts.
+      await page.route('**/dashboard/config.json', async (route) => {
+        const body = await (await route.fetch()).text();
+        await route.fulfill({
+          contentType: 'application/json',
+          body: body.replace('realms/svc-system', `realms/${realm}`),
+        });
+      });
+    }
+    await page.goto(node.url + path);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('link', { name: user }).click();
+    await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+    return tab;
+  }
+
+  /** The bearer that the page sends with its next call. */
+  async function tokenOf({ page }: DashboardPage): Promise<Readonly<Record<string, string>>> {
+    const [request] = await Promise.all([
+      page.waitForRequest((one) => one.headers().authorization !== undefined),
+      page.reload().then(async () => {
+        await page.getByRole('button', { name: 'Sign in' }).click();
+        await page.getByRole('link', { name: 'olga' }).click();
+      }),
+    ]);
+    return { authorization: request.headers().authorization ?? '' };
+  }
+
+  test('an operator comes back to the page that was asked for, and sees everything of it', async () => {
+    await using tab = await signedIn('olga', '/catalog?kind=agent');
+    const { page } = tab;
+    await page.getByRole('heading', { name: 'Catalog' }).waitFor();
+    assert.equal(page.url(), `${node.url}/catalog?kind=agent`);
+    await page.getByText('olga').waitFor();
+    await page.getByRole('link', { name: 'New agent' }).waitFor();
+    await page.getByRole('link', { name: 'Fleet' }).click();
+    await page.getByRole('button', { name: 'Drain' }).waitFor();
+    assert.deepEqual(tab.complaints, []);
+  });
+
+  test('the token is in memory only: no storage has it, and a reload asks again', async () => {
+    await using tab = await signedIn('olga', '/');
+    const kept = await tab.page.evaluate(
+      'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href])',
+    );
+    assert.doesNotMatch(String(kept), /eyJ|code=/);
+    await tab.page.reload();
+    await tab.page.getByRole('button', { name: 'Sign in' }).waitFor();
+    assert.deepEqual(tab.complaints, []);
+  });
+
+  test('a viewer is not offered what the role may not do, and the API refuses it', async () => {
+    await using operator = await signedIn('olga', '/');
+    const headers = await tokenOf(operator);
+    const id = await node.run(await node.deploy(agentYaml('slow-one'), headers), 'sleepy', headers);
+    await using tab = await signedIn('rita', `/runs/execution/${id}`);
+    const { page } = tab;
+    await page.getByRole('heading', { name: 'slow-one' }).waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Cancel' }).count(), 0);
+    await page.getByRole('link', { name: 'Fleet' }).click();
+    await page.getByRole('region', { name: 'Nodes' }).waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Drain' }).count(), 0);
+    await page.getByRole('link', { name: 'Runs', exact: true }).click();
+    await page.getByRole('cell', { name: /slow-one/ }).waitFor();
+    assert.equal(await page.getByRole('checkbox').count(), 0);
+    assert.deepEqual(tab.complaints, []);
+  });
+
+  test('a user of another tenant finds nothing, and is told so as for what never was', async () => {
+    await using operator = await signedIn('olga', '/');
+    const headers = await tokenOf(operator);
+    const id = await node.run(await node.deploy(agentYaml('own-one'), headers), 'steady', headers);
+    await waitUntil('it to end', async () => (await node.statusOf(id, headers)).status === 'completed');
+    await using tab = await signedIn('bea', '/runs', 'beta');
+    await tab.page.getByText('Nothing has run here yet.').waitFor();
+    await tab.page.goto(`${node.url}/runs/execution/${id}`);
+    await tab.page.getByRole('button', { name: 'Sign in' }).click();
+    await tab.page.getByRole('link', { name: 'bea' }).click();
+    await tab.page.getByRole('alert').getByText('execution not found').first().waitFor();
+  });
+
+  test('a code that was not asked for by this page signs in no one', async () => {
+    await using tab = await browser.open(node.url, {}, [new URL(issuers).origin]);
+    await tab.page.goto(`${node.url}/?code=stolen&state=guessed`);
+    await tab.page.getByRole('button', { name: 'Sign in' }).waitFor();
+    await tab.page.evaluate(
+      "sessionStorage.setItem('svc-sign-in', JSON.stringify({ verifier: 'v', state: 's', nonce: 'n', from: '/' }))",
+    );
+    await tab.page.goto(`${node.url}/?code=stolen&state=guessed`);
+    await tab.page
+      .getByRole('alert')
+      .getByText(/^Signing in failed/)
+      .waitFor();
+  });
+});
+
+describe('a node whose calls need its local token', { skip: browserMissing() }, () => {
+  test('the page asks for the token of the data directory', async () => {
+    await built();
+    await using node = await ProductNode.start({ spec: { iam: { local: 'token' } } });
+    await using browser = await DashboardBrowser.start();
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    await page.goto(`${node.url}/runs`);
+    await page.getByLabel('Token').fill('not it');
+    await page.getByRole('button', { name: 'Use token' }).click();
+    await page
+      .getByRole('alert')
+      .getByText(/not valid/)
+      .waitFor();
+    const token = await readFile(join(node.directory, 'data', 'local-token'), 'utf8');
+    await page.getByLabel('Token').fill(token);
+    await page.getByRole('button', { name: 'Use token' }).click();
+    await page.getByText('Nothing has run here yet.').waitFor();
+    assert.deepEqual(await tab.serious(), []);
+  });
+});
