@@ -9,6 +9,7 @@ import { openAudit } from './app/audit.ts';
 import { openCallers } from './app/callers.ts';
 import { areasOnceOpen, type EffectAreas } from './app/effect-areas.ts';
 import { openEffects } from './app/effects.ts';
+import { openFigures, timedStores } from './app/figures.ts';
 import { openCluster, openMembership, openSigning } from './app/fleet.ts';
 import { standardErrorLog } from './app/log-output.ts';
 import type { Node, NodeInput } from './app/node.ts';
@@ -28,9 +29,11 @@ import type { EffectHandler } from './runtime/effect.ts';
 import { SvcError } from './runtime/errors.ts';
 import type { Unsubscribe } from './runtime/leases.ts';
 import type { Placement } from './runtime/locator.ts';
+import { noMeter } from './runtime/meter.ts';
 import { type OpenStores, openStores } from './runtime/open-stores.ts';
 import { createRuntime, type Runtime } from './runtime/runtime.ts';
 import { VERSION } from './runtime/store-formats.ts';
+import { NodeMetrics } from './transport/internal/node-metrics.ts';
 import { Admission } from './usecases/starts/admission.ts';
 
 export type { Node, NodeInput } from './app/node.ts';
@@ -45,7 +48,8 @@ export async function startNode(input: NodeInput): Promise<Node> {
   await using opened = new AsyncDisposableStack();
   const world = await openWorld(input);
   const { settings, logger } = world;
-  const stores = await openNodeStores(world);
+  const metrics = settings.observability.metrics.enabled ? new NodeMetrics() : null;
+  const stores = timedStores(await openNodeStores(world), metrics);
   opened.defer(() => stores.close());
   const signing = openSigning({ world, documents: stores.documents });
   opened.defer(() => signing.keys.close());
@@ -70,7 +74,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   areasOpen.promise.catch(() => {});
   opened.defer(async () => areasOpen.reject(new SvcError('unavailable', 'the node did not start')));
   const handlers = [...effects.handlers, ...(input.effects ?? [])];
-  const runtime = await openRuntime({ world, stores, placement, handlers, ownActors: input.actors ?? [] });
+  const runtime = await openRuntime({ world, stores, placement, handlers, metrics, ownActors: input.actors ?? [] });
   opened.defer(() => runtime.stop());
   const admission = openAdmission(world);
   opened.defer(async () => admission.close());
@@ -90,6 +94,8 @@ export async function startNode(input: NodeInput): Promise<Node> {
   });
   areasOpen.resolve(areas.forEffects);
 
+  const figures = openFigures(metrics, { world, stores, runtime, areas });
+  opened.defer(async () => figures?.close());
   const cluster = await openCluster({ world, stores, signing, runtime, placement, controls });
   const transports = await openTransports({
     world,
@@ -102,6 +108,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
     health,
     areas,
     cluster,
+    figures,
   });
   opened.defer(() => transports.close());
   opened.defer(() => cluster.close());
@@ -138,9 +145,10 @@ function openRuntime(parts: {
   readonly stores: OpenStores;
   readonly placement: Placement;
   readonly handlers: readonly EffectHandler[];
+  readonly metrics: NodeMetrics | null;
   readonly ownActors: readonly ActorDefinition[];
 }): Promise<Runtime> {
-  const { world, stores, placement, handlers, ownActors } = parts;
+  const { world, stores, placement, handlers, metrics, ownActors } = parts;
   const { settings, node, clock, random, logger, warn } = world;
   const { store, documents, blobs, effects, formats, upkeep } = stores;
   const policy = toolPolicy(settings);
@@ -164,6 +172,7 @@ function openRuntime(parts: {
     random,
     upkeep,
     contracted: () => formats.isAlone(3),
+    meter: metrics ?? noMeter,
     retention: retentionOf({ settings: settings.retention, documents, logger }),
     warn,
   });

@@ -129,7 +129,19 @@ export async function openAreas(parts: AreasParts) {
       warn: world.warn,
     });
   const forEffects: EffectAreas = { ...workflowAreas.forEffects, dispatch, management: async () => management };
-  return { ports, feed, judges, webhooks, seal, mcp, dispatch, management, forEffects, oldAgents: catalogs.oldAgents };
+  return {
+    ports,
+    lists,
+    feed,
+    judges,
+    webhooks,
+    seal,
+    mcp,
+    dispatch,
+    management,
+    forEffects,
+    oldAgents: catalogs.oldAgents,
+  };
 }
 
 async function openExecutions({ world, stores, runtime, controls }: AreasParts, waits: Waits): Promise<ExecutionApi> {

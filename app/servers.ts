@@ -22,6 +22,7 @@ import type { Areas } from './areas.ts';
 import type { Audit } from './audit.ts';
 import type { Callers } from './callers.ts';
 import type { Effects } from './effects.ts';
+import type { BackgroundFigures } from './figures.ts';
 import { type Cluster, clusterHost, type Signing } from './fleet.ts';
 import type { Node } from './node.ts';
 import { type AgentAccess, createInternalServers } from './tool-areas.ts';
@@ -38,6 +39,8 @@ interface TransportParts {
   readonly health: Health;
   readonly areas: Areas;
   readonly cluster: Cluster;
+  /** Null when the settings turn metrics off. */
+  readonly figures: BackgroundFigures | null;
 }
 
 interface Transports {
@@ -109,7 +112,7 @@ const operationPorts = ({ areas, cluster }: TransportParts): Required<OperationP
 });
 
 function openRest(
-  { world, access, signing, audit, admission, health, areas, cluster }: TransportParts,
+  { world, access, signing, audit, admission, health, areas, cluster, figures }: TransportParts,
   ports: Required<OperationPorts>,
   { authenticator, tls }: PublicAccess,
 ) {
@@ -129,6 +132,7 @@ function openRest(
     seal: areas.seal,
     admission,
     feed: areas.feed(cluster.cluster),
+    meter: figures?.metrics,
     intents: areas.management.intents,
     authors: areas.management.authors,
     runtimes: runtimeTable(runtime.containers.runtimes),
@@ -180,15 +184,22 @@ function openGrpc(
 }
 
 /** Creates the servers of the internal address, with /metrics unless the settings turn it off. */
-function openInternal({ world, access, admission, health, areas, cluster }: TransportParts) {
-  const figures = { local: () => cluster.cluster.local(), admission: () => admission.counts };
+function openInternal({ world, access, admission, health, areas, cluster, figures }: TransportParts) {
   return createInternalServers({
     seal: areas.seal,
     dispatch: areas.dispatch,
     access,
     logger: world.logger,
     health,
-    metrics: world.settings.observability.metrics.enabled ? figures : null,
+    metrics:
+      figures === null
+        ? null
+        : {
+            metrics: figures.metrics,
+            local: () => cluster.cluster.local(),
+            admission: () => admission.counts,
+            lookedUp: () => figures.last,
+          },
   });
 }
 

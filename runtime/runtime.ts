@@ -22,6 +22,7 @@ import { KeyRuns } from './ledger/key-runs.ts';
 import { KeyedLedger } from './ledger/keyed-ledger.ts';
 import type { LedgerReader } from './ledger/ledger-reader.ts';
 import { Locator, type Placement, solePlacement } from './locator.ts';
+import { type Meter, noMeter } from './meter.ts';
 import { Archive } from './projection/archive.ts';
 import { LostActors } from './projection/lost-actors.ts';
 import { Projector } from './projection/projector.ts';
@@ -58,6 +59,8 @@ export interface RuntimeParts {
   readonly contracted?: () => boolean;
   /** Absent: ended actors are never removed automatically. */
   readonly retention?: RetentionSettings;
+  /** Default: nothing is counted. */
+  readonly meter?: Meter;
   readonly warn: (message: string, error: unknown) => void;
 }
 
@@ -91,6 +94,8 @@ export interface Runtime {
   ready(): boolean;
   /** Partitions that this node serves now. */
   held(): readonly Partition[];
+  /** Logs that this node reads. */
+  logs(): readonly Log[];
   /** Logs of this node with unread entries. This is an alarm; the node is acquiring them again. */
   unread(): readonly Log[];
   /** Messages in the logs of this node that wait for the state of their actor to load. */
@@ -157,7 +162,7 @@ export async function startRuntime(parts: RuntimeParts): Promise<Runtime> {
  * Builds the kernel without serving yet. A process that must load much first would keep its actors waiting otherwise.
  */
 export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
-  const { store, documents, effects, node, warn } = parts;
+  const { store, documents, effects, node, warn, meter = noMeter } = parts;
   const kernel = await assemble(parts);
   const { settings, clock, random, payloads, archive } = kernel;
   const placement = parts.placement ?? solePlacement(store, node, random.uuid());
@@ -179,6 +184,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const projector = await Projector.open({
     ...{ ...kernel, store, documents, views, removals, replaced, node, warn, keys, onKeys: () => merge?.kick() },
     changes,
+    meter,
     serverOf: (partition) => ownership.get(partition),
   });
   const retention = await Retention.open({
@@ -205,6 +211,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     clock,
     random,
     concurrency: settings.effectConcurrency,
+    meter,
     encode: (message) => encodeMessage(payloads, message),
     onFault: (error, about) => warn(`effect ${about.effectId}: ${about.doing} failed`, error),
     probes: probesOf(parts, archive),
@@ -254,6 +261,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     unread: () => dispatcher.unread,
     postponed: () => ownership.logs.reduce((sum, { postponed }) => sum + postponed, 0),
     held: () => [...ownership.partitions],
+    logs: () => ownership.logs.map(({ lease }) => lease.log),
     activations: () => cache.size,
     counts: () => ({ ...counts, leaseAgeMs: ownership.leaseAgeMs, effects: runner.counts }),
     dropPartition(partition) {

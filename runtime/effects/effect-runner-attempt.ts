@@ -6,6 +6,7 @@ import type { EffectJob, JobOutcome } from '../effect-queue.ts';
 import { type ErrorCode, SvcError, storeAway, toSvcError } from '../errors.ts';
 import type { Json } from '../json.ts';
 import { backoffMs } from '../kit/waits.ts';
+import type { EffectEnd } from '../meter.ts';
 import type { Random } from '../random.ts';
 import { askedAgo, type EffectEnvelope } from './effect-envelope.ts';
 import {
@@ -33,6 +34,8 @@ const REASONS = {
 
 const DONE: JobOutcome = { kind: 'done' };
 
+const ENDS = { done: 'done', failed: 'failed', inDoubt: 'in_doubt' } as const;
+
 /**
  * The attempt is no longer the current one. The job comes back at once, and the record decides what follows. The store
  * may have returned to a state in which the effect is open, while the queue refused to take the effect again because it
@@ -54,6 +57,7 @@ export class EffectAttempt {
   /** Set for an attempt that runs ahead of the commit that opens its effect. */
   readonly #committed: Promise<boolean> | undefined;
   readonly #abort = new AbortController();
+  readonly #begunAt: number;
   #cause: AbortCause | null = null;
   /** Which place the attempt occupies: the queue's until it has parked. */
   #place: 'queue' | 'parking' | 'none' = 'queue';
@@ -77,6 +81,7 @@ export class EffectAttempt {
     this.#envelope = envelope;
     this.#giveUp = giveUp;
     this.#committed = committed;
+    this.#begunAt = settings.clock.monotonic();
     this.#report = new EffectReport(settings, job, attempt, envelope, giveUp, committed);
   }
 
@@ -304,6 +309,7 @@ export class EffectAttempt {
   ): Promise<JobOutcome> {
     const kept = await this.#report.settle(outcome);
     this.#shared.counts[kept ? count : 'dropped'] += 1;
+    this.#count(kept ? ENDS[count] : 'dropped');
     return kept ? DONE : CLAIMED_ANEW;
   }
 
@@ -316,12 +322,19 @@ export class EffectAttempt {
     // A repeated call returns false although the first one gave the attempt back: the job comes again and the claim
     // decides.
     this.#shared.counts.retried += 1;
+    this.#count('retried');
     return { kind: 'later', delayMs };
   }
 
   #drop(outcome: JobOutcome): JobOutcome {
     this.#shared.counts.dropped += 1;
+    this.#count('dropped');
     return outcome;
+  }
+
+  #count(end: EffectEnd): void {
+    const { meter, clock } = this.#settings;
+    meter.effectEnded(this.#envelope.request.kind, end, clock.monotonic() - this.#begunAt);
   }
 }
 

@@ -5,6 +5,7 @@ import type { EffectHandler } from '../effect.ts';
 import type { EffectJob, EffectQueue } from '../effect-queue.ts';
 import { type OwnStore, toSvcError } from '../errors.ts';
 import type { Message } from '../message.ts';
+import { type Meter, noMeter } from '../meter.ts';
 import type { Random } from '../random.ts';
 import type { EffectParking, StoreOutages, StoreProbe } from './store-outages.ts';
 
@@ -171,6 +172,8 @@ export interface EffectRunnerOptions {
   readonly probes?: Partial<Record<OwnStore, StoreProbe>>;
   /** Called when effects begin to wait for a store of this node, and when it answers again; for the log. */
   readonly onOutage?: (store: OwnStore, change: 'away' | 'back') => void;
+  /** Default: nothing is counted. */
+  readonly meter?: Meter;
   /** Called for faults that no result can carry; for the log. */
   readonly onFault: (error: unknown, about: { readonly effectId: string; readonly doing: string }) => void;
 }
@@ -197,6 +200,7 @@ export function runnerSettings(options: EffectRunnerOptions): RunnerSettings {
     probes: {},
     unpack: async (body) => body,
     onOutage: () => {},
+    meter: noMeter,
     ...options,
   };
 }

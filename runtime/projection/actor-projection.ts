@@ -1,5 +1,5 @@
 import type { ActorStore } from '../actor-store.ts';
-import { type Address, type Partition, poolOf } from '../address.ts';
+import { type Address, type Partition, parseAddress, poolOf } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import { type ActorDefinition, isArchived, type Registry } from '../define-actor.ts';
 import type { LogServer } from '../dispatch/log-server.ts';
@@ -10,6 +10,7 @@ import { toSvcError } from '../errors.ts';
 import { allDone } from '../kit/queues.ts';
 import { DEAD_LETTERS, type DeadLetter, unreadableRecord } from '../ledger/segments.ts';
 import type { Locator } from '../locator.ts';
+import type { Meter } from '../meter.ts';
 import type { Removals } from '../retention/removals.ts';
 import { isOwned, type Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
@@ -30,6 +31,8 @@ export interface ActorProjectionParts {
   readonly node: string;
   readonly views: Views;
   readonly changes: Pick<ChangeLog, 'append'>;
+  /** Absent: nothing is counted. */
+  readonly meter?: Meter | undefined;
   /** Checked after each archive that is written: nothing of a deleted actor may stay. */
   readonly removals: Pick<Removals, 'asked' | 'finish'>;
   /** Deletes the states of actors that end without an archive. */
@@ -46,6 +49,7 @@ interface Look extends Retained {
 
 interface Ended extends EndedActor {
   readonly server: LogServer;
+  readonly document: StoredDocument | null;
   /** Whether the archive keeps the actor. */
   readonly kept: boolean;
   /** Whether only this record refers to the bytes that it names (turns/payload.ts). */
@@ -113,6 +117,7 @@ export class ActorProjection {
     await allDone([archive(), this.#writeLists(writes.views)]);
     await this.#writeLists(writes.endedViews);
     if (archived.length > 0) await this.#takeOut(archived);
+    for (const { address, document } of archived) countEnd(this.#parts.meter, address, document);
     return failed;
   }
 
@@ -308,4 +313,12 @@ function changeOf(collection: string, document: StoredDocument): { readonly tena
   const { tenant, id } = document;
   const owner = 'owner' in document && typeof document.owner === 'string' ? document.owner : undefined;
   return { tenant, change: { collection, id, owner } };
+}
+
+/** Counts the end of an actor whose list document says when it started and ended, and how. */
+function countEnd(meter: Meter | undefined, address: Address, document: StoredDocument | null): void {
+  if (meter === undefined || document === null) return;
+  const { status, started_at, ended_at }: Readonly<Record<string, unknown>> = { ...document };
+  if (typeof status !== 'string' || typeof started_at !== 'string' || typeof ended_at !== 'string') return;
+  meter.runEnded(parseAddress(address).kind, status, Date.parse(ended_at) - Date.parse(started_at));
 }

@@ -9,6 +9,7 @@ import type { KeyRuns } from '../ledger/key-runs.ts';
 import { type DeliveryKeys, keysOfTurn } from '../ledger/keys.ts';
 import { LedgerWriter } from '../ledger/ledger-writer.ts';
 import type { Message } from '../message.ts';
+import { type Meter, noMeter } from '../meter.ts';
 import type { Random } from '../random.ts';
 import type { TurnRow } from '../turns/actor-draft.ts';
 import { decodeEntry, UNREADABLE } from '../turns/loading.ts';
@@ -52,6 +53,7 @@ export class Projector {
   readonly #actors: ActorProjection;
   readonly #ledger: LedgerWriter;
   readonly #rounds: ProjectionRounds;
+  readonly #meter: Meter;
   #running: Promise<void> = Promise.resolve();
   #cancelTimer: () => void = () => {};
   #stopped = false;
@@ -68,6 +70,7 @@ export class Projector {
     this.#actors = actors;
     this.#ledger = ledger;
     this.#rounds = rounds;
+    this.#meter = parts.meter ?? noMeter;
   }
 
   start(): void {
@@ -84,10 +87,12 @@ export class Projector {
 
   /** Starts projecting a log that was just taken over. Its journal may hold rows of the last holder. */
   attach(server: LogServer): void {
+    this.#meter.lease('taken');
     this.#sources.attach(server);
   }
 
   detach(server: LogServer): void {
+    if (this.#sources.get(server) !== undefined) this.#meter.lease('ended');
     this.#sources.detach(server);
   }
 
@@ -98,7 +103,17 @@ export class Projector {
   }
 
   add(server: LogServer, commit: ProjectedCommit): void {
+    this.#count(commit);
     this.#sources.add(server, commit);
+  }
+
+  #count({ rows, targets }: ProjectedCommit): void {
+    this.#meter.committed();
+    for (const [index, { outcome, waitMs, turnUs }] of rows.entries()) {
+      const target = targets[index];
+      if (target === undefined || outcome === 'postponed') continue;
+      this.#meter.delivered(target.slice(0, target.indexOf('/')), outcome, waitMs, turnUs / 1_000);
+    }
   }
 
   #arm(): void {

@@ -11,6 +11,7 @@ import type { OperationPorts } from '../../usecases/operations/operation.ts';
 import type { SealParts } from '../../usecases/seal/parts.ts';
 import type { Admission } from '../../usecases/starts/admission.ts';
 import type { Health } from '../health.ts';
+import type { HttpMeter } from '../http-meter.ts';
 import type { OpenStreams } from '../open-streams.ts';
 import type { ServerTls } from '../tls.ts';
 import type { RestLimits } from './limits.ts';
@@ -56,6 +57,8 @@ export interface RestServerParts extends OperationPorts {
   readonly mcp?: McpParts;
   /** Absent: /v1/feed is not served. */
   readonly feed?: FeedApi;
+  /** Absent: calls are not counted. */
+  readonly meter?: HttpMeter | undefined;
   /** Absent: new work is never refused as `overloaded`. */
   readonly admission?: Admission;
   /** Absent: /v1/seal and /v1/invoke are not served. */

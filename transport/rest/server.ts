@@ -7,6 +7,7 @@ import { type FastifyInstance, type FastifyReply, fastify, LogController } from 
 import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod';
 import { SvcError } from '../../runtime/errors.ts';
 import { ConnectionGate, mostConnections } from '../connection-gate.ts';
+import type { HttpMeter } from '../http-meter.ts';
 import { mcpRoute } from '../mcp/route.ts';
 import { OpenStreams } from '../open-streams.ts';
 import { type ServerTls, speakTls } from '../tls.ts';
@@ -14,7 +15,7 @@ import { auditRoutes } from './audit.ts';
 import { REST_LIMITS, type RestLimits } from './limits.ts';
 import { KnownPaths, openapiOptions } from './openapi-document.ts';
 import type { RestApp, RestParts, RestServerParts } from './parts.ts';
-import { answerError, problemBody } from './problem.ts';
+import { answerError, fromFramework, problemBody } from './problem.ts';
 import { type Admit, addRequestContext, admitStarts } from './request-context.ts';
 import { addRoutes } from './routes/index.ts';
 import { parseJsonBodies } from './signed-body.ts';
@@ -31,6 +32,7 @@ export function createRestServer(parts: RestServerParts): RestApp {
   const streams = new OpenStreams(limits.streams);
   const admit = parts.admission === undefined ? {} : { admit: admitStarts(parts.admission) };
   const app = openApp({ ...parts, ...admit, limits, streams });
+  if (parts.meter !== undefined) meterCalls(app, parts.meter, streams);
   app.register(fastifySSE);
   app.register(swagger, openapiOptions(parts.version, parts.authenticator.required));
   app.register(docsPage);
@@ -40,6 +42,20 @@ export function createRestServer(parts: RestServerParts): RestApp {
     done();
   });
   return app;
+}
+
+/** Calls to paths that no route has. */
+const NO_ROUTE = 'none';
+
+/** Counts and times the calls of a server. */
+function meterCalls(app: FastifyInstance, meter: HttpMeter, streams: OpenStreams): void {
+  meter.watchStreams(() => streams.count);
+  app.addHook('onError', async (_request, _reply, error) => meter.refused(fromFramework(error).code));
+  app.addHook('onResponse', async ({ method, routeOptions }, reply) => {
+    // A stream lasts as long as its reader stays.
+    if (String(reply.getHeader('content-type')).startsWith('text/event-stream')) return;
+    meter.answered(method, routeOptions.url ?? NO_ROUTE, reply.statusCode, reply.elapsedTime);
+  });
 }
 
 /** The parts that all HTTP servers of the node share. */

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
 import { addMetrics } from '../../../transport/internal/metrics.ts';
+import { NodeMetrics } from '../../../transport/internal/node-metrics.ts';
 import { createInternalServer } from '../../../transport/internal/server.ts';
 import type { LocalNode } from '../../../usecases/ports/cluster.ts';
 import type { AdmissionCounts } from '../../../usecases/starts/admission.ts';
@@ -29,11 +30,15 @@ describe('/metrics of the internal address', () => {
   it('answers what the node says of itself now, and figures of its process', async () => {
     let node = NODE;
     let starts: AdmissionCounts = { inFlight: 5, limit: 600, refused: 9 };
+    const metrics = new NodeMetrics();
+    const unfinished = [{ kind: 'workflow', wait_reason: 'approval', count: 3 }];
+    const looked = { mailbox: { messages: 12, oldestSeconds: 2.5 }, unfinished };
     const app = createInternalServer({
       dispatch: new ScriptedLoop([]),
       tokens: { issue: async () => '', verify: () => Promise.reject(new Error('no token is asked for')) },
       logger: pino({ level: 'silent' }),
-      addRoutes: (scope) => addMetrics(scope, { local: () => node, admission: () => starts }),
+      addRoutes: (scope) =>
+        addMetrics(scope, { metrics, local: () => node, admission: () => starts, lookedUp: () => looked }),
     });
     try {
       const page = async (): Promise<Map<string, number>> => {
@@ -58,6 +63,9 @@ describe('/metrics of the internal address', () => {
         svc_starts_in_flight: 5,
         svc_starts_limit: 600,
         svc_starts_refused_total: 9,
+        svc_mailbox_messages: 12,
+        svc_mailbox_oldest_seconds: 2.5,
+        'svc_runs_unfinished{kind="workflow",wait_reason="approval"}': 3,
       };
       for (const [name, value] of Object.entries(wanted)) assert.equal(first.get(name), value, name);
       assert.ok((first.get('process_resident_memory_bytes') ?? 0) > 1e6);
@@ -70,6 +78,20 @@ describe('/metrics of the internal address', () => {
     } finally {
       await app.close();
     }
+  });
+
+  it('has histograms whose buckets count what was at most that long, and bounds the kinds of actors', async () => {
+    const metrics = new NodeMetrics();
+    for (const ms of [0.1, 0.3, 40, 90_000]) metrics.delivered('execution', 'done', ms, ms);
+    for (let n = 0; n < 100; n += 1) metrics.effectEnded(`kind-${n}`, 'done', 5);
+    const page = samplesOf(await metrics.registry.metrics());
+    const turns = (le: string) => page.get(`svc_turn_seconds_bucket{kind="execution",outcome="done",le="${le}"}`);
+    assert.deepEqual(['0.0001', '0.0005', '0.025', '0.05', '60', '+Inf'].map(turns), [1, 2, 2, 3, 3, 4]);
+    assert.equal(page.get('svc_turn_seconds_count{kind="execution",outcome="done"}'), 4);
+    assert.equal(page.get('svc_turn_seconds_sum{kind="execution",outcome="done"}'), 90.0404);
+    const kinds = [...page.keys()].filter((name) => name.startsWith('svc_effect_seconds_count'));
+    assert.equal(kinds.length, 64);
+    assert.equal(page.get('svc_effect_seconds_count{kind="other",outcome="done"}'), 37);
   });
 
   it('is not for containers of agents, which have the calls of agents at the same address', async () => {

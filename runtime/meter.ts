@@ -1,0 +1,58 @@
+/**
+ * What the kernel counts for metrics. It is called where every message passes, so an implementation must be cheap and
+ * must not throw. Implemented by `NodeMetrics` (transport/internal/node-metrics.ts).
+ */
+export interface Meter {
+  /** A delivery was committed: how long it waited in its mailbox, and how long its turn took. */
+  delivered(kind: string, outcome: string, waitMs: number, turnMs: number): void;
+  committed(): void;
+  /** The node began or ended to serve a log: a lease was taken over, handed over, or lost. */
+  lease(change: 'taken' | 'ended'): void;
+  effectEnded(kind: string, outcome: EffectEnd, ms: number): void;
+  /** An actor with a list document ended. */
+  runEnded(kind: string, status: string, ms: number): void;
+}
+
+/** How an attempt of an effect ended. `dropped`: without a result, because it was cancelled or taken over. */
+export type EffectEnd = 'done' | 'failed' | 'retried' | 'in_doubt' | 'dropped';
+
+export const noMeter: Meter = {
+  delivered() {},
+  committed() {},
+  lease() {},
+  effectEnded() {},
+  runEnded() {},
+};
+
+/** Called after each call of a port: its name, how long it took, and whether it threw. */
+export type NoteCall = (call: string, ms: number, failed: boolean) => void;
+
+/** The same port, whose calls that answer by a promise are timed. */
+export function timed<T extends object>(port: T, note: NoteCall): T {
+  const known = new Map<string, unknown>();
+  return new Proxy(port, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name, target);
+      if (typeof member !== 'function' || typeof name !== 'string') return member;
+      const call = known.get(name) ?? timedCall(target, name, member, note);
+      known.set(name, call);
+      return call;
+    },
+  });
+}
+
+// The type of a function of which nothing is known.
+type AnyFunction = typeof Function.prototype;
+
+function timedCall(target: object, name: string, member: AnyFunction, note: NoteCall) {
+  return (...args: unknown[]): unknown => {
+    const begun = performance.now();
+    const answer: unknown = Reflect.apply(member, target, args);
+    if (!(answer instanceof Promise)) return answer;
+    answer.then(
+      () => note(name, performance.now() - begun, false),
+      () => note(name, performance.now() - begun, true),
+    );
+    return answer;
+  };
+}
