@@ -1,0 +1,291 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { stringify } from 'yaml';
+import { ModelServer } from '../../support/model-server.ts';
+import { BUSYBOX, NEEDS_PODMAN, TestPodman } from '../../support/podman.ts';
+import { agentYaml, ProductNode } from '../product-node.ts';
+import { assertExplained, type Cause, type Planted, plantAlone, plantNested, runsIn } from './scene.ts';
+
+const hangs = (text: string) => ({ text, delay_ms: 600_000 });
+
+const SCRIPT = {
+  rules: [
+    { match: { contains: 'sleepy' }, reply: hangs('never') },
+    {
+      match: { contains: 'use-a-tool', round: 1 },
+      reply: { tool_calls: [call('cmd.run', { command: 'sleep', args: ['600'] })] },
+    },
+    {
+      match: { contains: 'write-a-file', round: 1 },
+      reply: { tool_calls: [call('fs.write', { path: 'a.txt', content: 'x' })] },
+    },
+    { match: { contains: 'i agree' }, reply: '{"score": 1, "confidence": 1, "reasoning": "good"}' },
+    { match: { contains: 'read-a-page', round: 1 }, reply: { tool_calls: [call('fs.read', { path: 'none.txt' })] } },
+    { match: { round: 2 }, reply: hangs('never') },
+    { match: { contains: 'Judge whether the output' }, reply: hangs('never') },
+    { reply: 'done' },
+  ],
+};
+
+function call(name: string, args: object): object {
+  return { name, arguments: args };
+}
+
+const says = (word: string, more: object = {}) => ({ task: { prompt_template: `${word} {{input}}` }, ...more });
+const tagged = (...target_tags: readonly string[]) => says('x', { execution: { target_tags } });
+const container = (command: readonly string[], more: object = {}) => ({
+  ...{ kind: 'ContainerRun', image: BUSYBOX, command, image_pull_policy: 'Never' },
+  ...more,
+});
+
+/** Causes on one node, each planted alone and three deep. */
+const CAUSES: readonly Cause[] = [
+  {
+    name: 'no-node-with-a-tag',
+    agent: tagged('tpu'),
+    last: { kind: 'node', tags: /^\["tpu"\]$/, nearly: /"lacks":\["tpu"\]/ },
+    sentence: /waits for a node with tags tpu \(node \S+ lacks tpu\)\.$/,
+  },
+  {
+    name: 'no-node-with-all-tags',
+    agent: tagged('gpu', 'ssd', 'tpu'),
+    last: { kind: 'node', tags: /"gpu","ssd","tpu"/, nearly: /"lacks":\["ssd","tpu"\]/ },
+    sentence: /waits for a node with tags gpu, ssd, tpu \(node \S+ lacks ssd, tpu\)\.$/,
+  },
+  {
+    name: 'approval-with-a-default',
+    state: { kind: 'Human', prompt: 'May I?', default_response: 'reject' },
+    last: { kind: 'approval', id: /-/, by: 'an operator', default_response: 'reject', until: /20\d\d-/ },
+    sentence:
+      /waits in state STEP for approval \S+ by an operator until .+ UTC; then its default answer "reject" is given\.$/,
+  },
+  {
+    name: 'approval-that-fails',
+    state: { kind: 'Human', prompt: 'May I?' },
+    last: { kind: 'approval', default_response: null, until: /20\d\d-/, prompt: 'May I?' },
+    sentence: /for approval \S+ by an operator until .+ UTC; then its state fails\.$/,
+  },
+  {
+    name: 'a-command',
+    state: { kind: 'System', command: 'sleep 600' },
+    last: { kind: 'effect', effect: 'command.run', status: 'started', attempt: 1, node: /-/ },
+    sentence: /for its command, attempt 1 on node \S+\.$/,
+  },
+  {
+    name: 'a-model',
+    agent: says('sleepy'),
+    last: { kind: 'effect', effect: 'model.generate', status: 'started', attempt: 1, last_error: null },
+    sentence: /waits in iteration 1 for its model, attempt 1 on node \S+\.$/,
+  },
+  {
+    name: 'a-model-that-fails',
+    agent: says('x', { runtime: { model: 'broken' } }),
+    last: { kind: 'effect', status: 'retrying', last_error: /model_unavailable/, until: /20\d\d-/ },
+    sentence: /its model, whose attempt \d+ failed with model_unavailable \(.*\); attempt 2 begins at 20/,
+  },
+  {
+    name: 'a-tool-call',
+    agent: says('use-a-tool', {
+      tools: [{ name: 'cmd.run', executor: 'builtin:cmd', config: { subcommand_allowlist: { sleep: [] } } }],
+      execution: { mode: 'one-shot' },
+    }),
+    last: { kind: 'effect', effect: 'tool.call', status: 'started' },
+    sentence: /for its tool call cmd\.run, attempt 1 on node \S+\.$/,
+  },
+  {
+    name: 'a-program',
+    agent: { runtime: { isolation: 'process' }, advanced: { bootstrap_path: 'stays' } },
+    last: { kind: 'effect', effect: 'program.run', status: 'started' },
+    sentence: /for its program, attempt 1 on node \S+\.$/,
+  },
+  {
+    name: 'a-judge-of-a-tool-call',
+    namesOthers: true,
+    agent: says('write-a-file', {
+      tools: ['fs.write'],
+      execution: { mode: 'one-shot', tool_validation: [{ type: 'semantic', judge_agent: 'a-model' }] },
+    }),
+    last: { kind: 'effect', effect: 'model.generate', status: 'started' },
+    sentence: /for 1 of its 1 judges: judge a-model \(run \S+\), which waits in iteration 1 for its model, attempt 1/,
+  },
+  {
+    name: 'a-model-that-judges',
+    agent: says('draft', {
+      execution: { mode: 'iterative', validation: { semantic: { enabled: true, timeout_seconds: 600 } } },
+    }),
+    last: { kind: 'effect', effect: 'model.generate', status: 'started' },
+    sentence: /for its judge, attempt 1 on node \S+\.$/,
+    nest: 'children',
+  },
+  {
+    name: 'one-of-two-judges',
+    namesOthers: true,
+    state: {
+      kind: 'ParallelAgents',
+      agents: [
+        { agent: 'a-model', input: 'x', timeout_seconds: 600 },
+        { agent: 'no-node-with-a-tag', input: 'x', timeout_seconds: 600 },
+      ],
+      consensus: { strategy: 'majority' },
+    },
+    last: { kind: 'effect', effect: 'model.generate', status: 'started' },
+    sentence: /for 2 of its 2 judges: judge a-model \(run \S+\), which waits in iteration 1 for its model, attempt 1/,
+  },
+  {
+    name: 'a-judge-without-a-node',
+    namesOthers: true,
+    state: {
+      kind: 'ParallelAgents',
+      agents: [{ agent: 'no-node-with-a-tag', input: 'x', timeout_seconds: 600 }],
+      consensus: { strategy: 'majority' },
+    },
+    last: { kind: 'node', tags: /"tpu"/ },
+    sentence: /for 1 of its 1 judges: judge no-node-with-a-tag \(run \S+\), which waits for a node with tags tpu/,
+  },
+  {
+    name: 'the-second-of-two-judges',
+    namesOthers: true,
+    agent: says('draft', {
+      execution: {
+        mode: 'iterative',
+        validation: [{ type: 'multi_judge', judges: ['agrees', 'no-node-with-a-tag'], timeout_seconds: 600 }],
+      },
+    }),
+    last: { kind: 'node', tags: /"tpu"/ },
+    sentence: /for 1 of its 2 judges: judge no-node-with-a-tag \(run \S+\), which waits for a node with tags tpu/,
+    nest: 'children',
+  },
+  {
+    name: 'the-second-round-of-a-loop',
+    agent: says('read-a-page', { tools: ['fs.read'], execution: { mode: 'one-shot' } }),
+    last: { kind: 'effect', effect: 'model.generate', status: 'started' },
+    sentence: /waits in iteration 1 for its model, attempt 1 on node \S+\.$/,
+  },
+  {
+    name: 'an-approval-of-a-child',
+    namesOthers: true,
+    state: { kind: 'Subworkflow', workflow_id: 'approval-with-a-default' },
+    last: { kind: 'approval', default_response: 'reject' },
+    sentence: /for child run \S+ of workflow approval-with-a-default, which waits in state STEP for approval/,
+  },
+];
+
+const CONTAINER_CAUSES: readonly Cause[] = [
+  {
+    name: 'a-container',
+    state: container(['sleep', '600']),
+    last: { kind: 'effect', effect: 'container.run', status: 'started' },
+    sentence: /for run 1 of its container, attempt 1 on node \S+\.$/,
+  },
+  {
+    name: 'containers',
+    state: {
+      kind: 'ParallelContainerRun',
+      steps: ['left', 'right'].map((name) => ({
+        ...{ name, image: BUSYBOX, command: ['sleep', '600'], image_pull_policy: 'Never' },
+      })),
+      completion: 'all_succeed',
+    },
+    last: { kind: 'effect', effect: 'container.run', others: 1 },
+    sentence: /for its containers left, right, attempt 1 on node \S+\.$/,
+  },
+  {
+    name: 'a-timer',
+    state: container(['false'], { retry: { max_attempts: 2, backoff: '10m' } }),
+    last: { kind: 'timer', until: /20\d\d-/ },
+    sentence: /for attempt 2 of its container, which starts at 20.+ UTC\.$/,
+  },
+];
+
+/** Planted last: it holds back every call of a model that begins after it. */
+const RATE_LIMIT: Cause = {
+  name: 'a-rate-limit',
+  agent: says('limited'),
+  last: { kind: 'rate_limit', until: /20\d\d-/ },
+  sentence: /its model, whose attempt 1 failed with rate_limited .*: a rate limit \(.*model/,
+  nest: 'children',
+};
+
+describe('why a run waits: causes on one node, alone and three deep', () => {
+  let directory: string;
+  let podman: TestPodman | null = null;
+  const models = new ModelServer();
+  let node: ProductNode;
+  const alone = new Map<Cause, Planted>();
+  const nested = new Map<Cause, Planted>();
+  const causes = [...CAUSES, ...(NEEDS_PODMAN.skip === undefined ? CONTAINER_CAUSES : [])];
+
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'svc-why-'));
+    if (NEEDS_PODMAN.skip === undefined) podman = await TestPodman.start();
+    const script = join(directory, 'script.yaml');
+    await writeFile(script, stringify(SCRIPT));
+    await writeFile(join(directory, 'stays'), '#!/bin/sh\nexec sleep 600\n', { mode: 0o755 });
+    const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
+    await models.start();
+    models.script({ status: 503, headers: { 'retry-after': '300' }, body: '{}' });
+    const broken = {
+      ...{ name: 'broken', type: 'openai-compatible', endpoint: `${models.url}/v1`, api_key: 'literal:k' },
+      models: [{ alias: 'broken', model: 'm' }],
+    };
+    const engine = podman === null ? {} : { container_socket_path: podman.socketPath };
+    node = await ProductNode.start({
+      spec: {
+        llm_providers: [provider, broken],
+        llm_selection: { max_retries: 0, llm_overall_timeout_secs: 600 },
+        node: { tags: ['gpu'] },
+        runtime: { bootstrap_dir: directory, ...engine },
+        kernel: { effect_concurrency: 200 },
+      },
+    });
+    await node.deploy(agentYaml('agrees', says('i agree')));
+    for (const isLater of [false, true]) {
+      const now = causes.filter(({ namesOthers = false }) => namesOthers === isLater);
+      await Promise.all(now.map(async (cause) => alone.set(cause, await plantAlone(node, cause))));
+    }
+    await Promise.all(causes.map(async (cause) => nested.set(cause, await plantNested(node, cause))));
+  });
+  after(async () => {
+    await node?.[Symbol.asyncDispose]();
+    await podman?.[Symbol.asyncDispose]();
+    await models.stop();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  const planted = (map: ReadonlyMap<Cause, Planted>, cause: Cause): Planted => {
+    const found = map.get(cause);
+    assert.ok(found !== undefined, `${cause.name} was not planted`);
+    return found;
+  };
+
+  for (const cause of causes) {
+    test(`${cause.name} is the last cause, over REST, tool and command line`, async () => {
+      await assertExplained(node, planted(alone, cause), cause, ['tool']);
+      const why = await assertExplained(node, planted(nested, cause), cause);
+      assert.ok(runsIn(why).length >= 3, JSON.stringify(why.chain));
+    });
+  }
+
+  test('a rate limit of the caller is the last cause, with the time at which it is tried again', async () => {
+    const rates = { model_calls: { day: 0 } };
+    const set = await node.json('PUT', '/v1/admin/rate-limits/overrides', { tenant: 'svc-system', rates });
+    assert.equal(set.status, 200, set.text);
+    await assertExplained(node, await plantAlone(node, RATE_LIMIT), RATE_LIMIT);
+    const why = await assertExplained(node, await plantNested(node, RATE_LIMIT), RATE_LIMIT);
+    assert.deepEqual(runsIn(why), ['workflow', 'child', 'child']);
+  });
+
+  test('the command line shows the sentence and the chain as a tree', async () => {
+    const { svc } = await import('../../cli/svc-run.ts');
+    const [cause] = CAUSES;
+    assert.ok(cause !== undefined);
+    const { code, stdout } = await svc(['--url', node.url, 'why', planted(nested, cause).id]);
+    assert.equal(code, 0);
+    assert.match(stdout, /^Run [0-9a-f]{8}… waits in state STEP for child run/);
+    assert.match(stdout, /\n {9}└─ judge: judge no-node-with-a-tag \(run [0-9a-f]{8}…\)\n {12}└─ node: /);
+    assert.equal((await svc(['--url', node.url, 'why', '00000000-0000-4000-8000-000000000000'])).code, 1);
+  });
+});
