@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
@@ -15,12 +15,24 @@ const RESCAN_MS = 10;
 
 const Record = z.object({ run: z.string(), group: z.number().int().optional(), started: z.number().optional() });
 
-/** Records a run before it starts, and its process group once that is known. */
+/** Bytes of a record, filled up with spaces. */
+const RECORD_BYTES = 256;
+
+/**
+ * Records a run before it starts, and its process group once that is known. The second write replaces the bytes of the
+ * first in place, so that it needs no room: a disk that becomes full after the start must not end the program.
+ */
 export async function recordRun(workspaces: string, run: string, group?: number): Promise<void> {
   const directory = join(workspaces, RECORDS);
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const started = group === undefined ? undefined : (startTicks(group) ?? undefined);
-  await writeFile(join(directory, run), JSON.stringify({ run, group, started }), { mode: 0o600 });
+  const text = JSON.stringify({ run, group, started }).padEnd(RECORD_BYTES);
+  const file = await open(join(directory, run), group === undefined ? 'w' : 'r+', 0o600);
+  try {
+    await file.write(text, 0);
+  } finally {
+    await file.close();
+  }
 }
 
 /** Kills all processes of a run, also those that left its process group, and deletes its record. */

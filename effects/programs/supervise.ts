@@ -41,7 +41,9 @@ export async function supervise(program: Launch, supervision: Supervision): Prom
     const launched = await launch(program);
     const { limits } = program;
     const recorded = recordRun(workspaces, run, launched.group).catch((cause: unknown) =>
-      ended.abort(new SvcError('program_failed', 'the run of the program could not be recorded', { cause })),
+      ended.abort(
+        new SvcError('program_failed', 'its process group could not be recorded, so the program was ended', { cause }),
+      ),
     );
     supervision
       .whenStarted?.(launched)
