@@ -8,7 +8,8 @@ import { decodeEntry } from '../turns/loading.ts';
 import type { Payloads } from '../turns/payload.ts';
 import type { LedgerLine } from '../turns/replay.ts';
 import type { LedgerDelivery, LedgerReader } from './ledger-reader.ts';
-import { LEDGER, type LedgerSegment, unpackLines } from './segments.ts';
+import { unpackLines } from './packing.ts';
+import { LEDGER, type LedgerSegment } from './segments.ts';
 
 const PAGE = 500;
 

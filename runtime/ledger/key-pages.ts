@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { packLines, unpackLines } from './segments.ts';
+import { packLines, unpackLines } from './packing.ts';
 
 /** A segment as the keys name it, with all that is needed to decide whether it must be read. */
 export interface SegmentRef {

@@ -152,45 +152,69 @@ export class KeyRunWriter {
   }
 }
 
-/** Most segments of a round's run: their numbers share a double with the hash while the keys are sorted. */
-const MOST_SEGMENTS = 8_192;
+/** Segments of a round's run: their numbers share a double with the hash while the keys are sorted. */
+const ORDINALS = 8_192;
+/** When a run has more, it is written. One commit adds fewer segments than the difference. */
+const MOST_SEGMENTS = 7_000;
 const MOST_KEYS = 200_000;
 
 /** Collects the keys of a round. */
 export class RoundKeys {
-  readonly #segments: SegmentRef[] = [];
-  readonly #hashes: (readonly number[])[] = [];
+  readonly #writer: string;
+  #round: number;
+  #segments: SegmentRef[] = [];
+  #begun = 0;
+  /** Hash and number of a segment as one number, in the order in which they came. */
+  #values = new Float64Array(4_096);
   #count = 0;
 
-  /** Adds a segment, with the hashes of its keys, also repeated ones. */
-  add(segment: SegmentRef, hashes: readonly number[]): void {
-    this.#segments.push(segment);
-    this.#hashes.push(hashes);
-    this.#count += hashes.length;
+  constructor(writer: string, round: number) {
+    this.#writer = writer;
+    this.#round = round;
+  }
+
+  /** Begins a segment and returns its number. */
+  begin(): number {
+    this.#begun += 1;
+    return this.#begun - 1;
+  }
+
+  /** Names a segment that is complete. */
+  name(ordinal: number, segment: Omit<SegmentRef, 'writer' | 'round'>): void {
+    this.#segments[ordinal] = { ...segment, writer: this.#writer, round: this.#round };
+  }
+
+  add(ordinal: number, hash: number): void {
+    if (this.#count === this.#values.length) {
+      const grown = new Float64Array(2 * this.#values.length);
+      grown.set(this.#values);
+      this.#values = grown;
+    }
+    this.#values[this.#count] = hash * ORDINALS + ordinal;
+    this.#count += 1;
   }
 
   get isFull(): boolean {
-    return this.#segments.length >= MOST_SEGMENTS || this.#count >= MOST_KEYS;
+    return this.#begun >= MOST_SEGMENTS || this.#count >= MOST_KEYS;
   }
 
   get isEmpty(): boolean {
-    return this.#segments.length === 0;
+    return this.#begun === 0;
   }
 
-  async writeTo(writer: KeyRunWriter): Promise<void> {
-    for (const segment of this.#segments) await writer.addSegment(segment);
-    const values = new Float64Array(this.#count);
-    let end = 0;
-    for (const [ordinal, hashes] of this.#hashes.entries()) {
-      for (const hash of hashes) values[end++] = hash * MOST_SEGMENTS + ordinal;
-    }
+  /** Writes the run of all segments, which are complete, and begins another round. */
+  async writeTo(writer: KeyRunWriter, now: number, nextRound: number): Promise<KeyRun | null> {
+    const [segments, values] = [this.#segments, this.#values.subarray(0, this.#count)];
+    [this.#segments, this.#begun, this.#count, this.#round] = [[], 0, 0, nextRound];
+    for (const segment of segments) await writer.addSegment(segment);
     values.sort();
     let before = -1;
     for (const value of values) {
       if (value === before) continue;
       before = value;
-      const hash = Math.floor(value / MOST_SEGMENTS);
-      writer.addKey(hash, value - hash * MOST_SEGMENTS);
+      const hash = Math.floor(value / ORDINALS);
+      writer.addKey(hash, value - hash * ORDINALS);
     }
+    return writer.finish(now, []);
   }
 }

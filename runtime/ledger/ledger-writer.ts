@@ -4,15 +4,14 @@ import type { ProjectedCommit } from '../projection/views.ts';
 import type { Random } from '../random.ts';
 import { type KeyRun, KeyRunWriter, RoundKeys } from './key-run.ts';
 import type { KeyRuns } from './key-runs.ts';
+import { packLines } from './packing.ts';
 import {
-  type CollectedSegment,
   DEAD_LETTERS,
   type DeadLetter,
   deadLettersOf,
   LEDGER,
   type LedgerSegment,
   LedgerSegments,
-  packLines,
 } from './segments.ts';
 
 /** Characters of message bodies that are encoded in one go: some milliseconds of the main thread. */
@@ -68,54 +67,48 @@ export class LedgerWriter {
     if (letters.length > 0) await this.#deadLetters.putMany(letters);
   }
 
-  async #writeSegments(keys: KeyRuns, parts: readonly LedgerPart[]): Promise<void> {
-    const segments = new LedgerSegments();
-    const round = { number: await this.#nextRound(keys), keys: new RoundKeys() };
+  async #writeSegments(runs: KeyRuns, parts: readonly LedgerPart[]): Promise<void> {
+    const keys = new RoundKeys(this.#parts.node, await this.#nextRound(runs));
+    const segments = new LedgerSegments(keys);
     let stretch = 0;
     for (const commits of parts) {
       for (const commit of commits) {
         segments.add(commit);
-        if (segments.chars >= GATHERED_CHARS) await this.#put(keys, segments.take(), round);
+        if (segments.chars >= GATHERED_CHARS || keys.isFull) {
+          await this.#put(segments.take());
+          if (keys.isFull) await this.#putKeys(runs, keys);
+        }
         for (const { body } of commit.entries) stretch += body.length;
         if (stretch < STRETCH_CHARS) continue;
         stretch = 0;
         await turnsFirst();
       }
     }
-    await this.#put(keys, segments.take(), round);
-    await this.#putKeys(keys, round);
+    await this.#put(segments.take());
+    await this.#putKeys(runs, keys);
   }
 
-  /** Writes segments in groups of limited size, and the keys when they are many. */
-  async #put(keys: KeyRuns, collected: readonly CollectedSegment[], round: Round): Promise<void> {
+  /** Writes segments in groups of limited size. */
+  async #put(segments: readonly LedgerSegment[]): Promise<void> {
     let some: LedgerSegment[] = [];
     let chars = 0;
-    const flush = async (): Promise<void> => {
-      if (some.length > 0) await this.#segments.putMany(await Promise.all(some.map(packed)));
-      [some, chars] = [[], 0];
-    };
-    for (const { segment, hashes } of collected) {
-      if (chars + segment.lines.length > STRETCH_CHARS) await flush();
+    for (const segment of segments) {
+      if (some.length > 0 && chars + segment.lines.length > STRETCH_CHARS) {
+        await this.#segments.putMany(await Promise.all(some.map(packed)));
+        [some, chars] = [[], 0];
+      }
       some.push(segment);
       chars += segment.lines.length;
-      const { tenant, id, last, from_at: from, to_at: to } = segment;
-      round.keys.add({ tenant, id, last, from, to, writer: this.#parts.node, round: round.number }, hashes);
-      if (!round.keys.isFull) continue;
-      await flush();
-      await this.#putKeys(keys, round);
     }
-    await flush();
+    if (some.length > 0) await this.#segments.putMany(await Promise.all(some.map(packed)));
   }
 
-  async #putKeys(keys: KeyRuns, round: Round): Promise<void> {
-    if (round.keys.isEmpty) return;
+  async #putKeys(runs: KeyRuns, keys: RoundKeys): Promise<void> {
+    if (keys.isEmpty) return;
     const { node, clock, random } = this.#parts;
-    const writer = new KeyRunWriter(keys.collections, { id: `${node}.${random.uuid()}`, node, level: 0 });
-    await round.keys.writeTo(writer);
-    const head = await writer.finish(clock.now(), []);
-    if (head !== null) keys.add(head);
-    round.keys = new RoundKeys();
-    round.number = await this.#nextRound(keys);
+    const writer = new KeyRunWriter(runs.collections, { id: `${node}.${random.uuid()}`, node, level: 0 });
+    const run = await keys.writeTo(writer, clock.now(), await this.#nextRound(runs));
+    if (run !== null) runs.add(run);
   }
 
   /** Numbers grow over restarts of the node, also when its clock was set back. */
@@ -128,12 +121,6 @@ export class LedgerWriter {
   async #ownRuns(keys: KeyRuns): Promise<readonly KeyRun[]> {
     return (await keys.heads()).filter(({ node }) => node === this.#parts.node);
   }
-}
-
-/** The round that is being written. */
-interface Round {
-  number: number;
-  keys: RoundKeys;
 }
 
 /** Lets turns and calls use the thread in between. */

@@ -3,8 +3,9 @@ import { positionOf } from '../documents/document-query.ts';
 import type { Collection, Find } from '../documents.ts';
 import { SvcError } from '../errors.ts';
 import type { LedgerDelivery, LedgerPage, LedgerReader } from './ledger-reader.ts';
+import { unpackLines } from './packing.ts';
 import type { SegmentReader } from './segment-reader.ts';
-import { type LedgerSegment, MAX_SEGMENT_MS, unpackLines } from './segments.ts';
+import { type LedgerSegment, MAX_SEGMENT_MS } from './segments.ts';
 
 type RecentWish = Parameters<LedgerReader['recent']>[1];
 

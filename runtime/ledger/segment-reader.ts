@@ -5,7 +5,8 @@ import type { Payloads } from '../turns/payload.ts';
 import type { SegmentRef } from './key-pages.ts';
 import type { LedgerDelivery } from './ledger-reader.ts';
 import { deliveriesOf, linesOf } from './lines.ts';
-import { LEDGER, type LedgerSegment, unpackLines } from './segments.ts';
+import { unpackLines } from './packing.ts';
+import { LEDGER, type LedgerSegment } from './segments.ts';
 
 /** Bytes of unpacked segments in memory. */
 const MOST_BYTES = 32_000_000;

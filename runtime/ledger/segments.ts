@@ -1,11 +1,10 @@
-import { promisify } from 'node:util';
-import { constants, inflateRaw, zstdCompress, zstdCompressSync, zstdDecompress } from 'node:zlib';
 import { type Address, type Partition, tenantOf } from '../address.ts';
 import type { StoredDocument } from '../documents.ts';
 import { countOf } from '../leases.ts';
 import type { MailboxEntry } from '../message.ts';
 import type { ProjectedCommit } from '../projection/views.ts';
 import { UNREADABLE } from '../turns/loading.ts';
+import type { RoundKeys } from './key-run.ts';
 import { type DeliveryKeys, hashOf } from './keys.ts';
 import { ledgerLine, textOfLines } from './lines.ts';
 
@@ -68,14 +67,9 @@ interface OpenSegment {
   from: number;
   to: number;
   readonly lines: string[];
-  readonly hashes: number[];
+  /** Its number among the segments of the round's keys. */
+  readonly ordinal: number;
   chars: number;
-}
-
-/** A segment to be written, and the hashes of its keys. */
-export interface CollectedSegment {
-  readonly segment: LedgerSegment;
-  readonly hashes: readonly number[];
 }
 
 /**
@@ -83,10 +77,16 @@ export interface CollectedSegment {
  * the same segment, so that there are few segments.
  */
 export class LedgerSegments {
-  readonly #open = new Map<string, OpenSegment>();
-  #done: CollectedSegment[] = [];
+  /** By partition and tenant. */
+  readonly #open = new Map<Partition, Map<string, OpenSegment>>();
+  readonly #keys: RoundKeys;
+  #done: LedgerSegment[] = [];
   /** Characters of the lines that were not taken yet. */
   #chars = 0;
+
+  constructor(keys: RoundKeys) {
+    this.#keys = keys;
+  }
 
   get chars(): number {
     return this.#chars;
@@ -101,7 +101,7 @@ export class LedgerSegments {
       const keys = to === UNREADABLE ? null : (commit.keys[index] ?? null);
       const segment = this.#segmentFor(tenantOf(to), partition, commit.node, entry);
       const line = ledgerLine(entry, commit.epoch, row, { isReadable: to !== UNREADABLE, keys });
-      if (keys !== null) addHashes(segment.hashes, segment.tenant, to, keys);
+      if (keys !== null) this.#addKeys(segment, to, keys);
       segment.last = entry.seq;
       // The time of a result is this node's estimate of the store's clock, so it may be out of order.
       segment.from = Math.min(segment.from, entry.at);
@@ -114,26 +114,51 @@ export class LedgerSegments {
 
   /** The open segment for an entry. A new one is begun when the old one is full or covers too long a time. */
   #segmentFor(tenant: string, partition: Partition, node: string | null, { seq, at, body }: MailboxEntry): OpenSegment {
-    const key = `${tenant} ${partition} ${node}`;
-    let segment = this.#open.get(key);
     const isFull = (one: OpenSegment): boolean =>
       one.chars + body.length > MAX_SEGMENT_CHARS || at - one.from > MAX_SEGMENT_MS || one.to - at > MAX_SEGMENT_MS;
-    if (segment !== undefined && isFull(segment)) {
-      this.#close(key, segment);
-      segment = undefined;
+    let open = this.#open.get(partition);
+    if (open === undefined) {
+      open = new Map();
+      this.#open.set(partition, open);
     }
-    if (segment === undefined) {
-      segment = { tenant, partition, node, first: seq, last: seq, from: at, to: at, lines: [], hashes: [], chars: 0 };
-      this.#open.set(key, segment);
-    }
+    const found = open.get(tenant);
+    if (found !== undefined && found.node === node && !isFull(found)) return found;
+    if (found !== undefined) this.#close(found);
+    const segment = {
+      tenant,
+      partition,
+      node,
+      first: seq,
+      last: seq,
+      from: at,
+      to: at,
+      lines: [],
+      ordinal: this.#keys.begin(),
+      chars: 0,
+    };
+    open.set(tenant, segment);
     return segment;
   }
 
-  #close(key: string, { tenant, partition, node, first, last, from, to, lines, hashes }: OpenSegment): void {
-    this.#open.delete(key);
-    const segment: LedgerSegment = {
+  #addKeys({ tenant, ordinal }: OpenSegment, to: Address, keys: DeliveryKeys): void {
+    this.#keys.add(ordinal, hashOf('actor', tenant, to));
+    this.#addMessage(tenant, ordinal, keys);
+    for (const one of keys.drained ?? []) this.#addMessage(tenant, ordinal, one);
+  }
+
+  #addMessage(tenant: string, ordinal: number, { id, cause, trace, effect }: DeliveryKeys): void {
+    this.#keys.add(ordinal, hashOf('message', tenant, id));
+    this.#keys.add(ordinal, hashOf('trace', tenant, trace));
+    if (cause !== null) this.#keys.add(ordinal, hashOf('cause', tenant, cause));
+    if (effect !== null) this.#keys.add(ordinal, hashOf('effect', tenant, effect));
+  }
+
+  #close({ tenant, partition, node, first, last, from, to, lines, ordinal }: OpenSegment): void {
+    const id = `${partition}.${first}`;
+    this.#keys.name(ordinal, { tenant, id, last, from, to });
+    this.#done.push({
       tenant,
-      id: `${partition}.${first}`,
+      id,
       version: countOf(last),
       partition,
       first,
@@ -142,26 +167,17 @@ export class LedgerSegments {
       to_at: to,
       lines: textOfLines(lines),
       ...(node === null ? {} : { node }),
-    };
-    this.#done.push({ segment, hashes });
+    });
   }
 
   /** Takes all segments collected so far. */
-  take(): CollectedSegment[] {
-    for (const [key, segment] of this.#open) this.#close(key, segment);
+  take(): LedgerSegment[] {
+    for (const open of this.#open.values()) for (const segment of open.values()) this.#close(segment);
+    this.#open.clear();
     const taken = this.#done;
     this.#done = [];
     this.#chars = 0;
     return taken;
-  }
-}
-
-function addHashes(hashes: number[], tenant: string, to: Address, keys: DeliveryKeys): void {
-  hashes.push(hashOf('actor', tenant, to));
-  for (const { id, cause, trace, effect } of [keys, ...(keys.drained ?? [])]) {
-    hashes.push(hashOf('message', tenant, id), hashOf('trace', tenant, trace));
-    if (cause !== null) hashes.push(hashOf('cause', tenant, cause));
-    if (effect !== null) hashes.push(hashOf('effect', tenant, effect));
   }
 }
 
@@ -210,40 +226,3 @@ export function unreadableRecord(address: Address, record: string, error: string
 const letterPart = (seq: number): string => `${seq}`.replace('.', '+');
 
 const letterId = (address: Address, part: string): string => `${address.replaceAll('/', '.')}.${part}`;
-
-const inflate = promisify(inflateRaw);
-
-const compress = promisify(zstdCompress);
-
-const decompress = promisify(zstdDecompress);
-
-/** Text shorter than this is not compressed. */
-const PLAIN_CHARS = 2_000;
-
-/**
- * Text shorter than this is compressed on this thread, in some tenths of a millisecond. Moving it to another thread
- * costs as much.
- */
-const HERE_CHARS = 128_000;
-
-const FAST = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
-
-/** Mark in front of compressed text. Neither JSON text nor base64 begins with it. */
-const MARK = '~';
-
-/**
- * Packs the lines of a ledger segment for documents: JSON text, or from 2,000 characters on a mark and the base64 of
- * zstd. Deliveries repeat each other, so a fifth is written. Long text is compressed on another thread.
- */
-export async function packLines(text: string): Promise<string> {
-  if (text.length < PLAIN_CHARS) return text;
-  const bytes = text.length < HERE_CHARS ? zstdCompressSync(text, FAST) : await compress(text, FAST);
-  return MARK + bytes.toString('base64');
-}
-
-/** Reverses `packLines`. Earlier versions wrote the base64 of a raw deflate, without a mark. */
-export async function unpackLines(packed: string): Promise<string> {
-  if (packed.startsWith('[')) return packed;
-  if (!packed.startsWith(MARK)) return (await inflate(Buffer.from(packed, 'base64'))).toString('utf8');
-  return (await decompress(Buffer.from(packed.slice(MARK.length), 'base64'))).toString('utf8');
-}

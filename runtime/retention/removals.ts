@@ -7,14 +7,8 @@ import type { Collection, Documents, StoredDocument } from '../documents.ts';
 import { toSvcError } from '../errors.ts';
 import { jsonField } from '../json.ts';
 import { textOfLines } from '../ledger/lines.ts';
-import {
-  DEAD_LETTERS,
-  type DeadLetter,
-  LEDGER,
-  type LedgerSegment,
-  packLines,
-  unpackLines,
-} from '../ledger/segments.ts';
+import { packLines, unpackLines } from '../ledger/packing.ts';
+import { DEAD_LETTERS, type DeadLetter, LEDGER, type LedgerSegment } from '../ledger/segments.ts';
 import type { Locator } from '../locator.ts';
 import { ARCHIVED_ACTORS, type Archive, type ArchivedActor } from '../projection/archive.ts';
 import type { Views } from '../projection/views.ts';

@@ -7,7 +7,7 @@ import { systemClock } from '../../runtime/clock.ts';
 import { EmbeddedEffectQueue } from '../../runtime/effects/embedded-effect-queue.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
-import { unpackLines } from '../../runtime/ledger/segments.ts';
+import { unpackLines } from '../../runtime/ledger/packing.ts';
 import { type Runtime, type RuntimeParts, startRuntime } from '../../runtime/runtime.ts';
 import { counter, job, workEffect } from '../support/actors.ts';
 import { FaultyStore, seeded } from '../support/faulty-store.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { StoredDocument } from '../../runtime/documents.ts';
-import { unpackLines } from '../../runtime/ledger/segments.ts';
+import { unpackLines } from '../../runtime/ledger/packing.ts';
 import type { OpenStores } from '../../runtime/open-stores.ts';
 import { decodeMessage } from '../../runtime/turns/codec.ts';
 import { createPayloads, type Payloads } from '../../runtime/turns/payload.ts';

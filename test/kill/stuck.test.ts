@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import type { StoredDocument } from '../../runtime/documents.ts';
-import { unpackLines } from '../../runtime/ledger/segments.ts';
+import { unpackLines } from '../../runtime/ledger/packing.ts';
 import { openStores } from '../../runtime/open-stores.ts';
 import { KillNodeHandle } from '../support/kill-node-handle.ts';
 import { waitUntil } from '../support/wait-until.ts';

@@ -6,7 +6,8 @@ import type { Collection } from '../../runtime/documents.ts';
 import type { KeyRun, KeyRunPage } from '../../runtime/ledger/key-run.ts';
 import { KeyRuns } from '../../runtime/ledger/key-runs.ts';
 import { LedgerWriter } from '../../runtime/ledger/ledger-writer.ts';
-import { type DeadLetter, type LedgerSegment, unpackLines } from '../../runtime/ledger/segments.ts';
+import { unpackLines } from '../../runtime/ledger/packing.ts';
+import type { DeadLetter, LedgerSegment } from '../../runtime/ledger/segments.ts';
 import type { ProjectedCommit } from '../../runtime/projection/views.ts';
 import { systemRandom } from '../../runtime/random.ts';
 

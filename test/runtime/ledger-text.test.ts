@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deflateRawSync } from 'node:zlib';
 import fc from 'fast-check';
-import { packLines, unpackLines } from '../../runtime/ledger/segments.ts';
+import { packLines, unpackLines } from '../../runtime/ledger/packing.ts';
 
 test('lines of a segment come back as they were, short or pressed', async () => {
   await fc.assert(

@@ -6,7 +6,7 @@ import { addressOf } from '../../runtime/address.ts';
 import { defineActor } from '../../runtime/define-actor.ts';
 import type { Collection, Documents, StoredDocument } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { unpackLines } from '../../runtime/ledger/segments.ts';
+import { unpackLines } from '../../runtime/ledger/packing.ts';
 import { counter, job, workEffect } from '../support/actors.ts';
 import { startKernelNode } from '../support/kernel-node.ts';
 import { waitUntil } from '../support/wait-until.ts';
