@@ -1,12 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
+import { type AuditChain, checkChain } from '../../api/audit-chain.ts';
 import { api } from '../../api/queries.ts';
 import { plainLine } from '../../parts/format.ts';
 import { Id } from '../../parts/id.tsx';
 import { Empty, ReadState } from '../../parts/notice.tsx';
 import { Status } from '../../parts/status.tsx';
 import { ClockTime } from '../../parts/time.tsx';
-
-type Chain = Awaited<ReturnType<typeof api.sealSessions.audit>>;
 
 /** Tool calls of a run with the decision of the policy, from the audit chains of its sessions. */
 export function ToolCalls({ executionId }: { readonly executionId: string }) {
@@ -36,21 +35,17 @@ export function ToolCalls({ executionId }: { readonly executionId: string }) {
   );
 }
 
-/** Whether each record names the hash of the one before, up to the head that the node gave. */
-function ChainState({ chain: { records, head } }: { readonly chain: Chain }) {
-  const isLinked = records.every(
-    (record, at) => record.previous_hash === (records[at - 1]?.hash ?? record.previous_hash),
-  );
-  const isWhole = isLinked && records.at(-1)?.hash === head;
-  return (
-    <Status
-      status={isWhole ? 'completed' : 'failed'}
-      label={isWhole ? `${records.length} records, linked to the head` : 'the chain is broken'}
-    />
-  );
+/** Whether the chain is whole, as this page found out by itself. */
+function ChainState({ chain }: { readonly chain: AuditChain }) {
+  const check = useQuery({
+    queryKey: ['chain', chain.session_id, chain.records.length],
+    queryFn: async () => checkChain(chain, (await api.jwks.get()).keys),
+  });
+  if (check.data === undefined) return <ReadState of={check} what="the keys" />;
+  return <Status status={check.data.isWhole ? 'completed' : 'failed'} label={check.data.text} />;
 }
 
-function Calls({ chain: { records } }: { readonly chain: Chain }) {
+function Calls({ chain: { records } }: { readonly chain: AuditChain }) {
   const ended = new Map(records.flatMap(({ body }) => (body.kind === 'ended' ? [[body.call, body] as const] : [])));
   return (
     <div className="table-scroll">

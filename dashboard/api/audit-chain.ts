@@ -1,0 +1,80 @@
+import canonicalize from 'canonicalize';
+import type { SvcClient } from '../../clients/typescript/gen/operations.ts';
+
+export type AuditChain = Awaited<ReturnType<SvcClient['sealSessions']['audit']>>;
+type Keys = Awaited<ReturnType<SvcClient['jwks']['get']>>['keys'];
+
+/** What a check of a chain found, as a sentence for people. */
+export interface ChainCheck {
+  readonly isWhole: boolean;
+  readonly text: string;
+}
+
+/** A record as its hash is computed, without the hash. */
+type Linked = Omit<AuditChain['records'][number], 'hash'>;
+
+/** Half of a surrogate pair has no canonical form and counts as U+FFFD, as the node has it. */
+const UNPAIRED = /\\(?:u(d[89a-f][0-9a-f]{2})|.)/g;
+
+function canonicalText(value: Linked): string {
+  const text = JSON.stringify(value).replace(UNPAIRED, (one, half: string | undefined) => (half ? '\uFFFD' : one));
+  return canonicalize(JSON.parse(text)) ?? 'null';
+}
+
+async function hashOf({ sequence, at, body, previous_hash }: Linked): Promise<string> {
+  const bytes = new TextEncoder().encode(canonicalText({ sequence, at, body, previous_hash }));
+  const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
+  return Array.from(hash, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+const bytesOf = (text: string): Uint8Array<ArrayBuffer> =>
+  Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (char) => char.charCodeAt(0));
+
+/**
+ * Checks a chain here, without trust in the answer that brought it: the hash of each record, its link to the one before, and the
+ * signature of the head with the public keys of the nodes.
+ */
+export async function checkChain({ records, head, session_id }: AuditChain, keys: Keys): Promise<ChainCheck> {
+  if (globalThis.crypto?.subtle === undefined)
+    return { isWhole: false, text: 'not checked: browsers check only on pages of https or of this machine' };
+  let previous: string | null = null;
+  for (const [index, record] of records.entries()) {
+    const isNext = record.sequence === index + 1 && record.previous_hash === previous;
+    if (!isNext) return { isWhole: false, text: `broken: record ${index + 1} does not follow the one before` };
+    if ((await hashOf(record)) !== record.hash)
+      return { isWhole: false, text: `broken: record ${record.sequence} was changed` };
+    previous = record.hash;
+  }
+  const signed = await signedBy(head, keys);
+  if (signed === null) return { isWhole: false, text: 'broken: no node has signed its head' };
+  const isOfIt = signed.session_id === session_id && signed.sequence === records.length && signed.hash === previous;
+  return isOfIt
+    ? { isWhole: true, text: `${records.length} records, checked here against the node’s signature` }
+    : { isWhole: false, text: 'broken: records are missing at its end' };
+}
+
+interface SignedHead {
+  readonly session_id: unknown;
+  readonly sequence: unknown;
+  readonly hash: unknown;
+}
+
+/** The content of a head (compact JWS, RS256); null unless one of the keys signed it. */
+async function signedBy(head: string, keys: Keys): Promise<SignedHead | null> {
+  const [header = '', content = '', signature = ''] = head.split('.');
+  try {
+    const text = new TextDecoder();
+    const { kid }: { readonly kid?: string } = JSON.parse(text.decode(bytesOf(header)));
+    const key = keys.find((one) => one.kid === kid);
+    if (key === undefined) return null;
+    const algorithm = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' };
+    const jwk = { kty: key.kty, n: key.n, e: key.e, alg: key.alg, ext: true };
+    const publicKey = await crypto.subtle.importKey('jwk', jwk, algorithm, false, ['verify']);
+    const data = new TextEncoder().encode(`${header}.${content}`);
+    if (!(await crypto.subtle.verify(algorithm, publicKey, bytesOf(signature), data))) return null;
+    return JSON.parse(text.decode(bytesOf(content)));
+  } catch {
+    // Not a JWS at all.
+    return null;
+  }
+}
