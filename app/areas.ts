@@ -111,6 +111,7 @@ export async function openAreas(parts: AreasParts) {
     runningLimits: limits.runningLimits,
     startKeys: limits.startKeys,
     actors: traces.actors,
+    actorHistory: traces.actorHistory,
     deadLetters: traces.deadLetters,
     traces: traces.traces,
     messages: traces.messages,

@@ -6,6 +6,7 @@ import { DEAD_LETTERS, type DeadLetter } from '../runtime/ledger/segments.ts';
 import type { OpenStores } from '../runtime/open-stores.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { OperationPorts } from '../usecases/operations/operation.ts';
+import { createActorHistoryApi } from '../usecases/traces/actor-history.ts';
 import { createActorReads } from '../usecases/traces/actors.ts';
 import { createDeadLetterApi } from '../usecases/traces/dead-letters.ts';
 import { createMessageApi } from '../usecases/traces/messages.ts';
@@ -58,5 +59,14 @@ export async function openTraces({ stores, runtime, clock, executions, workflows
     clock,
     ledger: runtime.ledger,
   };
-  return { actors, deadLetters, traces: createTraceApi(reading), messages: createMessageApi(reading) };
+  const actorHistory = createActorHistoryApi({
+    client,
+    registry,
+    executions,
+    workflows,
+    payloads,
+    retry: recorded.retry,
+    ledger: runtime.ledger,
+  });
+  return { actors, actorHistory, deadLetters, traces: createTraceApi(reading), messages: createMessageApi(reading) };
 }

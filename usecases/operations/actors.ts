@@ -1,5 +1,9 @@
 import { z } from 'zod';
+import { TURN_PARTS } from '../../runtime/turns/digest.ts';
+import { MOST_REPLAYED } from '../traces/actor-history.ts';
 import { operation } from './operation.ts';
+import { limitField } from './schemas/fields.ts';
+import { DeliveryRow, keptFromField, nextField } from './schemas/traces.ts';
 
 /** A part of an address (runtime/address.ts). */
 const segment = (what: string) =>
@@ -64,6 +68,73 @@ const common = { tag: 'actors', access: 'read', needs: ['actors'] } as const;
 
 const texts = { notFound: 'actor not found' };
 
+const messageId = (what: string) =>
+  z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._@:+-]{0,299}$/, 'expected the id of a message')
+    .describe(what);
+
+const differs = z
+  .object({
+    message_id: z.string(),
+    parts: z
+      .array(z.enum(['outcome', ...TURN_PARTS]))
+      .readonly()
+      .describe('What differs in its turn.'),
+  })
+  .nullable()
+  .describe('The first message at which the replay differs from what was recorded; null when it does not.');
+
+const History = z
+  .object({
+    address: z.string(),
+    deliveries: z.array(DeliveryRow).readonly(),
+    next: z.string().nullable().describe('For ?next=; null at the end.'),
+    ...keptFromField,
+  })
+  .meta({ id: 'ActorHistory' });
+
+const StateAt = z
+  .object({
+    address: z.string(),
+    message_id: z.string(),
+    at: time,
+    revision: z.number().int(),
+    last_event: z.number().int(),
+    state: z.unknown().describe('State after the message, without secrets; null when it is omitted.'),
+    state_chars: z.number().int(),
+    state_omitted: z.literal(true).optional().describe('The state is larger than 1 MiB and not shown.'),
+    differs,
+  })
+  .meta({ id: 'ActorStateAt' });
+
+const Diff = z
+  .object({
+    address: z.string(),
+    from: z.string().nullable().describe('Null: just before the message `to`.'),
+    to: z.string(),
+    changes: z
+      .array(
+        z.object({
+          path: z.string().describe('JSON Pointer.'),
+          kind: z.enum(['added', 'removed', 'changed']),
+          before: z.unknown(),
+          after: z.unknown(),
+        }),
+      )
+      .readonly(),
+    cut: z.boolean().describe('There are more than 1,000 changes.'),
+    differs,
+  })
+  .meta({ id: 'ActorStateDiff' });
+
+const MOST_LISTED = 1_000;
+
+const past = { tag: 'actors', access: 'read', needs: ['actorHistory'] } as const;
+
+const behind = (path: string) =>
+  ({ method: 'GET', path: `/v1/actors/:kind/:id${path}`, style: 'coded', also: [404, 409] }) as const;
+
 /** Operations that show single actors. */
 export const ACTOR_OPERATIONS = [
   operation({
@@ -76,5 +147,56 @@ export const ACTOR_OPERATIONS = [
     rest: { method: 'GET', path: '/v1/actors/:kind/:id', style: 'coded', texts, also: [404] },
     commands: ['actor show'],
     handle: ({ actors }, { identity, params }) => actors.get(identity, params.kind, params.id),
+  }),
+  operation({
+    ...past,
+    name: 'actors.list_history',
+    summary: 'List the deliveries to an actor',
+    input: {
+      params: ActorParams,
+      query: z.object({
+        order: z.enum(['oldest_first', 'newest_first']).default('oldest_first'),
+        limit: limitField(100, MOST_LISTED),
+        next: nextField,
+      }),
+    },
+    answer: History,
+    rest: { ...behind('/history'), texts },
+    commands: ['actor history'],
+    handle: ({ actorHistory }, { identity, params: { kind, id }, query: { order, limit, next } }) =>
+      actorHistory.history(identity, kind, id, {
+        limit: Math.min(limit, MOST_LISTED),
+        next,
+        newestFirst: order === 'newest_first',
+      }),
+  }),
+  operation({
+    ...past,
+    name: 'actors.get_state',
+    summary: 'Show the state of an actor after a message',
+    description: `Rebuilt by a replay of at most ${MOST_REPLAYED} deliveries.`,
+    input: { params: ActorParams, query: z.object({ at: messageId('A message that the actor got.') }) },
+    answer: StateAt,
+    rest: behind('/state'),
+    commands: ['actor state'],
+    handle: ({ actorHistory }, { identity, params, query }) =>
+      actorHistory.stateAt(identity, params.kind, params.id, query.at),
+  }),
+  operation({
+    ...past,
+    name: 'actors.get_diff',
+    summary: 'Show what changed in the state of an actor between two messages',
+    input: {
+      params: ActorParams,
+      query: z.object({
+        from: messageId('State after this message; default: just before `to`.').optional(),
+        to: messageId('State after this message.'),
+      }),
+    },
+    answer: Diff,
+    rest: behind('/diff'),
+    commands: ['actor diff'],
+    handle: ({ actorHistory }, { identity, params, query }) =>
+      actorHistory.diff(identity, params.kind, params.id, query),
   }),
 ];

@@ -21,6 +21,7 @@ import type { VolumeApi, VolumeFiles } from '../ports/volumes.ts';
 import type { RunsApi } from '../runs/list-runs.ts';
 import type { StartLimits } from '../starts/start-execution.ts';
 import type { StimulusApi } from '../stimuli.ts';
+import type { ActorHistoryApi } from '../traces/actor-history.ts';
 import type { ActorReads } from '../traces/actors.ts';
 import type { DeadLetterApi } from '../traces/dead-letters.ts';
 import type { MessageApi } from '../traces/messages.ts';
@@ -61,6 +62,8 @@ export interface OperationPorts extends StartLimits {
   readonly chaos?: ChaosApi;
   /** Single actors, read by address. */
   readonly actors?: ActorReads;
+  /** Their past, from the ledger. */
+  readonly actorHistory?: ActorHistoryApi;
   readonly deadLetters?: DeadLetterApi;
   readonly traces?: TraceApi;
   readonly messages?: MessageApi;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { TRACE_STATUSES } from '../traces/trace-status.ts';
 import { operation } from './operation.ts';
 import { limitField } from './schemas/fields.ts';
-import { CriticalPath, keptFromField, TraceIdParams, TraceRow, TraceSummary } from './schemas/traces.ts';
+import { CriticalPath, keptFromField, nextField, TraceIdParams, TraceRow, TraceSummary } from './schemas/traces.ts';
 
 const MOST_LISTED = 200;
 
@@ -25,9 +25,6 @@ const wholeMs = (what: string) =>
       z.number().int().min(0).optional(),
     )
     .describe(what);
-
-/** `?next=` of lists that the ledger pages through. */
-export const nextField = z.string().min(1).max(1_000).optional().describe('`next` of the page before.');
 
 const unixMs = (iso: string | undefined): number | undefined => (iso === undefined ? undefined : Date.parse(iso));
 

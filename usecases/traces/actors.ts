@@ -62,7 +62,7 @@ export function createActorReads(parts: ActorReadParts): ActorReads {
 }
 
 /** Finds an actor that the reader may see, or throws `not_found`. */
-async function openActor(
+export async function openActor(
   parts: SightParts,
   viewer: Identity,
   kind: string,

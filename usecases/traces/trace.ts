@@ -162,7 +162,7 @@ export class TraceReading {
 }
 
 /** The attempt of each delivery. Only later ones need their message to be looked up. */
-async function attemptNumbers(
+export async function attemptNumbers(
   ledger: LedgerReader,
   tenant: string,
   deliveries: readonly LedgerDelivery[],
@@ -181,4 +181,14 @@ async function attemptNumbers(
       return attemptsOf(found)[index] ?? 1;
     }),
   );
+}
+
+/** A token that the ledger does not know came in as `next`. */
+export async function namingNext<T>(reading: Promise<T>): Promise<T> {
+  try {
+    return await reading;
+  } catch (thrown) {
+    if (!(thrown instanceof SvcError) || thrown.code !== 'invalid_argument' || thrown.field !== 'after') throw thrown;
+    throw new SvcError('invalid_argument', 'next: expected the next of an earlier page', { field: 'next' });
+  }
 }

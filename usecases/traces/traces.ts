@@ -1,11 +1,10 @@
 import { parseAddress } from '../../runtime/address.ts';
-import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { LedgerDelivery } from '../../runtime/ledger/ledger-reader.ts';
 import { criticalPath, endOf, type PathStep, type TimedDelivery } from './critical-path.ts';
 import { isoTime } from './reader-view.ts';
 import { type TimedWait, type TraceTimes, traceTimes } from './summary.ts';
-import { keptLedger, type TraceHead, type TracePage, type TraceParts, TraceReading } from './trace.ts';
+import { keptLedger, namingNext, type TraceHead, type TracePage, type TraceParts, TraceReading } from './trace.ts';
 import { openTraceEffects, resultEffects } from './trace-effects.ts';
 import { listTraces, type TraceFilter, type TraceList } from './trace-list.ts';
 
@@ -88,16 +87,6 @@ export function createTraceApi(parts: TraceParts): TraceApi {
 
 /** Turns are measured in microseconds. */
 const rounded = (ms: number): number => Math.round(ms * 1_000) / 1_000;
-
-/** A token that the ledger does not know came in as `next`. */
-async function namingNext<T>(reading: Promise<T>): Promise<T> {
-  try {
-    return await reading;
-  } catch (thrown) {
-    if (!(thrown instanceof SvcError) || thrown.code !== 'invalid_argument' || thrown.field !== 'after') throw thrown;
-    throw new SvcError('invalid_argument', 'next: expected the next of an earlier page', { field: 'next' });
-  }
-}
 
 async function timed(parts: TraceParts, deliveries: readonly LedgerDelivery[]): Promise<TimedDelivery[]> {
   const kinds = new Map((await resultEffects(parts, deliveries)).map(({ effect_id, kind }) => [effect_id, kind]));

@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import { contextOf } from '../../context.ts';
-import { isObject, type JsonObject, listOf, textOf } from '../../json.ts';
+import { isObject, type JsonObject, listOf, textOf, textsOf } from '../../json.ts';
 import { print } from '../../output.ts';
+import { wholeNumber } from '../../read-input.ts';
 
 const KIND = ['<kind>', 'kind of the actor, such as execution or workflow'] as const;
 
@@ -23,6 +24,87 @@ export function actor(program: Command): void {
       const answer = await client.json('GET', pathOf(kind, id), { repeatable: true });
       await print(output, { value: answer, text: shownActor(answer) });
     });
+  history(group);
+  state(group);
+  diff(group);
+}
+
+interface HistoryOptions {
+  readonly newest?: boolean;
+  readonly limit?: string;
+}
+
+function history(group: Command): void {
+  group
+    .command('history')
+    .description('list the messages that an actor got, oldest first')
+    .argument(...KIND)
+    .argument(...ID)
+    .option('--newest', 'newest first')
+    .option('--limit <count>', 'maximum number of messages (default: 100)')
+    .action(async (kind: string, id: string, { newest, limit }: HistoryOptions, command: Command) => {
+      const { client, output } = contextOf(command);
+      const most = Number(wholeNumber(limit, '--limit', 1) ?? 100);
+      const order = newest === true ? 'newest_first' : 'oldest_first';
+      const items: JsonObject[] = [];
+      for (let next: string | undefined; ; ) {
+        const query = { order, limit: String(most - items.length), next };
+        const answer = await client.json('GET', `${pathOf(kind, id)}/history`, { query, repeatable: true });
+        items.push(...listOf(answer, 'deliveries'));
+        next = textOf(answer, 'next') || undefined;
+        if (next === undefined || items.length >= most) break;
+      }
+      const columns = ['at', 'type', 'from', 'wait_ms', 'turn_ms', 'outcome', 'message_id'];
+      await print(output, { value: items, rows: { items, columns } });
+    });
+}
+
+function state(group: Command): void {
+  group
+    .command('state')
+    .description('show the state of an actor after a message, rebuilt by replay')
+    .argument(...KIND)
+    .argument(...ID)
+    .requiredOption('--at <message>', 'id of a message that the actor got')
+    .action(async (kind: string, id: string, { at }: { at: string }, command: Command) => {
+      const { client, output } = contextOf(command);
+      const answer = await client.json('GET', `${pathOf(kind, id)}/state`, { query: { at }, repeatable: true });
+      const head = `${textOf(answer, 'address')} after ${at}: revision ${textOf(answer, 'revision')}`;
+      const shown = JSON.stringify(answer.state, null, 2);
+      await print(output, { value: answer, text: [head, ...differenceIn(answer), shown].join('\n') });
+    });
+}
+
+function diff(group: Command): void {
+  group
+    .command('diff')
+    .description('show what changed in the state of an actor between two messages')
+    .argument(...KIND)
+    .argument(...ID)
+    .requiredOption('--to <message>', 'state after this message')
+    .option('--from <message>', 'state after this message (default: just before --to)')
+    .action(async (kind: string, id: string, query: { from?: string; to: string }, command: Command) => {
+      const { client, output } = contextOf(command);
+      const answer = await client.json('GET', `${pathOf(kind, id)}/diff`, { query: { ...query }, repeatable: true });
+      const lines = listOf(answer, 'changes').flatMap((change) => {
+        const path = textOf(change, 'path') || '/';
+        const [old, now] = [JSON.stringify(change.before), JSON.stringify(change.after)];
+        const kind = textOf(change, 'kind');
+        return [
+          ...(kind === 'added' ? [] : [`- ${path}: ${old}`]),
+          ...(kind === 'removed' ? [] : [`+ ${path}: ${now}`]),
+        ];
+      });
+      const none = lines.length === 0 ? ['nothing changed'] : lines;
+      await print(output, { value: answer, text: [...differenceIn(answer), ...none].join('\n') });
+    });
+}
+
+/** A line that says where the replay differs from what was recorded, if it does. */
+function differenceIn({ differs }: JsonObject): string[] {
+  if (!isObject(differs)) return [];
+  const parts = textsOf(differs, 'parts').join(', ');
+  return [`the replay differs from the record at message ${textOf(differs, 'message_id')}: ${parts}`];
 }
 
 function shownActor(answer: JsonObject): string {

@@ -41,6 +41,57 @@ export type Actor = {
   } | null;
 };
 
+export type ActorHistory = {
+  readonly address: string;
+  readonly deliveries: readonly (Delivery)[];
+  /** For ?next=; null at the end. */
+  readonly next: string | null;
+  /** ISO 8601: retention removed what is older. Absent when nothing was removed. */
+  readonly kept_from?: string;
+};
+
+export type ActorStateAt = {
+  readonly address: string;
+  readonly message_id: string;
+  /** ISO 8601. */
+  readonly at: string;
+  readonly revision: number;
+  readonly last_event: number;
+  /** State after the message, without secrets; null when it is omitted. */
+  readonly state: unknown;
+  readonly state_chars: number;
+  /** The state is larger than 1 MiB and not shown. */
+  readonly state_omitted?: true;
+  /** The first message at which the replay differs from what was recorded; null when it does not. */
+  readonly differs: {
+    readonly message_id: string;
+    /** What differs in its turn. */
+    readonly parts: readonly ("outcome" | "state" | "events" | "effects" | "messages" | "timers")[];
+  } | null;
+};
+
+export type ActorStateDiff = {
+  readonly address: string;
+  /** Null: just before the message `to`. */
+  readonly from: string | null;
+  readonly to: string;
+  readonly changes: readonly ({
+    /** JSON Pointer. */
+    readonly path: string;
+    readonly kind: "added" | "removed" | "changed";
+    readonly before: unknown;
+    readonly after: unknown;
+  })[];
+  /** There are more than 1,000 changes. */
+  readonly cut: boolean;
+  /** The first message at which the replay differs from what was recorded; null when it does not. */
+  readonly differs: {
+    readonly message_id: string;
+    /** What differs in its turn. */
+    readonly parts: readonly ("outcome" | "state" | "events" | "effects" | "messages" | "timers")[];
+  } | null;
+};
+
 export type Agent = {
   /** Agent UUID; all versions of a name share it. */
   readonly agent_id: string;
@@ -2597,6 +2648,38 @@ export interface SvcClient {
       /** the id of an actor */
       readonly id: string;
     }, options?: CallOptions): Promise<Actor>;
+    /** List the deliveries to an actor (`GET /v1/actors/{kind}/{id}/history`) */
+    listHistory(input: {
+      readonly order?: "oldest_first" | "newest_first";
+      /** Maximum number of entries; default 100, at most 1000. */
+      readonly limit?: number;
+      /** `next` of the page before. */
+      readonly next?: string;
+      /** the kind of an actor, such as execution or workflow */
+      readonly kind: string;
+      /** the id of an actor */
+      readonly id: string;
+    }, options?: CallOptions): Promise<ActorHistory>;
+    /** Show the state of an actor after a message. Rebuilt by a replay of at most 50000 deliveries. (`GET /v1/actors/{kind}/{id}/state`) */
+    getState(input: {
+      /** A message that the actor got. */
+      readonly at: string;
+      /** the kind of an actor, such as execution or workflow */
+      readonly kind: string;
+      /** the id of an actor */
+      readonly id: string;
+    }, options?: CallOptions): Promise<ActorStateAt>;
+    /** Show what changed in the state of an actor between two messages (`GET /v1/actors/{kind}/{id}/diff`) */
+    getDiff(input: {
+      /** State after this message; default: just before `to`. */
+      readonly from?: string;
+      /** State after this message. */
+      readonly to: string;
+      /** the kind of an actor, such as execution or workflow */
+      readonly kind: string;
+      /** the id of an actor */
+      readonly id: string;
+    }, options?: CallOptions): Promise<ActorStateDiff>;
   };
   readonly deadLetters: {
     /** List dead letters, newest first. A page may hold fewer letters than asked for: only those that the caller may see. (`GET /v1/dead-letters`) */
@@ -3242,6 +3325,9 @@ const JOIN_TOKENS_REVOKE: Route = {"method":"DELETE","path":"/v1/cluster/join-to
 const FAULTS_INJECT: Route = {"method":"POST","path":"/v1/chaos/faults","query":[],"body":"json","answer":"json"};
 const FAULTS_LIST: Route = {"method":"GET","path":"/v1/chaos/faults","query":["limit"],"body":null,"answer":"json"};
 const ACTORS_GET: Route = {"method":"GET","path":"/v1/actors/{kind}/{id}","query":[],"body":null,"answer":"json"};
+const ACTORS_LIST_HISTORY: Route = {"method":"GET","path":"/v1/actors/{kind}/{id}/history","query":["order","limit","next"],"body":null,"answer":"json"};
+const ACTORS_GET_STATE: Route = {"method":"GET","path":"/v1/actors/{kind}/{id}/state","query":["at"],"body":null,"answer":"json"};
+const ACTORS_GET_DIFF: Route = {"method":"GET","path":"/v1/actors/{kind}/{id}/diff","query":["from","to"],"body":null,"answer":"json"};
 const DEAD_LETTERS_LIST: Route = {"method":"GET","path":"/v1/dead-letters","query":["kind","status","limit","page_token"],"body":null,"answer":"json"};
 const DEAD_LETTERS_GET: Route = {"method":"GET","path":"/v1/dead-letters/{id}","query":[],"body":null,"answer":"json"};
 const DEAD_LETTERS_REPLAY: Route = {"method":"POST","path":"/v1/dead-letters/{id}/replay","query":[],"body":"json","answer":"json"};
@@ -3410,6 +3496,9 @@ export const operationsOf = (sender: Sender): SvcClient => ({
   },
   actors: {
     get: (input, options) => sender.json(ACTORS_GET, input, options),
+    listHistory: (input, options) => sender.json(ACTORS_LIST_HISTORY, input, options),
+    getState: (input, options) => sender.json(ACTORS_GET_STATE, input, options),
+    getDiff: (input, options) => sender.json(ACTORS_GET_DIFF, input, options),
   },
   deadLetters: {
     list: (input, options) => sender.json(DEAD_LETTERS_LIST, input, options),

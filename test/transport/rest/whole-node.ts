@@ -35,6 +35,7 @@ export const wholeNode = (): RestServerParts => ({
   joinTokens: uncalled(),
   chaos: uncalled(),
   actors: uncalled(),
+  actorHistory: uncalled(),
   deadLetters: uncalled(),
   traces: uncalled(),
   messages: uncalled(),

@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { CallerHeaders, limitField } from '../../../usecases/operations/schemas/fields.ts';
-import { Trace, TraceIdParams } from '../../../usecases/operations/schemas/traces.ts';
-import { nextField } from '../../../usecases/operations/traces.ts';
+import { nextField, Trace, TraceIdParams } from '../../../usecases/operations/schemas/traces.ts';
 import { MOST_OF_PAGE, type TracePage } from '../../../usecases/traces/trace.ts';
 import { streamOwner } from '../../open-streams.ts';
 import type { RestApp, RestParts } from '../parts.ts';

@@ -15,6 +15,9 @@ export const TraceIdParams = z.object({
     .describe('W3C trace id.'),
 });
 
+/** `?next=` of lists that the ledger pages through. */
+export const nextField = z.string().min(1).max(1_000).optional().describe('`next` of the page before.');
+
 export const DeliveryRow = z
   .object({
     message_id: z.string(),

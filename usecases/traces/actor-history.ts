@@ -1,0 +1,227 @@
+import { type Address, tenantOf } from '../../runtime/address.ts';
+import type { ActorClient } from '../../runtime/client.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Identity } from '../../runtime/identity.ts';
+import { type Json, plainJson } from '../../runtime/json.ts';
+import type { LedgerDelivery, LedgerReader } from '../../runtime/ledger/ledger-reader.ts';
+import type { RecordedParts } from '../../runtime/runtime.ts';
+import { decodeEntry } from '../../runtime/turns/loading.ts';
+import {
+  type LedgerLine,
+  type ReplayDifference as RecordedDifference,
+  replayActor,
+} from '../../runtime/turns/replay.ts';
+import { openActor } from './actors.ts';
+import { type DeliveryRow, deliveryRow } from './delivery-row.ts';
+import { isoTime, shownValue } from './reader-view.ts';
+import { Sight, type SightParts } from './sight.ts';
+import { type StateChange, stateChanges } from './state-changes.ts';
+import { attemptNumbers, keptLedger, namingNext } from './trace.ts';
+
+export interface ActorHistory {
+  readonly address: Address;
+  readonly deliveries: readonly DeliveryRow[];
+  readonly next: string | null;
+  readonly kept_from?: string;
+}
+
+/** Where a replay differs from what was recorded: the code of today decides otherwise than the code of then. */
+interface ReplayDifference {
+  readonly message_id: string;
+  readonly parts: RecordedDifference['parts'];
+}
+
+interface StateHead {
+  readonly address: Address;
+  /** The first difference up to this message; null when the replay equals the record. */
+  readonly differs: ReplayDifference | null;
+}
+
+export interface ActorStateAt extends StateHead {
+  readonly message_id: string;
+  readonly at: string;
+  readonly revision: number;
+  readonly last_event: number;
+  /** Without secrets. */
+  readonly state: Json;
+  readonly state_chars: number;
+  readonly state_omitted?: true;
+}
+
+export interface ActorStateDiff extends StateHead {
+  /** Null: before the message `to`. */
+  readonly from: string | null;
+  readonly to: string;
+  readonly changes: readonly StateChange[];
+  /** There are more changes than one answer holds. */
+  readonly cut: boolean;
+}
+
+/** The past of single actors. All calls throw `not_found` for what the reader may not see. */
+export interface ActorHistoryApi {
+  /** Deliveries to the actor, oldest first unless `newestFirst`. */
+  history(
+    viewer: Identity,
+    kind: string,
+    id: string,
+    page: { readonly limit: number; readonly next?: string | undefined; readonly newestFirst: boolean },
+  ): Promise<ActorHistory>;
+  /** The state after a message, rebuilt by replay. Throws `failed_precondition` when it cannot be rebuilt. */
+  stateAt(viewer: Identity, kind: string, id: string, message: string): Promise<ActorStateAt>;
+  /** What changed in the state from after one message to after another. Default of `from`: just before `to`. */
+  diff(viewer: Identity, kind: string, id: string, range: { from?: string; to: string }): Promise<ActorStateDiff>;
+}
+
+export interface ActorHistoryParts extends SightParts {
+  readonly client: Pick<ActorClient, 'read' | 'events'>;
+  readonly registry: RecordedParts['registry'];
+  readonly payloads: RecordedParts['payloads'];
+  readonly retry: RecordedParts['retry'];
+  readonly ledger: LedgerReader | null;
+}
+
+/** Most deliveries that a state is rebuilt from. */
+export const MOST_REPLAYED = 50_000;
+
+const AT_ONCE = 1_000;
+
+export function createActorHistoryApi(parts: ActorHistoryParts): ActorHistoryApi {
+  return {
+    async history(viewer, kind, id, { limit, next, newestFirst }) {
+      const { address } = await openActor(parts, viewer, kind, id);
+      const ledger = keptLedger(parts);
+      const sight = new Sight(parts, viewer);
+      const page = await namingNext(ledger.actor(address, { limit, after: next, newestFirst }));
+      const seen = await Promise.all(page.deliveries.map(({ message }) => sight.seesMessage(message)));
+      const deliveries = page.deliveries.filter((_one, index) => seen[index]);
+      const [attempts, keptFrom] = await Promise.all([
+        attemptNumbers(ledger, sight.tenant, deliveries),
+        ledger.keptFrom(sight.tenant),
+      ]);
+      return {
+        address,
+        deliveries: deliveries.map((one, index) => deliveryRow(one, attempts[index] ?? 1)),
+        next: page.next,
+        ...(keptFrom === null ? {} : { kept_from: isoTime(keptFrom) }),
+      };
+    },
+
+    async stateAt(viewer, kind, id, message) {
+      const replay = new ActorReplay(parts, (await openActor(parts, viewer, kind, id)).address);
+      const { state, revision, lastEvent, at, differs } = await replay.state(message, 'at');
+      const { value, chars, omitted } = shownValue(plainJson(state));
+      return {
+        address: replay.address,
+        message_id: message,
+        at: isoTime(at),
+        revision,
+        last_event: lastEvent,
+        state: value,
+        state_chars: chars,
+        ...(omitted === undefined ? {} : { state_omitted: omitted }),
+        differs,
+      };
+    },
+
+    async diff(viewer, kind, id, { from, to }) {
+      const replay = new ActorReplay(parts, (await openActor(parts, viewer, kind, id)).address);
+      const before = await (from === undefined ? replay.state(to, 'to', 'before') : replay.state(from, 'from'));
+      const after = await replay.state(to, 'to');
+      const [old, now] = [before, after].map(({ state }) => shownValue(plainJson(state)).value);
+      const { changes, cut } = stateChanges(old ?? null, now ?? null);
+      return {
+        address: replay.address,
+        from: from ?? null,
+        to,
+        changes,
+        cut,
+        differs: before.differs ?? after.differs,
+      };
+    },
+  };
+}
+
+/** Place of a delivery in the ledger. */
+type Place = Pick<LedgerDelivery, 'partition' | 'seq'>;
+
+interface Rebuilt {
+  readonly state: unknown;
+  readonly revision: number;
+  readonly lastEvent: number;
+  /** Append time of the message. */
+  readonly at: number;
+  readonly differs: ReplayDifference | null;
+}
+
+/** One actor whose states are rebuilt by replay. */
+class ActorReplay {
+  readonly address: Address;
+  readonly #parts: ActorHistoryParts;
+  readonly #ledger: LedgerReader;
+  readonly #tenant: string;
+
+  constructor(parts: ActorHistoryParts, address: Address) {
+    this.#parts = parts;
+    this.address = address;
+    this.#ledger = keptLedger(parts);
+    this.#tenant = tenantOf(address);
+  }
+
+  /** Rebuilds the state after a message, or just before it, and compares each turn on the way with its record. */
+  async state(message: string, field: string, side: 'after' | 'before' = 'after'): Promise<Rebuilt> {
+    const { registry, retry } = this.#parts;
+    const definition = registry.definitionOf(this.address);
+    const deliveries = await this.#ledger.message(this.#tenant, message);
+    // The last attempt is the one that counted.
+    const last = deliveries.findLast((one) => one.message.to === this.address);
+    if (last === undefined || definition === undefined)
+      throw new SvcError('not_found', `${field}: the actor got no such message`, { field });
+    const lines = this.#lines(last, side);
+    const { record, difference } = await replayActor(definition, this.address, lines, { retry });
+    if (difference !== null) await this.#refuseCut();
+    return {
+      state: record.state,
+      revision: record.revision,
+      lastEvent: record.lastEvent,
+      at: last.at,
+      differs: difference && { message_id: difference.message.id, parts: difference.parts },
+    };
+  }
+
+  /** A replay without the first messages differs from the first one that it has. */
+  async #refuseCut(): Promise<void> {
+    const keptFrom = await this.#ledger.keptFrom(this.#tenant);
+    if (keptFrom === null) return;
+    const since = `deliveries of the tenant are kept from ${isoTime(keptFrom)} on`;
+    throw new SvcError('failed_precondition', `the state cannot be rebuilt from its first message: ${since}`);
+  }
+
+  /** Its recorded deliveries, oldest first, up to one of them. */
+  async *#lines(last: Place, side: 'after' | 'before'): AsyncGenerator<LedgerLine> {
+    let count = 0;
+    for (let after: string | undefined; ; ) {
+      const page = await this.#ledger.actor(this.address, { limit: AT_ONCE, after });
+      for (const delivery of page.deliveries) {
+        const isLast = delivery.seq === last.seq && delivery.partition === last.partition;
+        if (isLast && side === 'before') return;
+        if (delivery.part !== undefined) continue;
+        count += 1;
+        if (count > MOST_REPLAYED) {
+          const why = `the message is behind more than ${MOST_REPLAYED} deliveries, as many as a state is rebuilt from`;
+          throw new SvcError('failed_precondition', why);
+        }
+        yield await this.#line(delivery);
+        if (isLast) return;
+      }
+      if (page.next === null) return;
+      after = page.next;
+    }
+  }
+
+  async #line({ seq, at, epoch, row, body }: LedgerDelivery): Promise<LedgerLine> {
+    const message = await decodeEntry(this.#parts.payloads, body);
+    if (message instanceof SvcError)
+      throw new SvcError('failed_precondition', `the payload of delivery ${seq} was removed`);
+    return { seq, at, epoch, row, body, message };
+  }
+}
