@@ -1,10 +1,16 @@
+import type { AuditSinkSettings } from '../manifests/node/audit.ts';
 import type { Documents } from '../runtime/documents.ts';
 import { VERSION } from '../runtime/store-formats.ts';
 import type { AuditReader, OperationAudit } from '../security/api.ts';
 import { BLOCKS, type Block } from '../security/audit/blocks.ts';
+import { FileSink } from '../security/audit/file-sink.ts';
+import { HttpSink } from '../security/audit/http-sink.ts';
 import { ChainedAudit } from '../security/audit/operation-audit.ts';
 import { chainsOf, listEntries, recordsBehind } from '../security/audit/reader.ts';
+import { AuditRetention, CHECKPOINTS, type CheckpointDocument } from '../security/audit/retention.ts';
+import { type AuditSink, SinkQueue } from '../security/audit/sink-queue.ts';
 import { CHAINS, type ChainDocument, Statements } from '../security/audit/statements.ts';
+import { SyslogSink } from '../security/audit/syslog-sink.ts';
 import type { Signing } from './fleet.ts';
 import type { NodeWorld } from './world.ts';
 
@@ -30,6 +36,7 @@ export async function openAudit({
   const { settings, node, clock, warn } = world;
   const blocks = await documents.collection<Block>(BLOCKS);
   const chains = await documents.collection<ChainDocument>(CHAINS);
+  const checkpoints = await documents.collection<CheckpointDocument>(CHECKPOINTS);
   const isFleet = settings.stores.redis !== undefined;
   const statements = new Statements({
     node,
@@ -41,26 +48,54 @@ export async function openAudit({
     isFleet,
     ends: () => operations.ends(),
   });
+  const { fail_closed, retention_days: days, sink: sinkSettings } = settings.audit;
+  const retention =
+    days === -1 ? null : new AuditRetention({ days, blocks, chains, checkpoints, signing, clock, warn });
+  const sink = sinkSettings === undefined ? null : openSink(world, sinkSettings);
   const operations = new ChainedAudit({
     node,
     version: VERSION,
     blocks,
     clock,
     warn,
-    failClosed: settings.audit.fail_closed,
+    failClosed: fail_closed,
     onOpened: (tenant) => void statements.opened(tenant),
-    onWritten: () => statements.wrote(),
+    onWritten(tenant, records) {
+      statements.wrote();
+      sink?.add(tenant, records);
+    },
+    sinkTakes: sink?.takes,
   });
   return {
     operations,
     reader: {
       list: (tenant, filter, page) => listEntries(blocks, tenant, filter, page),
       records: (tenant, of, after, limit) => recordsBehind(blocks, { tenant, node: of, after, limit }),
-      chains: (tenant) => chainsOf({ blocks, chains, statements }, tenant),
+      chains: (tenant) => chainsOf({ blocks, chains, checkpoints, statements }, tenant),
     },
     async close() {
+      retention?.close();
       await operations.close('the node stops', CLOSE_WAIT_MS);
+      await sink?.close(CLOSE_WAIT_MS);
       await statements.close();
     },
   };
+}
+
+/** The queue in front of the sink of `spec.audit.sink`. */
+function openSink({ node, clock, warn, resolveSecret }: NodeWorld, settings: AuditSinkSettings): SinkQueue {
+  return new SinkQueue({ node, clock, warn, sink: sinkOf(settings, node, resolveSecret) });
+}
+
+function sinkOf(settings: AuditSinkSettings, node: string, resolve: NodeWorld['resolveSecret']): AuditSink {
+  switch (settings.kind) {
+    case 'file':
+      return new FileSink(settings);
+    case 'syslog':
+      return new SyslogSink(settings, node);
+    case 'http': {
+      const { token } = settings;
+      return new HttpSink(settings, token === undefined ? null : () => resolve(token));
+    }
+  }
 }

@@ -30,10 +30,11 @@ export const mayActFor = ({ kind, tenants = [] }: Pick<Identity, 'kind' | 'tenan
   kind === 'service_account' && (tenants.includes(tenant) || tenants.includes(EVERY_TENANT));
 
 /**
- * What a call does: `read`; `run` starts or cancels executions; `write` changes deployments or removes records. Actions on the
+ * What a call does: `read`; `run` starts or cancels executions; `write` changes deployments or removes records; `audit` reads
+ * what all callers of the tenant did. Actions on the
  * fleet, which belongs to no tenant: `inspect` reads it, `operate` drains, removes and configures nodes, `break` injects faults.
  */
-export type Action = 'read' | 'run' | 'write' | FleetAction;
+export type Action = 'read' | 'run' | 'write' | 'audit' | FleetAction;
 
 type FleetAction = 'inspect' | 'operate' | 'break';
 
@@ -43,11 +44,11 @@ export const OPERATOR_ROLE = 'svc:operator';
 
 export const READONLY_ROLE = 'svc:readonly';
 
-const EVERYTHING: readonly Action[] = ['read', 'run', 'write'];
+const EVERYTHING: readonly Action[] = ['read', 'run', 'write', 'audit'];
 
 const USE: readonly Action[] = ['read', 'run'];
 
-const LOOK: readonly Action[] = ['read'];
+const LOOK: readonly Action[] = ['read', 'audit'];
 
 const NOTHING: readonly Action[] = [];
 
@@ -63,7 +64,7 @@ function allowedActions(identity: Identity): readonly Action[] {
   if (identity.kind === 'actor') return NOTHING;
   const writes = identity.roles.includes(ADMIN_ROLE) || identity.roles.includes(OPERATOR_ROLE);
   if (writes && identity.kind !== 'consumer') return EVERYTHING;
-  if (identity.roles.includes(READONLY_ROLE)) return LOOK;
+  if (identity.roles.includes(READONLY_ROLE)) return identity.kind === 'consumer' ? ['read'] : LOOK;
   if (identity.kind === 'service_account') return EVERYTHING;
   return USERS.has(identity.kind) ? USE : NOTHING;
 }

@@ -120,7 +120,7 @@ export const makesKeys = (scopes: readonly string[]): boolean => holds(scopes, M
 
 /** The scope that an action in an area needs. Starting an agent or a workflow belongs to area `executions`. */
 export function scopeOf(area: ScopeArea, action: Action): Scope {
-  const looks = action === 'read' || action === 'inspect';
+  const looks = action === 'read' || action === 'audit' || action === 'inspect';
   if (area === 'tools') return looks ? 'tools:read' : 'tools:call';
   return `${area}:${looks ? 'read' : 'write'}`;
 }

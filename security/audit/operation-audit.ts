@@ -32,7 +32,7 @@ export interface OperationAuditParts {
   /** Called with what is durable. */
   readonly onWritten?: (tenant: string, records: readonly EntryRecord[]) => void;
   /** False: the queue of the sink is full, so with `fail_closed` operations are refused. */
-  readonly sinkTakes?: () => boolean;
+  readonly sinkTakes?: (() => boolean) | undefined;
 }
 
 /** Writes the audit of operations: one chain for each tenant, made by this node. */

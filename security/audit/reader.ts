@@ -5,6 +5,7 @@ import { type Page, type PageAsked, readToken, tokenOf } from '../../runtime/doc
 import type { Collection, Condition, Position } from '../../runtime/documents.ts';
 import type { ChainView, EntryFilter, ListedEntry } from './api.ts';
 import type { Block } from './blocks.ts';
+import type { CheckpointDocument } from './retention.ts';
 import type { ChainDocument, Statements } from './statements.ts';
 
 const NEWEST_FIRST = [
@@ -102,6 +103,7 @@ export async function chainsOf(
   parts: {
     readonly blocks: Pick<Collection<Block>, 'find'>;
     readonly chains: Pick<Collection<ChainDocument>, 'find'>;
+    readonly checkpoints: Pick<Collection<CheckpointDocument>, 'get'>;
     readonly statements: Pick<Statements, 'now'>;
   },
   tenant: string,
@@ -112,10 +114,10 @@ export async function chainsOf(
   for (const { node } of listed) {
     const one = (order: 'asc' | 'desc') =>
       parts.blocks.find({ tenant, where: { node }, sort: [['last', order]], limit: 1 });
-    const [[first], [last]] = await Promise.all([one('asc'), one('desc')]);
+    const [[first], [last], begin] = await Promise.all([one('asc'), one('desc'), parts.checkpoints.get(tenant, node)]);
     const end = last?.records.at(-1);
     if (end !== undefined) ends.push([node, end]);
-    views.push({ node, first: first?.first ?? 1, last: last?.last ?? 0, checkpoint: null });
+    views.push({ node, first: first?.first ?? 1, last: last?.last ?? 0, checkpoint: begin?.checkpoint ?? null });
   }
   const said = listed.flatMap(({ statement }) => statement ?? []);
   return { chains: views, statements: [...said, await parts.statements.now(tenant, ends)] };

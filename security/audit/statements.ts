@@ -1,11 +1,10 @@
-import { compactVerify, decodeProtectedHeader, errors, importJWK } from 'jose';
-import { z } from 'zod';
 import { STATEMENT_TYPE, Statement } from '../../manifests/audit/entries.ts';
 import type { ChainEnd } from '../../manifests/audit/record.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
 import { type SigningParts, signCompact } from '../signed-token.ts';
 import type { Block } from './blocks.ts';
+import { signedContent } from './signed-content.ts';
 
 /** A chain of a tenant, with the newest statement of its node. */
 export interface ChainDocument extends StoredDocument {
@@ -145,12 +144,13 @@ export class Statements {
     const key = `${tenant}/${node}`;
     if (statement === null || this.#read.get(key) === version) return;
     const isOwn = node === this.#parts.node;
-    const said = await this.#verified(statement, isOwn);
+    const { signing, warn } = this.#parts;
+    const said = await signedContent(statement, { typ: STATEMENT_TYPE, schema: Statement, signing });
     this.#read.set(key, version);
     // The key of a node that ended long ago is no longer published.
-    if (said === 'unknown key') return;
+    if (said === 'unknown') return;
     if (said === null || said.tenant !== tenant || said.by !== node) {
-      return this.#parts.warn(`the audit statement of node ${node}, tenant ${tenant} has no valid signature`, null);
+      return warn(`the audit statement of node ${node}, tenant ${tenant} has no valid signature`, null);
     }
     // What a node says about others is proof against it alone, but what this node said before holds for itself.
     for (const end of said.ends) if (isOwn || end.node === node) await this.#learn(tenant, end.node, end);
@@ -210,23 +210,5 @@ export class Statements {
     const signed = await signCompact(statement, STATEMENT_TYPE, signing);
     this.#hasSigned = true;
     return signed;
-  }
-
-  /** The content of a statement with a valid signature; null for any other. */
-  async #verified(jws: string, isOwn: boolean): Promise<Statement | 'unknown key' | null> {
-    const { published, keys } = this.#parts.signing;
-    try {
-      const { kid, typ } = decodeProtectedHeader(jws);
-      if (kid === undefined || typ !== STATEMENT_TYPE) return null;
-      const own = isOwn ? (await keys.publicKeys()).find((jwk) => jwk.kid === kid) : undefined;
-      const key = own === undefined ? await published.find(kid) : await importJWK(own, 'RS256');
-      if (key === null) return 'unknown key';
-      const { payload } = await compactVerify(jws, key, { algorithms: ['RS256'] });
-      return Statement.parse(JSON.parse(Buffer.from(payload).toString('utf8')));
-    } catch (error) {
-      const isInvalid = error instanceof errors.JOSEError || error instanceof TypeError;
-      if (isInvalid || error instanceof SyntaxError || error instanceof z.ZodError) return null;
-      throw error;
-    }
   }
 }

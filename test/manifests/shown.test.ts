@@ -41,6 +41,7 @@ const spec = (secret: (place: string) => string) => ({
       key: 'node-key',
     },
   },
+  audit: { sink: { kind: 'http', url: 'https://siem.example/', token: secret('sink') } },
   cluster: { controller: { endpoint: 'c:50056', token: secret('controller') }, join_token: secret('join') },
   runtime: {
     orchestrator_url: `https://x:${secret('orchestrator')}@node.example/`,
@@ -97,6 +98,7 @@ describe('the configuration as svc.system.config shows it', () => {
 
 /** Settings that hold a secret, or a URL with one; each is in `spec` above. */
 const SECRET_SETTINGS = [
+  'audit.sink.token',
   'builtin_dispatchers.api_key',
   'cluster.controller.token',
   'cluster.join_token',

@@ -17,7 +17,7 @@ export type ThingKind =
   | 'node';
 
 export interface SurfaceRow {
-  readonly access: 'public' | 'read' | 'run' | 'write' | 'inspect' | 'operate' | 'break';
+  readonly access: 'public' | 'read' | 'run' | 'write' | 'audit' | 'inspect' | 'operate' | 'break';
   /** Whose thing the parameter of the path names. */
   readonly thing?: ThingKind;
   /** It makes what its path names, so a thing of another tenant is nothing it could touch. */
@@ -67,9 +67,9 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'POST /v1/execute/intent': { access: 'run', body: {} },
   'GET /v1/execute/{id}': look('pipeline'),
 
-  'GET /v1/audit': look(),
-  'GET /v1/audit/chains': look(),
-  'GET /v1/audit/records': look(undefined, '?node=x'),
+  'GET /v1/audit': { access: 'audit' },
+  'GET /v1/audit/chains': { access: 'audit' },
+  'GET /v1/audit/records': { access: 'audit', query: '?node=x' },
 
   'GET /v1/executions': look(),
   'POST /v1/executions': { access: 'run', body: {} },

@@ -9,9 +9,9 @@ import { ProductNode } from './product-node.ts';
 import { type CallerName, Realms } from './realms.ts';
 import { callOf, SURFACE, type SurfaceRow } from './surface.ts';
 
-const LOOK = ['read'] as const;
+const LOOK = ['read', 'audit'] as const;
 const USE = ['read', 'run'] as const;
-const ALL = ['read', 'run', 'write'] as const;
+const ALL = ['read', 'run', 'write', 'audit'] as const;
 
 /** What each caller may do (H7). */
 const MAY: Readonly<Record<string, readonly SurfaceRow['access'][]>> = {

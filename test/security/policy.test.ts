@@ -3,21 +3,21 @@ import { it } from 'node:test';
 import type { Identity } from '../../runtime/identity.ts';
 import { type Action, requireRole } from '../../security/api.ts';
 
-const ACTIONS: Action[] = ['read', 'run', 'write', 'inspect', 'operate', 'break'];
+const ACTIONS: Action[] = ['read', 'run', 'write', 'audit', 'inspect', 'operate', 'break'];
 const table: [Identity['kind'], string[], Action[]][] = [
   ['local', ['svc:admin'], ACTIONS],
   ['operator', ['svc:admin'], ACTIONS],
-  ['operator', ['svc:operator'], ['read', 'run', 'write', 'inspect', 'operate']],
-  ['operator', ['svc:readonly'], ['read', 'inspect']],
+  ['operator', ['svc:operator'], ['read', 'run', 'write', 'audit', 'inspect', 'operate']],
+  ['operator', ['svc:readonly'], ['read', 'audit', 'inspect']],
   ['operator', [], []],
-  ['service_account', [], ['read', 'run', 'write']],
-  ['service_account', ['svc:readonly'], ['read']],
+  ['service_account', [], ['read', 'run', 'write', 'audit']],
+  ['service_account', ['svc:readonly'], ['read', 'audit']],
   ['consumer', [], ['read', 'run']],
   ['consumer', ['svc:admin'], ['read', 'run']],
   ['consumer', ['svc:readonly'], ['read']],
   ['tenant_user', [], ['read', 'run']],
-  ['tenant_user', ['svc:admin'], ['read', 'run', 'write']],
-  ['tenant_user', ['svc:readonly'], ['read']],
+  ['tenant_user', ['svc:admin'], ['read', 'run', 'write', 'audit']],
+  ['tenant_user', ['svc:readonly'], ['read', 'audit']],
   ['actor', ['svc:admin'], []],
 ];
 

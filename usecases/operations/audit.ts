@@ -1,7 +1,5 @@
 import { z } from 'zod';
 import { ENTRY_OUTCOMES, EntryRecord, OperationEntry } from '../../manifests/audit/entries.ts';
-import { SvcError } from '../../runtime/errors.ts';
-import type { Identity } from '../../runtime/identity.ts';
 import { operation } from './operation.ts';
 import { limitField, nextPageField, pageAsked, pageTokenField } from './schemas/fields.ts';
 
@@ -49,16 +47,7 @@ const RecordsQuery = z.object({
 
 const AuditRecords = z.object({ records: z.array(EntryRecord.meta({ id: 'AuditRecord' })) });
 
-const common = { tag: 'audit', access: 'read', needs: ['audit'] } as const;
-
-/** Those who may read what all others of the tenant did: administrators, auditors with a role to read, operators. */
-const READERS: readonly string[] = ['svc:admin', 'svc:operator', 'svc:readonly'];
-
-function tenantFor({ kind, roles, tenant }: Identity): string {
-  const may = kind === 'local' || kind === 'service_account' || READERS.some((role) => roles.includes(role));
-  if (may && kind !== 'consumer') return tenant;
-  throw new SvcError('forbidden', 'Only administrators of the tenant can read its audit.');
-}
+const common = { tag: 'audit', access: 'audit', needs: ['audit'] } as const;
 
 /** Operations on the audit of what operators and tenants do (docs/operations/audit.md). */
 export const AUDIT_OPERATIONS = [
@@ -74,7 +63,7 @@ export const AUDIT_OPERATIONS = [
     async handle({ audit }, { identity, query: { subject, operation, outcome, from, to, ...page } }) {
       const filter = { subject, operation, outcome, from, to };
       const { items, ...next } = await audit.list(
-        tenantFor(identity),
+        identity.tenant,
         filter,
         pageAsked({ ...page, skip: 0 }, MOST_LISTED),
       );
@@ -90,7 +79,7 @@ export const AUDIT_OPERATIONS = [
     rest: { method: 'GET', path: '/v1/audit/chains', style: 'coded' },
     commands: ['audit export'],
     async handle({ audit }, { identity }) {
-      const tenant = tenantFor(identity);
+      const { tenant } = identity;
       const { chains, statements } = await audit.chains(tenant);
       return { tenant, chains: [...chains], statements: [...statements] };
     },
@@ -104,7 +93,7 @@ export const AUDIT_OPERATIONS = [
     rest: { method: 'GET', path: '/v1/audit/records', style: 'coded' },
     commands: ['audit export'],
     async handle({ audit }, { identity, query: { node, after, limit } }) {
-      return { records: [...(await audit.records(tenantFor(identity), node, after, limit))] };
+      return { records: [...(await audit.records(identity.tenant, node, after, limit))] };
     },
   }),
 ];

@@ -124,6 +124,8 @@ export const NO_THING: ReadonlySet<string> = new Set([
     ['tenant', 'subject'].map((field) => `${method} /v1/admin/rate-limits/overrides ${field}`),
   ),
   ...['tenant', 'subject'].map((field) => `GET /v1/admin/rate-limits/usage ${field}`),
+  // A subject of the reader's own tenant.
+  'GET /v1/audit subject',
   // Positions in a stream whose id is in the path.
   ...['executions/{id}/stream', 'workflows/executions/{id}/stream', 'workflows/executions/{id}/logs/stream'].map(
     (path) => `GET /v1/${path} last_event_id`,

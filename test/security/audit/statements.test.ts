@@ -6,6 +6,7 @@ import type { EntryExport } from '../../../manifests/audit/entries.ts';
 import { type EntriesVerdict, verifyEntries } from '../../../manifests/audit/verify-entries.ts';
 import type { ChainedAudit } from '../../../security/audit/operation-audit.ts';
 import { chainsOf, recordsBehind } from '../../../security/audit/reader.ts';
+import { AuditRetention, CHECKPOINTS, type CheckpointDocument } from '../../../security/audit/retention.ts';
 import { CHAINS, type ChainDocument, Statements } from '../../../security/audit/statements.ts';
 import { createPublishedKeys } from '../../../security/keys/published-keys.ts';
 import type { SigningParts } from '../../../security/signed-token.ts';
@@ -34,6 +35,7 @@ async function signingOf(store: AuditStore, clock: HandClock): Promise<SigningPa
 interface AuditNode {
   readonly audit: ChainedAudit;
   readonly statements: Statements;
+  readonly retention: AuditRetention;
   readonly warned: string[];
   /** Changes something, and waits until its entry is stored. */
   change(operation: string): Promise<void>;
@@ -44,12 +46,17 @@ interface AuditNode {
 /** Nodes of one fleet over one store. */
 async function nodeOf(store: AuditStore, node: string, clock: HandClock): Promise<AuditNode> {
   const chains = await store.documents.collection<ChainDocument>(CHAINS);
+  const checkpoints = await store.documents.collection<CheckpointDocument>(CHECKPOINTS);
   const signing = await signingOf(store, clock);
   const opening: Promise<void>[] = [];
   const { audit, warned } = auditOf(store.blocks, {
     ...{ node, clock, failClosed: true },
     onOpened: (tenant) => void opening.push(statements.opened(tenant)),
   });
+  const warn = (message: string): void => void warned.push(message);
+  const retention = new AuditRetention({ days: 30, blocks: store.blocks, chains, checkpoints, signing, clock, warn });
+  // Swept by hand: months pass in these tests.
+  retention.close();
   const statements = new Statements({
     ...{ node, chains, blocks: store.blocks, signing, clock, isFleet: true },
     ends: () => audit.ends(),
@@ -57,13 +64,14 @@ async function nodeOf(store: AuditStore, node: string, clock: HandClock): Promis
   });
   return {
     ...{ audit, statements, warned },
+    retention,
     async change(operation) {
       await (await audit.begin(callOf(operation))).end({ outcome: 'ok' });
       await Promise.all(opening);
     },
     async verify() {
       const { blocks } = store;
-      const found = await chainsOf({ blocks, chains, statements }, TENANT);
+      const found = await chainsOf({ blocks, chains, checkpoints, statements }, TENANT);
       const exported: EntryExport = {
         ...{ format: 'svc-audit-operations/v1', tenant: TENANT, statements: [...found.statements] },
         chains: await Promise.all(
@@ -179,5 +187,49 @@ describe('statements of nodes about each other', () => {
     await b.statements.round();
     assert.match(b.warned.join('\n'), /statement of node node-a, tenant acme has no valid signature/);
     assert.deepEqual(kindsOf(await a.verify()), ['null bad_head']);
+  });
+});
+
+describe('retention of the audit', () => {
+  const DAY_MS = 86_400_000;
+
+  it('removes old entries behind a signed checkpoint, and the rest of each chain verifies', async () => {
+    await using store = await auditStore();
+    const { clock, a, b } = await fleet(store);
+    for (const node of [a, b]) await node.statements.close();
+    await clock.pass(20 * DAY_MS);
+    for (const node of [a, b]) await node.change('agents.deploy');
+    await clock.pass(20 * DAY_MS);
+    for (const node of [a, b]) await node.change('agents.delete');
+    await b.retention.sweep();
+    const verdict = await b.verify();
+    assert.deepEqual(verdict.faults, []);
+    assert.deepEqual(
+      verdict.chains.map(({ node, records }) => [node, records]),
+      [
+        ['node-a', 4],
+        ['node-b', 4],
+      ],
+    );
+    const first = await recordsBehind(store.blocks, { tenant: TENANT, node: 'node-a', after: 0, limit: 1 });
+    assert.equal(first[0]?.sequence, 6);
+  });
+
+  it('keeps the newest entry of a chain whatever its age, so that a node continues it', async () => {
+    await using store = await auditStore();
+    const { clock, a, b } = await fleet(store);
+    for (const node of [a, b]) await node.statements.close();
+    await clock.pass(100 * DAY_MS);
+    await a.retention.sweep();
+    const again = await nodeOf(store, 'node-a', clock);
+    await again.change('agents.delete');
+    assert.deepEqual((await again.verify()).faults, []);
+  });
+
+  it('a beginning that was removed without a checkpoint is a fault', async () => {
+    await using store = await auditStore();
+    const { a } = await fleet(store);
+    await store.blocks.deleteMany({ tenant: TENANT, where: { node: 'node-a', last: { lte: 3 } } });
+    assert.ok(kindsOf(await a.verify()).includes('node-a missing'));
   });
 });
