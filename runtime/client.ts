@@ -12,8 +12,10 @@ export interface CallOptions {
    * given.
    */
   readonly isFirst?: boolean;
-  /** W3C trace id, 32 hex digits. */
+  /** W3C trace id, 32 hex digits. Default: that of the effect that makes the call, else a new one. */
   readonly trace?: string;
+  /** Id of a message of that trace from which the call follows. Default: as for `trace`, else none. */
+  readonly cause?: string;
   /** How long `ask` waits, milliseconds. Default 30,000. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;

@@ -22,6 +22,7 @@ import { decodeEvent, decodeReply, encodeMessage } from '../turns/codec.ts';
 import type { Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
 import { type ActorHandle, actorHandle, type Callable } from './actor-handle.ts';
+import { followsFrom } from './calls-of-effect.ts';
 import { followEvents } from './follow.ts';
 import { PendingAsks } from './pending-asks.ts';
 import { type PlacingParts, placeActor } from './place-actor.ts';
@@ -181,12 +182,13 @@ export class MailboxClient implements ActorClient {
 
   #compose(to: Address, type: string, payload: Json, options: CallOptions, session: string | undefined): Message {
     const { random } = this.#parts;
+    const { cause, trace } = followsFrom(options, () => random.hex(16));
     return {
       id: options.messageId ?? random.uuid(),
       to,
       from: null,
-      cause: null,
-      trace: options.trace ?? random.hex(16),
+      cause,
+      trace,
       origin: 'client',
       type,
       payload,

@@ -1,5 +1,6 @@
 import type { EffectMode } from '../actor-store.ts';
 import type { Address } from '../address.ts';
+import { asEffectOf } from '../calls/calls-of-effect.ts';
 import type { RetryPolicy } from '../define-actor.ts';
 import type { EffectContext, EffectHandler } from '../effect.ts';
 import type { EffectJob, JobOutcome } from '../effect-queue.ts';
@@ -172,7 +173,7 @@ export class EffectAttempt {
       parked: (waiting) => this.#park(waiting, renewing),
       patiently: (call) => this.#patiently(call, renewing),
     };
-    const work = () => handler.run(parsed.data, context);
+    const work = () => asEffectOf(this.#envelope, () => handler.run(parsed.data, context));
     const ending = this.#guard(() => (this.#runsAgain ? this.#untilBegun(work, renewing) : work()));
     return Promise.race([ending, this.#overdue()]);
   }
