@@ -174,13 +174,13 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const lostActors = new LostActors({ ...kernel, store, views, warn });
   const guardedMs = settings.removalsGuardedMs;
   const forget = async (tenant: string, addresses: readonly Address[]) => parts.retention?.forget?.(tenant, addresses);
-  const removals = await Removals.open({ ...kernel, store, documents, views, guardedMs, forget });
+  const changes = await ChangeLog.open({ documents, clock, random, warn });
+  const removals = await Removals.open({ ...kernel, store, documents, views, changes, guardedMs, forget });
   const kept = await KeptFrom.open(documents);
   const keys = settings.ledger ? await KeyRuns.open({ documents, clock }) : null;
   const sweeps = (): boolean => ownership.get(SWEEPING) !== undefined;
   const merge =
     keys === null ? null : await KeyMerge.open({ documents, keys, kept, node, clock, random, warn, sweeps });
-  const changes = await ChangeLog.open({ documents, clock, random, warn });
   const projector = await Projector.open({
     ...{ ...kernel, store, documents, views, removals, replaced, node, warn, keys, onKeys: () => merge?.kick() },
     changes,

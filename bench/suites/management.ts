@@ -5,7 +5,9 @@ import { systemClock } from '../../runtime/clock.ts';
 import type { PageAsked } from '../../runtime/documents/pages.ts';
 import type { Documents } from '../../runtime/documents.ts';
 import { systemRandom } from '../../runtime/random.ts';
-import type { ExecutionApi } from '../../usecases/executions.ts';
+import { EXECUTIONS, type ExecutionApi, type ExecutionDocument } from '../../usecases/executions.ts';
+import { createRunsApi } from '../../usecases/runs/list-runs.ts';
+import type { RunFilter } from '../../usecases/runs/run-filter.ts';
 import { WORKFLOW_EXECUTIONS, type WorkflowApi, type WorkflowExecutionDocument } from '../../usecases/workflow-runs.ts';
 import { closedLoop, medianOf } from '../load.ts';
 import { longExecution } from '../management/log.ts';
@@ -49,6 +51,7 @@ export async function management(plan: Plan): Promise<Section> {
       const questions = [
         agentList(store.documents, catalog),
         ...runLists(store.documents, node.runs),
+        ...allRunsLists(store.documents),
         logs((count) => longExecution(node, store.documents, TENANT, count), node.executions),
       ];
       // An index on keys changes nothing for lists.
@@ -190,6 +193,52 @@ function runLists(documents: Documents, runs: WorkflowApi): Question[] {
     question('of a workflow', (at) => ({ limit: 20, workflowId: workflowOf(at) })),
   ];
 }
+
+/** Executions beside the runs of workflows that `runLists` has put there, in one list. */
+function allRunsLists(documents: Documents): Question[] {
+  let have = 0;
+  const grow = async (count: number) => {
+    const executions = await documents.collection<ExecutionDocument>(EXECUTIONS);
+    const workflows = await documents.collection<WorkflowExecutionDocument>(WORKFLOW_EXECUTIONS);
+    for (; have < count; have += Math.min(BATCH, count - have)) {
+      const length = Math.min(BATCH, count - have);
+      await executions.putMany(Array.from({ length }, (_, at) => executionOf(have + at)));
+    }
+    return createRunsApi({ executions, workflows, client: { isServed: async () => true } });
+  };
+  const question = (what: string, filter: RunFilter, length: number, isDeep = false): Question => ({
+    what: `runs.list, ${what}`,
+    async grow(count) {
+      const api = await grow(count);
+      let next: string | undefined;
+      for (let seen = 0; isDeep && seen < count; seen += BATCH)
+        ({ next } = await api.list(TENANT, {}, { limit: BATCH, next }));
+      return async () => {
+        const { runs } = await api.list(TENANT, filter, { limit: 50, next });
+        if (runs.length !== length) throw new Error(`a page of ${runs.length}`);
+      };
+    },
+  });
+  return [
+    question('newest', {}, 50),
+    question('in the middle, by token', {}, 50, true),
+    question('of a name', { kind: 'execution', name: 'bench' }, 50),
+    question('failed', { status: ['failed'] }, 50),
+    question('of a label that one in twenty has', { kind: 'execution', labels: [['team', '7']] }, 50),
+    question('of a label that none has', { labels: [['team', 'none']] }, 0),
+  ];
+}
+
+const executionOf = (n: number): ExecutionDocument => {
+  const at = new Date(1_700_000_000_000 + n * 1_000).toISOString();
+  return {
+    ...{ tenant: TENANT, id: randomUUID(), version: 1, agent_id: 'a', agent_name: 'bench', agent_version: '1.0.0' },
+    ...{ status: n % 10 === 0 ? 'failed' : 'completed', iteration_count: 1, last_error: null, last_output: 'done' },
+    ...{ started_at: at, ended_at: at, updated_at: at, reason: n % 10 === 0 ? 'timed_out' : null, in_doubt: 0 },
+    ...{ usage: { input_tokens: 1, output_tokens: 1, cost: 0 }, workflow_execution_id: null, removed: false },
+    labels: { team: String(n % 20) },
+  };
+};
 
 function runOf(n: number, workflow_id = ''): WorkflowExecutionDocument {
   const at = new Date(1_700_000_000_000 + n * 1_000).toISOString();

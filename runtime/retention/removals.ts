@@ -3,6 +3,7 @@ import type { ActorStore } from '../actor-store.ts';
 import { type Address, type Partition, parseAddress, tenantOf } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import type { Registry } from '../define-actor.ts';
+import type { Change, ChangeLog } from '../documents/change-log.ts';
 import type { Collection, Documents, StoredDocument } from '../documents.ts';
 import { toSvcError } from '../errors.ts';
 import { jsonField } from '../json.ts';
@@ -47,6 +48,7 @@ interface RemovalsParts {
   readonly payloads: Payloads;
   readonly clock: Pick<Clock, 'now'>;
   readonly views: Views;
+  readonly changes: Pick<ChangeLog, 'append'>;
   /**
    * How long a requested removal is protected against late writes: late messages, the ledger's writer. Milliseconds.
    */
@@ -215,16 +217,28 @@ export class Removals {
   }
 
   async #unlist(tenant: string, removals: readonly Removal[]): Promise<void> {
-    const { registry, views, forget } = this.#parts;
+    const { registry, views, changes, forget } = this.#parts;
     const addresses = removals.map(addressOf);
     const listed = removals.map(async ({ view_id }, index) => {
       const address = addresses[index];
-      const collection = address === undefined ? undefined : registry.definitionOf(address)?.view?.collection;
-      if (collection !== undefined) await views.get(collection)?.delete(tenant, view_id);
+      const view = address === undefined ? undefined : registry.definitionOf(address)?.view;
+      const list = view === undefined ? undefined : views.get(view.collection);
+      if (view === undefined || list === undefined) return [];
+      const known = view.isInFeed === true ? await list.get(tenant, view_id) : null;
+      await list.delete(tenant, view_id);
+      return known === null ? [] : removalOf(view.collection, known);
     });
-    await Promise.all(listed);
+    const gone = (await Promise.all(listed)).flat();
+    await changes.append(tenant, gone);
     await forget(tenant, addresses);
   }
+}
+
+/** The change of a list whose document is removed. One that a caller removed is hidden already, and its change is known. */
+function removalOf(collection: string, document: StoredDocument): Change[] {
+  const { removed, owner }: Readonly<Record<string, unknown>> = { ...document };
+  if (removed === true) return [];
+  return [{ collection, id: document.id, ...(typeof owner === 'string' ? { owner } : {}) }];
 }
 
 /**

@@ -29,7 +29,8 @@ interface RunsParts {
  * Most documents that one call examines. Conditions without an index are tested on documents read along the order, so a
  * rare match makes a short page instead of a slow one.
  */
-const MOST_EXAMINED = 2_000;
+const MOST_EXAMINED = 1_000;
+/** Documents that are read at a time where not every one matches. */
 const CHUNK = 200;
 /** Most runs whose ids begin with the same text that are found. */
 const MOST_BY_ID = 200;
@@ -79,10 +80,11 @@ export function createRunsApi({ executions, workflows, client }: RunsParts): Run
         (source) => new Source((asked) => find(source.kind, { ...asked, tenant, where: source.where }), after),
       );
       const served = new ServedPools(client);
+      const chunk = isIndexed(filter) ? Math.min(CHUNK, limit) : CHUNK;
       const runs: Run[] = [];
       let last: Position | undefined;
       for (let examined = 0; runs.length < limit && examined < MOST_EXAMINED; examined += 1) {
-        const document = await newest(sources, Math.min(CHUNK, limit));
+        const document = await newest(sources, chunk);
         if (document === null) return { runs };
         last = [document.document.started_at, document.document.id];
         const run = await served.run(document);
@@ -124,6 +126,10 @@ function sourcesOf(viewer: Viewer, filter: RunFilter): SourceQuery[] {
     return statuses.filter((status) => isOf(kind, status)).map((status) => ({ kind, where: { ...shared, status } }));
   });
 }
+
+/** Whether every document that the queries find meets the conditions. */
+const isIndexed = ({ version, labels, tags, node, text, outcome, errorCode, waitReason }: RunFilter): boolean =>
+  [version, labels, tags, node, text, outcome, errorCode, waitReason].every((one) => one === undefined);
 
 const isOf = (kind: RunKind, status: RunStatus): boolean =>
   status !== (kind === 'execution' ? 'waiting_for_human_input' : 'pending');
