@@ -25,7 +25,7 @@ const rank = ({ row }: Found): number => {
 };
 
 /** Ends the chain at the effect that an actor waits for, or at what keeps that effect. */
-export async function effectLinks(reading: Reading, address: Address, { ids, what }: AskedEffects): Promise<void> {
+export async function effectLinks(reading: Reading, address: Address, { ids, what }: AskedEffects): Promise<never> {
   const rows = await reading.ask('actors', () => reading.lookups.effects(address));
   const byId = new Map(rows.map((row) => [row.id, row]));
   const found = [...ids].map(([id, kind]): Found => ({ id, kind, row: byId.get(id) }));
@@ -34,13 +34,16 @@ export async function effectLinks(reading: Reading, address: Address, { ids, wha
     await mailboxLink(reading, address);
     return reading.end({ kind: 'turn', id: address, until: null, reason: what });
   }
-  reading.add(effectLink(one, what, found.length - 1));
+  const link = effectLink(one, what, found.length - 1);
   if (one.row === undefined) {
+    reading.add(link);
     await mailboxLink(reading, address);
     return reading.end({ kind: 'turn', id: address, until: null, reason: 'its result is about to be handled' });
   }
   const cause = causeOf(reading, one.row);
-  if (cause !== undefined) reading.end(cause);
+  if (cause === undefined) return reading.end(link);
+  reading.add(link);
+  return reading.end(cause);
 }
 
 function effectLink({ id, kind, row }: Found, what: string, others: number): LinkOf<'effect'> {

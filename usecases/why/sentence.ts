@@ -17,6 +17,14 @@ export function sentenceOf(chain: readonly WhyLink[], id: string, waiting: boole
 
 const placeOf = ({ iteration }: Run): string => (iteration === null ? '' : ` in iteration ${iteration}`);
 
+const VERBS: Readonly<Record<string, string>> = {
+  completed: 'completed',
+  failed: 'failed',
+  cancelled: 'was cancelled',
+};
+
+const verbOf = ({ status }: Run): string => VERBS[status ?? ''] ?? 'ended';
+
 /** `Run 12ab… waits in state review for approval 77…`: what is waited for, cause behind cause, in one clause a run. */
 function waitingSentence(first: Run, rest: readonly WhyLink[]): string {
   let text = `Run ${short(first.id ?? '')} waits${placeOf(first)}`;
@@ -30,19 +38,12 @@ function waitingSentence(first: Run, rest: readonly WhyLink[]): string {
     text += `${between}${link.reason}`;
     hasCause = true;
     if (!isRun(link) || at === rest.length - 1) return;
-    text += `, which waits${placeOf(link)}`;
-    hasCause = false;
+    const hasEnded = VERBS[link.status ?? ''] !== undefined;
+    text += `, which ${hasEnded ? verbOf(link) : 'waits'}${placeOf(link)}`;
+    hasCause = hasEnded;
   });
   return `${text}.`;
 }
-
-const VERBS: Readonly<Record<string, string>> = {
-  completed: 'completed',
-  failed: 'failed',
-  cancelled: 'was cancelled',
-};
-
-const verbOf = ({ status }: Run): string => VERBS[status ?? ''] ?? 'ended';
 
 /** `Run 12ab… failed in state review: child run 34cd… failed in iteration 2: …` */
 function endedSentence(first: Run, rest: readonly WhyLink[]): string {

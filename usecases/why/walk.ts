@@ -2,7 +2,7 @@ import { ApprovalState, type PendingApproval } from '../../actors/approval/messa
 import type { RunningExecution } from '../../actors/execution/state.ts';
 import { isOpen, JudgePanelState, type Seat } from '../../actors/judge-panel/state.ts';
 import { type AwaitingOf, isRunning, type RunningWorkflow } from '../../actors/workflow/state.ts';
-import { addressOf } from '../../runtime/address.ts';
+import { type Address, addressOf } from '../../runtime/address.ts';
 import { sees, tenantOfViewer } from '../../runtime/identity.ts';
 import { poolOfTags } from '../../runtime/locator.ts';
 import type { ExecutionFound } from '../executions.ts';
@@ -55,7 +55,7 @@ export class Walk {
 
   async #needsOfExecution(state: RunningExecution, address: ExecutionFound['address']): Promise<void> {
     const { judged, effects } = needsOf(state);
-    if (judged !== null) return this.#panel(judged.panel_id, judged.judges);
+    if (judged !== null) return this.#panel(judged.panel_id, judged.judges, address);
     await effectLinks(this.#reading, address, { ids: effects.ids, what: `its ${effects.what}` });
   }
 
@@ -74,7 +74,7 @@ export class Walk {
       return this.#needsOfWorkflow(state, address);
     }
     const child = childOfEnd(state);
-    if (child !== null && (await this.#child(child.kind, child.id, 'child'))) return;
+    if (child !== null && (await this.#child(child.kind, child.id, 'child', null))) return;
     this.#reading.add(...endOfWorkflow(state));
   }
 
@@ -89,13 +89,13 @@ export class Walk {
       case 'turn':
         return effects(`its entry into state ${awaiting.target}`);
       case 'agent':
-        if (await this.#child('execution', awaiting.execution_id, 'child')) return;
+        if (await this.#child('execution', awaiting.execution_id, 'child', address)) return;
         return effects('the start of its agent');
       case 'child':
-        if (await this.#child('workflow', awaiting.execution_id, 'child')) return;
+        if (await this.#child('workflow', awaiting.execution_id, 'child', address)) return;
         return effects('the start of its child workflow');
       case 'panel':
-        return this.#panel(awaiting.panel_id, awaiting.judges);
+        return this.#panel(awaiting.panel_id, awaiting.judges, address);
       case 'command':
         return effects('its command');
       case 'container':
@@ -109,24 +109,42 @@ export class Walk {
       case 'containers':
         return effects(`its containers ${Object.keys(awaiting.effects).join(', ')}`);
       case 'approval':
-        return this.#approval(awaiting);
+        return this.#approval(awaiting, address);
     }
   }
 
-  /** Follows a child or judge. False: it does not exist yet, or no more. */
-  async #child(kind: 'execution' | 'workflow', id: string, as: 'child' | 'judge'): Promise<boolean> {
+  /** Follows a child or judge of a waiting actor, or of an ended run (null). False: it does not exist yet, or no more. */
+  async #child(
+    kind: 'execution' | 'workflow',
+    id: string,
+    as: 'child' | 'judge',
+    waiting: Address | null,
+  ): Promise<boolean> {
     if (kind === 'execution') {
       const found = await this.#reading.ask('actors', () => this.#runs.execution(this.#tenant, id));
       if (found === null) return false;
       this.#requireSeen('document' in found ? found.document.owner : found.state.owner, as);
       await this.execution(found, id, as);
+      if (waiting !== null) await this.#answered(waiting, 'its end');
       return true;
     }
     const found = await this.#reading.ask('actors', () => this.#runs.workflow(this.#tenant, id));
     if (found === null) return false;
     this.#requireSeen(found.state.owner, as);
     await this.workflow(found, id, as);
+    if (waiting !== null) await this.#answered(waiting, 'its end');
     return true;
+  }
+
+  /** Ends the chain at an actor that has what it waited for in its mailbox, or gets it in a moment. */
+  async #answered(waiting: Address, what: string): Promise<never> {
+    await mailboxLink(this.#reading, waiting);
+    return this.#reading.end({
+      kind: 'turn',
+      id: waiting,
+      until: null,
+      reason: `${what}, which is about to be handled`,
+    });
   }
 
   /** Ends the chain at a run that the reader may not see: it is named by its kind only. */
@@ -137,7 +155,7 @@ export class Walk {
     this.#reading.end({ kind: 'child', ...hidden, iteration: null, of: 'execution' });
   }
 
-  async #panel(panelId: string, judges: number): Promise<void> {
+  async #panel(panelId: string, judges: number, waiting: Address): Promise<void> {
     const address = addressOf('judge-panel', this.#tenant, panelId);
     const snapshot = await this.#reading.read(address);
     const panel = snapshot === null ? null : JudgePanelState.parse(snapshot.state);
@@ -149,22 +167,22 @@ export class Walk {
     await turnLinks(this.#reading, address, snapshot);
     const [seat] = open;
     if (seat === undefined) {
-      const what = seats.length === 0 ? 'they are being convened' : 'their verdict is about to be handled';
-      return effectLinks(this.#reading, address, { ids: new Map(), what });
+      if (seats.length > 0) return this.#answered(waiting, 'their verdict');
+      return effectLinks(this.#reading, address, { ids: new Map(), what: 'they are being convened' });
     }
-    if (await this.#child('execution', seat.execution_id, 'judge')) return;
+    if (await this.#child('execution', seat.execution_id, 'judge', address)) return;
     const ids = new Map(seat.status === 'asked' ? [[seat.effect_id, 'agent.start']] : []);
     await effectLinks(this.#reading, address, { ids, what: `the start of judge ${seat.agent}` });
   }
 
-  async #approval(awaiting: AwaitingOf<'approval'>): Promise<void> {
+  async #approval(awaiting: AwaitingOf<'approval'>, waiting: Address): Promise<void> {
     const address = addressOf('approval', this.#tenant, awaiting.approval_id);
     const snapshot = await this.#reading.read(address);
     const state = snapshot === null ? null : ApprovalState.parse(snapshot.state);
     if (state?.status === 'pending') this.#reading.end(approvalLink(state));
+    if (state !== null && state.status !== 'new') return this.#answered(waiting, 'the answer to its approval');
     await turnLinks(this.#reading, address, snapshot);
-    const what = state === null || state.status === 'new' ? 'its approval, which is being opened' : 'its answer';
-    await effectLinks(this.#reading, address, { ids: new Map(), what });
+    await effectLinks(this.#reading, address, { ids: new Map(), what: 'its approval, which is being opened' });
   }
 }
 

@@ -50,6 +50,26 @@ const ROWS: readonly (readonly [what: string, waiting: boolean, chain: readonly 
       '1 of its 2 judges: judge critic (run 78ab…), which waits in iteration 1 for a node with tags gpu: node n1 drains.',
   ],
   [
+    'a child that has ended while its end is not handled',
+    true,
+    [
+      run('workflow', 'running'),
+      state,
+      child('completed', 1),
+      {
+        kind: 'mailbox',
+        id: 'workflow/t/1',
+        ...none,
+        reason: '1 message',
+        before: 1,
+        depth: 0,
+        oldest_at: null,
+        node: null,
+      },
+    ],
+    'Run 12ab34cd… waits in state review for child run 56ef… of agent writer, which completed in iteration 1: 1 message.',
+  ],
+  [
     'a child that is the last link',
     true,
     [run('workflow', 'running'), child('running')],
