@@ -34,7 +34,12 @@ const OTHERS = [
   ...['/v1/human-approvals/{id}/approve', '/v1/human-approvals/{id}/reject', '/v1/volumes', '/v1/chaos/faults'],
   ...['/v1/volumes/{id}/files/mkdir', '/v1/api-keys', '/v1/api-keys/validate', '/v1/seal/attest'],
   ...['/v1/seal/sessions/{id}/revoke', '/v1/cluster/nodes/{id}/drain', '/v1/cluster/nodes/{id}/shutdown'],
-  ...['/v1/cluster/config/push', '/v1/cluster/join-tokens'],
+  ...[
+    '/v1/cluster/config/push',
+    '/v1/cluster/join-tokens',
+    '/v1/dead-letters/{id}/replay',
+    '/v1/dead-letters/{id}/discard',
+  ],
 ];
 
 const RUNTIME = SvcRuntimeService;
