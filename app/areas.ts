@@ -115,6 +115,7 @@ export async function openAreas(parts: AreasParts) {
     deadLetters: traces.deadLetters,
     traces: traces.traces,
     messages: traces.messages,
+    tap: traces.tap,
     audit: audit.reader,
   };
   const management = openManagement(parts, ports, judges);

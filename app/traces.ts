@@ -2,6 +2,7 @@ import { EXECUTIONS, type ExecutionDocument } from '../actors/execution/view.ts'
 import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../actors/workflow/view.ts';
 import type { Partition } from '../runtime/address.ts';
 import type { Clock } from '../runtime/clock.ts';
+import { LedgerTail } from '../runtime/ledger/ledger-tail.ts';
 import { DEAD_LETTERS, type DeadLetter } from '../runtime/ledger/segments.ts';
 import type { OpenStores } from '../runtime/open-stores.ts';
 import type { Runtime } from '../runtime/runtime.ts';
@@ -10,7 +11,8 @@ import { createActorHistoryApi } from '../usecases/traces/actor-history.ts';
 import { createActorReads } from '../usecases/traces/actors.ts';
 import { createDeadLetterApi } from '../usecases/traces/dead-letters.ts';
 import { createMessageApi } from '../usecases/traces/messages.ts';
-import type { TraceParts } from '../usecases/traces/trace.ts';
+import { createTapApi } from '../usecases/traces/tap.ts';
+import { keptLedger, type TraceParts } from '../usecases/traces/trace.ts';
 import { createTraceApi } from '../usecases/traces/traces.ts';
 
 interface TracesParts {
@@ -68,5 +70,24 @@ export async function openTraces({ stores, runtime, clock, executions, workflows
     retry: recorded.retry,
     ledger: runtime.ledger,
   });
-  return { actors, actorHistory, deadLetters, traces: createTraceApi(reading), messages: createMessageApi(reading) };
+  const { documents } = stores;
+  const tap = createTapApi({
+    client,
+    registry,
+    executions,
+    workflows,
+    clock,
+    tail: async (tenant) => {
+      keptLedger(reading);
+      return LedgerTail.open({ documents, payloads, clock, tenant });
+    },
+  });
+  return {
+    actors,
+    actorHistory,
+    deadLetters,
+    traces: createTraceApi(reading),
+    messages: createMessageApi(reading),
+    tap,
+  };
 }

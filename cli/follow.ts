@@ -122,7 +122,7 @@ const MAX_RECORD_CHARS = 32 * 1024 * 1024;
  * Records of an event stream without its comments. Throws after `silenceMs` without data or a heartbeat, since a dead peer
  * does not close its connection.
  */
-async function* eventRecords(
+export async function* eventRecords(
   body: ReadableStream<Uint8Array>,
   silenceMs: number,
 ): AsyncGenerator<EventRecord, void, undefined> {

@@ -20,6 +20,7 @@ import { tools } from './commands/tools.ts';
 import { actor } from './commands/traces/actor.ts';
 import { deadLetter } from './commands/traces/dead-letter.ts';
 import { message } from './commands/traces/message.ts';
+import { tap } from './commands/traces/tap.ts';
 import { trace } from './commands/traces/trace.ts';
 import { why } from './commands/traces/why.ts';
 import { volume } from './commands/volume.ts';
@@ -30,7 +31,7 @@ import { printable } from './paint.ts';
 /** In the order of the help text. */
 const COMMANDS: readonly ((program: Command) => void)[] = [
   ...[start, agent, task, workflow, run, runs, execute, why, approval, stimulus, node, volume, session, pattern, key],
-  ...[limits, secret, audit, trace, message, actor, deadLetter, chaos, tools, system, completion, version],
+  ...[limits, secret, audit, trace, message, tap, actor, deadLetter, chaos, tools, system, completion, version],
 ];
 
 const EXIT_CODES =

@@ -94,6 +94,7 @@ export const ESCAPES: Readonly<Record<string, string>> = {
   'seal_sessions.get': SESSIONS,
   'seal_sessions.revoke': SESSIONS,
   'seal_sessions.audit': SESSIONS,
+  'tap.stream': EVENTS,
   'traces.get': 'it can be a stream of lines',
   'tools.list': TOOLS,
   'tools.call': TOOLS,

@@ -174,6 +174,7 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'GET /v1/traces/{trace_id}': look(),
   'GET /v1/traces/{trace_id}/critical-path': look(),
   'GET /v1/traces/{trace_id}/summary': look(),
+  'GET /v1/tap': look(),
   'GET /v1/messages/{id}': look(),
   'GET /v1/messages/{id}/causes': look(),
   'GET /v1/messages/{id}/effects': look(),

@@ -126,6 +126,7 @@ const AREAS: Readonly<Record<string, ScopeArea>> = {
   '/v1/secrets': 'secrets',
   '/v1/stimuli': 'stimuli',
   '/v1/system': 'system',
+  '/v1/tap': 'executions',
   '/v1/tools': 'tools',
   '/v1/messages': 'executions',
   '/v1/traces': 'executions',

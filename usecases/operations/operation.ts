@@ -25,6 +25,7 @@ import type { ActorHistoryApi } from '../traces/actor-history.ts';
 import type { ActorReads } from '../traces/actors.ts';
 import type { DeadLetterApi } from '../traces/dead-letters.ts';
 import type { MessageApi } from '../traces/messages.ts';
+import type { TapApi } from '../traces/tap.ts';
 import type { TraceApi } from '../traces/traces.ts';
 import type { WhyApi } from '../why/why.ts';
 import type { WorkflowApi } from '../workflow-runs.ts';
@@ -67,6 +68,7 @@ export interface OperationPorts extends StartLimits {
   readonly deadLetters?: DeadLetterApi;
   readonly traces?: TraceApi;
   readonly messages?: MessageApi;
+  readonly tap?: TapApi;
   /** The audit of operations. */
   readonly audit?: AuditReader;
 }

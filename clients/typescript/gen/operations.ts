@@ -1127,6 +1127,35 @@ export type SubworkflowTriggered = {
   readonly triggered_at: string;
 };
 
+export type TapEvent = {
+  readonly delivery: {
+    readonly message_id: string;
+    /** Message whose turn sent this one; null only for the root. */
+    readonly cause_id: string | null;
+    /** Address of the sender; null for a client and for an effect. */
+    readonly from: string | null;
+    /** Address: kind/tenant/id. */
+    readonly to: string;
+    readonly type: string;
+    /** When it was appended, ISO 8601. */
+    readonly at: string;
+    /** Milliseconds in the mailbox. */
+    readonly wait_ms: number;
+    /** Milliseconds of the turn. */
+    readonly turn_ms: number;
+    /** Node that handled it; null in rows of earlier versions. */
+    readonly node: string | null;
+    /** Lease epoch of the commit. */
+    readonly epoch: number;
+    readonly attempt: number;
+    /** retried: it failed and is tried again; deferred: it waits behind one that fails; stale: a timer that was cleared or set again; unknown: its node recorded no turns. */
+    readonly outcome: "done" | "refused" | "retried" | "deferred" | "stale" | "dead-lettered" | "unknown";
+    readonly trace_id: string;
+  };
+} | {
+  readonly dropped: number;
+};
+
 export type ToolResult = {
   readonly content: readonly (Readonly<Record<string, unknown>>)[];
   readonly structuredContent?: Readonly<Record<string, unknown>>;
@@ -3222,6 +3251,20 @@ export interface SvcClient {
       readonly body: Readonly<Record<string, unknown>> | null;
     }, options?: CallOptions): Promise<ToolResult>;
   };
+  readonly tap: {
+    /** Follow deliveries live. Server-sent events without end: deliveries as they are written to the ledger, about a second after their commit. When the reader or the node is too slow some are skipped, and `dropped` says how many. (`GET /v1/tap`) */
+    stream(input?: {
+      /** Kind of the actors. */
+      readonly kind?: string;
+      /** One actor: kind/id. */
+      readonly actor?: string;
+      /** Type of the messages. */
+      readonly type?: string;
+      readonly outcome?: "done" | "refused" | "retried" | "deferred" | "stale" | "dead-lettered" | "unknown";
+      /** One trace. */
+      readonly trace?: string;
+    }, options?: CallOptions): AsyncGenerator<StreamedEvent<TapEvent>, void, undefined>;
+  };
   readonly jwks: {
     /** Public keys of node tokens, of all controllers (`GET /.well-known/jwks.json`) */
     get(options?: CallOptions): Promise<{
@@ -3377,6 +3420,7 @@ const SEAL_SESSIONS_AUDIT: Route = {"method":"GET","path":"/v1/seal/sessions/{id
 const TOOLS_LIST: Route = {"method":"GET","path":"/v1/tools","query":["query","schemas"],"body":null,"answer":"json"};
 const TOOLS_CALL: Route = {"method":"POST","path":"/v1/tools/{name}","query":[],"body":"json","answer":"json"};
 const TRACES_GET: Route = {"method":"GET","path":"/v1/traces/{trace_id}","query":["limit","next"],"body":null,"answer":"json"};
+const TAP_STREAM: Route = {"method":"GET","path":"/v1/tap","query":["kind","actor","type","outcome","trace"],"body":null,"answer":"stream"};
 const JWKS_GET: Route = {"method":"GET","path":"/.well-known/jwks.json","query":[],"body":null,"answer":"json"};
 const WORKFLOWS_VALIDATE: Route = {"method":"POST","path":"/v1/workflows/validate","query":[],"body":"json","answer":"json"};
 const WEBHOOKS_RECEIVE: Route = {"method":"POST","path":"/v1/webhooks/{source}","query":[],"body":"application/octet-stream","answer":"json"};
@@ -3565,6 +3609,9 @@ export const operationsOf = (sender: Sender): SvcClient => ({
   tools: {
     list: (input, options) => sender.json(TOOLS_LIST, input, options),
     call: (input, options) => sender.json(TOOLS_CALL, input, options),
+  },
+  tap: {
+    stream: (input, options) => sender.stream(TAP_STREAM, input, options),
   },
   jwks: {
     get: (options) => sender.json(JWKS_GET, {}, options),

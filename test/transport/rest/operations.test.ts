@@ -17,6 +17,7 @@ const OTHER_COMMANDS: readonly (readonly [pattern: RegExp, reason: string])[] = 
     /^(?:start|completion|version|node (?:init|join|leave)|audit verify)$/,
     'it needs no node, or is about this machine',
   ],
+  [/^tap$/, 'a stream of events'],
   [/^trace show$/, 'the route behind it can be a stream of lines'],
   [/^volume (?:ls|put|get)$/, 'files are streams of bytes'],
   [/^(?:session|audit|tools|system|schema|runtime) /, 'a tool or a session, each with a contract of its own'],

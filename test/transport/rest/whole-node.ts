@@ -39,6 +39,7 @@ export const wholeNode = (): RestServerParts => ({
   deadLetters: uncalled(),
   traces: uncalled(),
   messages: uncalled(),
+  tap: uncalled(),
   audit: uncalled(),
   nodeTokens: uncalled(),
   mcp: uncalled(),

@@ -12,6 +12,7 @@ import { feedRoute } from './feed.ts';
 import { jwksRoute, openapiRoute, protectedResourceRoute } from './jwks.ts';
 import { sealRoutes } from './seal.ts';
 import { stimulusRoutes } from './stimuli.ts';
+import { tapRoute } from './tap.ts';
 import { toolRoutes } from './tools.ts';
 import { traceRoutes } from './traces.ts';
 import { volumeFileRoutes } from './volume-files.ts';
@@ -75,6 +76,7 @@ const ROUTES: readonly ((app: RestApp, parts: RestParts) => void)[] = [
   sealRoutes,
   toolRoutes,
   traceRoutes,
+  tapRoute,
   jwksRoute,
   protectedResourceRoute,
   openapiRoute,

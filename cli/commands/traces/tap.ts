@@ -1,0 +1,56 @@
+import type { Command } from 'commander';
+import { contextOf } from '../../context.ts';
+import { eventRecords } from '../../follow.ts';
+import { isObject, type JsonObject, numberOf, parseJson, textOf } from '../../json.ts';
+import { isForMachines } from '../../output.ts';
+import { type Paint, paintFor, printable } from '../../paint.ts';
+import { duration } from './trace-tree.ts';
+
+interface TapOptions {
+  readonly kind?: string;
+  readonly actor?: string;
+  readonly type?: string;
+  readonly outcome?: string;
+  readonly trace?: string;
+}
+
+/** Longest silence of the node, ms: it sends heartbeats more often. */
+const SILENCE_MS = 60_000;
+
+/** `svc tap`: deliveries as they happen, one line each, until Ctrl-C. */
+export function tap(program: Command): void {
+  program
+    .command('tap')
+    .description('follow deliveries live, one line each, until Ctrl-C')
+    .option('--kind <kind>', 'only deliveries to actors of this kind')
+    .option('--actor <kind/id>', 'only deliveries to this actor')
+    .option('--type <type>', 'only messages of this type')
+    .option('--outcome <outcome>', 'only this outcome, such as done, retried or dead-lettered')
+    .option('--trace <trace-id>', 'only this trace')
+    .action(async (options: TapOptions, command: Command) => {
+      const { client, output } = contextOf(command);
+      const query = new URLSearchParams();
+      for (const name of ['kind', 'actor', 'type', 'outcome', 'trace'] as const) {
+        const value = options[name];
+        if (value !== undefined) query.set(name, value);
+      }
+      const body = await client.stream(`/v1/tap?${query}`, 0, new AbortController().signal);
+      if (body === null) return;
+      const paint = paintFor(process.stdout, process.env);
+      for await (const { data } of eventRecords(body, SILENCE_MS)) {
+        const record = parseJson(data);
+        if (!isObject(record)) continue;
+        // One JSON object a line is YAML too.
+        const line = isForMachines(output) ? JSON.stringify(record) : lineOf(record, paint);
+        process.stdout.write(`${line}\n`);
+      }
+    });
+}
+
+function lineOf({ delivery, dropped }: JsonObject, paint: Paint): string {
+  if (!isObject(delivery)) return paint.yellow(`… ${dropped} deliveries were skipped`);
+  const [at, type, to, outcome] = ['at', 'type', 'to', 'outcome'].map((field) => printable(textOf(delivery, field)));
+  const times = `waited ${duration(numberOf(delivery, 'wait_ms'))}, turn ${duration(numberOf(delivery, 'turn_ms'))}`;
+  const said = outcome === 'done' ? paint.dim('done') : paint.yellow(outcome ?? '');
+  return `${paint.dim(at ?? '')}  ${type} → ${to}  ${said}  ${paint.dim(times)}`;
+}

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { systemClock } from '../../../runtime/clock.ts';
+import { LedgerTail } from '../../../runtime/ledger/ledger-tail.ts';
+import { createTapApi, type TapApi, type TapFilter, type TapRecord } from '../../../usecases/traces/tap.ts';
+import type { TraceParts } from '../../../usecases/traces/trace.ts';
+import type { KernelNode } from '../../support/kernel-node.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+import { linkOf, newTrace, openLinks, SECRET, user } from './fixture.ts';
+
+const ann = user('ann');
+
+describe('the tap', () => {
+  let node: KernelNode;
+  let parts: TraceParts;
+  let tap: TapApi;
+  before(async () => {
+    ({ node, parts } = await openLinks());
+    const { documents } = node;
+    tap = createTapApi({
+      ...parts,
+      clock: systemClock,
+      tail: (tenant) => LedgerTail.open({ documents, payloads: parts.payloads, clock: systemClock, tenant }),
+    });
+  });
+  after(() => node.stop());
+
+  /** Records of a tap until `count` came; `once` runs when it is open. */
+  async function records(
+    filter: TapFilter,
+    count: number,
+    once: () => Promise<void>,
+    viewer = ann,
+  ): Promise<TapRecord[]> {
+    const ended = new AbortController();
+    const found: TapRecord[] = [];
+    let begun = false;
+    for await (const record of await tap.open(viewer, filter, { signal: ended.signal, heartbeatMs: 1 })) {
+      if (!begun) await once();
+      begun = true;
+      if (record === null) continue;
+      found.push(record);
+      if (found.length >= count) break;
+    }
+    ended.abort();
+    return found;
+  }
+  const pass = (id: string, along: string[], trace = newTrace(), identity = ann) =>
+    node.runtime.client.tell(linkOf(id), 'Pass', { along, api_key: SECRET }, { trace, identity });
+
+  test('shows deliveries as they happen, with their trace, and nothing of before', async () => {
+    const before = newTrace();
+    await pass('old', [], before);
+    await node.runtime.client.ask(linkOf('old'), 'Own', { owner: 'ann' }, { identity: ann });
+    const trace = newTrace();
+    const found = await records({ trace }, 2, () => pass('a', ['b'], trace));
+    const rows = found.flatMap((record) => ('delivery' in record ? [record.delivery] : []));
+    assert.deepEqual(
+      rows.map(({ to, type, trace_id, outcome }) => [to, type, trace_id, outcome]),
+      [
+        ['link/acme/a', 'Pass', trace, 'done'],
+        ['link/acme/b', 'Pass', trace, 'done'],
+      ],
+    );
+    assert.equal(rows[1]?.cause_id, rows[0]?.message_id);
+    assert.doesNotMatch(JSON.stringify(found), new RegExp(SECRET));
+  });
+
+  test('shows only what its filter names', async () => {
+    for (const filter of [{ actor: 'link/c2' }, { kind: 'link', type: 'Refuse' }, { outcome: 'refused' as const }]) {
+      const found = await records(filter, 1, async () => {
+        await pass('c1', ['c2']);
+        await node.runtime.client.tell(linkOf('c2'), 'Refuse', {}, { identity: ann });
+      });
+      const [first] = found;
+      assert.ok(first !== undefined && 'delivery' in first);
+      assert.equal(first.delivery.to, 'link/acme/c2', JSON.stringify(filter));
+    }
+  });
+
+  test('shows neither another tenant nor another user’s run', async () => {
+    await node.runtime.client.ask(linkOf('own'), 'Own', { owner: 'ann' }, { identity: ann });
+    const bob = user('bob');
+    const found = await records(
+      {},
+      1,
+      async () => {
+        await pass('own', []);
+        await node.runtime.client.tell(linkOf('x', 'other'), 'Pass', { along: [] }, { identity: ann });
+        await pass('all', [], newTrace(), bob);
+      },
+      bob,
+    );
+    const [first] = found;
+    assert.ok(first !== undefined && 'delivery' in first);
+    assert.equal(first.delivery.to, 'link/acme/all');
+  });
+
+  test('says how many deliveries it left out when there were too many', async () => {
+    let reads = 0;
+    const many = createTapApi({
+      ...parts,
+      clock: systemClock,
+      tail: async () => ({
+        read: async () => {
+          reads += 1;
+          return { deliveries: [], skipped: reads === 2 ? 4_711 : 0 };
+        },
+      }),
+    });
+    const ended = new AbortController();
+    for await (const record of await many.open(ann, {}, { signal: ended.signal, heartbeatMs: 60_000 })) {
+      assert.deepEqual(record, { dropped: 4_711 });
+      break;
+    }
+    ended.abort();
+  });
+
+  test('what is beyond the most of one look is counted and not read', async () => {
+    const { documents } = node;
+    const tail = await LedgerTail.open({ documents, payloads: parts.payloads, clock: systemClock, tenant: 'acme' });
+    for (const id of ['m1', 'm2', 'm3']) await pass(id, []);
+    let counted = 0;
+    await waitUntil('three deliveries to be counted', async () => {
+      const { deliveries, skipped } = await tail.read(0);
+      assert.deepEqual(deliveries, []);
+      counted += skipped;
+      return counted >= 3;
+    });
+  });
+});

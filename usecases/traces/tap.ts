@@ -1,0 +1,107 @@
+import { parseAddress } from '../../runtime/address.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Identity } from '../../runtime/identity.ts';
+import { sleep } from '../../runtime/kit/waits.ts';
+import type { LedgerDelivery } from '../../runtime/ledger/ledger-reader.ts';
+import type { LedgerNews } from '../../runtime/ledger/ledger-tail.ts';
+import { type DeliveryOutcome, type DeliveryRow, deliveryRow, outcomeOf } from './delivery-row.ts';
+import { Sight, type SightParts } from './sight.ts';
+
+export interface TapFilter {
+  readonly kind?: string | undefined;
+  /** `kind/id`. */
+  readonly actor?: string | undefined;
+  readonly type?: string | undefined;
+  readonly outcome?: DeliveryOutcome | undefined;
+  readonly trace?: string | undefined;
+}
+
+/** A delivery with its trace. */
+interface TappedDelivery extends DeliveryRow {
+  readonly trace_id: string;
+}
+
+export type TapRecord =
+  | { readonly delivery: TappedDelivery }
+  /** How many deliveries were skipped since the record before, because the reader or the node was too slow. */
+  | { readonly dropped: number };
+
+/** Follows deliveries of a tenant as they are written to the ledger. */
+export interface TapApi {
+  /**
+   * Opens a tap; its records end with the signal, and null stands for about `heartbeatMs` without one. Throws
+   * `failed_precondition` when the node keeps no ledger.
+   */
+  open(
+    viewer: Identity,
+    filter: TapFilter,
+    options: { readonly signal: AbortSignal; readonly heartbeatMs: number },
+  ): Promise<AsyncIterable<TapRecord | null>>;
+}
+
+interface Tail {
+  read(most: number): Promise<LedgerNews>;
+}
+
+interface TapParts extends SightParts {
+  /** Opens the end of a tenant's ledger. */
+  readonly tail: (tenant: string) => Promise<Tail>;
+  readonly clock: Clock;
+}
+
+const LOOK_EVERY_MS = 500;
+
+/** Most deliveries of one look. Further ones are counted and not read. */
+const MOST_AT_ONCE = 2_000;
+
+export function createTapApi(parts: TapParts): TapApi {
+  return {
+    async open(viewer, filter, options) {
+      return records(parts, viewer, filter, { ...options, tail: await parts.tail(viewer.tenant) });
+    },
+  };
+}
+
+async function* records(
+  parts: TapParts,
+  viewer: Identity,
+  filter: TapFilter,
+  { signal, heartbeatMs, tail }: Parameters<TapApi['open']>[2] & { readonly tail: Tail },
+): AsyncGenerator<TapRecord | null> {
+  const { clock } = parts;
+  let saidAt = clock.monotonic();
+  while (!signal.aborted) {
+    // A slow reader asks seldom: what was written meanwhile is more than one look reads, and is skipped.
+    const { deliveries, skipped } = await tail.read(MOST_AT_ONCE);
+    const sight = new Sight(parts, viewer);
+    for (const one of deliveries) {
+      if (signal.aborted) return;
+      if (!fits(one, filter) || !(await sight.seesMessage(one.message))) continue;
+      yield { delivery: rowOf(one) };
+      saidAt = clock.monotonic();
+    }
+    if (skipped > 0) yield { dropped: skipped };
+    if (clock.monotonic() - saidAt >= heartbeatMs) {
+      yield null;
+      saidAt = clock.monotonic();
+    }
+    await sleep(clock, LOOK_EVERY_MS, signal);
+  }
+}
+
+const rowOf = (one: LedgerDelivery): TappedDelivery => ({
+  ...deliveryRow(one, one.row?.attempt ?? 1),
+  trace_id: one.message.trace,
+});
+
+function fits(one: LedgerDelivery, { kind, actor, type, outcome, trace }: TapFilter): boolean {
+  const { message } = one;
+  const to = parseAddress(message.to);
+  return (
+    (kind === undefined || to.kind === kind) &&
+    (actor === undefined || `${to.kind}/${to.id}` === actor) &&
+    (type === undefined || message.type === type) &&
+    (trace === undefined || message.trace === trace) &&
+    (outcome === undefined || outcomeOf(one) === outcome)
+  );
+}
