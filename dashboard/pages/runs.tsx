@@ -10,6 +10,7 @@ import { formatCount, plainLine } from '../parts/format.ts';
 import { Id } from '../parts/id.tsx';
 import { Empty, ReadState } from '../parts/notice.tsx';
 import { PageHead } from '../parts/page-head.tsx';
+import { RowLink } from '../parts/row-link.tsx';
 import { Status, statusLabel } from '../parts/status.tsx';
 import { useSteadyRows } from '../parts/steady-rows.ts';
 import { Duration, TimeAgo } from '../parts/time.tsx';
@@ -187,9 +188,7 @@ const COLUMNS: readonly Column<Run>[] = [
     width: 'minmax(180px, 1.6fr)',
     cell: ({ kind, id, name, version }) => (
       <>
-        <Link to="/runs/$kind/$id" params={{ kind, id }}>
-          {plainLine(name, 100)}
-        </Link>
+        <RowLink href={`/runs/${kind}/${id}`}>{plainLine(name, 100)}</RowLink>
         <span className="quiet"> {plainLine(version, 20)}</span>
       </>
     ),

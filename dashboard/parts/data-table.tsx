@@ -1,5 +1,5 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { type KeyboardEvent, type ReactNode, useRef } from 'react';
+import { type KeyboardEvent, memo, type ReactNode, useMemo, useRef } from 'react';
 
 export interface Column<Row> {
   readonly key: string;
@@ -39,7 +39,9 @@ export function DataTable<Row>({ label, columns, rows, rowKey, open, isMarked, m
       return row === undefined ? index : rowKey(row);
     },
   });
-  const shown = columns.filter(({ wide }) => wide !== true || !narrow.matches);
+  const shown = useMemo(() => columns.filter(({ wide }) => wide !== true || !narrow.matches), [columns]);
+  const opens = useRef(open);
+  opens.current = open;
   const grid = { gridTemplateColumns: shown.map(({ width }) => width).join(' ') };
   const items = virtual.getVirtualItems();
   if (more !== undefined && rows.length > 0 && (items.at(-1)?.index ?? 0) > rows.length - 20) queueMicrotask(more);
@@ -60,23 +62,15 @@ export function DataTable<Row>({ label, columns, rows, rowKey, open, isMarked, m
             const row = rows[index];
             if (row === undefined) return null;
             return (
-              // biome-ignore lint/a11y/useKeyWithClickEvents: the link in the row is the way by keyboard.
-              <div
+              <OneRow
                 key={key}
-                role="row"
-                aria-rowindex={index + 2}
-                className={`data-row${isMarked?.(row) === true ? ' marked' : ''}`}
-                style={{ ...grid, transform: `translateY(${start}px)` }}
-                onClick={(event) => {
-                  if (open !== undefined && !isControl(event.target) && getSelection()?.type !== 'Range') open(row);
-                }}
-              >
-                {shown.map(({ key: column, cell }) => (
-                  <div key={column} role="cell">
-                    {cell(row)}
-                  </div>
-                ))}
-              </div>
+                row={row}
+                index={index}
+                start={start}
+                columns={shown}
+                isMarked={isMarked?.(row) === true}
+                opens={opens}
+              />
             );
           })}
         </div>
@@ -84,6 +78,40 @@ export function DataTable<Row>({ label, columns, rows, rowKey, open, isMarked, m
     </div>
   );
 }
+
+interface OneRowProps<Row> {
+  readonly row: Row;
+  readonly index: number;
+  readonly start: number;
+  readonly columns: readonly Column<Row>[];
+  readonly isMarked: boolean;
+  readonly opens: { readonly current: ((row: Row) => void) | undefined };
+}
+
+function PlainRow<Row>({ row, index, start, columns, isMarked, opens }: OneRowProps<Row>) {
+  const gridTemplateColumns = columns.map(({ width }) => width).join(' ');
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the link in the row is the way by keyboard.
+    <div
+      role="row"
+      aria-rowindex={index + 2}
+      className={isMarked ? 'data-row marked' : 'data-row'}
+      style={{ gridTemplateColumns, transform: `translateY(${start}px)` }}
+      onClick={(event) => {
+        if (!isControl(event.target) && getSelection()?.type !== 'Range') opens.current?.(row);
+      }}
+    >
+      {columns.map(({ key, cell }) => (
+        <div key={key} role="cell">
+          {cell(row)}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+/** A row is drawn again only when it changed. */
+const OneRow = memo(PlainRow) as typeof PlainRow;
 
 const isControl = (target: EventTarget): boolean =>
   target instanceof Element && target.closest('a, button, input, label') !== null;
