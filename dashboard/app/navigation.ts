@@ -15,7 +15,8 @@ interface PageEntry {
     | '/secrets'
     | '/keys'
     | '/limits'
-    | '/audit';
+    | '/audit'
+    | '/faults';
   readonly label: string;
   /** Goes there after `g`. */
   readonly key: string;
@@ -40,6 +41,7 @@ export const PAGES: readonly { readonly group: string; readonly pages: readonly 
       { to: '/actors', label: 'Actors', key: 'k' },
       { to: '/dead-letters', label: 'Dead letters', key: 'd' },
       { to: '/fleet', label: 'Fleet', key: 'f', needs: 'inspect' },
+      { to: '/faults', label: 'Faults', key: 'b', needs: 'break' },
     ],
   },
   {

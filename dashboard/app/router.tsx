@@ -73,6 +73,10 @@ const routes = root.addChildren([
   page('/secrets', lazyRouteComponent(lists, 'SecretsPage')),
   page('/keys', lazyRouteComponent(lists, 'KeysPage')),
   page('/limits', lazyRouteComponent(lists, 'LimitsPage')),
+  page(
+    '/faults',
+    lazyRouteComponent(() => import('../pages/faults.tsx'), 'FaultsPage'),
+  ),
   page('/audit', lazyRouteComponent(lists, 'AuditPage')),
 ]);
 

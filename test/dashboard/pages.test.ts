@@ -57,7 +57,7 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
     '/',
     '/runs',
     ...['', '?tab=attempts', '?tab=tools', '?tab=events'].map((tab) => `/runs/execution/${run}${tab}`),
-    ...['', '?tab=graph', '?tab=blackboard', '?tab=output', '?tab=events'].map(
+    ...['', '?tab=graph', '?tab=blackboard', '?tab=judges', '?tab=output', '?tab=events'].map(
       (tab) => `/runs/workflow/${asking}${tab}`,
     ),
     '/approvals',
@@ -76,6 +76,7 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
     '/keys',
     '/limits',
     '/audit',
+    '/faults',
   ];
 
   test('loads without an error, a request elsewhere or a violation of its policy, and axe finds nothing serious', async () => {

@@ -44,6 +44,9 @@ export function RunHead({ kind, id, status, listed }: RunHeadProps) {
             Trace
           </Link>
         )}
+        <Link className="button" to="/actors/$kind/$id" params={{ kind, id }}>
+          Actor
+        </Link>
         {may('run') && !hasEnded({ status }) && (
           <button
             type="button"

@@ -13,6 +13,7 @@ import { ApprovalAnswer } from '../approval-answer.tsx';
 import { Blackboard } from './blackboard.tsx';
 import { EventLog } from './event-log.tsx';
 import { Facts, RunHead } from './head.tsx';
+import { Judges } from './judges.tsx';
 import { Timeline } from './timeline.tsx';
 import { Why } from './why.tsx';
 
@@ -22,6 +23,7 @@ const TABS = [
   ['timeline', 'Timeline'],
   ['graph', 'Graph'],
   ['blackboard', 'Blackboard'],
+  ['judges', 'Judges'],
   ['output', 'Input and output'],
   ['events', 'Events'],
 ] as const;
@@ -61,6 +63,7 @@ export function WorkflowRunPage({ id }: { readonly id: string }) {
         </Suspense>
       )}
       {tab === 'blackboard' && <Blackboard run={run} events={log.events} />}
+      {tab === 'judges' && <Judges run={run} />}
       {tab === 'output' && (
         <>
           <h2>Input</h2>
