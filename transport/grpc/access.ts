@@ -10,6 +10,7 @@ import {
   type ScopeArea,
 } from '../../security/api.ts';
 import { isThisMachine } from '../rest/local-guard.ts';
+import { callerIs } from './audit.ts';
 import type { GrpcAuth } from './parts.ts';
 
 const RUNTIME = '/svc.runtime.v1.SvcRuntime/';
@@ -60,7 +61,9 @@ export async function admit(
   const access = ACCESS.get(path);
   if (access === undefined) throw new SvcError('forbidden');
   const [action, area] = access;
-  const { identity } = requireScope(await identify(path, metadata, parts), area, action);
+  const caller = await identify(path, metadata, parts);
+  callerIs(metadata, caller);
+  const { identity } = requireScope(caller, area, action);
   if (identity.kind === 'local') refuseForeign(metadata, authority);
   requireRole(identity, action);
   return identity;

@@ -18,14 +18,17 @@ interface RecordParts {
   readonly operationAudit?: OperationAudit | undefined;
 }
 
-/** Nodes that call, by the metadata of their call. */
-const nodes = new WeakMap<Metadata, AuditedCaller>();
+/** Who calls, by the metadata of the call, as soon as it is known: also of calls that are refused then. */
+const callers = new WeakMap<Metadata, AuditedCaller>();
 
 const targets = new WeakMap<Metadata, string>();
 
+/** Names the caller, for the record of the call. */
+export const callerIs = (metadata: Metadata, caller: AuditedCaller): void => void callers.set(metadata, caller);
+
 /** Names the node that calls, for the record of the call. */
 export function callerIsNode(metadata: Metadata, { nodeId, role }: Pick<NodeIdentity, 'nodeId' | 'role'>): void {
-  nodes.set(metadata, { kind: 'service_account', subject: `node:${nodeId}`, tenant: SYSTEM_TENANT, roles: [role] });
+  callerIs(metadata, { kind: 'service_account', subject: `node:${nodeId}`, tenant: SYSTEM_TENANT, roles: [role] });
 }
 
 /** Names what a call changes, for the record of the call. */
@@ -53,7 +56,7 @@ export async function recordCall(
 ): Promise<RecordedCall | null> {
   const operation = RECORDED_METHODS[arrived.path];
   if (operation === undefined || parts.operationAudit === undefined) return null;
-  const caller = identity ?? nodes.get(arrived.metadata) ?? null;
+  const caller = identity ?? callers.get(arrived.metadata) ?? null;
   const begun = await parts.operationAudit.begin(callOf(operation, caller, arrived));
   return {
     async end(ended, trace) {
@@ -77,7 +80,7 @@ export function recordDenial(parts: RecordParts, error: SvcError, arrived: Arriv
   const { path, metadata } = arrived;
   if (!isDenied(error)) return;
   const operation = RECORDED_METHODS[path] ?? path.slice(path.lastIndexOf('/') + 1);
-  parts.operationAudit?.denied(callOf(operation, nodes.get(metadata) ?? null, arrived), error);
+  parts.operationAudit?.denied(callOf(operation, callers.get(metadata) ?? null, arrived), error);
 }
 
 function callOf(operation: string, caller: AuditedCaller | null, { path, trace, peer }: Arrived): AuditedCall {

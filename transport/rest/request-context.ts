@@ -92,9 +92,11 @@ export function addRequestContext(
     });
     const { url = '', config } = request.routeOptions;
     const scope = config.scope ?? { area: areaOfPath(url, access), action: access };
-    const { identity, key } = requireScope(caller, scope.area, scope.action);
+    const { key = null, ...identity } = caller;
+    // Set before the checks, so that the audit of a denial names the caller.
     request.identity = identity;
     request.key = key;
+    requireScope(caller, scope.area, scope.action);
     requireRole(identity, access);
   });
 }

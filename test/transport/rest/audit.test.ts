@@ -110,6 +110,22 @@ describe('the audit of REST', () => {
     assert.deepEqual(missed, []);
   });
 
+  it('a denial because of the scopes of an API key names its owner', async () => {
+    await using store = await auditStore();
+    const { audit } = auditOf(store.blocks);
+    const owner = { kind: 'tenant_user', subject: 'a', tenant: 'alice', roles: ['svc:admin'], tier: 'free' } as const;
+    const key = { id: UUID, scopes: ['agents:read'], expiresAt: Number.MAX_SAFE_INTEGER };
+    const authenticator = { required: true, authenticate: async () => ({ ...owner, roles: [...owner.roles], key }) };
+    await using app = createRestServer({ ...wholeNode(), authenticator, operationAudit: audit });
+    await app.inject({ method: 'DELETE', url: `/v1/agents/${UUID}` });
+    await audit.close('the test ends', 5_000);
+    const [denied] = await entriesOf(store.blocks, 'alice');
+    assert.deepEqual(
+      [denied?.subject, denied?.error, denied?.reason],
+      ['a', 'forbidden', 'The API key lacks scope agents:write.'],
+    );
+  });
+
   it('calls without a caller are counted in the tenant of the node', async () => {
     const entries = await calls(() => null);
     assert.deepEqual(

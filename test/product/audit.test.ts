@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { z } from 'zod';
+import { verifyEntries } from '../../manifests/audit/verify-entries.ts';
+import { sample } from '../support/size.ts';
+import { ProductNode } from './product-node.ts';
+
+const CANARY = 'canary-7f3e-value';
+
+const Entries = z.object({
+  entries: z.array(
+    z.looseObject({ operation: z.string(), target: z.string().nullable(), outcome: z.string(), sequence: z.number() }),
+  ),
+  next_page_token: z.string().optional(),
+});
+
+/** All entries, read in pages of 100. */
+async function entriesOf(node: ProductNode, query = ''): Promise<z.output<typeof Entries>['entries']> {
+  const all = [];
+  for (let token = ''; ; ) {
+    const { text } = await node.call('GET', `/v1/audit?limit=100${query}${token}`);
+    const { entries, next_page_token } = Entries.parse(JSON.parse(text));
+    all.push(...entries);
+    if (next_page_token === undefined) return all;
+    token = `&page_token=${next_page_token}`;
+  }
+}
+
+const Chains = z.object({
+  tenant: z.string(),
+  chains: z.array(z.object({ node: z.string(), first: z.number(), checkpoint: z.string().nullable() })),
+  statements: z.array(z.string()),
+});
+
+/** What `svc audit export` writes, and what verification says about it. */
+async function verified(node: ProductNode) {
+  const { tenant, chains, statements } = Chains.parse((await node.call('GET', '/v1/audit/chains')).body);
+  const whole = [];
+  for (const { node: of, checkpoint } of chains) {
+    const records: unknown[] = [];
+    for (let more = true; more; ) {
+      const { body } = await node.call('GET', `/v1/audit/records?node=${of}&after=${records.length}`);
+      const page = z.array(z.unknown()).parse(body.records);
+      records.push(...page);
+      more = page.length > 0;
+    }
+    whole.push({ node: of, checkpoint, records });
+  }
+  const { keys } = z
+    .object({ keys: z.array(z.looseObject({ kty: z.string() })) })
+    .parse((await node.call('GET', '/.well-known/jwks.json')).body);
+  return verifyEntries({ format: 'svc-audit-operations/v1', tenant, chains: whole, statements }, { keys });
+}
+
+/** Stores secrets, several at once, until the node is gone; returns the paths that were acknowledged. */
+async function storeUntilGone(node: ProductNode, life: number): Promise<string[]> {
+  const acknowledged: string[] = [];
+  const worker = async (name: number): Promise<void> => {
+    for (let index = 0; ; index += 1) {
+      const path = `audit/life-${life}-${name}-${index}`;
+      const answer = await node
+        .json('PUT', `/v1/secrets/${encodeURIComponent(path)}`, { value: CANARY })
+        .catch(() => null);
+      if (answer === null) return;
+      if (answer.status === 200) acknowledged.push(path);
+    }
+  };
+  const workers = [1, 2, 3, 4].map(worker);
+  await new Promise((resolve) => setTimeout(resolve, 300 + Math.random() * 400));
+  await node.process.kill();
+  await Promise.all(workers);
+  return acknowledged;
+}
+
+describe('the audit of a node', () => {
+  it('kill -9 loses no entry of an acknowledged operation in fail-closed mode, and the chain verifies', async () => {
+    await using node = await ProductNode.start({ spec: { audit: { fail_closed: true } } });
+    const acknowledged: string[] = [];
+    for (let life = 0; life < sample({ quick: 1, normal: 3, long: 20 }); life += 1) {
+      acknowledged.push(...(await storeUntilGone(node, life)));
+      await node.spawn();
+    }
+    assert.ok(acknowledged.length > 10, `${acknowledged.length} operations were acknowledged`);
+    const entries = await entriesOf(node, '&operation=secrets.put');
+    for (const outcome of ['begun', 'ok']) {
+      const recorded = new Set(entries.filter((one) => one.outcome === outcome).map(({ target }) => target));
+      assert.deepEqual(
+        acknowledged.filter((path) => !recorded.has(path)),
+        [],
+        outcome,
+      );
+    }
+    assert.equal(new Set(entries.map(({ sequence }) => sequence)).size, entries.length);
+    const { valid, faults, signature } = await verified(node);
+    assert.deepEqual([valid, faults, signature], [true, [], 'good']);
+    assert.equal(JSON.stringify(entries).includes(CANARY), false);
+  });
+});
