@@ -80,6 +80,22 @@ describe('the list of all runs and its feed, over HTTP', () => {
     }
   });
 
+  test('a run that no node may begin is in list and feed at once, with its tags and that it waits for a node', async () => {
+    const waiting = await node.deploy(agentYaml('waiting', { execution: { target_tags: ['gpu'] } }));
+    const stop = new AbortController();
+    const response = await fetch(`${node.url}/v1/feed?wait_reason=node`, { signal: stop.signal });
+    if (response.body === null) assert.fail('there is no body');
+    const records = eventsOf<{ readonly run?: unknown }>(response.body);
+    assert.deepEqual((await records.next()).value?.event, { open: {} });
+    const { body } = await start('/v1/executions', { agent_id: waiting, input: 'x' });
+    const [run] = (await list('?wait_reason=node&tag=gpu')).runs;
+    assert.deepEqual([run?.id, run?.status, run?.tags], [body.execution_id, 'pending', ['gpu']]);
+    assert.deepEqual((await records.next()).value?.event.run, run);
+    await records.return();
+    stop.abort();
+    assert.equal((await node.call('POST', `/v1/executions/${body.execution_id}/cancel`)).status, 200);
+  });
+
   test('a condition that is none is refused by its name', async () => {
     for (const query of [
       'status=done',

@@ -35,6 +35,8 @@ export class NodeMetrics implements HttpMeter {
   readonly #taken = this.#counter('leasesTaken');
   readonly #ended = this.#counter('leasesEnded');
   readonly #kinds = new Set<string>();
+  /** The series of a kind and outcome, since this is counted at every message. */
+  readonly #deliveries = new Map<string, { readonly turn: Series; readonly wait: Series }>();
   #streams: () => number = () => 0;
 
   constructor() {
@@ -44,9 +46,16 @@ export class NodeMetrics implements HttpMeter {
   }
 
   delivered(kind: string, outcome: string, waitMs: number, turnMs: number): void {
-    const bounded = this.#bounded(kind);
-    this.#turns.note([bounded, outcome], turnMs / 1_000);
-    this.#waits.note([bounded], Math.max(0, waitMs) / 1_000);
+    const key = `${kind}\n${outcome}`;
+    let known = this.#deliveries.get(key);
+    if (known === undefined) {
+      const bounded = this.#bounded(kind);
+      known = { turn: this.#turns.series([bounded, outcome]), wait: this.#waits.series([bounded]) };
+      // Kinds beyond the bound would fill the memory.
+      if (bounded === kind) this.#deliveries.set(key, known);
+    }
+    known.turn.observe(turnMs / 1_000);
+    known.wait.observe(Math.max(0, waitMs) / 1_000);
   }
 
   committed(): void {
@@ -143,9 +152,19 @@ class Series {
   readonly counts: Float64Array;
   sum = 0;
 
-  constructor(labels: Readonly<Record<string, string>>, bounds: number) {
+  readonly #bounds: readonly number[];
+
+  constructor(labels: Readonly<Record<string, string>>, bounds: readonly number[]) {
     this.labels = labels;
-    this.counts = new Float64Array(bounds + 1);
+    this.counts = new Float64Array(bounds.length + 1);
+    this.#bounds = bounds;
+  }
+
+  observe(seconds: number): void {
+    let at = 0;
+    while (at < this.#bounds.length && seconds > (this.#bounds[at] ?? 0)) at += 1;
+    this.counts[at] = (this.counts[at] ?? 0) + 1;
+    this.sum += seconds;
   }
 }
 
@@ -165,19 +184,19 @@ class PlainHistogram extends Histogram {
     this.#bounds = buckets;
   }
 
-  /** `values`: those of the labels, in the order of the table. */
   note(values: readonly string[], seconds: number): void {
+    this.series(values).observe(seconds);
+  }
+
+  /** `values`: those of the labels, in the order of the table. */
+  series(values: readonly string[]): Series {
     const key = values.join('\n');
-    let series = this.#series.get(key);
-    if (series === undefined) {
-      const labels = Object.fromEntries(this.#row.labels.map((label, index) => [label, values[index] ?? '']));
-      series = new Series(labels, this.#bounds.length);
-      this.#series.set(key, series);
-    }
-    let at = 0;
-    while (at < this.#bounds.length && seconds > (this.#bounds[at] ?? 0)) at += 1;
-    series.counts[at] = (series.counts[at] ?? 0) + 1;
-    series.sum += seconds;
+    const known = this.#series.get(key);
+    if (known !== undefined) return known;
+    const labels = Object.fromEntries(this.#row.labels.map((label, index) => [label, values[index] ?? '']));
+    const made = new Series(labels, this.#bounds);
+    this.#series.set(key, made);
+    return made;
   }
 
   /** What the library prints; it prefers this method to `get`. */
