@@ -19,6 +19,7 @@ import { idleActors } from './suites/idle-actors.ts';
 import { idleFleet } from './suites/idle-fleet.ts';
 import { idleNode } from './suites/idle-node.ts';
 import { innerLoop } from './suites/inner-loop.ts';
+import { ledgerLookUps } from './suites/ledger.ts';
 import { management } from './suites/management.ts';
 import { members } from './suites/members.ts';
 import { overload } from './suites/overload.ts';
@@ -44,6 +45,7 @@ const SUITES: Readonly<Record<string, (plan: Plan) => Promise<Section>>> = {
   'idle-fleet': idleFleet,
   'idle-node': idleNode,
   'inner-loop': innerLoop,
+  ledger: ledgerLookUps,
   management,
   members,
   overload,

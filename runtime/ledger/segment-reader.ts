@@ -20,6 +20,11 @@ const USED_MS = 15_000;
 /** Segments that are read together. */
 const AT_ONCE = 32;
 
+/** Bytes of decoded deliveries in memory: the pages of one reading find the same lines again. */
+const MOST_DECODED_BYTES = 32_000_000;
+/** A decoded delivery takes this many times the characters of its body, roughly. */
+const DECODED_FACTOR = 5;
+
 interface Unpacked {
   readonly text: string;
   readonly node: string | undefined;
@@ -39,6 +44,10 @@ export class SegmentReader {
   readonly #payloads: Payloads;
   readonly #clock: { monotonic(): number };
   readonly #unpacked = new ByteCache<Unpacked>(MOST_BYTES);
+  /** By segment and the text that the lines contain, with the time at which the segment was read. */
+  readonly #decoded = new ByteCache<{ readonly at: number; readonly deliveries: readonly LedgerDelivery[] }>(
+    MOST_DECODED_BYTES,
+  );
 
   static async open(parts: {
     readonly documents: Documents;
@@ -64,11 +73,27 @@ export class SegmentReader {
         const unpacked = texts.get(ref.id);
         if (unpacked === undefined) continue;
         // The segment may have been written again with more deliveries, which belong to a later round.
-        for (const one of await this.unpack(partitionOf(ref), unpacked, wanted))
-          if (one.seq <= ref.last) found.push(one);
+        for (const one of await this.#decode(tenant, ref, unpacked, wanted.part))
+          if (one.seq <= ref.last && wanted.fits(one)) found.push(one);
       }
     }
     return found;
+  }
+
+  /** The deliveries of the lines of a segment that contain a text. */
+  async #decode(
+    tenant: string,
+    ref: SegmentRef,
+    of: Unpacked,
+    part: string | null,
+  ): Promise<readonly LedgerDelivery[]> {
+    const name = `${tenant}/${ref.id} ${part ?? ''}`;
+    const known = this.#decoded.get(name);
+    if (known?.at === of.at) return known.deliveries;
+    const deliveries = await this.unpack(partitionOf(ref), of, { part, fits: () => true });
+    const chars = deliveries.reduce((sum, { body }) => sum + body.length, 0);
+    this.#decoded.put(name, { at: of.at, deliveries }, chars * DECODED_FACTOR);
+    return deliveries;
   }
 
   /** The wanted deliveries of a segment that was read. */
