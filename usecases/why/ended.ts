@@ -7,7 +7,7 @@ import type { LinkOf, WhyLink } from './links.ts';
 export function endOfExecution(state: EndedExecution): WhyLink[] {
   const { status, reason, last_error, iteration_count } = state;
   if (status === 'completed') return [];
-  if (status === 'cancelled') return [cancelLink(last_error ?? reason)];
+  if (status === 'cancelled') return [cancelLink(reason)];
   const code = reason ?? 'failed';
   const last = state.attempts.at(-1);
   if (last === undefined) return [errorLink(code, last_error ?? code)];

@@ -123,14 +123,14 @@ export class Walk {
     if (kind === 'execution') {
       const found = await this.#reading.ask('actors', () => this.#runs.execution(this.#tenant, id));
       if (found === null) return false;
-      this.#requireSeen('document' in found ? found.document.owner : found.state.owner, as);
+      this.#requireSeen('document' in found ? found.document.owner : found.state.owner, as, kind);
       await this.execution(found, id, as);
       if (waiting !== null) await this.#answered(waiting, 'its end');
       return true;
     }
     const found = await this.#reading.ask('actors', () => this.#runs.workflow(this.#tenant, id));
     if (found === null) return false;
-    this.#requireSeen(found.state.owner, as);
+    this.#requireSeen(found.state.owner, as, kind);
     await this.workflow(found, id, as);
     if (waiting !== null) await this.#answered(waiting, 'its end');
     return true;
@@ -148,11 +148,11 @@ export class Walk {
   }
 
   /** Ends the chain at a run that the reader may not see: it is named by its kind only. */
-  #requireSeen(owner: string | undefined, as: 'child' | 'judge'): void {
+  #requireSeen(owner: string | undefined, as: 'child' | 'judge', of: 'execution' | 'workflow'): void {
     if (sees(this.#reading.viewer, owner)) return;
     const hidden = { id: null, until: null, reason: `a ${as} that you may not see`, status: null, name: null };
     if (as === 'judge') this.#reading.end({ kind: 'judge', ...hidden, iteration: null });
-    this.#reading.end({ kind: 'child', ...hidden, iteration: null, of: 'execution' });
+    this.#reading.end({ kind: 'child', ...hidden, iteration: null, of });
   }
 
   async #panel(panelId: string, judges: number, waiting: Address): Promise<void> {

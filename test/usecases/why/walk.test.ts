@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { addressOf } from '../../../runtime/address.ts';
+import type { ActorSnapshot } from '../../../runtime/client.ts';
+import { systemClock } from '../../../runtime/clock.ts';
+import type { Identity } from '../../../runtime/identity.ts';
+import { Reading, type WhyLookups } from '../../../usecases/why/reading.ts';
+import { type RunFinder, Walk } from '../../../usecases/why/walk.ts';
+import type { WorkflowFound } from '../../../usecases/workflow-runs.ts';
+
+const READER: Identity = { kind: 'tenant_user', subject: 'uma', tenant: 'acme', roles: [], tier: 'pro' };
+
+const never = new Promise<never>(() => {});
+
+function lookups(changes: Partial<WhyLookups> = {}): WhyLookups {
+  return {
+    client: {
+      read: async () => null,
+      isServed: async () => true,
+      mailbox: async () => ({ cursor: 0, tail: 0, oldestAt: null, depth: 0 }),
+    },
+    effects: async () => [],
+    poolOf: async () => 'default',
+    heldBy: () => undefined,
+    fleet: { members: async () => [], servedBy: async () => null, isLive: () => true },
+    clock: systemClock,
+    ...changes,
+  };
+}
+
+const snapshotOf = (id: string): ActorSnapshot => ({
+  ...{
+    address: addressOf('workflow', 'acme', id),
+    state: null,
+    revision: 1,
+    lastEvent: 1,
+    archived: false,
+    timers: [],
+    stuck: null,
+  },
+});
+
+/** A run whose only wait is a child. */
+function parent(id: string, child: string, owner?: string): WorkflowFound {
+  const found: unknown = {
+    ...{ address: addressOf('workflow', 'acme', id), snapshot: snapshotOf(id) },
+    state: {
+      ...{ status: 'running', execution_id: id, workflow_name: 'flow', current_state: 'A', owner },
+      ...{ last_transition_at: '2026-01-01T00:00:00.000Z', manifest: { spec: { states: {} } } },
+      awaiting: { kind: 'child', effect_id: null, execution_id: child, workflow_id: null, runs: true },
+    },
+  };
+  return isFound(found) ? found : assert.fail();
+}
+
+/** The fields that the walk reads are there. */
+const isFound = (value: unknown): value is WorkflowFound => typeof value === 'object' && value !== null;
+
+const runs = (workflow: RunFinder['workflow']): RunFinder => ({ workflow, execution: async () => null });
+
+async function walked(finder: RunFinder, parts = lookups()) {
+  const reading = new Reading(READER, parts);
+  return reading.walk(() => new Walk(reading, finder).workflow(parent('0', '1'), '0', 'run'));
+}
+
+describe('the walk from run to run', () => {
+  test('names a child of another owner by its kind alone', async () => {
+    const chain = await walked(runs(async (_tenant, id) => parent(id, '2', 'andy')));
+    const last = chain.at(-1);
+    assert.deepEqual(last, {
+      ...{ kind: 'child', id: null, until: null, reason: 'a child that you may not see' },
+      ...{ status: null, name: null, iteration: null, of: 'workflow' },
+    });
+    assert.ok(!JSON.stringify(chain).includes('andy'));
+  });
+
+  test('follows a child of the reader', async () => {
+    const chain = await walked(runs(async (_tenant, id) => (id === '1' ? parent('1', '2', 'uma') : null)));
+    assert.deepEqual(
+      chain.map(({ kind }) => kind),
+      ['workflow', 'state', 'child', 'state', 'turn'],
+    );
+  });
+
+  test('ends after twenty runs, and at a run that is in the chain already', async () => {
+    const deep = await walked(runs(async (_tenant, id) => parent(id, String(Number(id) + 1))));
+    assert.equal(deep.filter(({ kind }) => kind === 'child').length, 19);
+    assert.equal(deep.at(-1)?.kind, 'more');
+    const round = await walked(runs(async () => parent('0', '0')));
+    assert.deepEqual(
+      round.map(({ kind }) => kind),
+      ['workflow', 'state', 'more'],
+    );
+  });
+
+  test('ends within a second at a read that does not answer, with what it has', async () => {
+    const startedAt = performance.now();
+    const chain = await walked(runs(() => never));
+    assert.ok(performance.now() - startedAt < 1_000);
+    assert.deepEqual(
+      chain.map(({ kind, id }) => [kind, id]),
+      [
+        ['workflow', '0'],
+        ['state', 'A'],
+        ['store', 'actors'],
+      ],
+    );
+  });
+
+  test('names the node that should handle a message, and how many wait before it', async () => {
+    const oldestAt = Date.now() - 60_000;
+    const chain = await walked(
+      runs(async () => null),
+      lookups({
+        client: { ...lookups().client, mailbox: async () => ({ cursor: 3, tail: 10, oldestAt, depth: 2 }) },
+        fleet: { members: async () => [], servedBy: async () => 'n1', isLive: () => true },
+      }),
+    );
+    const last = chain.at(-1);
+    assert.ok(last?.kind === 'mailbox');
+    assert.deepEqual([last.before, last.depth, last.node], [7, 2, 'n1']);
+  });
+});
