@@ -27,6 +27,7 @@ import { patterns } from './suites/patterns.ts';
 import { processes } from './suites/processes.ts';
 import { seal } from './suites/seal.ts';
 import { search } from './suites/search.ts';
+import { tracePage } from './suites/trace-page.ts';
 import { followers, waiters } from './suites/waiters.ts';
 import { waitingWorkflows } from './suites/waiting-workflows.ts';
 import { workflows } from './suites/workflows.ts';
@@ -53,6 +54,7 @@ const SUITES: Readonly<Record<string, (plan: Plan) => Promise<Section>>> = {
   processes,
   seal,
   search,
+  'trace-page': tracePage,
   waiters,
   workflows,
   'waiting-workflows': waitingWorkflows,

@@ -4,6 +4,7 @@ interface PageEntry {
   readonly to:
     | '/'
     | '/runs'
+    | '/traces'
     | '/approvals'
     | '/actors'
     | '/dead-letters'
@@ -31,6 +32,7 @@ export const PAGES: readonly { readonly group: string; readonly pages: readonly 
     pages: [
       { to: '/', label: 'Overview', key: 'o' },
       { to: '/runs', label: 'Runs', key: 'r' },
+      { to: '/traces', label: 'Traces', key: 't' },
       { to: '/approvals', label: 'Approvals', key: 'a' },
       { to: '/catalog', label: 'Catalog', key: 'c' },
     ],

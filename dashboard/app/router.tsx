@@ -40,7 +40,14 @@ const routes = root.addChildren([
     '/approvals',
     lazyRouteComponent(() => import('../pages/approvals.tsx'), 'ApprovalsPage'),
   ),
-  page('/traces/$id', NotFound),
+  page(
+    '/traces',
+    lazyRouteComponent(() => import('../pages/trace/list.tsx'), 'TracesPage'),
+  ),
+  page(
+    '/traces/$id',
+    lazyRouteComponent(() => import('../pages/trace/page.tsx'), 'TracePage'),
+  ),
   page('/actors', lazyRouteComponent(actors, 'ActorsPage')),
   page('/actors/$kind/$id', lazyRouteComponent(actors, 'ActorPage')),
   page(

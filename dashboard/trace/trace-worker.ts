@@ -1,1 +1,50 @@
-export {};
+/** Reads traces page by page and makes columns of them, so that the page only draws. */
+import { createClient, SvcApiError } from '../../clients/typescript/client.ts';
+import type { Trace } from '../../clients/typescript/gen/operations.ts';
+import { type Batch, BatchWriter, buffersOf } from './batch.ts';
+
+/** Asks for what was appended since the last time. */
+export interface ReadOrder {
+  readonly baseUrl: string;
+  readonly token: string | undefined;
+  readonly trace: string;
+}
+
+export type TraceHead = Omit<Trace, 'deliveries' | 'effects' | 'next'>;
+
+export type WorkerAnswer =
+  | { readonly kind: 'page'; readonly head: TraceHead; readonly batch: Batch; readonly isLast: boolean }
+  | { readonly kind: 'failed'; readonly status: number; readonly code: string | null; readonly message: string };
+
+const PAGE_ROWS = 1_000;
+
+const writer = new BatchWriter();
+/** Token of the last page that was read: that page may have grown. */
+let position: string | undefined;
+
+async function read({ baseUrl, token, trace }: ReadOrder): Promise<void> {
+  const client = createClient({ baseUrl, token });
+  for (;;) {
+    const page: Trace = await client.traces.get({ trace_id: trace, limit: PAGE_ROWS, next: position });
+    const { deliveries, effects, next, ...head } = page;
+    const batch = writer.write(deliveries, effects);
+    answer({ kind: 'page', head, batch, isLast: next === null }, buffersOf(batch));
+    if (next === null) return;
+    position = next;
+  }
+}
+
+const answer = (message: WorkerAnswer, transfer: Transferable[] = []): void => self.postMessage(message, { transfer });
+
+self.addEventListener('message', ({ data }: MessageEvent<ReadOrder>) => {
+  read(data).catch((error: unknown) => {
+    const refusal = error instanceof SvcApiError ? error : null;
+    const message = error instanceof TypeError ? 'The node does not answer.' : String(error);
+    answer({
+      kind: 'failed',
+      status: refusal?.status ?? 0,
+      code: refusal?.code ?? null,
+      message: refusal?.message ?? message,
+    });
+  });
+});

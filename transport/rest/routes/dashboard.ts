@@ -91,6 +91,9 @@ const policyOf = (issuer: string | undefined): string =>
     "form-action 'self'",
   ].join('; ');
 
+/** A worker is bound by the policy of its own file: the one that reads traces calls the node, and nothing else. */
+const ASSET_POLICY = "default-src 'none'; connect-src 'self'; frame-ancestors 'none'";
+
 /** Sends a file of the build. Its name has a hash of its content, so browsers keep it for good. */
 async function sendAsset(
   directory: string,
@@ -105,7 +108,11 @@ async function sendAsset(
   if (content === null) throw new SvcError('not_found', 'There is no such path.');
   if (zips) reply.header('content-encoding', 'gzip');
   return reply
-    .headers({ 'cache-control': 'public, max-age=31536000, immutable', vary: 'accept-encoding' })
+    .headers({
+      'cache-control': 'public, max-age=31536000, immutable',
+      'content-security-policy': ASSET_POLICY,
+      vary: 'accept-encoding',
+    })
     .type(TYPES[ending] ?? '')
     .send(content);
 }

@@ -1,0 +1,210 @@
+import { useParams } from '@tanstack/react-router';
+import { useCallback, useEffect, useRef, useState } from 'react';
+import { useFilters } from '../../app/use-filters.ts';
+import { formatCount, formatDuration } from '../../parts/format.ts';
+import { Id } from '../../parts/id.tsx';
+import { Empty, Failure, Loading } from '../../parts/notice.tsx';
+import { PageHead } from '../../parts/page-head.tsx';
+import { Status } from '../../parts/status.tsx';
+import type { Camera, Extent } from '../../trace/camera.ts';
+import type { Found } from '../../trace/scene.ts';
+import { stepIn } from '../../trace/selection.ts';
+import type { Stage } from '../../trace/stage.ts';
+import { TraceCanvas } from '../../trace/trace-canvas.tsx';
+import type { TraceState } from '../../trace/trace-feed.ts';
+import { TraceDrawer } from './drawer.tsx';
+import { useTraceKeys } from './keys.ts';
+import { DeliveryTable } from './table.tsx';
+import { TraceActions, TraceToolbar } from './toolbar.tsx';
+import { type TraceView, useTrace, useTraceView } from './use-trace.ts';
+
+/** A trace as a picture of space and time: a lane an actor, time across. */
+export function TracePage() {
+  const { id = '' } = useParams({ strict: false });
+  return <OneTrace key={id} id={id} />;
+}
+
+function OneTrace({ id }: { readonly id: string }) {
+  const state = useTrace(id);
+  const view = useTraceView(state);
+  const stage = useRef<Stage | null>(null);
+  const fresh = useFresh(state);
+  const { head, model, error } = state;
+  return (
+    <>
+      <PageHead title="Trace" note={<TraceNote id={id} state={state} />}>
+        {fresh.count > 0 && (
+          <button
+            type="button"
+            className="fresh"
+            onClick={() => {
+              fresh.taken();
+              stage.current?.fit();
+            }}
+          >
+            {formatCount(fresh.count)} new
+          </button>
+        )}
+        {model.count > 0 && <TraceActions flow={view.flow} stage={stage} />}
+      </PageHead>
+      {error !== null && <Failure error={error} retry={state.readOn} />}
+      {head === null && error === null && <Loading what="the trace" />}
+      {head !== null && model.count === 0 && <Empty title="Nothing of this trace can be seen." />}
+      {model.count > 0 && <TraceBody state={state} view={view} stage={stage} />}
+    </>
+  );
+}
+
+function TraceNote({ id, state: { head, model, isReading } }: { readonly id: string; readonly state: TraceState }) {
+  return (
+    <span className="trace-note">
+      <Id id={id} length={12} />
+      {head !== null && <Status status={head.status} />}
+      {model.count > 0 && (
+        <span className="figures">
+          {formatDuration(model.endedAt - model.startedAt)}, {formatCount(model.count)} deliveries
+          {isReading && ' so far'}
+        </span>
+      )}
+      {head?.kept_from !== undefined && <span>kept from {head.kept_from} on</span>}
+    </span>
+  );
+}
+
+/** Deliveries that came since the user last looked at all of them: the picture does not move by itself. */
+function useFresh({ model, isReading }: TraceState): { readonly count: number; readonly taken: () => void } {
+  const [seen, setSeen] = useState<number | null>(null);
+  useEffect(() => {
+    if (!isReading) setSeen((before) => before ?? model.count);
+  }, [isReading, model]);
+  return { count: seen === null ? 0 : model.count - seen, taken: () => setSeen(model.count) };
+}
+
+interface BodyProps {
+  readonly state: TraceState;
+  readonly view: TraceView;
+  readonly stage: React.RefObject<Stage | null>;
+}
+
+function TraceBody({ state, view, stage }: BodyProps) {
+  const [search, setFilters] = useFilters();
+  const searchField = useRef<HTMLInputElement>(null);
+  const { model, selected, order, hits, layout } = view;
+  // What was selected last: keys may come faster than the address is read back.
+  const latest = useRef(selected);
+  useEffect(() => {
+    latest.current = selected;
+  }, [selected]);
+  const select = useCallback(
+    (delivery: number, moves = true) => {
+      latest.current = delivery;
+      setFilters({ m: delivery === -1 ? '' : model.idOf(delivery) }, true);
+      if (moves) stage.current?.reveal(delivery);
+    },
+    [setFilters, model, stage],
+  );
+  const pick = usePick(view, select);
+  const stepHit = (step: 1 | -1): void => {
+    if (hits.length > 0) select(stepIn(hits, latest.current, step));
+  };
+  useTraceKeys({
+    stage,
+    step: (step) => select(stepIn(order, latest.current, step)),
+    follow: (way) => {
+      const from = latest.current;
+      if (from === -1) return;
+      const next = way === 'cause' ? model.causeOf(from) : (model.effectsOf(from)[0] ?? -1);
+      if (next !== -1) select(next);
+    },
+    open: () => document.getElementById('trace-drawer')?.focus(),
+    back: () => {
+      if ((search.flow ?? '') !== '') setFilters({ flow: '' }, true);
+      else select(-1);
+      document.querySelector<HTMLElement>('.trace-canvas canvas')?.focus();
+    },
+    search: () => searchField.current?.focus(),
+    stepHit,
+  });
+  const onMove = useWindowInAddress();
+  useFirstLook(view, stage);
+  const isTable = search.view === 'table';
+  const label = `Space-time view: ${formatCount(model.count)} deliveries to ${formatCount(countLanes(layout.groups))} actors. The table has the same as text.`;
+  return (
+    <>
+      <TraceToolbar view={view} searchField={searchField} stepHit={stepHit} traceId={state.head?.trace_id ?? ''} />
+      <div className={`trace-body${selected === -1 ? '' : ' with-drawer'}`}>
+        {isTable ? (
+          <DeliveryTable view={view} select={(delivery) => select(delivery, false)} />
+        ) : (
+          <TraceCanvas content={view} label={label} stage={stage} pick={pick} onMove={onMove} />
+        )}
+        {selected !== -1 && <TraceDrawer view={view} select={select} isRunning={state.head?.status === 'running'} />}
+      </div>
+      <p id="trace-keys" className="trace-keys quiet">
+        <kbd>w</kbd> <kbd>s</kbd> zoom, <kbd>a</kbd> <kbd>d</kbd> pan, <kbd>f</kbd> all, <kbd>←</kbd> <kbd>→</kbd> step,{' '}
+        <kbd>↑</kbd> cause, <kbd>↓</kbd> effect, <kbd>Enter</kbd> open, <kbd>/</kbd> search, <kbd>n</kbd> next hit,{' '}
+        <kbd>Esc</kbd> back
+      </p>
+      <p className="unseen" role="status">
+        {selected === -1 ? '' : `${model.name(model.type.at(selected)) ?? ''}, ${model.outcomeOf(selected)}`}
+      </p>
+    </>
+  );
+}
+
+const countLanes = (groups: readonly { readonly lanes: number }[]): number =>
+  groups.reduce((sum, { lanes }) => sum + lanes, 0);
+
+/** A click selects a delivery, or the message that asked for an effect, or folds a group. */
+function usePick({ model, layout }: TraceView, select: (delivery: number, moves?: boolean) => void) {
+  const [{ fold = '' }, setFilters] = useFilters();
+  const toggle = (name: string): void => {
+    const toggled = new Set(fold.split(',').filter((one) => one !== ''));
+    if (!toggled.delete(name)) toggled.add(name);
+    setFilters({ fold: [...toggled].join(',') }, true);
+  };
+  return (found: Found | null): void => {
+    if (found === null || found.kind === 'lane') select(-1);
+    else if (found.kind === 'delivery') select(found.delivery, false);
+    else if (found.kind === 'effect') {
+      const message = model.effects.message.at(found.effect);
+      select(message === -1 ? -1 : model.messages.last.at(message), false);
+    } else if (found.kind === 'group') toggle(layout.groups[found.group]?.name ?? '');
+  };
+}
+
+const SETTLED_MS = 400;
+
+/** Keeps the window of time in the address, as milliseconds since the start. */
+function useWindowInAddress(): (camera: Camera, extent: Extent) => void {
+  const [, setFilters] = useFilters();
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  return (camera, extent) => {
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => {
+      const isAll = camera.from <= extent.from && camera.to >= extent.to;
+      const text = (time: number): string => String(Math.round((time - extent.from) * 1_000) / 1_000);
+      setFilters({ w: isAll ? '' : `${text(camera.from)}~${text(camera.to)}` }, true);
+    }, SETTLED_MS);
+  };
+}
+
+/** Once the selected message is here, and once for the window, the picture shows what the address says. */
+function useFirstLook({ model, selected }: TraceView, stage: React.RefObject<Stage | null>): void {
+  const [{ w = '', view = '' }] = useFilters();
+  const asked = useRef({ window: w, selected: true });
+  useEffect(() => {
+    if (view === 'table') return;
+    const [from, to] = asked.current.window.split('~').map(Number);
+    const origin = model.startedAt;
+    if (from !== undefined && to !== undefined && to > from && model.endedAt - origin >= Math.min(from, to) - 1) {
+      stage.current?.lookAt({ from: origin + from, to: origin + to });
+      asked.current.window = '';
+    }
+    if (asked.current.selected && selected !== -1) {
+      stage.current?.reveal(selected);
+      asked.current.selected = false;
+    }
+  });
+}

@@ -1,0 +1,92 @@
+import { bearer } from '../app/session.ts';
+import { TraceModel } from './model.ts';
+import type { ReadOrder, TraceHead, WorkerAnswer } from './trace-worker.ts';
+
+/** How often a running trace is read on, ms. */
+const LIVE_MS = 1_000;
+/** How often pages that arrive are shown, ms. */
+const SHOWN_MS = 120;
+
+export interface TraceState {
+  readonly model: TraceModel;
+  /** Changes with the model. */
+  readonly version: number;
+  readonly head: TraceHead | null;
+  /** Whether the first reading to the end goes on. */
+  readonly isReading: boolean;
+  readonly error: Error | null;
+}
+
+/** Keeps the model of one trace up to date: reads it in a worker, and on while it runs. */
+export class TraceFeed {
+  readonly #trace: string;
+  readonly #worker = new Worker(TRACE_WORKER_URL);
+  readonly #listeners = new Set<() => void>();
+  #state: TraceState = { model: new TraceModel(), version: 0, head: null, isReading: true, error: null };
+  #next: TraceState = this.#state;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #showing: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(trace: string) {
+    this.#trace = trace;
+    this.#worker.addEventListener('message', ({ data }: MessageEvent<WorkerAnswer>) => this.#take(data));
+    this.#worker.addEventListener('error', ({ message }) => this.#show({ error: new Error(message) }, true));
+    this.readOn();
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  readonly state = (): TraceState => this.#state;
+
+  /** Reads what was appended since the last time. */
+  readonly readOn = (): void => {
+    clearTimeout(this.#timer);
+    bearer().then(
+      (token) => {
+        const order: ReadOrder = { baseUrl: location.origin, token, trace: this.#trace };
+        this.#worker.postMessage(order);
+      },
+      (error: unknown) => this.#show({ error: error instanceof Error ? error : new Error(String(error)) }, true),
+    );
+  };
+
+  close(): void {
+    clearTimeout(this.#timer);
+    clearTimeout(this.#showing);
+    this.#worker.terminate();
+  }
+
+  #take(answer: WorkerAnswer): void {
+    if (answer.kind === 'failed') {
+      this.#show({ error: new Error(answer.message), isReading: false }, true);
+      // A node that restarts: what is here stays, and is read on.
+      if (answer.status === 0 || answer.status >= 500) this.#timer = setTimeout(this.readOn, LIVE_MS * 3);
+      return;
+    }
+    const { model } = this.#state;
+    model.append(answer.batch);
+    const isFirst = this.#state.head === null;
+    const isReading = this.#next.isReading && !answer.isLast;
+    this.#show({ head: answer.head, isReading, error: null }, isFirst || answer.isLast);
+    if (answer.isLast && answer.head.status === 'running') this.#timer = setTimeout(this.readOn, LIVE_MS);
+  }
+
+  #show(change: Partial<TraceState>, now: boolean): void {
+    this.#next = { ...this.#next, ...change, version: this.#state.model.version };
+    if (now) this.#publish();
+    else this.#showing ??= setTimeout(() => this.#publish(), SHOWN_MS);
+  }
+
+  #publish(): void {
+    clearTimeout(this.#showing);
+    this.#showing = undefined;
+    const { head, version, isReading, error } = this.#next;
+    const isSame = head?.status === this.#state.head?.status && version === this.#state.version;
+    if (isSame && isReading === this.#state.isReading && error === this.#state.error) return;
+    this.#state = this.#next;
+    for (const listener of this.#listeners) listener();
+  }
+}

@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { z } from 'zod';
+import { agentYaml, ProductNode } from '../product/product-node.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { browserMissing, DashboardBrowser } from './browser.ts';
+import { built } from './built.ts';
+
+const RawTrace = z.object({
+  status: z.string(),
+  deliveries: z.array(
+    z.object({ message_id: z.string(), cause_id: z.string().nullable(), to: z.string(), type: z.string() }),
+  ),
+  next: z.string().nullable(),
+});
+
+const Traces = z.object({ traces: z.array(z.object({ id: z.string(), trace_id: z.string() })) });
+
+/** An agent with a container effect and an agent with a model are enough for lanes of several kinds. */
+const WORKFLOW = (agent: string): string => `
+apiVersion: svc.dev/v1
+kind: Workflow
+metadata: { name: two-steps, version: "1.0.0", description: runs an agent }
+spec:
+  initial_state: WRITE
+  states:
+    WRITE:
+      kind: Agent
+      agent: ${agent}
+      input: write
+      transitions: [{ condition: on_success, target: DONE }]
+    DONE: { kind: System, command: finalize, transitions: [] }
+`;
+
+describe('the page of a trace', { skip: browserMissing() }, () => {
+  let node: ProductNode;
+  let browser: DashboardBrowser;
+  let [trace, failed, running, sleeper] = ['', '', '', ''];
+  before(async () => {
+    await built();
+    [node, browser] = await Promise.all([ProductNode.start(), DashboardBrowser.start()]);
+    await node.deploy(agentYaml('writer'));
+    trace = await traceOf(await node.runWorkflow(WORKFLOW('writer')));
+    failed = await traceOf(await node.run(await node.deploy(agentYaml('down')), 'unavailable'));
+    sleeper = await node.run(await node.deploy(agentYaml('sleeper')), 'sleepy');
+    running = await traceOf(sleeper);
+    await waitUntil('the workflow to end', async () => (await rawTrace(trace)).status === 'completed');
+  });
+  after(async () => {
+    await browser?.[Symbol.asyncDispose]();
+    await node?.[Symbol.asyncDispose]();
+  });
+
+  const traceOf = (run: string): Promise<string> =>
+    waitUntil('the run to have a trace', async () => {
+      const { traces } = Traces.parse((await node.call('GET', `/v1/traces?text=${run}`)).body);
+      return traces.find(({ id }) => id === run)?.trace_id;
+    });
+
+  const rawTrace = async (id: string) => RawTrace.parse((await node.call('GET', `/v1/traces/${id}`)).body);
+
+  const picture = (page: Page) => page.getByRole('application', { name: /^Space-time view/ });
+
+  test('shows as many deliveries and lanes as the API says, and the edges of each message', async () => {
+    const { deliveries, next } = await rawTrace(trace);
+    assert.equal(next, null);
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    page.setDefaultTimeout(15_000);
+    await page.goto(`${node.url}/traces/${trace}`);
+    const label = await picture(page).getAttribute('aria-label');
+    const lanes = new Set(deliveries.map(({ to }) => to)).size;
+    assert.match(label ?? '', new RegExp(`: ${deliveries.length} deliveries to ${lanes} actors`));
+    assert.ok(deliveries.length > 4 && lanes > 1, String(label));
+    const cells = (name: string) => page.locator(`.trace-facts div:has(dt:text-is("${name}")) button.link`);
+    for (const { message_id, cause_id, type } of deliveries) {
+      await page.goto(`${node.url}/traces/${trace}?m=${encodeURIComponent(message_id)}`);
+      await page.getByRole('complementary', { name: `Message ${type}` }).waitFor();
+      const causes = await cells('Cause').allTextContents();
+      const effects = await cells('Effects').allTextContents();
+      const cause = deliveries.find((one) => one.message_id === cause_id);
+      const caused = new Map(
+        deliveries.filter((one) => one.cause_id === message_id).map((one) => [one.message_id, one.type]),
+      );
+      const typesOf = (texts: readonly string[]): string[] => texts.map((text) => text.split(' ')[0] ?? '').sort();
+      assert.deepEqual(typesOf(causes), cause === undefined ? [] : [cause.type]);
+      assert.deepEqual(typesOf(effects), [...caused.values()].sort().slice(0, 12));
+    }
+    assert.deepEqual(await tab.serious(), []);
+    assert.deepEqual(tab.complaints, []);
+  });
+
+  test('keys step through the messages in the order of time, and the address names the selected one', async () => {
+    const { deliveries } = await rawTrace(trace);
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    page.setDefaultTimeout(15_000);
+    await page.goto(`${node.url}/traces/${trace}`);
+    await picture(page).focus();
+    for (const step of [0, 1, 2]) {
+      await page.keyboard.press('ArrowRight');
+      await page.waitForURL((url) => url.searchParams.get('m') === deliveries[step]?.message_id);
+    }
+    await page.keyboard.press('ArrowUp');
+    await page.waitForURL((url) => url.searchParams.get('m') === deliveries[2]?.cause_id);
+    await page.keyboard.press('Enter');
+    assert.equal(await page.evaluate('document.activeElement.id'), 'trace-drawer');
+    await page.keyboard.press('Escape');
+    await page.waitForURL((url) => !url.searchParams.has('m'));
+    for (const _step of [1, 2, 3]) await page.keyboard.press('w');
+    await page.keyboard.press('d');
+    await page.waitForURL((url) => /^-?[\d.]+~[\d.]+$/.test(url.searchParams.get('w') ?? ''));
+    await page.keyboard.press('f');
+    await page.waitForURL((url) => !url.searchParams.has('w'));
+    await page.keyboard.press('/');
+    await page.keyboard.type('Start');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(
+      (url) => url.searchParams.get('m') === deliveries.find(({ type }) => type.includes('Start'))?.message_id,
+    );
+    assert.deepEqual(tab.complaints, []);
+  });
+
+  test('causes, effects and the critical path are one click, and go back with the address', async () => {
+    const { deliveries } = await rawTrace(trace);
+    const path = z.object({ steps: z.array(z.object({ message_id: z.string() })) });
+    const { steps } = path.parse((await node.call('GET', `/v1/traces/${trace}/critical-path`)).body);
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    page.setDefaultTimeout(15_000);
+    await page.goto(`${node.url}/traces/${trace}?m=${deliveries.at(-1)?.message_id}`);
+    await page.getByRole('button', { name: 'Critical path' }).click();
+    const messages = new Set(steps.map(({ message_id }) => message_id)).size;
+    await page.getByText(`${messages} messages`, { exact: true }).waitFor();
+    await page.goBack();
+    await page.getByText(`${messages} messages`, { exact: true }).waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Why did this happen' }).click();
+    let chain = 0;
+    for (let at = deliveries.at(-1); at !== undefined; at = deliveries.find((one) => one.message_id === at?.cause_id))
+      chain += 1;
+    await page.getByText(`${chain} messages`, { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'What did this cause' }).click();
+    await page.waitForURL(/flow=effects/);
+    assert.deepEqual(tab.complaints, []);
+  });
+
+  test('the table has every delivery as text, and filters cut it as the API would', async () => {
+    const { deliveries } = await rawTrace(failed);
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    page.setDefaultTimeout(15_000);
+    await page.goto(`${node.url}/traces/${failed}?view=table`);
+    const rows = async () => Number(await page.getByRole('table').getAttribute('aria-rowcount')) - 1;
+    await waitUntil('all rows', async () => (await rows()) === deliveries.length);
+    const { to, type } = deliveries[0] ?? assert.fail();
+    await page.goto(`${node.url}/traces/${failed}?view=table&actor=${encodeURIComponent(to)}`);
+    await waitUntil(
+      'rows of one actor',
+      async () => (await rows()) === deliveries.filter((one) => one.to === to).length,
+    );
+    await page.getByRole('cell', { name: type }).first().getByRole('link').focus();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/[?&]m=/);
+    await page.getByRole('heading', { name: 'Payload' }).waitFor();
+    assert.deepEqual(await tab.serious(), []);
+    assert.deepEqual(tab.complaints, []);
+  });
+
+  test('a trace that runs grows while the page is open, and ends equal to a fresh one', async () => {
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    page.setDefaultTimeout(15_000);
+    await page.goto(`${node.url}/traces/${running}`);
+    await picture(page).waitFor();
+    await node.json('POST', `/v1/executions/${sleeper}/cancel`, {});
+    await waitUntil('it to be cancelled', async () => (await rawTrace(running)).status === 'cancelled');
+    await page.getByText('cancelled', { exact: true }).waitFor();
+    const { deliveries } = await rawTrace(running);
+    await page.getByRole('button', { name: 'Table' }).click();
+    const rows = async () => Number(await page.getByRole('table').getAttribute('aria-rowcount')) - 1;
+    await waitUntil('all rows', async () => (await rows()) === deliveries.length);
+    assert.deepEqual(tab.complaints, []);
+  });
+
+  test('the list of traces filters in the address, and leads to a trace', async () => {
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    page.setDefaultTimeout(15_000);
+    await page.goto(`${node.url}/traces?name=two-steps`);
+    await waitUntil('one row', async () => (await page.getByRole('row').count()) === 2);
+    await page.getByRole('link', { name: 'two-steps' }).click();
+    await picture(page).waitFor();
+    assert.match(page.url(), new RegExp(`/traces/${trace}`));
+    assert.deepEqual(tab.complaints, []);
+    await page.goto(`${node.url}/traces/${'0'.repeat(32)}`);
+    await page.getByRole('alert').getByText('trace not found').waitFor();
+  });
+});
