@@ -2,13 +2,16 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api, listRefreshMs } from '../api/queries.ts';
+import { useFilters } from '../app/use-filters.ts';
 import { formatCount, jsonText, plainLine, plainText } from '../parts/format.ts';
 import { Id } from '../parts/id.tsx';
 import { ReadState } from '../parts/notice.tsx';
 import { PageHead } from '../parts/page-head.tsx';
 import { PlainTable } from '../parts/plain-table.tsx';
 import { Status } from '../parts/status.tsx';
+import { Tabs } from '../parts/tabs.tsx';
 import { TimeAgo } from '../parts/time.tsx';
+import { ActorHistory } from './actor-history.tsx';
 import { Facts } from './run/head.tsx';
 
 /** Asks for an address. */
@@ -48,6 +51,7 @@ export function ActorPage() {
     queryFn: () => api.actors.get({ kind, id }),
     refetchInterval: listRefreshMs,
   });
+  const [{ tab = '' }] = useFilters();
   const actor = read.data;
   if (actor === undefined) {
     return (
@@ -113,12 +117,21 @@ export function ActorPage() {
           ]}
         />
       )}
-      <h2>State</h2>
-      <pre tabIndex={0}>
-        {actor.state_omitted === true
-          ? `${formatCount(actor.state_chars)} characters: too long to show`
-          : plainText(jsonText(actor.state))}
-      </pre>
+      <Tabs
+        label="Parts of the actor"
+        tabs={[
+          ['state', 'State now'],
+          ['history', 'History'],
+        ]}
+      />
+      {tab === 'history' && <ActorHistory kind={kind} id={id} />}
+      {tab === '' && (
+        <pre tabIndex={0}>
+          {actor.state_omitted === true
+            ? `${formatCount(actor.state_chars)} characters: too long to show`
+            : plainText(jsonText(actor.state))}
+        </pre>
+      )}
     </>
   );
 }

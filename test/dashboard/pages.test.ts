@@ -66,7 +66,7 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
     ...['', '?tab=graph', '?tab=differences', '?tab=start'].map((tab) => `/catalog/workflow/${workflow}${tab}`),
     '/catalog/edit?kind=workflow',
     '/actors',
-    `/actors/execution/${run}`,
+    ...['', '?tab=history'].map((tab) => `/actors/execution/${run}${tab}`),
     '/dead-letters',
     '/fleet',
     '/stimuli',

@@ -1,0 +1,132 @@
+import { useQuery } from '@tanstack/react-query';
+import { api } from '../api/queries.ts';
+import { useFilters } from '../app/use-filters.ts';
+import { formatDuration, jsonText, plainLine, plainText } from '../parts/format.ts';
+import { Id } from '../parts/id.tsx';
+import { Empty, ReadState } from '../parts/notice.tsx';
+import { PlainTable } from '../parts/plain-table.tsx';
+import { Status } from '../parts/status.tsx';
+import { ClockTime } from '../parts/time.tsx';
+
+const MOST = 1_000;
+
+interface ActorProps {
+  readonly kind: string;
+  readonly id: string;
+}
+
+/** What the actor got, message by message, with its state after the chosen one. The message is in the address. */
+export function ActorHistory({ kind, id }: ActorProps) {
+  const [{ at = '' }, setFilters] = useFilters();
+  const read = useQuery({
+    queryKey: ['actor-history', kind, id],
+    queryFn: () => api.actors.listHistory({ kind, id, order: 'oldest_first', limit: MOST }),
+  });
+  if (read.data === undefined) return <ReadState of={read} what="the history" />;
+  const { deliveries, kept_from: keptFrom } = read.data;
+  if (deliveries.length === 0) {
+    return (
+      <Empty title="No delivery to this actor is kept.">
+        {keptFrom === undefined ? 'The ledger has none.' : `The ledger is kept from ${keptFrom} on.`}
+      </Empty>
+    );
+  }
+  const found = deliveries.findIndex(({ message_id }) => message_id === at);
+  const place = found === -1 ? deliveries.length - 1 : found;
+  const here = deliveries[place];
+  return (
+    <>
+      <div className="slider">
+        <label htmlFor="message">
+          Message {place + 1} of {deliveries.length}: <b>{plainLine(here?.type ?? '')}</b>
+          {here !== undefined && (
+            <>
+              {' '}
+              <ClockTime at={here.at} />
+            </>
+          )}
+        </label>
+        <input
+          id="message"
+          type="range"
+          min={1}
+          max={deliveries.length}
+          value={place + 1}
+          onChange={(event) => setFilters({ at: deliveries[Number(event.target.value) - 1]?.message_id ?? '' }, true)}
+        />
+      </div>
+      {here !== undefined && <StateAt kind={kind} id={id} message={here.message_id} />}
+      <h2>Deliveries</h2>
+      <PlainTable
+        label="Deliveries"
+        rows={deliveries.slice(Math.max(0, place - 50), place + 50)}
+        rowKey={({ message_id, attempt }) => `${message_id} ${attempt}`}
+        columns={[
+          ['Time', ({ at: time }) => <ClockTime at={time} />],
+          [
+            'Message',
+            ({ message_id, type }) => (
+              <button
+                type="button"
+                className="plain link"
+                aria-pressed={message_id === here?.message_id}
+                onClick={() => setFilters({ at: message_id })}
+              >
+                {plainLine(type, 60)}
+              </button>
+            ),
+          ],
+          ['Outcome', ({ outcome }) => <Status status={outcome ?? 'pending'} />],
+          ['Waited', ({ wait_ms }) => <Took ms={wait_ms} />],
+          ['Turn', ({ turn_ms }) => <Took ms={turn_ms} />],
+          ['From', ({ from }) => plainLine(from ?? 'a client', 80)],
+          ['Node', ({ node }) => (node === null ? '' : <Id id={node} />)],
+        ]}
+      />
+    </>
+  );
+}
+
+const Took = ({ ms }: { readonly ms: number | null }) => (
+  <span className="figures">{ms === null ? '' : formatDuration(ms)}</span>
+);
+
+/** The state after a message, rebuilt by replay, and what the message changed. */
+function StateAt({ kind, id, message }: ActorProps & { readonly message: string }) {
+  const diff = useQuery({
+    queryKey: ['actor-diff', kind, id, message],
+    queryFn: () => api.actors.getDiff({ kind, id, to: message }),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  if (diff.data === undefined) return <ReadState of={diff} what="what it changed" />;
+  const { changes, differs, cut } = diff.data;
+  return (
+    <section className="card" aria-label="What this message changed">
+      <h2>What this message changed</h2>
+      {differs !== null && (
+        <p className="notice notice-bad">
+          A replay differs from what was recorded at message {plainLine(differs.message_id)}: {differs.parts.join(', ')}
+          .
+        </p>
+      )}
+      {changes.length === 0 && <p className="quiet">Nothing.</p>}
+      {changes.length > 0 && (
+        <PlainTable
+          label="Changes"
+          rows={changes}
+          rowKey={({ path }) => path}
+          columns={[
+            ['Part', ({ path }) => <code>{plainLine(path || '/', 200)}</code>],
+            ['Change', ({ kind: of }) => of],
+            ['Before', ({ before }) => <code>{shortJson(before)}</code>],
+            ['After', ({ after }) => <code>{shortJson(after)}</code>],
+          ]}
+        />
+      )}
+      {cut && <p className="quiet">There are more changes than are shown.</p>}
+    </section>
+  );
+}
+
+const shortJson = (value: unknown): string =>
+  value === undefined || value === null ? '' : plainText(jsonText(value)).slice(0, 2_000);
