@@ -142,7 +142,7 @@ export interface CallerToolParts {
   /** Absent: calls that start a run are never refused as `overloaded`. */
   readonly admission?: Pick<Admission, 'enter'>;
   /** Records calls of tools that change something. Absent: none is recorded. */
-  readonly audit?: OperationAudit;
+  readonly audit?: OperationAudit | undefined;
   readonly clock: Clock;
   readonly random: Random;
   /** Longest wait for a call's result, ms. Default 640,000: longer than any tool takes. */

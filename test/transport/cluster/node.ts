@@ -35,7 +35,8 @@ rules:
   - reply: {text: "seven times seven", chunks: 3}
 `;
 
-interface FleetNodeOptions extends Partial<Pick<ClusterServerParts, 'tls' | 'limits' | 'controller' | 'admission'>> {
+interface FleetNodeOptions
+  extends Partial<Pick<ClusterServerParts, 'tls' | 'limits' | 'controller' | 'admission' | 'operationAudit'>> {
   readonly challengeTtlMs?: number;
   readonly nodeId?: string;
   readonly joinToken?: string | null;
@@ -67,6 +68,7 @@ export async function fleetNode(options: FleetNodeOptions = {}) {
     tls = null,
     limits = {},
     admission,
+    operationAudit,
   } = options;
   const directory = options.keptIn ?? (await mkdtemp(join(tmpdir(), 'svc-cluster-')));
   const script = join(directory, 'answers.yaml');
@@ -130,6 +132,7 @@ export async function fleetNode(options: FleetNodeOptions = {}) {
     health,
     logger,
     ...(admission === undefined ? {} : { admission }),
+    ...(operationAudit === undefined ? {} : { operationAudit }),
     limits: { closeGraceMs: 500, ...limits },
   });
   const servers = [createClusterServer(partsAs(nodeId, options.clock ?? systemClock))];

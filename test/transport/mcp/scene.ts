@@ -6,7 +6,7 @@ import { TOOL_SESSIONS, type ToolSessionDocument } from '../../../actors/tool-se
 import { systemClock } from '../../../runtime/clock.ts';
 import { systemRandom } from '../../../runtime/random.ts';
 import { FileBlobs } from '../../../runtime/sqlite/blobs.ts';
-import type { Authenticator } from '../../../security/api.ts';
+import type { Authenticator, OperationAudit } from '../../../security/api.ts';
 import { createSecurityContexts } from '../../../security/policy/contexts.ts';
 import { commandCeilings, isListed } from '../../../security/policy/matching.ts';
 import { createToolPolicy } from '../../../security/policy/policy.ts';
@@ -26,12 +26,14 @@ export async function mcpScene({
   callTimeoutMs,
   denied = [],
   resource,
+  audit,
 }: {
   readonly authenticator?: Authenticator;
   readonly callTimeoutMs?: number;
   /** Added to the context of operators. */
   readonly denied?: readonly string[];
   readonly resource?: ResourceParts;
+  readonly audit?: OperationAudit;
 } = {}) {
   await using opened = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'svc-mcp-scene-'));
@@ -65,7 +67,7 @@ export async function mcpScene({
   const rest = opened.use(
     await scene({
       authenticator,
-      mcp: { granter, sessions, clock: systemClock, random: systemRandom, ...clocked },
+      mcp: { granter, sessions, clock: systemClock, random: systemRandom, audit, ...clocked },
       ...(resource === undefined ? {} : { resource }),
     }),
   );
