@@ -189,7 +189,7 @@ function openManagement(
   { world, stores, effects, health }: AreasParts,
   ports: Pick<
     Required<OperationPorts>,
-    'agents' | 'search' | 'executions' | 'workflows' | 'why' | 'tierLimits' | 'runningLimits'
+    'agents' | 'search' | 'executions' | 'workflows' | 'why' | 'traces' | 'tierLimits' | 'runningLimits'
   >,
   judges: JudgePanelApi,
 ): ManagementPorts {
@@ -200,6 +200,7 @@ function openManagement(
     executions: ports.executions,
     workflows: ports.workflows.workflows,
     why: ports.why,
+    traces: ports.traces,
     judges,
     volumes: effects.volumes,
     tierLimits: ports.tierLimits,

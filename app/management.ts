@@ -24,6 +24,7 @@ export interface ManagementParts extends NodeFactsParts {
   readonly executions: ExecutionApi;
   readonly workflows: WorkflowApi;
   readonly why: WhyApi;
+  readonly traces: ManagementPorts['traces'];
   readonly judges: JudgePanelApi;
   readonly volumes: VolumeApi;
   readonly tierLimits: TierLimits;
@@ -46,6 +47,7 @@ export function managementPorts(parts: ManagementParts): ManagementPorts {
     workflows: catalog,
     runs: workflows,
     why: parts.why,
+    traces: parts.traces,
     starts,
     intents: createIntents({ agents, search, starts, runs: workflows, volumes, settings }),
     authors: createAuthors({ starts }),

@@ -9,6 +9,7 @@ import type { ExecutionApi } from './executions.ts';
 import type { EndWait } from './fields.ts';
 import type { IntentRequest, IntentStarted, IntentStatus } from './intent-request.ts';
 import type { JudgePanelApi } from './judge-panels.ts';
+import type { TraceApi } from './traces/traces.ts';
 import type { WhyApi } from './why/why.ts';
 import type { IntentPipeline, WorkflowApi } from './workflow-runs.ts';
 
@@ -110,6 +111,7 @@ export interface ManagementPorts {
   readonly executions: ExecutionApi;
   readonly runs: WorkflowApi;
   readonly why: WhyApi;
+  readonly traces: Pick<TraceApi, 'ofRun'>;
   readonly judges: JudgePanelApi;
   readonly starts: Starts;
   readonly waits: EndWaits;

@@ -60,6 +60,7 @@ export const SPECIFIED_TOOLS: Readonly<Record<string, Readonly<Record<string, st
   },
   'Traces, which the specification does not have': {
     'svc.trace.why': 'ADORFPBET...',
+    'svc.trace.get': 'ADORFPBET...',
   },
   'Filesystem tools': {
     'fs.read': 'AD.......CN.',

@@ -44,7 +44,7 @@ const NOT_JUDGED = [
   ...['svc.schema.get', 'svc.schema.validate', 'svc.task.status', 'svc.task.wait', 'svc.task.list', 'svc.task.logs'],
   ...['svc.execute.status', 'svc.execute.wait', 'svc.tools.list', 'svc.tools.search', 'svc.system.info'],
   ...['svc.system.config', 'svc.runtime.list'],
-  'svc.trace.why',
+  ...['svc.trace.why', 'svc.trace.get'],
 ];
 
 /** The `skip_judge` defaults of every built-in tool, by name and alias. */

@@ -102,3 +102,21 @@ const named = (name: string, reason: string | null, error: string | null): Named
   errorCode: reason,
   texts: [name, error ?? ''],
 });
+
+/** The trace of a run's start. Throws `not_found`, and `failed_precondition` for a run that kept none. */
+export async function traceOfRun(
+  { executions, workflows }: RunStatusParts,
+  viewer: Identity,
+  id: string,
+): Promise<string> {
+  for (const runs of [executions, workflows]) {
+    try {
+      const { trace_id } = await runs.status(viewer, id);
+      if (trace_id !== undefined) return trace_id;
+      throw new SvcError('failed_precondition', 'the run was started by an earlier version, which kept no trace of it');
+    } catch (thrown) {
+      if (!(thrown instanceof SvcError) || thrown.code !== 'not_found') throw thrown;
+    }
+  }
+  throw new SvcError('not_found', 'execution not found');
+}

@@ -83,7 +83,9 @@ export class TraceReading {
   /** Reads a page. Throws `not_found`, also when the reader may see nothing of the trace. */
   async page(page: { readonly limit: number; readonly next?: string | undefined }): Promise<TracePage> {
     const { deliveries, next } = await this.#visible(page.limit, page.next);
-    const first = page.next === undefined ? deliveries : (await this.#visible(FIRST_ONES, undefined)).deliveries;
+    let first = page.next === undefined ? deliveries : (await this.#visible(FIRST_ONES, undefined)).deliveries;
+    // The reader may see nothing of what came first, and something of what followed.
+    if (first.length === 0) first = (await this.#scan()).deliveries;
     const head = await this.#head(first, page.next === undefined && next === null);
     return { ...head, ...(await this.#rows(deliveries, next === null && head.status === 'running')), next };
   }

@@ -7,6 +7,7 @@ import { type TimedWait, type TraceTimes, traceTimes } from './summary.ts';
 import { keptLedger, namingNext, type TraceHead, type TracePage, type TraceParts, TraceReading } from './trace.ts';
 import { openTraceEffects, resultEffects } from './trace-effects.ts';
 import { listTraces, type TraceFilter, type TraceList } from './trace-list.ts';
+import { traceOfRun } from './trace-status.ts';
 
 /** The critical path of a trace. */
 export interface ShownPath extends TraceHead {
@@ -28,6 +29,8 @@ export interface ShownSummary extends TraceHead, TraceTimes {
 /** Reads traces as one reader sees them. All calls throw `not_found` for a trace of which it sees nothing. */
 export interface TraceApi {
   page(viewer: Identity, trace: string, page: { limit: number; next?: string | undefined }): Promise<TracePage>;
+  /** The trace of an execution or a workflow run. */
+  ofRun(viewer: Identity, run: string, page: { limit: number; next?: string | undefined }): Promise<TracePage>;
   /** All pages in order, for answers that stream. */
   pages(viewer: Identity, trace: string): AsyncGenerator<TracePage>;
   criticalPath(viewer: Identity, trace: string): Promise<ShownPath>;
@@ -45,6 +48,10 @@ const MOST_APPROVALS = 100;
 export function createTraceApi(parts: TraceParts): TraceApi {
   return {
     page: (viewer, trace, page) => namingNext(new TraceReading(parts, viewer, trace).page(page)),
+    async ofRun(viewer, run, page) {
+      const trace = await traceOfRun(parts, viewer, run);
+      return namingNext(new TraceReading(parts, viewer, trace).page(page));
+    },
     pages: (viewer, trace) => new TraceReading(parts, viewer, trace).pages(STREAMED_AT_ONCE),
 
     async criticalPath(viewer, trace) {

@@ -20,8 +20,10 @@ export interface Question {
 }
 
 /** A name or id that is nobody's, as long as the real one: an answer's length tells nothing either. */
-export const unknownFor = (name: string): string =>
-  /^[0-9a-f-]{36}$/.test(name) ? randomUUID() : 'n'.repeat(name.length);
+export function unknownFor(name: string): string {
+  if (/^[0-9a-f]{32}$/.test(name)) return randomUUID().replaceAll('-', '');
+  return /^[0-9a-f-]{36}$/.test(name) ? randomUUID() : 'n'.repeat(name.length);
+}
 
 /** A text in which what was asked for has no name. */
 export const withoutAsked = (text: string, asked: string): string => text.replaceAll(asked, '(asked)');

@@ -8,6 +8,9 @@ export type Named = Things & {
   readonly session: string;
   /** An API key itself, not its id. */
   readonly keyText: string;
+  /** Of an execution: its trace, and the message that began it. */
+  readonly trace: string;
+  readonly message: string;
 };
 
 /** A name or id that a route takes elsewhere than in its path, or a path that test/product/surface.ts has no thing for. */
@@ -115,6 +118,20 @@ export const ROUTE_ROWS: readonly RouteRow[] = [
   row('GET /v1/actors/{kind}/{id}', 'id', ['run', 'endedRun'], actor('workflow')),
   row('GET /v1/actors/{kind}/{id}', 'id', ['approval'], actor('approval')),
   row('GET /v1/actors/{kind}/{id}', 'id', ['session'], actor('tool-session')),
+  row('GET /v1/runs', 'name', ['agentName', 'workflowName'], queried('/v1/runs', 'name')),
+  row('GET /v1/traces', 'name', ['agentName', 'workflowName'], queried('/v1/traces', 'name')),
+  ...['', '/critical-path', '/summary'].map((behind) =>
+    row(`GET /v1/traces/{trace_id}${behind}`, 'trace_id', ['trace'], (name) => ({
+      method: 'GET',
+      path: `/v1/traces/${name}${behind}`,
+    })),
+  ),
+  ...['', '/causes', '/effects'].map((behind) =>
+    row(`GET /v1/messages/{id}${behind}`, 'id', ['message'], (name) => ({
+      method: 'GET',
+      path: `/v1/messages/${name}${behind}`,
+    })),
+  ),
   row('GET /v1/secrets', 'prefix', ['secret'], queried('/v1/secrets', 'prefix')),
 ];
 
@@ -130,6 +147,8 @@ export const NO_THING: ReadonlySet<string> = new Set([
   ...['executions/{id}/stream', 'workflows/executions/{id}/stream', 'workflows/executions/{id}/logs/stream'].map(
     (path) => `GET /v1/${path} last_event_id`,
   ),
+  // A stream without end; its conditions are those of GET /v1/runs.
+  ...['name', 'last_event_id'].map((field) => `GET /v1/feed ${field}`),
   // Makes an agent of the asker's own.
   'POST /v1/agents manifest_yaml',
 ]);

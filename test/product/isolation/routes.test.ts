@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
+import { waitUntil } from '../../support/wait-until.ts';
 import { type Asker, answerTo, type Question, unknownFor } from './asker.ts';
 import type { Hand } from './hand.ts';
 import { type OwnThings, settleOwn } from './own-things.ts';
@@ -24,7 +25,8 @@ describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.len
     scene = await Scene.open();
     andy = await scene.hand('alphaUser');
     const keyText = (scene.asker('key of alphaAdmin').headers.authorization ?? assert.fail()).slice('Bearer '.length);
-    alpha = { ...(await scene.settle('alphaAdmin', 'alpha')), session: andy.sessionId, keyText };
+    const things = await scene.settle('alphaAdmin', 'alpha');
+    alpha = { ...things, session: andy.sessionId, keyText, ...(await traceOf(scene, things.execution)) };
     andys = await settleOwn(scene, andy, 'andy');
   });
   after(() => scene[Symbol.asyncDispose]());
@@ -160,6 +162,15 @@ describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.len
     }
   });
 });
+
+/** The trace of an execution once the ledger has it, and its first message. */
+async function traceOf(scene: Scene, execution: string): Promise<{ readonly trace: string; readonly message: string }> {
+  const { body } = await scene.ask('alphaAdmin', 'GET', `/v1/executions/${execution}`);
+  return waitUntil('the trace to be in the ledger', async () => {
+    const found = await scene.ask('alphaAdmin', 'GET', `/v1/traces/${body.trace_id}`);
+    return found.status === 200 && { trace: String(body.trace_id), message: String(found.body.root) };
+  });
+}
 
 async function created(scene: Scene, asker: string): Promise<{ readonly id: string }> {
   const headers = scene.asker(asker).headers;

@@ -89,6 +89,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
   row('task.remove', 'execution_id', EXECUTIONS),
 
   row('trace.why', 'execution_id', [...EXECUTIONS, ...RUNS]),
+  row('trace.get', 'execution_id', [...EXECUTIONS, ...RUNS]),
 
   row('execute.intent', 'volume_id', ['volume'], (volume_id) => ({ intent: 'count to three', volume_id })),
   row('execute.status', 'pipeline_execution_id', ['pipeline', 'run']),

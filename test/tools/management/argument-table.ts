@@ -130,6 +130,10 @@ export const MANAGEMENT_ARGUMENTS: Readonly<Record<string, ArgumentRules>> = {
   'svc.task.cancel': byExecution,
   'svc.task.remove': byExecution,
   'svc.trace.why': byExecution,
+  'svc.trace.get': {
+    ...byExecution,
+    wrong: { execution_id: badId, limit: badLimit, next: [1, '', 'x'.repeat(1_001)] },
+  },
   'svc.tools.list': { right: {}, required: [], wrong: {} },
   'svc.tools.search': { right: { query: 'x' }, required: [], wrong: { query: [1, {}, 'x'.repeat(1_001)] } },
   'svc.system.info': { right: {}, required: [], wrong: {} },
@@ -154,6 +158,7 @@ export const TAKEN_AS: readonly (readonly [string, object, object])[] = [
   ['svc.agent.search', { query: 'a', limit: 1_000 }, { limit: 100 }],
   ['svc.agent.logs', { agent_id: 'a' }, { limit: 50, offset: 0 }],
   ['svc.agent.logs', { agent_id: 'a', limit: 201 }, { limit: 200 }],
+  ['svc.trace.get', { execution_id: ID, limit: 1_001 }, { limit: 1_000 }],
   ['svc.agent.delete', { agent_id: ID.toUpperCase() }, { agent_id: ID }],
   ['svc.agent.wait', { execution_id: ID }, { poll_interval_seconds: 10, timeout_seconds: 300 }],
   [

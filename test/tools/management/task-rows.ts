@@ -86,6 +86,26 @@ export const TASK_ROWS: readonly Row[] = [
     args: async (at) => ({ execution_id: await at.endedRun() }),
     gives: (answer) => assert.match(String(answer.sentence), /^Run [0-9a-f]{8}… completed\.$/),
   },
+  {
+    ...{ tool: 'svc.trace.get', what: 'shows the messages and effects of a run, page by page' },
+    args: async (at) => {
+      const execution_id = await at.endedTask();
+      const first = await waitUntil('its trace is in the ledger', () =>
+        at.ok('svc.trace.get', { execution_id, limit: 1 }).catch(() => null),
+      );
+      return { execution_id, limit: 2, next: first.next };
+    },
+    gives: (answer) => {
+      assert.match(String(answer.trace_id), /^[0-9a-f]{32}$/);
+      assert.ok(listOf(answer.deliveries).length <= 2);
+    },
+  },
+  { tool: 'svc.trace.get', what: 'knows no unknown id', args: unknownTask, gives: noTask },
+  {
+    ...{ tool: 'svc.trace.get', what: 'shows a stranger nothing', by: 'stranger' },
+    args: async (at) => ({ execution_id: await at.endedTask() }),
+    gives: noTask,
+  },
   { tool: 'svc.trace.why', what: 'knows no unknown id', args: unknownTask, gives: noTask },
   {
     ...{ tool: 'svc.trace.why', what: 'shows a stranger nothing', by: 'stranger' },

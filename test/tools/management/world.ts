@@ -7,6 +7,7 @@ import { agentQuota, inUseOf, openSearch } from '../../../app/catalogs.ts';
 import { areasOnceOpen, type EffectAreas } from '../../../app/effect-areas.ts';
 import { managementPorts } from '../../../app/management.ts';
 import { toolPolicy } from '../../../app/tools.ts';
+import { openTraces } from '../../../app/traces.ts';
 import { openWhy, openWorkflowAreas, waitsOf, workflowActors } from '../../../app/workflow-areas.ts';
 import { createAgentCatalog } from '../../../catalog/agent-catalog.ts';
 import { createBuiltIns } from '../../../catalog/built-in/built-ins.ts';
@@ -107,6 +108,9 @@ export async function managementWorld(): Promise<ManagementWorld> {
   });
   const fleet = { view: async () => ({ members: [], pools: [] }), holderOf: async () => null, isLive: () => true };
   const why = await openWhy({ runtime, documents, waits, fleet, clock: systemClock });
+  const { traces } = await openTraces({
+    ...{ stores, runtime, clock: systemClock, executions, workflows: workflows.workflows, placement: fleet },
+  });
   const tierLimits = createTierLimits({ limits: stores.rateLimits, settings: settings.rate_limits });
   const volumes = await createVolumes({
     ...{ ...world, documents, root: join(dataDir, 'volumes'), quota: settings.storage.local_host.quota },
@@ -116,7 +120,7 @@ export async function managementWorld(): Promise<ManagementWorld> {
   opened.defer(() => volumes.close());
   const management = managementPorts({
     ...{ ...world, store: stores.store, agents, executions, judges, tierLimits, volumes, settings },
-    ...{ why, ...workflows },
+    ...{ why, traces, ...workflows },
     search: await openSearch({ ...world, documents, settings, secrets, builtIns }),
     ...{ version: '0', health: { ready: async () => ({ ready: true }) }, configPath: null, runsImages: false },
   });

@@ -9,7 +9,7 @@ import { linesOf, projectFiles } from '../../support/tree.ts';
 import { describedNode } from './whole-node.ts';
 
 /** Tools whose results the specification fixes in another shape than REST answers (W34–W41). */
-const OWN_CONTRACT = /^svc\.(?:agent|workflow|execute|schema|system|runtime|task)(?:\.|$)/;
+const OWN_CONTRACT = /^svc\.(?:agent|workflow|execute|schema|system|runtime|task|trace)(?:\.|$)/;
 
 /** Commands that are no view of the table, and why. */
 const OTHER_COMMANDS: readonly (readonly [pattern: RegExp, reason: string])[] = [

@@ -1,6 +1,9 @@
 import { z } from 'zod';
-import { anyObject, executionId } from '../../../usecases/fields.ts';
+import { anyObject, executionId, limit, time } from '../../../usecases/fields.ts';
 import { defineContract, reading, skipsJudge, toolArguments } from '../../contract/arguments.ts';
+
+/** Most deliveries of one answer. */
+const MOST_DELIVERIES = 1_000;
 
 export const traceWhy = defineContract({
   ...reading,
@@ -13,4 +16,30 @@ export const traceWhy = defineContract({
   skipJudge: skipsJudge('svc.trace.why'),
 });
 
-export const TRACE_CONTRACTS = [traceWhy] as const;
+export const traceGet = defineContract({
+  ...reading,
+  name: 'svc.trace.get',
+  description:
+    'Shows what happened in an execution or a workflow run, message by message: the deliveries and effects of its trace, ' +
+    'in the order of time.',
+  input: toolArguments({
+    execution_id: executionId,
+    limit: limit(100, MOST_DELIVERIES),
+    next: z.string().min(1).max(1_000).optional().describe('`next` of the page before.'),
+  }),
+  // The same fields as in GET /v1/traces/{trace_id}.
+  result: z.strictObject({
+    trace_id: z.string(),
+    root: z.string().nullable(),
+    status: z.enum(['running', 'completed', 'failed', 'cancelled']),
+    started_at: time,
+    ended_at: time.nullable(),
+    kept_from: time.optional(),
+    deliveries: z.array(anyObject),
+    effects: z.array(anyObject),
+    next: z.string().nullable(),
+  }),
+  skipJudge: skipsJudge('svc.trace.get'),
+});
+
+export const TRACE_CONTRACTS = [traceWhy, traceGet] as const;

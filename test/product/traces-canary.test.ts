@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { waitUntil } from '../support/wait-until.ts';
+import { DONE, workflowText } from './belongings.ts';
+import { type Answer, agentYaml, ProductNode } from './product-node.ts';
+
+const CANARY = 'canary-9c41e7d2';
+
+/** Every place that takes a secret has one: settings, the secret store, an API key, and what callers send by mistake. */
+const SPEC = {
+  security_contexts: [{ name: 'any', capabilities: [{ tool_pattern: '*' }] }],
+  stimulus: { webhooks: [{ source: 'hooked', scheme: 'github', secrets: ['env:OF_THE_HOOK'] }] },
+};
+
+let node: ProductNode;
+let apiKey = '';
+before(async () => {
+  node = await ProductNode.start({ spec: SPEC, env: { ...process.env, OF_THE_HOOK: CANARY } });
+});
+after(() => node[Symbol.asyncDispose]());
+
+const listed = (value: unknown): Readonly<Record<string, unknown>>[] => (Array.isArray(value) ? value : []);
+
+async function done(method: string, path: string, body: object): Promise<Answer['body']> {
+  const answer = await node.json(method, path, body);
+  assert.equal(answer.status, 200, `${method} ${path}: ${answer.text}`);
+  return answer.body;
+}
+
+/** All answers of the routes that read the ledger, about everything that is in it. */
+async function readings(): Promise<Map<string, string>> {
+  const texts = new Map<string, string>();
+  const read = async (path: string, headers = {}): Promise<Answer['body']> => {
+    const { status, text, body } = await node.call('GET', path, { headers });
+    assert.ok(status === 200 || status === 404 || status === 409, `${path}: ${status} ${text}`);
+    texts.set(path + JSON.stringify(headers), text);
+    return body;
+  };
+  const list = await read('/v1/traces?limit=200');
+  await read(`/v1/traces?text=${CANARY}`);
+  await read('/v1/dead-letters');
+  const actors = new Set<string>();
+  for (const { trace_id } of listed(list.traces)) {
+    const trace = await read(`/v1/traces/${trace_id}`);
+    await read(`/v1/traces/${trace_id}`, { accept: 'application/x-ndjson' });
+    await read(`/v1/traces/${trace_id}/summary`);
+    await read(`/v1/traces/${trace_id}/critical-path`);
+    for (const { message_id, to } of listed(trace.deliveries)) {
+      const [kind, , id] = String(to).split('/');
+      await read(`/v1/messages/${message_id}`);
+      await read(`/v1/messages/${message_id}/causes`);
+      await read(`/v1/messages/${message_id}/effects`);
+      await read(`/v1/actors/${kind}/${id}/state?at=${message_id}`);
+      await read(`/v1/actors/${kind}/${id}/diff?to=${message_id}`);
+      actors.add(`${kind}/${id}`);
+    }
+  }
+  for (const actor of actors) {
+    await read(`/v1/actors/${actor}`);
+    await read(`/v1/actors/${actor}/history`);
+  }
+  return texts;
+}
+
+test('a secret in every place that takes one is in no trace, message, state or dead letter', async () => {
+  await done('PUT', '/v1/secrets/of-the-test', { value: CANARY });
+  apiKey = String((await done('POST', '/v1/api-keys', { name: 'of the test' })).key);
+  const agent_id = await node.deploy(agentYaml('secretive'));
+  const run = await done('POST', '/v1/executions', {
+    agent_id,
+    input: `use Bearer ${CANARY} or ${apiKey} at https://user:${CANARY}@host/`,
+    context: { password: CANARY, nested: { api_key: CANARY } },
+  });
+  const flow = workflowText('secretive-flow', {
+    gate: { kind: 'Human', prompt: 'go on?', transitions: [{ target: 'done' }] },
+    done: DONE,
+  });
+  const yaml = { 'content-type': 'application/yaml' };
+  assert.equal((await node.call('POST', '/v1/workflows', { body: flow, headers: yaml })).status, 200);
+  const flown = await done('POST', '/v1/workflows/secretive-flow/run', {
+    input: { token: CANARY },
+    blackboard: { credentials: { secret: CANARY } },
+  });
+  const approval = await waitUntil('it to wait for a person', async () => {
+    const { pending_requests } = (await node.call('GET', '/v1/human-approvals')).body;
+    return listed(pending_requests).find((one) => one.execution_id === flown.execution_id);
+  });
+  await done('POST', `/v1/human-approvals/${approval.id}/approve`, { feedback: `Bearer ${CANARY}` });
+  for (const path of [`/v1/executions/${run.execution_id}`, `/v1/workflows/executions/${flown.execution_id}`]) {
+    const { trace_id } = await waitUntil(`${path} to end`, async () => {
+      const { body } = await node.call('GET', path);
+      return body.status === 'completed' && body;
+    });
+    await waitUntil('its trace is in the ledger', async () => {
+      const { status, body } = await node.call('GET', `/v1/traces/${trace_id}`);
+      return status === 200 && body.status === 'completed';
+    });
+  }
+  const texts = await readings();
+  assert.ok(texts.size > 30, `${texts.size} answers`);
+  const found = [...texts].filter(([path, text]) => {
+    return text.replaceAll(path, '').includes(CANARY) || text.includes(apiKey);
+  });
+  assert.deepEqual(
+    found.map(([path]) => path),
+    [],
+  );
+  const all = [...texts.values()].join();
+  assert.ok(all.includes('[redacted]') && all.includes('secretive-flow'), 'the answers show what is no secret');
+});
