@@ -212,6 +212,22 @@ describe('what a reader of the feed gets', () => {
     );
   });
 
+  test('a reset while it is connected, when documents are restored that know less than it has read', async () => {
+    const documents = opened?.documents ?? assert.fail();
+    const reader = new FeedReader(operator('restored'));
+    await reader.connect(side);
+    for (let n = 1; n <= 3; n += 1) await change(side, 'restored', n);
+    await waitUntil('three runs', () => reader.records.length === 4);
+    const changes = await documents.collection({ name: 'changes', unique: [], indexes: [] });
+    await changes.deleteMany({ tenant: 'restored' });
+    const other = await openSide(documents);
+    await change(other, 'restored', 4);
+    await waitUntil('the reset', () => reader.records.at(-1)?.name === 'reset');
+    await change(other, 'restored', 5);
+    await waitUntil('the later run', () => reader.records.at(-1)?.name === 'run');
+    await reader.cut();
+  });
+
   test('200 readers of a tenant on one node cost hardly more looks at the log than one', async () => {
     const alone = await openSide(opened?.documents ?? assert.fail());
     const readers = Array.from({ length: 200 }, () => new FeedReader(operator('crowd')));
