@@ -16,6 +16,8 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   '.ci/run': 'runs all checks, these tests among them',
   'svc audit export SESSION -o chain.json --jwks keys.json': 'needs a session; test/cli/audit.test.ts runs it',
   'svc audit verify chain.json --jwks keys.json': 'needs what export wrote; test/cli/audit.test.ts runs it',
+  'svc audit export -o chains.json --jwks keys.json': 'needs records; test/cli/audit.test.ts runs it',
+  'svc audit verify chains.json --jwks keys.json': 'needs what export wrote; test/cli/audit.test.ts runs it',
   'svc session calls SESSION': 'needs a session; test/cli/session.test.ts runs it',
   'svc session revoke SESSION': 'needs a session; test/cli/session.test.ts runs it',
   'npm run bench': 'takes minutes; its quick form is for people',
