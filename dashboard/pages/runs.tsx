@@ -172,7 +172,8 @@ function useColumns(
 /** Why it failed, or what it waits for. */
 function Reason({ run }: { readonly run: Run }) {
   const waits = WAIT_REASONS.find(([kind]) => kind === run.wait_reason)?.[1];
-  const text = run.reason ?? (waits === undefined ? (run.state_name ?? '') : `waits for ${waits}`);
+  const place = run.ended_at === null && run.state_name !== null ? `in state ${run.state_name}` : '';
+  const text = run.reason ?? (waits === undefined ? place : `waits for ${waits}`);
   return (
     <span className="ellipsis" title={plainLine(text, 1_000)}>
       {plainLine(text)}
