@@ -109,6 +109,7 @@ function drawMinimap(context: CanvasRenderingContext2D, scene: Scene): void {
 
 /** Names of groups and lanes at the left. */
 function drawNames(context: CanvasRenderingContext2D, { layout, camera, model, gutter, height, palette }: Scene): void {
+  const isNarrow = gutter < 120;
   for (let row = Math.max(0, rowAt(layout, camera.scroll)); row < layout.rows.length; row += 1) {
     const top = TOP_PX + (layout.tops[row] ?? 0) - camera.scroll;
     if (top > height) break;
@@ -117,7 +118,13 @@ function drawNames(context: CanvasRenderingContext2D, { layout, camera, model, g
     if (group !== undefined) {
       context.fillStyle = palette.of.text;
       const name = `${group.isFolded ? '▸' : '▾'} ${group.name}`;
-      drawCut(context, name, { x: 8, y: top + GROUP_PX / 2, width: gutter - 70, font: `600 12px ${palette.font}` });
+      drawCut(context, name, {
+        x: 8,
+        y: top + GROUP_PX / 2,
+        width: gutter - (isNarrow ? 12 : 70),
+        font: `600 12px ${palette.font}`,
+      });
+      if (isNarrow) continue;
       context.fillStyle = palette.of.quiet;
       context.textAlign = 'right';
       const count = formatCount(group.lanes);
@@ -129,9 +136,9 @@ function drawNames(context: CanvasRenderingContext2D, { layout, camera, model, g
     context.fillStyle = palette.of.quiet;
     const id = address.slice(address.lastIndexOf('/') + 1);
     drawCut(context, id, {
-      x: 20,
+      x: isNarrow ? 8 : 20,
       y: top + LANE_PX / 2,
-      width: gutter - 30,
+      width: gutter - (isNarrow ? 12 : 30),
       font: `11px ${palette.mono}`,
       cut: 'middle',
     });

@@ -29,8 +29,10 @@ function shortened(context: CanvasRenderingContext2D, text: string, width: numbe
   const known = fitting.get(key);
   if (known !== undefined) return known;
   const plain = plainLine(text, 200);
-  let low = 0;
-  let high = plain.length;
+  // The whole text first: with a sign of the cut in place of its last letter it may be wider.
+  const isWhole = context.measureText(plain).width <= width;
+  let low = isWhole ? plain.length : 0;
+  let high = isWhole ? plain.length : plain.length - 1;
   while (low < high) {
     const middle = (low + high + 1) >> 1;
     if (context.measureText(cutTo(plain, middle, cut)).width <= width) low = middle;

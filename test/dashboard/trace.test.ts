@@ -15,9 +15,11 @@ const RawTrace = z.object({
   next: z.string().nullable(),
 });
 
+const Changes = z.object({ changes: z.array(z.object({ path: z.string(), kind: z.string() })) });
+
 const Traces = z.object({ traces: z.array(z.object({ id: z.string(), trace_id: z.string() })) });
 
-/** An agent with a container effect and an agent with a model are enough for lanes of several kinds. */
+/** A workflow that runs an agent: lanes of two kinds. */
 const WORKFLOW = (agent: string): string => `
 apiVersion: svc.dev/v1
 kind: Workflow
@@ -180,6 +182,31 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
     await page.getByRole('button', { name: 'Table' }).click();
     const rows = async () => Number(await page.getByRole('table').getAttribute('aria-rowcount')) - 1;
     await waitUntil('all rows', async () => (await rows()) === deliveries.length);
+    assert.deepEqual(tab.complaints, []);
+  });
+
+  test('the selected message shows its payload, and what it changed in the state of its actor as the API says it', async () => {
+    const { deliveries } = await rawTrace(trace);
+    const { message_id, to } = deliveries[0] ?? assert.fail();
+    const [kind, , id] = to.split('/');
+    const diff = await node.call('GET', `/v1/actors/${kind}/${id}/diff?to=${message_id}`);
+    const { changes } = Changes.parse(diff.body);
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    page.setDefaultTimeout(15_000);
+    await page.goto(`${node.url}/traces/${trace}?m=${message_id}`);
+    const state = page.getByRole('region', { name: 'State of the actor' });
+    await state.getByRole('listitem').first().waitFor();
+    const shown = await state.getByRole('listitem').locator('code').allTextContents();
+    const expected = changes.slice(0, 100).map(({ path, kind: how }) => `${path === '' ? '/' : path}${how}`);
+    assert.deepEqual(
+      shown.map((text) => text.slice(2)),
+      expected,
+    );
+    await state.getByText('State after the message').click();
+    await state.getByText('"status"').waitFor();
+    assert.match((await page.getByRole('region', { name: 'Payload' }).textContent()) ?? '', /from a client/);
+    assert.deepEqual(await tab.serious(), []);
     assert.deepEqual(tab.complaints, []);
   });
 

@@ -140,17 +140,47 @@ function TraceBody({ state, view, stage }: BodyProps) {
         )}
         {selected !== -1 && <TraceDrawer view={view} select={select} isRunning={state.head?.status === 'running'} />}
       </div>
-      <p id="trace-keys" className="trace-keys quiet">
-        <kbd>w</kbd> <kbd>s</kbd> zoom, <kbd>a</kbd> <kbd>d</kbd> pan, <kbd>f</kbd> all, <kbd>←</kbd> <kbd>→</kbd> step,{' '}
-        <kbd>↑</kbd> cause, <kbd>↓</kbd> effect, <kbd>Enter</kbd> open, <kbd>/</kbd> search, <kbd>n</kbd> next hit,{' '}
-        <kbd>Esc</kbd> back
-      </p>
+      <div className="trace-keys quiet">
+        <p id="trace-keys">
+          <kbd>w</kbd> <kbd>s</kbd> zoom, <kbd>a</kbd> <kbd>d</kbd> pan, <kbd>f</kbd> all, <kbd>←</kbd> <kbd>→</kbd>{' '}
+          step, <kbd>↑</kbd> cause, <kbd>↓</kbd> effect, <kbd>Enter</kbd> open, <kbd>/</kbd> search, <kbd>n</kbd> next
+          hit, <kbd>Esc</kbd> back
+        </p>
+        {!isTable && <Legend />}
+      </div>
       <p className="unseen" role="status">
         {selected === -1 ? '' : `${model.name(model.type.at(selected)) ?? ''}, ${model.outcomeOf(selected)}`}
       </p>
     </>
   );
 }
+
+/** The shapes of the picture. */
+const Legend = () => (
+  <ul className="trace-legend" aria-label="Marks">
+    <li>
+      <span aria-hidden="true">◆</span> takeover
+    </li>
+    <li>
+      <span aria-hidden="true" className="tone-waits">
+        ○
+      </span>{' '}
+      tried again
+    </li>
+    <li>
+      <span aria-hidden="true" className="tone-bad">
+        ■
+      </span>{' '}
+      refused
+    </li>
+    <li>
+      <span aria-hidden="true" className="tone-bad">
+        ▲
+      </span>{' '}
+      dead letter
+    </li>
+  </ul>
+);
 
 const countLanes = (groups: readonly { readonly lanes: number }[]): number =>
   groups.reduce((sum, { lanes }) => sum + lanes, 0);

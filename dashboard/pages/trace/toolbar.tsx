@@ -63,6 +63,12 @@ export function TraceToolbar({ view, searchField, stepHit, traceId }: Omit<Toolb
       {flow !== 'near' && view.arrows.length > 0 && (
         <FlowNote flow={flow} messages={new Set(view.arrows).size} traceId={traceId} />
       )}
+      {flow === 'causes' && view.selected !== -1 && view.arrows.length === 0 && (
+        <p className="quiet">Nothing in this trace caused the selected message.</p>
+      )}
+      {flow === 'effects' && view.selected !== -1 && view.arrows.length === 0 && (
+        <p className="quiet">The selected message caused no other.</p>
+      )}
       {model.count > 0 && view.order.length === 0 && <p className="quiet">No delivery fits these filters.</p>}
     </>
   );
