@@ -60,8 +60,6 @@ export class Stage {
   #frame = 0;
   /** Whether the user, or a link, chose what is seen. */
   #isMoved = false;
-  /** Frames drawn so far; for measurements. */
-  frames = 0;
 
   constructor(canvas: HTMLCanvasElement) {
     const context = canvas.getContext('2d', { alpha: false });
@@ -202,7 +200,7 @@ export class Stage {
 
   #scene(): Scene {
     const { model, layout, shown, selected, arrows, isDimmed, hits } = this.#content;
-    const scene: Scene = {
+    return {
       model,
       layout,
       shown,
@@ -220,7 +218,6 @@ export class Stage {
       hovered: null,
       pointer: this.#pointer,
     };
-    return scene;
   }
 
   redraw(): void {
@@ -231,7 +228,6 @@ export class Stage {
   #draw(): void {
     cancelAnimationFrame(this.#frame);
     this.#frame = 0;
-    this.frames += 1;
     const scene = this.#scene();
     const hovered = this.#pointer === null ? null : find(scene, this.#pointer.x, this.#pointer.y);
     draw(this.#context, { ...scene, hovered }, window.devicePixelRatio);
