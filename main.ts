@@ -1,8 +1,5 @@
 import { flushCompileCache } from 'node:module';
 import { pino } from 'pino';
-import { executionActor } from './actors/execution/definition.ts';
-import { nodeActors } from './actors/node-peer/definition.ts';
-import { toolSessionActor } from './actors/tool-session/definition.ts';
 import { announcement, onTheWire, whoMayCall } from './app/announcement.ts';
 import { type Areas, openAreas } from './app/areas.ts';
 import { openAudit } from './app/audit.ts';
@@ -14,16 +11,15 @@ import { openCluster, openMembership, openSigning } from './app/fleet.ts';
 import { standardErrorLog } from './app/log-output.ts';
 import type { Node, NodeInput } from './app/node.ts';
 import { endOnFaults, faultFields } from './app/process-faults.ts';
+import { productActors } from './app/product-actors.ts';
 import { retentionOf } from './app/retention.ts';
 import { openTransports } from './app/servers.ts';
 import { openAgentAccess } from './app/tool-areas.ts';
-import { toolPolicy } from './app/tools.ts';
-import { workflowActors } from './app/workflow-areas.ts';
 import { type NodeWorld, openWorld } from './app/world.ts';
 import { watchFormats } from './cluster/operations/format-watch.ts';
 import { createNodeControls, readiness } from './cluster/operations/node-controls.ts';
 import type { FleetPlacement } from './cluster/placement/fleet-placement.ts';
-import { heartbeats, kernelSettings, readFlags } from './read-settings.ts';
+import { kernelSettings, readFlags } from './read-settings.ts';
 import type { ActorDefinition } from './runtime/define-actor.ts';
 import type { EffectHandler } from './runtime/effect.ts';
 import { SvcError } from './runtime/errors.ts';
@@ -151,19 +147,12 @@ function openRuntime(parts: {
   const { world, stores, placement, handlers, metrics, ownActors } = parts;
   const { settings, node, clock, random, logger, warn } = world;
   const { store, documents, blobs, effects, formats, upkeep } = stores;
-  const policy = toolPolicy(settings);
   return createRuntime({
     store,
     documents,
     blobs,
     effects,
-    definitions: [
-      executionActor({ policy }),
-      toolSessionActor({ policy }),
-      ...workflowActors(settings),
-      ...nodeActors(heartbeats(settings)),
-      ...ownActors,
-    ],
+    definitions: [...productActors(settings), ...ownActors],
     handlers,
     node,
     placement,

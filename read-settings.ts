@@ -63,10 +63,6 @@ export function kernelSettings({ kernel }: NodeSettings): Partial<RuntimeSetting
   };
 }
 
-export const heartbeats = ({ cluster }: NodeSettings): { readonly heartbeatIntervalMs: number } => ({
-  heartbeatIntervalMs: cluster.heartbeat_interval_secs * 1_000,
-});
-
 /** Parses a node's command line; keys are long flag names without dashes. */
 export function readFlags(args: readonly string[]): Record<string, string> {
   const names = [...SETTING_SOURCES.map((source) => source.flag), CONFIG_FILE.flag];

@@ -28,7 +28,7 @@ import type { Effects } from './effects.ts';
 import type { Signing } from './fleet.ts';
 import { managementPorts } from './management.ts';
 import { executionOffer, openToolAreas } from './tool-areas.ts';
-import { openTraces } from './traces.ts';
+import { openRecordings, openTraces } from './traces.ts';
 import { openWhy, openWorkflowAreas, type Waits, waitsOf } from './workflow-areas.ts';
 import type { NodeWorld } from './world.ts';
 
@@ -94,6 +94,13 @@ export async function openAreas(parts: AreasParts) {
   const ports: Omit<Required<OperationPorts>, ClusterPorts> = {
     agents,
     search,
+    recordings: openRecordings({
+      runtime,
+      settings: world.settings,
+      clock: world.clock,
+      executions,
+      workflows: workflows.workflows,
+    }),
     executions,
     why,
     workflows,

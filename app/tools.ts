@@ -7,7 +7,6 @@ import type { ProgramView } from '../effects/programs/view.ts';
 import type { Volumes } from '../effects/volumes/volumes.ts';
 import type { WebParts } from '../effects/web/web.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
-import type { ToolPolicy } from '../manifests/tool/decision.ts';
 import type { Blobs } from '../runtime/blobs.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { TargetGates } from '../runtime/effects/target-gates.ts';
@@ -20,19 +19,12 @@ import type { Secrets, TierLimits } from '../security/api.ts';
 import { createSecurityContexts } from '../security/policy/contexts.ts';
 import { commandCeilings, isListed } from '../security/policy/matching.ts';
 import { filesystemBreach } from '../security/policy/paths.ts';
-import { createToolPolicy, domainProblem } from '../security/policy/policy.ts';
-import { createBuiltInTools, TOOL_CONTRACTS } from '../tools/contracts.ts';
+import { domainProblem } from '../security/policy/policy.ts';
+import { createBuiltInTools } from '../tools/contracts.ts';
 import { createGrantEffect, createToolEffect } from '../tools/tool-effect.ts';
 import { createToolGranter } from '../tools/tool-granter.ts';
 import type { LateManagement } from '../usecases/management.ts';
 import type { Web } from '../usecases/ports/web.ts';
-
-/**
- * Decides about tool calls in turns of actors. It is the same on every node of one version, since what differs between
- * nodes is in the grants.
- */
-export const toolPolicy = (settings: NodeSettings): ToolPolicy =>
-  createToolPolicy({ contracts: TOOL_CONTRACTS, ceilings: commandCeilings(settings.builtin_dispatchers) });
 
 export interface ToolsParts {
   readonly settings: NodeSettings;

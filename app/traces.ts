@@ -11,9 +11,11 @@ import { createActorHistoryApi } from '../usecases/traces/actor-history.ts';
 import { createActorReads } from '../usecases/traces/actors.ts';
 import { createDeadLetterApi } from '../usecases/traces/dead-letters.ts';
 import { createMessageApi } from '../usecases/traces/messages.ts';
+import { createRecordingApi, type RecordingApi } from '../usecases/traces/recordings.ts';
 import { createTapApi } from '../usecases/traces/tap.ts';
 import { keptLedger, type TraceParts } from '../usecases/traces/trace.ts';
 import { createTraceApi } from '../usecases/traces/traces.ts';
+import { recordedSettings, type TurnSettings } from './product-actors.ts';
 
 interface TracesParts {
   readonly stores: Pick<OpenStores, 'store' | 'documents'>;
@@ -90,4 +92,27 @@ export async function openTraces({ stores, runtime, clock, executions, workflows
     messages: createMessageApi(reading),
     tap,
   };
+}
+
+interface RecordingParts extends Pick<TracesParts, 'executions' | 'workflows'> {
+  readonly runtime: Runtime;
+  readonly settings: TurnSettings;
+  readonly clock: Clock;
+}
+
+/** Opens what recordings of runs are made of. */
+export function openRecordings({ runtime, settings, clock, executions, workflows }: RecordingParts): RecordingApi {
+  const { client, recorded, ledger } = runtime;
+  const { registry, payloads, retry } = recorded;
+  return createRecordingApi({
+    client,
+    registry,
+    executions,
+    workflows,
+    payloads,
+    clock,
+    ledger,
+    retry,
+    settings: recordedSettings(settings),
+  });
 }

@@ -1,10 +1,6 @@
-import { approvalActor } from '../actors/approval/definition.ts';
 import { APPROVALS, type ApprovalDocument } from '../actors/approval/view.ts';
 import { EXECUTIONS, type ExecutionDocument } from '../actors/execution/view.ts';
-import { judgePanel } from '../actors/judge-panel/definition.ts';
-import { stimulusActor } from '../actors/stimulus/definition.ts';
 import { STIMULI, type StimulusDocument } from '../actors/stimulus/view.ts';
-import { workflowActor } from '../actors/workflow/definition.ts';
 import { type AgentCatalog, actingFor, type InUse, requireStartable, type WorkflowCatalog } from '../catalog/api.ts';
 import type { BuiltIns } from '../catalog/built-in/api.ts';
 import { createStimulusRoutes, STIMULUS_ROUTES, type StimulusRouteDocument } from '../catalog/stimulus-routes.ts';
@@ -12,11 +8,9 @@ import { createWorkflowCatalog } from '../catalog/workflow-catalog.ts';
 import type { FleetPlacement } from '../cluster/placement/fleet-placement.ts';
 import type { AgentStartInput, AgentStarts, WorkflowStarts } from '../effects/starts/child-start.ts';
 import type { AgentManifest } from '../manifests/agent/schema.ts';
-import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { ActorStore } from '../runtime/actor-store.ts';
 import { type Address, parseAddress, poolOf } from '../runtime/address.ts';
 import type { Clock } from '../runtime/clock.ts';
-import type { ActorDefinition } from '../runtime/define-actor.ts';
 import type { Documents } from '../runtime/documents.ts';
 import type { EffectRow } from '../runtime/effect-ledger.ts';
 import type { TargetGates } from '../runtime/effects/target-gates.ts';
@@ -44,13 +38,6 @@ import type { EffectAreas } from './effect-areas.ts';
 import type { NodeWorld } from './world.ts';
 
 /** The actor kinds of workflows. */
-export const workflowActors = ({ workflow }: NodeSettings): readonly ActorDefinition[] => [
-  workflowActor({ maxTransitions: workflow.max_transitions }),
-  judgePanel,
-  approvalActor,
-  stimulusActor,
-];
-
 interface WorkflowAreasParts {
   readonly world: Pick<NodeWorld, 'settings' | 'resolveSecret' | 'warn' | 'clock' | 'random'>;
   readonly runtime: Runtime;

@@ -21,6 +21,7 @@ import { actor } from './commands/traces/actor.ts';
 import { deadLetter } from './commands/traces/dead-letter.ts';
 import { message } from './commands/traces/message.ts';
 import { tap } from './commands/traces/tap.ts';
+import { exportRun, replay } from './commands/traces/time-machine.ts';
 import { trace } from './commands/traces/trace.ts';
 import { why } from './commands/traces/why.ts';
 import { volume } from './commands/volume.ts';
@@ -32,6 +33,7 @@ import { printable } from './paint.ts';
 const COMMANDS: readonly ((program: Command) => void)[] = [
   ...[start, agent, task, workflow, run, runs, execute, why, approval, stimulus, node, volume, session, pattern, key],
   ...[limits, secret, audit, trace, message, tap, actor, deadLetter, chaos, tools, system, completion, version],
+  ...[replay, exportRun],
 ];
 
 const EXIT_CODES =

@@ -11,6 +11,7 @@ import { MESSAGE_OPERATIONS } from './operations/messages.ts';
 import type { Operation } from './operations/operation.ts';
 import { PATTERN_OPERATIONS } from './operations/patterns.ts';
 import { RATE_LIMIT_OPERATIONS } from './operations/rate-limits.ts';
+import { RECORDING_OPERATIONS } from './operations/recordings.ts';
 import { RUN_OPERATIONS } from './operations/runs.ts';
 import { SECRET_OPERATIONS } from './operations/secrets.ts';
 import { STIMULUS_OPERATIONS } from './operations/stimuli.ts';
@@ -42,6 +43,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...DEAD_LETTER_OPERATIONS,
   ...TRACE_OPERATIONS,
   ...MESSAGE_OPERATIONS,
+  ...RECORDING_OPERATIONS,
   ...AUDIT_OPERATIONS,
 ];
 

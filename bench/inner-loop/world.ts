@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openTools, toolPolicy } from '../../app/tools.ts';
+import { toolPolicy } from '../../app/product-actors.ts';
+import { openTools } from '../../app/tools.ts';
 import { createModelEffect } from '../../effects/models/model-effect.ts';
 import { createVolumes } from '../../effects/volumes/volumes.ts';
 import { resolveSettings } from '../../manifests/node/settings.ts';

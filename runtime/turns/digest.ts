@@ -52,3 +52,26 @@ export function partsOf(digest: string): Partial<Record<TurnPart, string>> {
   }
   return sums;
 }
+
+/**
+ * The events of a turn, as the beginning of those that follow its state: as many as its digest is the checksum of.
+ * Without a digest, those of the same time.
+ */
+export function eventsIn<E extends { readonly name: string; readonly at: number; readonly payload: unknown }>(
+  digest: string | undefined,
+  following: readonly E[],
+  now: number | undefined,
+): readonly E[] {
+  const sameTime = following.slice(0, MOST_OF_TURN).filter(({ at }) => at === now);
+  const sum = digest === undefined ? undefined : partsOf(digest).events;
+  if (digest === undefined) return sameTime;
+  if (sum === undefined) return [];
+  const events: { name: string; payload: unknown }[] = [];
+  for (const { name, payload } of sameTime) {
+    events.push({ name, payload });
+    if (checksum(events) === sum) return sameTime.slice(0, events.length);
+  }
+  return sameTime;
+}
+
+const MOST_OF_TURN = 200;

@@ -87,6 +87,8 @@ export async function replayActor(
     readonly upTo?: number;
     /** Ends at the first turn that came out differently: what follows from it differs as well. */
     readonly untilDifference?: boolean;
+    /** Called with what each delivery decided. */
+    readonly onTurn?: (line: LedgerLine, decided: ReplayDifference['decided']) => void;
   },
 ): Promise<Replayed> {
   const { tenant, id } = parseAddress(address);
@@ -115,6 +117,7 @@ export async function replayActor(
       for (const [index, event] of work.events.entries()) events.push({ ...event, seq: work.firstEvent + index });
       record = work.record;
     }
+    options.onTurn?.(line, decidedIn(batch.writes));
     const found = comparison.of(row, batch.rows[0], message, bodies);
     if (found !== null && difference === null) {
       difference = {

@@ -20,6 +20,8 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'svc audit verify chains.json --jwks keys.json': 'needs what export wrote; test/cli/audit.test.ts runs it',
   'svc session calls SESSION': 'needs a session; test/cli/session.test.ts runs it',
   'svc session revoke SESSION': 'needs a session; test/cli/session.test.ts runs it',
+  'svc replay RUN': 'needs a run; test/cli/time-machine.test.ts runs it',
+  'svc export-run RUN -o run.svcrun': 'needs a run; test/cli/time-machine.test.ts runs it',
   'npm run bench': 'takes minutes; its quick form is for people',
   'npm run chaos -- rolling': 'it takes minutes; small sizes of it are run by test/chaos',
 };

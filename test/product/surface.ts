@@ -170,6 +170,8 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'GET /v1/actors/{kind}/{id}/history': look(),
   'GET /v1/actors/{kind}/{id}/state': look(undefined, '?at=x'),
   'GET /v1/actors/{kind}/{id}/diff': look(undefined, '?to=x'),
+  'GET /v1/actors/{kind}/{id}/recording': look(),
+  'GET /v1/runs/{id}/recording': look('run'),
   'GET /v1/traces': look(),
   'GET /v1/traces/{trace_id}': look(),
   'GET /v1/traces/{trace_id}/critical-path': look(),

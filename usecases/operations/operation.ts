@@ -25,6 +25,7 @@ import type { ActorHistoryApi } from '../traces/actor-history.ts';
 import type { ActorReads } from '../traces/actors.ts';
 import type { DeadLetterApi } from '../traces/dead-letters.ts';
 import type { MessageApi } from '../traces/messages.ts';
+import type { RecordingApi } from '../traces/recordings.ts';
 import type { TapApi } from '../traces/tap.ts';
 import type { TraceApi } from '../traces/traces.ts';
 import type { WhyApi } from '../why/why.ts';
@@ -42,6 +43,8 @@ export interface OperationPorts extends StartLimits {
   /** Search over the catalog. */
   readonly search?: CatalogSearch;
   readonly executions: ExecutionApi;
+  /** What recordings of runs are made of. */
+  readonly recordings?: RecordingApi;
   /** Explanations of runs. */
   readonly why?: WhyApi;
   readonly workflows?: WorkflowParts;

@@ -50,6 +50,12 @@ export type ActorHistory = {
   readonly kept_from?: string;
 };
 
+export type ActorRecording = {
+  readonly lines: readonly (Readonly<Record<string, unknown>>)[];
+  /** For `?next=`; null at the end. */
+  readonly next: string | null;
+};
+
 export type ActorStateAt = {
   readonly address: string;
   readonly message_id: string;
@@ -1000,6 +1006,13 @@ export type Run = {
     readonly kind: string;
     readonly id: string;
   } | null;
+};
+
+export type RunRecording = {
+  /** First line of the recording: version, settings and trace, without secrets. */
+  readonly head: Readonly<Record<string, unknown>>;
+  /** Actors of its trace, kind/tenant/id; the run is the first. */
+  readonly actors: readonly (string)[];
 };
 
 export type RunStarted = {
@@ -2820,6 +2833,19 @@ export interface SvcClient {
       readonly id: string;
     }, options?: CallOptions): Promise<MessageChain>;
   };
+  readonly recordings: {
+    /** Begin the recording of a run. The first line of the file, and the actors whose lines follow. (`GET /v1/runs/{id}/recording`) */
+    run(input: {
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<RunRecording>;
+    /** Read what a recording keeps of an actor. Its state and events, then its deliveries with their messages, without secrets, page by page. (`GET /v1/actors/{kind}/{id}/recording`) */
+    actor(input: {
+      readonly next?: string;
+      readonly kind: string;
+      readonly id: string;
+    }, options?: CallOptions): Promise<ActorRecording>;
+  };
   readonly audit: {
     /** List what callers of the tenant changed, and denials, newest first. For administrators. A page with conditions may hold less than its limit although more follow. (`GET /v1/audit`) */
     list(input?: {
@@ -3381,6 +3407,8 @@ const TRACES_GET_SUMMARY: Route = {"method":"GET","path":"/v1/traces/{trace_id}/
 const MESSAGES_GET: Route = {"method":"GET","path":"/v1/messages/{id}","query":[],"body":null,"answer":"json"};
 const MESSAGES_LIST_CAUSES: Route = {"method":"GET","path":"/v1/messages/{id}/causes","query":["depth"],"body":null,"answer":"json"};
 const MESSAGES_LIST_EFFECTS: Route = {"method":"GET","path":"/v1/messages/{id}/effects","query":["depth"],"body":null,"answer":"json"};
+const RECORDINGS_RUN: Route = {"method":"GET","path":"/v1/runs/{id}/recording","query":[],"body":null,"answer":"json"};
+const RECORDINGS_ACTOR: Route = {"method":"GET","path":"/v1/actors/{kind}/{id}/recording","query":["next"],"body":null,"answer":"json"};
 const AUDIT_LIST: Route = {"method":"GET","path":"/v1/audit","query":["subject","operation","outcome","from","to","limit","page_token"],"body":null,"answer":"json"};
 const AUDIT_LIST_CHAINS: Route = {"method":"GET","path":"/v1/audit/chains","query":[],"body":null,"answer":"json"};
 const AUDIT_LIST_RECORDS: Route = {"method":"GET","path":"/v1/audit/records","query":["node","after","limit"],"body":null,"answer":"json"};
@@ -3560,6 +3588,10 @@ export const operationsOf = (sender: Sender): SvcClient => ({
     get: (input, options) => sender.json(MESSAGES_GET, input, options),
     listCauses: (input, options) => sender.json(MESSAGES_LIST_CAUSES, input, options),
     listEffects: (input, options) => sender.json(MESSAGES_LIST_EFFECTS, input, options),
+  },
+  recordings: {
+    run: (input, options) => sender.json(RECORDINGS_RUN, input, options),
+    actor: (input, options) => sender.json(RECORDINGS_ACTOR, input, options),
   },
   audit: {
     list: (input, options) => sender.json(AUDIT_LIST, input, options),

@@ -18,6 +18,7 @@ export const wholeNode = (): RestServerParts => ({
   executions: uncalled(),
   why: uncalled(),
   workflows: { catalog: uncalled(), workflows: uncalled() },
+  recordings: uncalled(),
   approvals: uncalled(),
   feed: uncalled(),
   runs: uncalled(),

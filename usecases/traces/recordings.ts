@@ -1,0 +1,136 @@
+import { type Address, addressOf, parseAddress } from '../../runtime/address.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Identity } from '../../runtime/identity.ts';
+import type { JsonObject } from '../../runtime/json.ts';
+import type { LedgerReader } from '../../runtime/ledger/ledger-reader.ts';
+import {
+  type RecordedFor,
+  type RecordedPage,
+  type RecordParts,
+  recordActor,
+} from '../../runtime/recording/record-actor.ts';
+import { RECORDING_VERSION, type RecordingHead } from '../../runtime/recording/recording.ts';
+import { VERSION } from '../../runtime/store-formats.ts';
+import type { RetrySettings } from '../../runtime/turns/actor-draft.ts';
+import { isoTime, shownValue, withoutSecrets } from './reader-view.ts';
+import { Sight, type SightParts } from './sight.ts';
+import { keptLedger } from './trace.ts';
+
+/** What a recording of a run consists of: its first line, and the actors whose lines follow. */
+export interface RunRecording {
+  readonly head: RecordingHead;
+  readonly actors: readonly Address[];
+}
+
+/** Reads what a recording keeps of runs and actors, as one reader may see it. Throws `not_found` for the rest. */
+export interface RecordingApi {
+  /** The run with the actors of its trace. */
+  run(viewer: Identity, id: string): Promise<RunRecording>;
+  /** A part of an actor's lines. Throws `invalid_argument` naming `next`. */
+  actor(viewer: Identity, kind: string, id: string, next: string | undefined): Promise<RecordedPage>;
+}
+
+export interface RecordingApiParts extends SightParts {
+  readonly client: SightParts['client'] & RecordParts['client'];
+  readonly registry: SightParts['registry'] & RecordParts['registry'];
+  readonly payloads: RecordParts['payloads'];
+  /** Null on a node that keeps no ledger. */
+  readonly ledger: LedgerReader | null;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly retry: RetrySettings;
+  /** Settings that decide in turns, without secrets. */
+  readonly settings: JsonObject;
+}
+
+/** Kinds that outlive runs: their deliveries are of many traces. */
+const SHARED_KINDS = new Set(['node-peer', 'node-challenge', 'fleet']);
+
+const RUN_KINDS = ['execution', 'workflow'] as const;
+
+/** Most deliveries of a trace among which its actors are looked for. */
+const MOST_DELIVERIES = 20_000;
+
+const PAGE = 1_000;
+
+export function createRecordingApi(parts: RecordingApiParts): RecordingApi {
+  return {
+    async run(viewer, id) {
+      const ledger = keptLedger(parts);
+      const sight = new Sight(parts, viewer);
+      const address = await runOf(sight, id);
+      const trace = await traceOf(ledger, address);
+      const keptFrom = await ledger.keptFrom(sight.tenant);
+      const head: RecordingHead = {
+        format: 'svc-recording',
+        version: RECORDING_VERSION,
+        svc: VERSION,
+        recorded_at: isoTime(parts.clock.now()),
+        tenant: sight.tenant,
+        run: { kind: parseAddress(address).kind, id, trace_id: trace },
+        settings: parts.settings,
+        retry: parts.retry,
+        kept_from: keptFrom === null ? null : isoTime(keptFrom),
+      };
+      return { head, actors: await actorsOf(parts, ledger, sight, address, trace) };
+    },
+
+    async actor(viewer, kind, id, next) {
+      const ledger = keptLedger(parts);
+      const sight = new Sight(parts, viewer);
+      const address = addressOf(kind, sight.tenant, id);
+      if (!(await sight.mayOpen(address))) throw new SvcError('not_found', 'actor not found');
+      return recordActor({ ...parts, ledger }, address, next, viewOf(sight));
+    },
+  };
+}
+
+/** Masks what looks like a secret, as every reader's view does. */
+const viewOf = (sight: Sight): RecordedFor => ({
+  mask(value) {
+    const { value: shown } = shownValue(value, Number.POSITIVE_INFINITY);
+    return JSON.stringify(shown) === JSON.stringify(value) ? value : shown;
+  },
+  maskText: withoutSecrets,
+  sees: (message) => sight.seesMessage(message),
+});
+
+/** An id names an execution of an agent, else a workflow run. */
+async function runOf(sight: Sight, id: string): Promise<Address> {
+  for (const kind of RUN_KINDS) {
+    const address = addressOf(kind, sight.tenant, id);
+    if (await sight.mayOpen(address)) return address;
+  }
+  throw new SvcError('not_found', 'run not found');
+}
+
+async function traceOf(ledger: LedgerReader, address: Address): Promise<string | null> {
+  const { deliveries } = await ledger.actor(address, { limit: 1 });
+  return deliveries[0]?.message.trace ?? null;
+}
+
+/** The run first, then the other actors of its trace in the order of their first delivery. */
+async function actorsOf(
+  { registry, client }: RecordingApiParts,
+  ledger: LedgerReader,
+  sight: Sight,
+  run: Address,
+  trace: string | null,
+): Promise<readonly Address[]> {
+  const named = new Set<Address>([run]);
+  let read = 0;
+  for (let after: string | undefined; trace !== null && read < MOST_DELIVERIES; ) {
+    const page = await ledger.trace(sight.tenant, trace, { limit: PAGE, after });
+    for (const { message } of page.deliveries) named.add(message.to);
+    read += page.deliveries.length;
+    if (page.next === null) break;
+    after = page.next;
+  }
+  const actors: Address[] = [];
+  for (const address of named) {
+    const { kind, tenant } = parseAddress(address);
+    if (tenant !== sight.tenant || SHARED_KINDS.has(kind) || registry.definitionOf(address) === undefined) continue;
+    if ((await sight.mayOpen(address)) && (await client.read(address)) !== null) actors.push(address);
+  }
+  return actors;
+}
