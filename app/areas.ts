@@ -97,7 +97,6 @@ export async function openAreas(parts: AreasParts) {
     recordings: openRecordings({
       runtime,
       settings: world.settings,
-      clock: world.clock,
       executions,
       workflows: workflows.workflows,
     }),

@@ -97,11 +97,10 @@ export async function openTraces({ stores, runtime, clock, executions, workflows
 interface RecordingParts extends Pick<TracesParts, 'executions' | 'workflows'> {
   readonly runtime: Runtime;
   readonly settings: TurnSettings;
-  readonly clock: Clock;
 }
 
 /** Opens what recordings of runs are made of. */
-export function openRecordings({ runtime, settings, clock, executions, workflows }: RecordingParts): RecordingApi {
+export function openRecordings({ runtime, settings, executions, workflows }: RecordingParts): RecordingApi {
   const { client, recorded, ledger } = runtime;
   const { registry, payloads, retry } = recorded;
   return createRecordingApi({
@@ -110,7 +109,6 @@ export function openRecordings({ runtime, settings, clock, executions, workflows
     executions,
     workflows,
     payloads,
-    clock,
     ledger,
     retry,
     settings: recordedSettings(settings),

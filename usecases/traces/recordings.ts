@@ -1,5 +1,4 @@
 import { type Address, addressOf, parseAddress } from '../../runtime/address.ts';
-import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
@@ -37,7 +36,6 @@ export interface RecordingApiParts extends SightParts {
   readonly payloads: RecordParts['payloads'];
   /** Null on a node that keeps no ledger. */
   readonly ledger: LedgerReader | null;
-  readonly clock: Pick<Clock, 'now'>;
   readonly retry: RetrySettings;
   /** Settings that decide in turns, without secrets. */
   readonly settings: JsonObject;
@@ -65,7 +63,6 @@ export function createRecordingApi(parts: RecordingApiParts): RecordingApi {
         format: 'svc-recording',
         version: RECORDING_VERSION,
         svc: VERSION,
-        recorded_at: isoTime(parts.clock.now()),
         tenant: sight.tenant,
         run: { kind: parseAddress(address).kind, id, trace_id: trace },
         settings: parts.settings,

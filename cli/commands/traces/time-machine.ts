@@ -20,7 +20,7 @@ export function exportRun(program: Command): void {
       const context = contextOf(command);
       const { recordingText, packed } = await import('../../../app/time-machine.ts');
       const { head, lines } = await recorded(context, run);
-      const bytes = await packed(recordingText(head, lines));
+      const bytes = await packed(recordingText({ ...head, recorded_at: new Date().toISOString() }, lines));
       try {
         await writeFile(options.out, bytes, { mode: 0o600 });
       } catch (thrown) {
