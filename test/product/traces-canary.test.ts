@@ -58,6 +58,9 @@ async function readings(): Promise<Map<string, string>> {
   for (const actor of actors) {
     await read(`/v1/actors/${actor}`);
     await read(`/v1/actors/${actor}/history`);
+    await read(`/v1/actors/${actor}/recording`);
+    await read(`/v1/actors/${actor}/recording?next=d`);
+    await read(`/v1/runs/${actor.split('/')[1]}/recording`);
   }
   return texts;
 }
