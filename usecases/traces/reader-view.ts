@@ -7,12 +7,22 @@ export const REDACTED = '[redacted]';
 const SECRET_MEMBER =
   /(^|[_-]|(?<=[a-z]))(api_?-?key|access_?-?key|private_?-?key|secret_?-?key|token|secret|secret_id|password|passwd|passphrase|credentials?|bearer|authorization|cookie)$/i;
 
-/** Texts that are secrets wherever they stand: API keys of this product, bearer tokens, JSON web tokens, PEM keys. */
+/**
+ * Texts that are secrets wherever they stand: API keys of this product, bearer tokens, PEM keys. A PEM key without its
+ * end is masked up to the end of the text. Callers write these texts, so no pattern here and below may scan a part of a
+ * text again from each of its characters.
+ */
 const SECRET_TEXT =
-  /\bsvc_[A-Za-z0-9_-]{16,}|\bBearer\s+[A-Za-z0-9._~+/=-]{8,}|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?-----END [A-Z ]*PRIVATE KEY-----/g;
+  /\bsvc_[A-Za-z0-9_-]{16,}|\b[Bb]earer\s+[A-Za-z0-9._~+/=-]{8,}|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g;
+
+/** A stretch of text that may hold a JSON web token. */
+const DOTTED = /[A-Za-z0-9_.-]{12,}/g;
+
+/** Where a JSON web token begins in one of its three parts. */
+const TOKEN_BEGIN = /\beyJ(?=[A-Za-z0-9_-]{8})/;
 
 /** User and password of a URL. */
-const URL_CREDENTIALS = /\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@"']+@/gi;
+const URL_CREDENTIALS = /(?<=[a-z0-9+.-]:\/\/)[^\s/"']+@/gi;
 
 /** A value written into settings or a manifest as a secret. */
 const LITERAL = /^literal:/;
@@ -51,7 +61,21 @@ function masked(value: Json, isSecret: boolean): Json {
 /** A text without secrets that can be told by their form. */
 export function withoutSecrets(text: string): string {
   if (LITERAL.test(text)) return `literal:${REDACTED}`;
-  return text.replace(SECRET_TEXT, REDACTED).replace(URL_CREDENTIALS, `$1${REDACTED}@`);
+  return text.replace(DOTTED, withoutTokens).replace(SECRET_TEXT, REDACTED).replace(URL_CREDENTIALS, `${REDACTED}@`);
+}
+
+/** Masks JSON web tokens: three parts between points, of which the last may be empty. */
+function withoutTokens(dotted: string): string {
+  if (!dotted.includes('eyJ')) return dotted;
+  const parts = dotted.split('.');
+  const shown: string[] = [];
+  for (let at = 0; at < parts.length; at += 1) {
+    const part = parts[at] ?? '';
+    const begin = parts[at + 1] && parts[at + 2] !== undefined ? part.search(TOKEN_BEGIN) : -1;
+    shown.push(begin < 0 ? part : part.slice(0, begin) + REDACTED);
+    if (begin >= 0) at += 2;
+  }
+  return shown.join('.');
 }
 
 export const isoTime = (ms: number): string => new Date(ms).toISOString();
