@@ -1,11 +1,12 @@
 import type { Address } from '../../runtime/address.ts';
 import type { ActorClient, ActorSnapshot } from '../../runtime/client.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import type { EffectRow } from '../../runtime/effect-ledger.ts';
+import type { EffectError, EffectRow } from '../../runtime/effect-ledger.ts';
 import { type OwnStore, SvcError, storeAway } from '../../runtime/errors.ts';
 import type { Viewer } from '../../runtime/identity.ts';
 import { NewerVersion } from '../../runtime/turns/record.ts';
 import type { MemberStatus } from '../ports/cluster.ts';
+import { withoutSecrets } from '../traces/reader-view.ts';
 import type { LinkOf, WhyLink } from './links.ts';
 
 /** Lookups behind an explanation. */
@@ -58,7 +59,7 @@ export class Reading {
   }
 
   add(...links: readonly WhyLink[]): void {
-    this.links.push(...links);
+    this.links.push(...links.map(withoutSecretsIn));
   }
 
   /** Runs the walk to its end. A store that does not answer and a version that is missing are the last causes then. */
@@ -110,6 +111,24 @@ export class Reading {
     return this.end(awayLink(store));
   }
 }
+
+/** Texts of errors come from outside and may hold a secret. */
+function withoutSecretsIn(link: WhyLink): WhyLink {
+  const reason = withoutSecrets(link.reason);
+  switch (link.kind) {
+    case 'effect':
+      return { ...link, reason, last_error: link.last_error && shownError(link.last_error) };
+    case 'attempt':
+    case 'error':
+      return { ...link, reason, error: shownError(link.error) };
+    case 'stuck':
+      return { ...link, reason, error: withoutSecrets(link.error) };
+    default:
+      return { ...link, reason };
+  }
+}
+
+const shownError = ({ code, message }: EffectError): EffectError => ({ code, message: withoutSecrets(message) });
 
 const isPassing = (thrown: unknown): boolean => thrown instanceof SvcError && thrown.code === 'unavailable';
 

@@ -26,7 +26,18 @@ describe('recorded values as readers get them', () => {
 
   // Some milliseconds are normal; a pattern that scans again from each character takes minutes.
   test('a text of 1 MiB that a caller made to look like secrets is masked in less than a second', () => {
-    const pieces = ['eyJ-', 'a.', 'a:', 'eyJ-.a', '-----BEGIN PRIVATE KEY-----', 'Bearer ', 'svc_-', 'a://', '://a@', '@'];
+    const pieces = [
+      'eyJ-',
+      'a.',
+      'a:',
+      'eyJ-.a',
+      '-----BEGIN PRIVATE KEY-----',
+      'Bearer ',
+      'svc_-',
+      'a://',
+      '://a@',
+      '@',
+    ];
     for (const piece of pieces) {
       const text = piece.repeat(1_000_000 / piece.length);
       const begun = performance.now();

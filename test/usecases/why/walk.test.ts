@@ -120,4 +120,24 @@ describe('the walk from run to run', () => {
     assert.ok(last?.kind === 'mailbox');
     assert.deepEqual([last.before, last.depth, last.node], [7, 2, 'n1']);
   });
+
+  test('masks secrets in the texts of errors', () => {
+    const url = 'https://ann:canary-11bb@host/';
+    const reading = new Reading(READER, lookups());
+    const common = { id: 'x', until: null, reason: `failed at ${url}` };
+    const error = { code: 'unavailable', message: `cannot reach ${url}` };
+    reading.add(
+      {
+        ...{ ...common, kind: 'effect', effect: 'web.fetch', status: 'retrying', attempt: 1, node: null, others: 0 },
+        last_error: error,
+      },
+      { ...common, kind: 'attempt', error, exit_code: 1 },
+      { ...common, kind: 'error', error },
+      { ...common, kind: 'stuck', message_type: 'Go', attempts: 2, error: error.message },
+      { ...common, kind: 'target' },
+    );
+    const shown = JSON.stringify(reading.links);
+    assert.doesNotMatch(shown, /canary-11bb/);
+    assert.equal(shown.split('https://[redacted]@host/').length - 1, 9);
+  });
 });
