@@ -85,6 +85,12 @@ export const MOST_REPLAYED = 50_000;
 
 const AT_ONCE = 1_000;
 
+/** Turns that are replayed at a stretch: one with a large state takes some milliseconds. */
+const AT_A_STRETCH = 4;
+
+/** Lets turns and calls use the thread in between. */
+const turnsFirst = (): Promise<void> => new Promise((resume) => void setImmediate(resume));
+
 export function createActorHistoryApi(parts: ActorHistoryParts): ActorHistoryApi {
   return {
     async history(viewer, kind, id, { limit, next, newestFirst }) {
@@ -211,6 +217,7 @@ class ActorReplay {
           throw new SvcError('failed_precondition', why);
         }
         yield await this.#line(delivery);
+        if (count % AT_A_STRETCH === 0) await turnsFirst();
         if (isLast) return;
       }
       if (page.next === null) return;

@@ -156,6 +156,23 @@ describe('the past of an actor', () => {
     assert.equal(kept_from, '2026-01-02T03:04:05.000Z');
   });
 
+  test('is replayed without keeping other work from the thread', async () => {
+    for (let count = 0; count < 200; count += 1) await tell('long', 'Pass', { along: [] });
+    const last = (await history('long', 200)).at(-1)?.message_id ?? '';
+    // Once, so that the segments are in memory: the replay waits for nothing then.
+    await api.stateAt(ann, 'link', 'long', last);
+    let isOver = false;
+    let others = 0;
+    const other = (): void => {
+      others += 1;
+      if (!isOver) setImmediate(other);
+    };
+    setImmediate(other);
+    await api.stateAt(ann, 'link', 'long', last);
+    isOver = true;
+    assert.ok(others >= 50, `other work ran ${others} times`);
+  });
+
   test('of another tenant or another user’s run, or of an unknown message, is not there', async () => {
     await node.runtime.client.ask(linkOf('f'), 'Own', { owner: 'ann' }, { identity: ann });
     const [own] = await history('f', 1);
