@@ -28,6 +28,9 @@ export interface LedgerDelivery {
   readonly effect: string | null;
 }
 
+/** Most characters of `next`: it names the nodes that wrote the deliveries, and fits into a URL. */
+export const MOST_NEXT_CHARS = 8_000;
+
 export interface LedgerPage {
   readonly deliveries: readonly LedgerDelivery[];
   /**

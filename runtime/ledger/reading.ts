@@ -101,7 +101,7 @@ export function knowsAll(segments: readonly SegmentRef[], after: string | undefi
 
 /** Reads one page. `segments` are all segments with the wanted deliveries. */
 export async function readPage(
-  reader: SegmentReader,
+  reader: Pick<SegmentReader, 'read'>,
   segments: readonly SegmentRef[],
   wish: ReadingWish,
 ): Promise<{ readonly deliveries: readonly LedgerDelivery[]; readonly next: string | null }> {
@@ -142,7 +142,7 @@ interface Group {
 
 /** Reads up to `most` deliveries of the rounds of a token behind its position. */
 async function readRounds(
-  reader: SegmentReader,
+  reader: Pick<SegmentReader, 'read'>,
   segments: readonly SegmentRef[],
   wish: ReadingWish,
   { done, upTo, last }: Token,
@@ -180,7 +180,7 @@ interface Placed {
  * first delivery of the segments to come is complete.
  */
 async function* inOrder(
-  reader: SegmentReader,
+  reader: Pick<SegmentReader, 'read'>,
   segments: readonly SegmentRef[],
   { tenant, wanted, order, newestFirst = false }: ReadingWish,
   behind: Place | null,
@@ -222,7 +222,7 @@ const placeOf = (order: ReadingOrder, one: LedgerDelivery): Place => [
 
 /** Whether one of these segments holds a delivery: after a crash it may have been written again in a later round. */
 async function isIn(
-  reader: SegmentReader,
+  reader: Pick<SegmentReader, 'read'>,
   segments: readonly SegmentRef[],
   { tenant, wanted }: ReadingWish,
   { partition, seq, part }: LedgerDelivery,
@@ -246,7 +246,7 @@ function compare(a: readonly (number | string)[], b: readonly (number | string)[
 
 /** All wanted deliveries of some segments, by time. */
 export async function readAll(
-  reader: SegmentReader,
+  reader: Pick<SegmentReader, 'read'>,
   segments: readonly SegmentRef[],
   { tenant, wanted }: Pick<ReadingWish, 'tenant' | 'wanted'>,
 ): Promise<LedgerDelivery[]> {

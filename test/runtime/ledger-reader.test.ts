@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { addressOf } from '../../runtime/address.ts';
-import type { LedgerReader } from '../../runtime/ledger/ledger-reader.ts';
+import type { SegmentRef } from '../../runtime/ledger/key-pages.ts';
+import type { LedgerDelivery, LedgerReader } from '../../runtime/ledger/ledger-reader.ts';
+import { BY_TIME, readPage } from '../../runtime/ledger/reading.ts';
+import { nextField } from '../../usecases/operations/schemas/traces.ts';
 import { counter } from '../support/actors.ts';
 import { startKernelNode } from '../support/kernel-node.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -60,4 +63,25 @@ test('a delivery is found by its message, its trace and its actor, with the node
   } finally {
     await node.stop();
   }
+});
+
+test('the next of a list that many nodes wrote may be sent back', async () => {
+  const nodes = Array.from({ length: 40 }, (_none, at) => `svc-worker-6f7c9d8b5-${at}`);
+  const segments = nodes.map((writer, at) => {
+    const [from, to, round] = [at * 1_000, at * 1_000 + 1, 1_795_629_600_000 + at];
+    return { tenant: 'acme', id: `default:0.${at}`, last: at, from, to, writer, round };
+  });
+  const message = { id: 'm', to: fresh('counter'), from: null, cause: null, trace: 't', type: 'Add', payload: null };
+  const deliveries = segments.map(({ from, last: seq, writer }): LedgerDelivery => {
+    const shared = { partition: 'default:0', epoch: 1, row: null, body: '', effect: null } as const;
+    return { ...shared, at: from, seq, node: writer, message: { ...message, origin: 'client' } };
+  });
+  const reader = {
+    read: async (_tenant: string, refs: readonly SegmentRef[]) =>
+      deliveries.filter(({ seq }) => refs.some(({ last }) => last === seq)),
+  };
+  const wish = { tenant: 'acme', wanted: { part: null, fits: () => true }, order: BY_TIME, limit: 10 };
+  const { next } = await readPage(reader, segments, wish);
+  assert.ok(next !== null && next.length > 1_000);
+  assert.equal(nextField.parse(next), next);
 });

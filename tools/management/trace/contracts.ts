@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MOST_NEXT_CHARS } from '../../../runtime/ledger/ledger-reader.ts';
 import { anyObject, executionId, limit, time } from '../../../usecases/fields.ts';
 import { defineContract, reading, skipsJudge, toolArguments } from '../../contract/arguments.ts';
 
@@ -25,7 +26,7 @@ export const traceGet = defineContract({
   input: toolArguments({
     execution_id: executionId,
     limit: limit(100, MOST_DELIVERIES),
-    next: z.string().min(1).max(1_000).optional().describe('`next` of the page before.'),
+    next: z.string().min(1).max(MOST_NEXT_CHARS).optional().describe('`next` of the page before.'),
   }),
   // The same fields as in GET /v1/traces/{trace_id}.
   result: z.strictObject({

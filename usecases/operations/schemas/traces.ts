@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MOST_NEXT_CHARS } from '../../../runtime/ledger/ledger-reader.ts';
 import { STEP_KINDS } from '../../traces/critical-path.ts';
 import { OUTCOMES } from '../../traces/delivery-row.ts';
 import { EFFECT_OUTCOMES } from '../../traces/trace-effects.ts';
@@ -16,7 +17,7 @@ export const TraceIdParams = z.object({
 });
 
 /** `?next=` of lists that the ledger pages through. */
-export const nextField = z.string().min(1).max(1_000).optional().describe('`next` of the page before.');
+export const nextField = z.string().min(1).max(MOST_NEXT_CHARS).optional().describe('`next` of the page before.');
 
 export const DeliveryRow = z
   .object({
