@@ -86,7 +86,7 @@ async function shownActor(parts: ActorReadParts, address: Address, snapshot: Act
       partition,
       snapshot.timers.map((name) => timerId(address, name)),
     ),
-    openEffectsOf(parts, partition, address),
+    openEffectsOf(parts, partition, new Set([address])),
   ]);
   const { value, chars, omitted } = shownValue(plainJson(snapshot.state));
   return {

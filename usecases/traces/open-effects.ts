@@ -25,13 +25,16 @@ export interface OpenEffect {
   readonly last_error: { readonly code: string; readonly message: string } | null;
 }
 
-/** The open effects of an actor with their kinds, which only their requests have. */
+/**
+ * The open effects of some actors of a partition with their kinds, which only their requests have. A call reads the rows
+ * of all effects of the partition.
+ */
 export async function openEffectsOf(
   { store, payloads }: OpenEffectParts,
   partition: Partition,
-  address: Address,
+  addresses: ReadonlySet<Address>,
 ): Promise<OpenEffect[]> {
-  const rows = (await store.openEffects(partition)).filter((row) => row.address === address);
+  const rows = (await store.openEffects(partition)).filter((row) => addresses.has(row.address));
   const bodies = await store.effectBodies(
     partition,
     rows.map(({ id }) => id),

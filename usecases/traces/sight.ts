@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Address, parseAddress } from '../../runtime/address.ts';
 import type { ActorClient } from '../../runtime/client.ts';
 import { isArchived, type Registry } from '../../runtime/define-actor.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { type Identity, sees, seesAll, tenantOfViewer } from '../../runtime/identity.ts';
 import type { Message } from '../../runtime/message.ts';
 import type { ExecutionApi } from '../executions.ts';
@@ -59,7 +59,7 @@ export class Sight {
   sees(address: Address): Promise<boolean> {
     let known = this.#seen.get(address);
     if (known === undefined) {
-      known = this.#sees(address);
+      known = this.#sees(address).catch((thrown: unknown) => this.#seesUnreadable(thrown));
       this.#seen.set(address, known);
     }
     return known;
@@ -80,6 +80,15 @@ export class Sight {
     if (kind === 'workflow') return isFound(workflows.status(this.viewer, id));
     if (seesAll(this.viewer)) return true;
     return this.#seesPart(address, MOST_PARENTS);
+  }
+
+  /**
+   * The state of an actor that cannot be read names no owner, so operators alone see its deliveries. It must not keep
+   * the deliveries of other actors from readers. A store that is away is the caller's to try again.
+   */
+  #seesUnreadable(thrown: unknown): boolean {
+    if (toSvcError(thrown).code === 'unavailable') throw thrown;
+    return seesAll(this.viewer);
   }
 
   /** An actor that belongs to a run is seen with the run. One that was removed is seen by operators alone. */

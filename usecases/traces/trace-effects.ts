@@ -76,8 +76,13 @@ export async function openTraceEffects(
 ): Promise<TraceEffect[]> {
   const actors = [...new Set(deliveries.map(({ message }) => message.to))].slice(-MOST_ACTORS);
   const { client, store, payloads } = parts;
+  const placed = await Promise.all(
+    actors.map(async (address) => ({ address, partition: await client.partitionOf(address) })),
+  );
   const found = await Promise.all(
-    actors.map(async (address) => openEffectsOf({ store, payloads }, await client.partitionOf(address), address)),
+    [...Map.groupBy(placed, ({ partition }) => partition)].map(([partition, some]) =>
+      openEffectsOf({ store, payloads }, partition, new Set(some.map(({ address }) => address))),
+    ),
   );
   return found
     .flat()

@@ -163,8 +163,11 @@ async function holds(
   return payload.toLowerCase().includes(wanted);
 }
 
-/** Whether an actor of the kind is among the first deliveries of the trace. */
+/** Whether an actor of the kind is among the first deliveries of the trace that the reader sees. */
 async function touches(parts: TraceParts, sight: Sight, { message }: LedgerDelivery, kind: string): Promise<boolean> {
   const { deliveries } = await keptLedger(parts).trace(sight.tenant, message.trace, { limit: LOOKED_THROUGH });
-  return deliveries.some((one) => parseAddress(one.message.to).kind === kind);
+  for (const one of deliveries) {
+    if (parseAddress(one.message.to).kind === kind && (await sight.seesMessage(one.message))) return true;
+  }
+  return false;
 }

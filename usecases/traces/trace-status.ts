@@ -2,7 +2,7 @@ import type { ExecutionDocument } from '../../actors/execution/view.ts';
 import type { WorkflowExecutionDocument } from '../../actors/workflow/view.ts';
 import { parseAddress } from '../../runtime/address.ts';
 import type { Collection } from '../../runtime/documents.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { LedgerDelivery } from '../../runtime/ledger/ledger-reader.ts';
 import type { ExecutionApi } from '../executions.ts';
@@ -70,7 +70,8 @@ async function runStanding(
     const ended = TRACE_STATUSES.find((one) => one === status) ?? 'completed';
     return { status: ended, endedAt: ended_at };
   } catch (thrown) {
-    if (thrown instanceof SvcError && thrown.code === 'not_found') return null;
+    // A run that is unknown, or whose state cannot be read: its deliveries say how it stands.
+    if (toSvcError(thrown).code !== 'unavailable') return null;
     throw thrown;
   }
 }

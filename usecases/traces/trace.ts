@@ -110,11 +110,14 @@ export class TraceReading {
   async #scan(): Promise<{ readonly deliveries: LedgerDelivery[]; readonly next: string | null }> {
     const deliveries: LedgerDelivery[] = [];
     let after: string | null = null;
+    let read = 0;
+    // Callers choose trace ids, so there may be many more that this reader may not see.
     do {
       const page = await this.#visible(MOST_OF_PAGE, after ?? undefined);
       deliveries.push(...page.deliveries);
+      read += page.read;
       after = page.next;
-    } while (after !== null && deliveries.length < MOST_OF_TRACE);
+    } while (after !== null && read < MOST_OF_TRACE);
     return { deliveries, next: after };
   }
 
@@ -122,7 +125,8 @@ export class TraceReading {
   async #visible(limit: number, after: string | undefined) {
     const page = await this.#ledger.trace(this.tenant, this.trace, { limit, after });
     const seen = await Promise.all(page.deliveries.map(({ message }) => this.#sight.seesMessage(message)));
-    return { deliveries: page.deliveries.filter((_one, index) => seen[index]), next: page.next };
+    const deliveries = page.deliveries.filter((_one, index) => seen[index]);
+    return { deliveries, read: page.deliveries.length, next: page.next };
   }
 
   async #head(first: readonly LedgerDelivery[], isWhole: boolean): Promise<TraceHead> {

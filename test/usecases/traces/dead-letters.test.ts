@@ -5,7 +5,7 @@ import { addressOf } from '../../../runtime/address.ts';
 import { defineActor } from '../../../runtime/define-actor.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
-import { DEAD_LETTERS, type DeadLetter } from '../../../runtime/ledger/segments.ts';
+import { DEAD_LETTERS, type DeadLetter, unreadableRecord } from '../../../runtime/ledger/segments.ts';
 import { createDeadLetterApi, type DeadLetterApi, MOST_REPLAYS } from '../../../usecases/traces/dead-letters.ts';
 import { type KernelNode, startKernelNode } from '../../support/kernel-node.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -178,5 +178,36 @@ describe('dead letters', () => {
     assert.ok(ids.length >= 6);
     assert.equal((await letters.list(user('ann'), { limit: 200, kind: 'picky' })).items.length, ids.length);
     assert.deepEqual((await letters.list(user('ann'), { limit: 200, kind: 'pick' })).items, []);
+  });
+
+  test('an actor whose state cannot be read keeps no letter of others back; operators alone see its own', async () => {
+    await eat('seven', 'ice');
+    await mend('seven');
+    const { id } = await letterOf('seven');
+    const broken = addressOf('picky', 'acme', 'broken');
+    const documents = await node.documents.collection<DeadLetter>(DEAD_LETTERS);
+    await documents.put(unreadableRecord(broken, '@gone', 'the payload is gone', Date.now()));
+    const { client, recorded } = node.runtime;
+    const unknown = async (): Promise<never> => {
+      throw new SvcError('not_found');
+    };
+    const over = createDeadLetterApi({
+      client: {
+        read: (at) => (at === broken ? Promise.reject(new TypeError('no such blob')) : client.read(at)),
+        repeat: (message, as) => client.repeat(message, as),
+      },
+      registry: recorded.registry,
+      executions: { hasEnded: unknown },
+      workflows: { status: unknown },
+      letters: documents,
+      payloads: recorded.payloads,
+      clock: { now: Date.now },
+    });
+    const ids = async (viewer: Identity) => (await over.list(viewer, { limit: 200 })).items.map((one) => one.id);
+    assert.ok((await ids(user('ann'))).includes(id));
+    assert.ok(!(await ids(user('ann'))).includes('picky.acme.broken.record'));
+    const operator = user('olga', { kind: 'operator', roles: ['svc:operator'] });
+    assert.ok((await ids(operator)).includes('picky.acme.broken.record'));
+    assert.equal((await over.get(operator, 'picky.acme.broken.record')).kind, 'record');
   });
 });

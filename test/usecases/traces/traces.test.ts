@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { addressOf } from '../../../runtime/address.ts';
 import { SvcError } from '../../../runtime/errors.ts';
+import type { LedgerDelivery, LedgerReader } from '../../../runtime/ledger/ledger-reader.ts';
 import type { TraceParts } from '../../../usecases/traces/trace.ts';
+import { openTraceEffects } from '../../../usecases/traces/trace-effects.ts';
 import { createTraceApi, type TraceApi } from '../../../usecases/traces/traces.ts';
 import type { KernelNode } from '../../support/kernel-node.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -191,5 +194,78 @@ describe('a trace', () => {
     ];
     assert.doesNotMatch(JSON.stringify(answers), new RegExp(SECRET));
     assert.deepEqual((await traces.list(ann, { limit: 200, text: SECRET })).traces, []);
+  });
+
+  /** The ledger, but with these deliveries in each page of a trace. */
+  function ledgerWith(deliveries: readonly LedgerDelivery[], next: string | null, read = () => {}): LedgerReader {
+    const { ledger } = parts;
+    assert.ok(ledger !== null);
+    return {
+      message: (...asked) => ledger.message(...asked),
+      causedBy: (...asked) => ledger.causedBy(...asked),
+      actor: (...asked) => ledger.actor(...asked),
+      effect: (...asked) => ledger.effect(...asked),
+      recent: (...asked) => ledger.recent(...asked),
+      keptFrom: (tenant) => ledger.keptFrom(tenant),
+      async trace() {
+        read();
+        return { deliveries, next };
+      },
+    };
+  }
+
+  /** A delivery to an execution, of which readers of this kernel see none. */
+  async function hidden(trace: string): Promise<LedgerDelivery> {
+    const { ledger } = parts;
+    const [one] = (await ledger?.trace('acme', trace, { limit: 1 }))?.deliveries ?? [];
+    assert.ok(one !== undefined);
+    return { ...one, message: { ...one.message, to: addressOf('execution', 'acme', 'hidden') } };
+  }
+
+  test('that is long and hidden is given up after 10,000 deliveries', async () => {
+    const trace = newTrace();
+    await tell('h1', 'Pass', { along: [] }, trace);
+    await settled(trace, 1);
+    const one = await hidden(trace);
+    let pages = 0;
+    const full = Array.from({ length: 1_000 }, () => one);
+    const endless = ledgerWith(full, 'more', () => {
+      pages += 1;
+      if (pages > 100) throw new Error('it is read without an end');
+    });
+    await assert.rejects(createTraceApi({ ...parts, ledger: endless }).page(ann, trace, { limit: 1_000 }), isMissing);
+    assert.ok(pages <= 12);
+  });
+
+  test('is not found by a kind of actors of which the reader sees none in it', async () => {
+    const trace = newTrace();
+    await tell('h2', 'Pass', { along: [] }, trace);
+    await settled(trace, 1);
+    const over = createTraceApi({ ...parts, ledger: ledgerWith([await hidden(trace)], null) });
+    assert.deepEqual((await over.list(ann, { limit: 200, actorKind: 'execution' })).traces, []);
+  });
+
+  test('reads the open effects of a partition once, however many of its actors are there', async () => {
+    const trace = newTrace();
+    await tell('h3', 'Pass', { along: ['h4', 'h5', 'h6'] }, trace);
+    await settled(trace, 4);
+    const found = await parts.ledger?.trace('acme', trace, { limit: 10 });
+    let reads = 0;
+    const open = await openTraceEffects(
+      {
+        client: { partitionOf: async () => 'default:0' },
+        payloads: parts.payloads,
+        store: {
+          openEffects: async () => {
+            reads += 1;
+            return [];
+          },
+          effectBodies: async () => [],
+        },
+      },
+      trace,
+      found?.deliveries ?? [],
+    );
+    assert.deepEqual([open, reads], [[], 1]);
   });
 });
