@@ -1,10 +1,12 @@
 import { z } from 'zod';
+import { nodeActors } from '../../actors/node-peer/definition.ts';
 import { type Address, parseAddress } from '../../runtime/address.ts';
 import type { ActorClient } from '../../runtime/client.ts';
 import { isArchived, type Registry } from '../../runtime/define-actor.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { type Identity, sees, seesAll, tenantOfViewer } from '../../runtime/identity.ts';
 import type { Message } from '../../runtime/message.ts';
+import { allows } from '../../security/api.ts';
 import type { ExecutionApi } from '../executions.ts';
 import type { WorkflowApi } from '../workflow-runs.ts';
 
@@ -30,6 +32,9 @@ const Owned = z.object({
 
 /** Most actors between a part of a run and the run: a judge of a judge of a child workflow and its parents. */
 const MOST_PARENTS = 8;
+
+/** Kinds of the fleet. Service accounts may act in its tenant, but need the right to see nodes for these. */
+const FLEET_KINDS: ReadonlySet<string> = new Set(nodeActors().map(({ kind }) => kind));
 
 /** Kinds that consumers may look at by address. The other kinds are parts of runs or belong to the fleet. */
 const CONSUMER_KINDS = new Set(['execution', 'workflow']);
@@ -75,6 +80,7 @@ export class Sight {
   async #sees(address: Address): Promise<boolean> {
     const { kind, tenant, id } = parseAddress(address);
     if (tenant !== this.tenant) return false;
+    if (FLEET_KINDS.has(kind) && !allows(this.viewer, 'inspect')) return false;
     const { executions, workflows } = this.#parts;
     if (kind === 'execution') return isFound(executions.hasEnded(this.viewer, id));
     if (kind === 'workflow') return isFound(workflows.status(this.viewer, id));

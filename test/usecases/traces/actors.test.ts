@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
+import { FLEET_CONFIG, fleetConfig } from '../../../actors/fleet/roster.ts';
 import { addressOf } from '../../../runtime/address.ts';
 import { defineActor } from '../../../runtime/define-actor.ts';
 import { defineEffect, EffectResult } from '../../../runtime/effect.ts';
 import { SvcError } from '../../../runtime/errors.ts';
-import type { Identity } from '../../../runtime/identity.ts';
+import { type Identity, SYSTEM_TENANT } from '../../../runtime/identity.ts';
 import { type ActorReads, createActorReads } from '../../../usecases/traces/actors.ts';
 import { type KernelNode, startKernelNode } from '../../support/kernel-node.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -78,7 +79,7 @@ describe('an actor as readers get it', () => {
 
   before(async () => {
     node = await startKernelNode({
-      definitions: [pot],
+      definitions: [pot, fleetConfig],
       handlers: [endless],
       settings: { retry: { maxAttempts: 50, initialDelayMs: 60_000, maxDelayMs: 60_000 } },
     });
@@ -153,5 +154,15 @@ describe('an actor as readers get it', () => {
     await missing(actors.get(user('ann', { kind: 'consumer' }), 'pot', 'four'));
     await missing(actors.get(operator, 'pot', 'unknown'));
     await missing(actors.get(operator, 'unknown', 'four'));
+  });
+
+  test('of the fleet is shown to those who may see nodes, also when its tenant is theirs', async () => {
+    await node.runtime.client.ask(FLEET_CONFIG, 'SetConfig', { config_yaml: '' });
+    const tenant = SYSTEM_TENANT;
+    const operator = user('olga', { tenant, kind: 'operator', roles: ['svc:readonly'] });
+    for (const viewer of [operator, user('local', { tenant, kind: 'local' })])
+      assert.equal((await actors.get(viewer, 'fleet-config', 'fleet')).kind, 'fleet-config');
+    const account = user('ci', { tenant, kind: 'service_account', roles: ['svc:admin'] });
+    await missing(actors.get(account, 'fleet-config', 'fleet'));
   });
 });
