@@ -133,10 +133,16 @@ export async function recordsBehind(
     limit,
   }: { readonly tenant: string; readonly node: string; readonly after: number; readonly limit: number },
 ): Promise<readonly EntryRecord[]> {
-  const where = { node, last: { gt: after } };
   const most = Math.min(limit, MOST_LISTED);
   const records: EntryRecord[] = [];
-  const found = await blocks.find({ tenant, where, sort: [['last', 'asc']], limit: most });
-  for (const block of found) records.push(...block.records.filter(({ sequence }) => sequence > after));
+  for (let last = after; records.length < most; ) {
+    const where = { node, last: { gt: last } };
+    const found = await blocks.find({ tenant, where, sort: [['last', 'asc']], limit: Math.min(most, AT_ONCE) });
+    for (const block of found) {
+      records.push(...block.records.filter(({ sequence }) => sequence > after));
+      last = block.last;
+    }
+    if (found.length < Math.min(most, AT_ONCE)) break;
+  }
   return records.slice(0, most);
 }

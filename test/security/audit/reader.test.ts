@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { Collection } from '../../../runtime/documents.ts';
 import type { EntryFilter, ListedEntry } from '../../../security/audit/api.ts';
-import type { Block } from '../../../security/audit/blocks.ts';
-import { listEntries } from '../../../security/audit/reader.ts';
+import { type Block, blockOf } from '../../../security/audit/blocks.ts';
+import { listEntries, recordsBehind } from '../../../security/audit/reader.ts';
 import { HandClock } from '../../support/hand-clock.ts';
 import { sample } from '../../support/size.ts';
 import { auditOf, auditStore, callOf } from './scene.ts';
@@ -97,5 +97,30 @@ describe('the list of the audit', () => {
     await assert.rejects(listEntries(store.blocks, 'globex', {}, { limit: 10, pageToken: first.next_page_token }), {
       code: 'invalid_argument',
     });
+  });
+
+  it('reads the records of a chain in order, a hundred blocks at a time', async () => {
+    await using store = await auditStore();
+    const { audit } = auditOf(store.blocks);
+    for (let count = 0; count < 130; count += 1)
+      await (await audit.begin(callOf('agents.delete'))).end({ outcome: 'ok' });
+    await audit.close('the test ends', 5_000);
+    const kept = await store.blocks.find({ tenant: 'acme', sort: [['last', 'asc']], limit: 1_000 });
+    const records = kept.flatMap((block) => block.records);
+    for (const { tenant, id } of kept) await store.blocks.delete(tenant, id);
+    // Each record in a block of its own.
+    const chain = { tenant: 'acme', node: 'node-1' };
+    for (const record of records) await store.blocks.insert(blockOf({ ...chain, writer: 'w' }, [record]));
+    let most = 0;
+    const watched: Pick<Collection<Block>, 'find'> = {
+      find(asked) {
+        most = Math.max(most, asked.limit ?? Number.POSITIVE_INFINITY);
+        return store.blocks.find(asked);
+      },
+    };
+    const all = await recordsBehind(watched, { ...chain, after: 0, limit: 1_000 });
+    assert.deepEqual(all, records);
+    assert.deepEqual(await recordsBehind(watched, { ...chain, after: 7, limit: 3 }), all.slice(7, 10));
+    assert.ok(most <= 100, `${most} blocks were read at once`);
   });
 });
