@@ -128,7 +128,17 @@ export function createDeadLetterApi(parts: DeadLetterParts): DeadLetterApi {
   async function change({ letter, message }: Opened, fields: Partial<StoredLetter>): Promise<DeadLetterInFull> {
     const changed: StoredLetter = { ...letter, ...fields, version: letter.version + 1 };
     if (await letters.replace(changed, letter.version)) return inFull({ letter: changed, message });
-    throw new SvcError('conflict', 'the letter was changed by another call: read it again');
+    throw changedMeanwhile();
+  }
+
+  /** Records a message that was sent, also in a letter that was discarded meanwhile. */
+  async function record(sent: Opened, replay: Replay): Promise<DeadLetterInFull> {
+    const now = await letters.get(sent.letter.tenant, sent.letter.id);
+    const letter: StoredLetter = now ?? sent.letter;
+    const { status = 'replayed', replays = [] } = letter;
+    // Another call sent the same message and recorded it.
+    if (replays.some(({ message_id }) => message_id === replay.message_id)) throw changedMeanwhile();
+    return change({ ...sent, letter }, { status, replays: [...replays, replay] });
   }
 
   const stepOf = (viewer: Identity, reason: string | null): LetterStep => ({
@@ -165,7 +175,7 @@ export function createDeadLetterApi(parts: DeadLetterParts): DeadLetterApi {
       // The same id for a repeat of this call, so that the message is handled once however often the call is made.
       const message_id = derivedUuid('svc/dead-letter/replay', letter.tenant, id, String(replays.length));
       await client.repeat(message, message_id);
-      return change(found, { status: 'replayed', replays: [...replays, { ...stepOf(viewer, reason), message_id }] });
+      return record(found, { ...stepOf(viewer, reason), message_id });
     },
 
     async discard(viewer, id, reason) {
@@ -208,5 +218,8 @@ function inFull(opened: Opened): DeadLetterInFull {
 }
 
 const notFound = (): SvcError => new SvcError('not_found', 'dead letter not found');
+
+const changedMeanwhile = (): SvcError =>
+  new SvcError('conflict', 'the letter was changed by another call: read it again');
 
 const refused = (why: string): SvcError => new SvcError('failed_precondition', why);

@@ -61,16 +61,12 @@ describe('dead letters', () => {
   const eaten = async (id: string) =>
     z.object({ eaten: z.array(z.string()) }).parse((await node.runtime.client.read(address(id)))?.state).eaten;
 
-  before(async () => {
-    node = await startKernelNode({
-      definitions: [picky],
-      settings: { retry: { maxAttempts: 2, initialDelayMs: 5, maxDelayMs: 5 } },
-    });
-    const unknown = async (): Promise<never> => {
-      throw new SvcError('not_found');
-    };
-    letters = createDeadLetterApi({
-      client: node.runtime.client,
+  const unknown = async (): Promise<never> => {
+    throw new SvcError('not_found');
+  };
+  const apiWith = async (client: Parameters<typeof createDeadLetterApi>[0]['client']): Promise<DeadLetterApi> =>
+    createDeadLetterApi({
+      client,
       registry: node.runtime.recorded.registry,
       executions: { hasEnded: unknown },
       workflows: { status: unknown },
@@ -78,6 +74,13 @@ describe('dead letters', () => {
       payloads: node.runtime.recorded.payloads,
       clock: { now: () => Date.parse('2026-02-01T00:00:00Z') },
     });
+
+  before(async () => {
+    node = await startKernelNode({
+      definitions: [picky],
+      settings: { retry: { maxAttempts: 2, initialDelayMs: 5, maxDelayMs: 5 } },
+    });
+    letters = await apiWith(node.runtime.client);
   });
   after(() => node.stop());
 
@@ -180,6 +183,27 @@ describe('dead letters', () => {
     assert.deepEqual((await letters.list(user('ann'), { limit: 200, kind: 'pick' })).items, []);
   });
 
+  test('a replay is recorded also when the letter is discarded while its message is sent', async () => {
+    await eat('eight', 'egg');
+    await mend('eight');
+    const { id } = await letterOf('eight');
+    const { client } = node.runtime;
+    const over = await apiWith({
+      read: (at) => client.read(at),
+      async repeat(message, as) {
+        await client.repeat(message, as);
+        await letters.discard(user('bob'), id, 'not food');
+      },
+    });
+    const sent = await over.replay(user('ann'), id, 'mended');
+    const shown = await letters.get(user('ann'), id);
+    assert.deepEqual(shown, sent);
+    assert.deepEqual(
+      [shown.status, shown.discarded?.by, shown.replays.map(({ by }) => by)],
+      ['discarded', 'bob', ['ann']],
+    );
+  });
+
   test('an actor whose state cannot be read keeps no letter of others back; operators alone see its own', async () => {
     await eat('seven', 'ice');
     await mend('seven');
@@ -187,21 +211,10 @@ describe('dead letters', () => {
     const broken = addressOf('picky', 'acme', 'broken');
     const documents = await node.documents.collection<DeadLetter>(DEAD_LETTERS);
     await documents.put(unreadableRecord(broken, '@gone', 'the payload is gone', Date.now()));
-    const { client, recorded } = node.runtime;
-    const unknown = async (): Promise<never> => {
-      throw new SvcError('not_found');
-    };
-    const over = createDeadLetterApi({
-      client: {
-        read: (at) => (at === broken ? Promise.reject(new TypeError('no such blob')) : client.read(at)),
-        repeat: (message, as) => client.repeat(message, as),
-      },
-      registry: recorded.registry,
-      executions: { hasEnded: unknown },
-      workflows: { status: unknown },
-      letters: documents,
-      payloads: recorded.payloads,
-      clock: { now: Date.now },
+    const { client } = node.runtime;
+    const over = await apiWith({
+      read: (at) => (at === broken ? Promise.reject(new TypeError('no such blob')) : client.read(at)),
+      repeat: (message, as) => client.repeat(message, as),
     });
     const ids = async (viewer: Identity) => (await over.list(viewer, { limit: 200 })).items.map((one) => one.id);
     assert.ok((await ids(user('ann'))).includes(id));
