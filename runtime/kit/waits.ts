@@ -17,6 +17,9 @@ export function sleep(clock: Timers, delayMs: number, signal?: AbortSignal): Pro
   });
 }
 
+/** Lets turns and calls that wait use the thread before the caller goes on. */
+export const turnsFirst = (): Promise<void> => new Promise((resume) => void setImmediate(resume));
+
 /** Resolves when the work has ended or the time limit is reached. Rejects when the work fails in time. */
 export async function within(clock: Timers, limitMs: number, work: Promise<unknown>): Promise<void> {
   const late = Promise.withResolvers<void>();

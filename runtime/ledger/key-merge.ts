@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { Collection, Documents } from '../documents.ts';
 import { toSvcError } from '../errors.ts';
 import { SYSTEM_TENANT } from '../identity.ts';
+import { turnsFirst } from '../kit/waits.ts';
 import type { Random } from '../random.ts';
 import type { KeptFrom } from './kept-from.ts';
 import type { KeyPage, SegmentRef } from './key-pages.ts';
@@ -280,5 +281,3 @@ function mergePage(cursors: readonly RunCursor[], writer: KeyRunWriter): RunCurs
 
 /** Keys that are merged in one go: less than a millisecond. */
 const KEYS_AT_ONCE = 8_192;
-
-const turnsFirst = (): Promise<void> => new Promise((resume) => void setImmediate(resume));

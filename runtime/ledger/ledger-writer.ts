@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Collection, Documents } from '../documents.ts';
+import { turnsFirst } from '../kit/waits.ts';
 import type { ProjectedCommit } from '../projection/views.ts';
 import type { Random } from '../random.ts';
 import { type KeyRun, KeyRunWriter, RoundKeys } from './key-run.ts';
@@ -122,6 +123,3 @@ export class LedgerWriter {
     return (await keys.heads()).filter(({ node }) => node === this.#parts.node);
   }
 }
-
-/** Lets turns and calls use the thread in between. */
-const turnsFirst = (): Promise<void> => new Promise((resume) => void setImmediate(resume));

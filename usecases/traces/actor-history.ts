@@ -3,6 +3,7 @@ import type { ActorClient } from '../../runtime/client.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { type Json, plainJson } from '../../runtime/json.ts';
+import { turnsFirst } from '../../runtime/kit/waits.ts';
 import type { LedgerDelivery, LedgerReader } from '../../runtime/ledger/ledger-reader.ts';
 import type { RecordedParts } from '../../runtime/runtime.ts';
 import { decodeEntry } from '../../runtime/turns/loading.ts';
@@ -87,9 +88,6 @@ const AT_ONCE = 1_000;
 
 /** Turns that are replayed at a stretch: one with a large state takes some milliseconds. */
 const AT_A_STRETCH = 4;
-
-/** Lets turns and calls use the thread in between. */
-const turnsFirst = (): Promise<void> => new Promise((resume) => void setImmediate(resume));
 
 export function createActorHistoryApi(parts: ActorHistoryParts): ActorHistoryApi {
   return {
