@@ -31,7 +31,7 @@ export interface ApprovalApi {
   /** Null when the approval is unknown, invisible to the viewer, expired, withdrawn or answered. */
   get(viewer: Viewer, approvalId: string): Promise<ApprovalRequest | null>;
   /**
-   * Resolves when the answer is committed; only one answer wins. Throws `not_found`, and `conflict` when the approval
+   * Resolves when the answer is committed; only one answer wins. It goes on in the trace of the run that asked. Throws `not_found`, and `conflict` when the approval
    * was answered or had expired before.
    */
   answer(identity: Identity, approvalId: string, answer: ApprovalAnswer, options?: CallOptions): Promise<void>;
@@ -71,8 +71,9 @@ export function createApprovalApi(parts: {
 
     async answer(identity, approvalId, { payload, feedback, by }, options) {
       const address = approvalAddress(identity.tenant, approvalId);
+      const trace = await traceOf(client, address, identity);
       try {
-        await client.ask(address, 'Answer', { payload, feedback, by }, { ...options, identity });
+        await client.ask(address, 'Answer', { payload, feedback, by }, { ...options, ...trace, identity });
       } catch (thrown) {
         if (thrown instanceof SvcError && thrown.code === 'not_found')
           throw new SvcError('not_found', 'request not found');
@@ -80,6 +81,21 @@ export function createApprovalApi(parts: {
       }
     },
   };
+}
+
+/**
+ * The trace that a pending approval was asked in, for those who may answer it. Without it the rest of the run would be in
+ * the trace of the caller who answers.
+ */
+async function traceOf(
+  client: Pick<ActorClient, 'read'>,
+  address: Address,
+  identity: Identity,
+): Promise<Pick<CallOptions, 'trace' | 'cause'>> {
+  const snapshot = await client.read(address);
+  const state = snapshot === null ? null : ApprovalState.parse(snapshot.state);
+  if (state?.status !== 'pending' || state.asked_by === undefined || !sees(identity, state.owner)) return {};
+  return { trace: state.asked_by.trace, cause: state.asked_by.message };
 }
 
 const approvalAddress = (tenant: string, approvalId: string): Address => addressOf('approval', tenant, approvalId);

@@ -36,6 +36,7 @@ function closed({
   expires_at: _due,
   default_response: _text,
   notify: _asker,
+  asked_by: _from,
   ...asked
 }: PendingApproval) {
   return asked;
@@ -50,6 +51,7 @@ function Ask(state: ApprovalState, ask: AskMessage, turn: ApprovalTurn): Approva
     status: 'pending',
     created_at: timeOf(turn),
     expires_at: ask.timeout_ms === null ? null : turn.now + ask.timeout_ms,
+    asked_by: { message: turn.messageId, trace: turn.trace },
   };
   const { prompt, timeout_ms, created_at } = pending;
   turn.emit('ApprovalRequested', { ...subjectOf(pending), prompt, timeout_ms, requested_at: created_at });

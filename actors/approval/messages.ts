@@ -76,6 +76,8 @@ export const ApprovalState = z.discriminatedUnion('status', [
     expires_at: z.number().nullable(),
     default_response: z.string().nullable(),
     notify: Notify,
+    /** The message that asked, and its trace: the answer goes on from there. Absent: asked before this was kept. */
+    asked_by: z.object({ message: z.string(), trace: z.string() }).optional(),
   }),
   z.object({
     ...over,
