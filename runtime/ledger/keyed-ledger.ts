@@ -6,7 +6,7 @@ import type { KeptFrom } from './kept-from.ts';
 import type { SegmentRef } from './key-pages.ts';
 import type { KeyRuns } from './key-runs.ts';
 import { hashOf, type KeyKind } from './keys.ts';
-import type { LedgerDelivery, LedgerPage, LedgerReader } from './ledger-reader.ts';
+import type { LedgerDelivery, LedgerPage, LedgerReader, RecentPage } from './ledger-reader.ts';
 import { BY_POSITION, BY_TIME, checkWish, knowsAll, type ReadingOrder, readAll, readPage } from './reading.ts';
 import { recentPage } from './recent.ts';
 import { SegmentReader, type Wanted } from './segment-reader.ts';
@@ -55,7 +55,7 @@ export class KeyedLedger implements LedgerReader {
     return this.#page('actor', tenantOf(address), address, { ...page, wanted, order: BY_POSITION });
   }
 
-  recent(tenant: string, page: Parameters<LedgerReader['recent']>[1]): Promise<LedgerPage> {
+  recent(tenant: string, page: Parameters<LedgerReader['recent']>[1]): Promise<RecentPage> {
     return recentPage(this.#reader, tenant, page);
   }
 

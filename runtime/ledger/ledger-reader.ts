@@ -40,6 +40,12 @@ export interface LedgerPage {
   readonly next: string | null;
 }
 
+/** Deliveries by time. */
+export interface RecentPage extends LedgerPage {
+  /** What to ask with as `after` for what follows one of these deliveries. */
+  readonly nextBehind: (delivery: LedgerDelivery) => string;
+}
+
 interface PageWish {
   /** From 1 to 1,000. */
   readonly limit: number;
@@ -75,7 +81,7 @@ export interface LedgerReader {
       readonly to?: number | undefined;
       readonly roots?: boolean | undefined;
     },
-  ): Promise<LedgerPage>;
+  ): Promise<RecentPage>;
   /** Unix ms from which on the deliveries of a tenant are kept; null when nothing was removed. */
   keptFrom(tenant: string): Promise<number | null>;
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { positionOf } from '../documents/document-query.ts';
 import type { Collection, Find } from '../documents.ts';
 import { SvcError } from '../errors.ts';
-import type { LedgerDelivery, LedgerPage, LedgerReader } from './ledger-reader.ts';
+import type { LedgerDelivery, LedgerReader, RecentPage } from './ledger-reader.ts';
 import { unpackLines } from './packing.ts';
 import type { SegmentReader } from './segment-reader.ts';
 import { type LedgerSegment, MAX_SEGMENT_MS } from './segments.ts';
@@ -51,7 +51,7 @@ const ROOT = '"cause":null';
  * Reads a tenant's deliveries by time, newest first, segment by segment. Segments overlap in time: what is newer than the
  * end of the segments to come is complete.
  */
-export async function recentPage(reader: SegmentReader, tenant: string, wish: RecentWish): Promise<LedgerPage> {
+export async function recentPage(reader: SegmentReader, tenant: string, wish: RecentWish): Promise<RecentPage> {
   const { limit, after, from = 0, to = Number.MAX_SAFE_INTEGER, roots = false } = wish;
   const token = after === undefined ? null : decode(after);
   const latest = token?.at ?? to;
@@ -59,6 +59,7 @@ export async function recentPage(reader: SegmentReader, tenant: string, wish: Re
   const fits = (one: LedgerDelivery): boolean =>
     one.at >= from && one.at <= to && (token === null || compare(token, placeOf(one)) < 0) && (!roots || isRoot(one));
   const found = new Map<string, LedgerDelivery>();
+  const nextBehind = (one: LedgerDelivery): string => scan.token(placeOf(one));
   for (;;) {
     for (const segment of await scan.take()) {
       const unpacked = { text: await unpackLines(segment.lines), node: segment.node };
@@ -71,11 +72,11 @@ export async function recentPage(reader: SegmentReader, tenant: string, wish: Re
       .sort((a, b) => compare(placeOf(a), placeOf(b)));
     const deliveries = complete.slice(0, limit);
     const last = deliveries.at(-1);
-    if (next === null && complete.length <= limit) return { deliveries, next: null };
-    if (complete.length >= limit && last !== undefined) return { deliveries, next: scan.token(placeOf(last)) };
+    if (next === null && complete.length <= limit) return { deliveries, next: null, nextBehind };
+    if (complete.length >= limit && last !== undefined) return { deliveries, next: nextBehind(last), nextBehind };
     // Short of the limit, everything newer than the next segment was read.
     if (next !== null && scan.read >= MOST_SEGMENTS && next < latest)
-      return { deliveries, next: scan.token({ at: next, partition: FIRST, seq: 0, part: 0 }) };
+      return { deliveries, next: scan.token({ at: next, partition: FIRST, seq: 0, part: 0 }), nextBehind };
   }
 }
 

@@ -55,6 +55,12 @@ export interface TraceList {
 /** Most roots that one call examines. */
 const MOST_EXAMINED = 2_000;
 
+/**
+ * Roots that are read at a time once the first ones did not fill the page. Each reading of the ledger costs many times
+ * as much as a root.
+ */
+const FURTHER_ROOTS = 200;
+
 /** Deliveries of a trace among which a kind of actors is looked for. */
 const LOOKED_THROUGH = 1_000;
 
@@ -70,23 +76,27 @@ export async function listTraces(parts: TraceParts, viewer: Identity, filter: Tr
   const traces: TraceRow[] = [];
   let next: string | null = filter.next ?? null;
   let examined = 0;
+  let most = limit;
   do {
-    // At most what the page still holds, so that the token stands behind its last row.
-    const page = await ledger.recent(tenant, {
-      limit: limit - traces.length,
+    const { deliveries, ...page } = await ledger.recent(tenant, {
+      limit: most,
       from,
       to,
       roots: true,
       after: next ?? undefined,
     });
-    for (const root of page.deliveries) {
+    next = page.next;
+    for (const root of deliveries) {
       const row = await matchingRow(parts, sight, filter, root);
       if (row !== null) traces.push(row);
+      if (traces.length < limit) continue;
+      if (root !== deliveries.at(-1)) next = page.nextBehind(root);
+      break;
     }
-    examined += Math.max(1, page.deliveries.length);
-    next = page.next;
     // A page of the ledger without roots took as much work as one call may.
-    if (page.deliveries.length === 0) break;
+    if (deliveries.length === 0) break;
+    examined += deliveries.length;
+    most = Math.max(limit, FURTHER_ROOTS);
   } while (next !== null && traces.length < limit && examined < MOST_EXAMINED);
   const keptFrom = await ledger.keptFrom(tenant);
   return { traces, next, ...(keptFrom === null ? {} : { kept_from: isoTime(keptFrom) }) };

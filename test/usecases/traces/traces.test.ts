@@ -196,6 +196,39 @@ describe('a trace', () => {
     assert.deepEqual((await traces.list(ann, { limit: 200, text: SECRET })).traces, []);
   });
 
+  test('a short page of a list costs few readings of the ledger, and pages hold each match once', async () => {
+    const wanted: string[] = [];
+    for (let count = 0; count < 90; count += 1) {
+      const trace = newTrace();
+      if (count % 9 === 8) wanted.unshift(trace);
+      await tell('few', 'Pass', { along: [], note: count % 9 === 8 ? 'thimble' : 'hay' }, trace);
+    }
+    await settled(wanted[0] ?? '', 1);
+    const { ledger } = parts;
+    assert.ok(ledger !== null);
+    let readings = 0;
+    const counted: LedgerReader = {
+      ...ledgerWith([], null),
+      recent(...asked) {
+        readings += 1;
+        return ledger.recent(...asked);
+      },
+    };
+    const over = createTraceApi({ ...parts, ledger: counted });
+    assert.deepEqual((await over.list(ann, { limit: 1, text: 'in no trace' })).traces, []);
+    assert.ok(readings <= 12, `${readings} readings for nothing`);
+    for (const limit of [1, 2, 3, 10]) {
+      const found: string[] = [];
+      for (let next: string | null | undefined; next !== null; ) {
+        const list = await over.list(ann, { limit, text: 'thimble', next: next ?? undefined });
+        found.push(...list.traces.map(({ trace_id }) => trace_id));
+        assert.ok(list.traces.length <= limit);
+        next = list.next;
+      }
+      assert.deepEqual(found, wanted);
+    }
+  });
+
   /** The ledger, but with these deliveries in each page of a trace. */
   function ledgerWith(deliveries: readonly LedgerDelivery[], next: string | null, read = () => {}): LedgerReader {
     const { ledger } = parts;
