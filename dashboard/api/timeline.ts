@@ -1,4 +1,5 @@
 import type { RunEvent } from './run-events.ts';
+import type { RunKind } from './runs.ts';
 
 /** A stretch of time of a run: one bar on its time axis. */
 export interface Span {
@@ -11,8 +12,8 @@ export interface Span {
   readonly status: 'running' | 'completed' | 'failed' | 'waiting';
   /** What it said in the end. */
   readonly detail: string | null;
-  /** Run of a child, for a link. */
-  readonly child?: string;
+  /** Run that it started, for a link. */
+  readonly child?: { readonly kind: RunKind; readonly id: string };
 }
 
 type Open = (event: RunEvent) => Omit<Span, 'from' | 'to' | 'status' | 'detail'> & { readonly status?: Span['status'] };
@@ -20,12 +21,19 @@ type Close = (event: RunEvent) => {
   readonly key: string;
   readonly status: Span['status'];
   readonly detail: string | null;
+  readonly child?: Span['child'];
 };
 
 const text = (value: unknown): string => (typeof value === 'string' || typeof value === 'number' ? String(value) : '');
 
 const messageOf = (value: unknown): string | null =>
   typeof value === 'object' && value !== null && 'message' in value ? text(value.message) : null;
+
+/** Run of an agent that a state waited for, by the output of the state. */
+const agentRunOf = (output: unknown): Span['child'] =>
+  typeof output === 'object' && output !== null && 'execution_id' in output && 'iterations' in output
+    ? { kind: 'execution', id: text(output.execution_id) }
+    : undefined;
 
 const iterationKey = ({ payload }: RunEvent): string => `iteration ${text(payload.iteration_number)}`;
 const containerKey = ({ payload }: RunEvent): string =>
@@ -53,7 +61,7 @@ const OPENS: Readonly<Record<string, Open>> = {
     key: childKey(event),
     label: `child of ${text(event.payload.parent_state_name)}`,
     kind: 'child',
-    child: text(event.payload.child_execution_id),
+    child: { kind: 'workflow', id: text(event.payload.child_execution_id) },
   }),
   WorkflowHumanInputRequested: (event) => ({
     key: approvalKey(event),
@@ -71,6 +79,7 @@ const CLOSES: Readonly<Record<string, Close>> = {
     status: payload.status === 'failed' ? 'failed' : 'completed',
     detail:
       payload.next_state === null ? 'the end' : `${text(payload.condition) || 'always'} → ${text(payload.next_state)}`,
+    child: agentRunOf(payload.output),
   }),
   ContainerRunCompleted: (event) => ({
     key: containerKey(event),
@@ -100,26 +109,26 @@ export function spansOf(events: readonly RunEvent[]): Span[] {
   const spans: Span[] = [];
   /** Places of the open spans in `spans`. */
   const open = new Map<string, number>();
-  const close = (key: string, at: number, status: Span['status'], detail: string | null): void => {
+  const close = ({ key, status, detail, child }: ReturnType<Close>, at: number): void => {
     const place = open.get(key);
     const span = place === undefined ? undefined : spans[place];
     if (place === undefined || span === undefined) return;
-    spans[place] = { ...span, to: at, status, detail };
+    spans[place] = { ...span, to: at, status, detail, child: child ?? span.child };
     open.delete(key);
   };
   for (const event of events) {
     const at = Date.parse(event.at);
     const opened = OPENS[event.name]?.(event);
     if (opened !== undefined) {
-      close(opened.key, at, 'failed', 'begun again');
+      close({ key: opened.key, status: 'failed', detail: 'begun again' }, at);
       open.set(opened.key, spans.length);
       spans.push({ status: 'running', ...opened, key: `${opened.key} ${event.seq}`, from: at, to: null, detail: null });
     }
     const closed = CLOSES[event.name]?.(event);
-    if (closed !== undefined) close(closed.key, at, closed.status, closed.detail);
+    if (closed !== undefined) close(closed, at);
     if (ENDS.has(event.name)) {
       for (const key of [...open.keys()])
-        close(key, at, event.name.endsWith('ompleted') ? 'completed' : 'failed', null);
+        close({ key, status: event.name.endsWith('ompleted') ? 'completed' : 'failed', detail: null }, at);
     }
   }
   return spans;

@@ -1,5 +1,5 @@
 import { useNavigate } from '@tanstack/react-router';
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useRef } from 'react';
 import { Dialog } from '../parts/dialog.tsx';
 import { PAGES } from './navigation.ts';
 import { Palette } from './palette.tsx';
@@ -8,9 +8,16 @@ const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName) || target.shadowRoot !== null);
 
+/** What opens over the page. */
+export type Over = 'search' | 'keys' | null;
+
+interface KeysProps {
+  readonly shown: Over;
+  readonly setShown: (shown: Over) => void;
+}
+
 /** Keys that work on every page: `/` search, `g` and a letter for a page, `?` the list. */
-export function Keys() {
-  const [shown, setShown] = useState<'search' | 'help' | null>(null);
+export function Keys({ shown, setShown }: KeysProps) {
   const wentAt = useRef(0);
   const navigate = useNavigate();
   useEffect(() => {
@@ -19,7 +26,7 @@ export function Keys() {
       if (document.querySelector('dialog[open]') !== null) return;
       if (event.key === '/' || event.key === '?') {
         event.preventDefault();
-        setShown(event.key === '/' ? 'search' : 'help');
+        setShown(event.key === '/' ? 'search' : 'keys');
         return;
       }
       const page = PAGES.flatMap(({ pages }) => pages).find(({ key }) => key === event.key);
@@ -29,9 +36,9 @@ export function Keys() {
     };
     document.addEventListener('keydown', press);
     return () => document.removeEventListener('keydown', press);
-  }, [navigate]);
+  }, [navigate, setShown]);
   if (shown === 'search') return <Palette close={() => setShown(null)} />;
-  if (shown === 'help') return <KeyList close={() => setShown(null)} />;
+  if (shown === 'keys') return <KeyList close={() => setShown(null)} />;
   return null;
 }
 

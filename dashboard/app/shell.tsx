@@ -2,7 +2,7 @@ import { Link, Outlet } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useFeed } from '../api/feed.ts';
 import { plainLine } from '../parts/format.ts';
-import { Keys } from './keys.tsx';
+import { Keys, type Over } from './keys.tsx';
 import { PAGES } from './navigation.ts';
 import { needsSignIn, signOut, useMay, useSession, whoIs } from './session.ts';
 import { SignIn } from './sign-in.tsx';
@@ -18,6 +18,7 @@ export function Shell() {
 function Frame() {
   const may = useMay();
   const [isOpen, setIsOpen] = useState(false);
+  const [shown, setShown] = useState<Over>(null);
   useFeed(may('inspect'));
   return (
     <div className={`shell${isOpen ? ' open' : ''}`}>
@@ -31,6 +32,16 @@ function Frame() {
       </div>
       <nav aria-label="Pages" className="side">
         <span className="brand">svc</span>
+        <button
+          type="button"
+          className="search"
+          onClick={() => {
+            setIsOpen(false);
+            setShown('search');
+          }}
+        >
+          Search <kbd>/</kbd>
+        </button>
         {PAGES.map(({ group, pages }) => (
           <ul key={group} aria-label={group}>
             {pages
@@ -48,23 +59,23 @@ function Frame() {
               ))}
           </ul>
         ))}
-        <SideFoot />
+        <SideFoot showKeys={() => setShown('keys')} />
       </nav>
       <main id="page" tabIndex={-1}>
         <Outlet />
       </main>
-      <Keys />
+      <Keys shown={shown} setShown={setShown} />
     </div>
   );
 }
 
-function SideFoot() {
+function SideFoot({ showKeys }: { readonly showKeys: () => void }) {
   const session = useSession();
   const [theme, setTheme] = useState(chosenTheme());
   return (
     <div className="side-foot">
       <label>
-        Look{' '}
+        Theme{' '}
         <select
           value={theme}
           onChange={(event) => {
@@ -73,7 +84,7 @@ function SideFoot() {
             setTheme(next ?? 'system');
           }}
         >
-          <option value="system">as the system</option>
+          <option value="system">as your system</option>
           <option value="light">light</option>
           <option value="dark">dark</option>
         </select>
@@ -84,6 +95,9 @@ function SideFoot() {
           Sign out
         </button>
       )}
+      <button type="button" className="plain link" onClick={showKeys}>
+        Keys (?)
+      </button>
       <a href="/docs">API {session.config.version}</a>
     </div>
   );

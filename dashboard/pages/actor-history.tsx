@@ -1,6 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { api } from '../api/queries.ts';
 import { useFilters } from '../app/use-filters.ts';
+import { ActorLink } from '../parts/actor-link.tsx';
 import { formatDuration, jsonText, plainLine, plainText } from '../parts/format.ts';
 import { Id } from '../parts/id.tsx';
 import { Empty, ReadState } from '../parts/notice.tsx';
@@ -79,7 +81,7 @@ export function ActorHistory({ kind, id }: ActorProps) {
           ['Outcome', ({ outcome }) => <Status status={outcome ?? 'pending'} />],
           ['Waited', ({ wait_ms }) => <Took ms={wait_ms} />],
           ['Turn', ({ turn_ms }) => <Took ms={turn_ms} />],
-          ['From', ({ from }) => plainLine(from ?? 'a client', 80)],
+          ['From', ({ from }) => (from === null ? 'a client or an effect' : <ActorLink address={from} length={8} />)],
           ['Node', ({ node }) => (node === null ? '' : <Id id={node} />)],
         ]}
       />
@@ -102,7 +104,10 @@ function StateAt({ kind, id, message }: ActorProps & { readonly message: string 
   const { changes, differs, cut } = diff.data;
   return (
     <section className="card" aria-label="What this message changed">
-      <h2>What this message changed</h2>
+      <header>
+        <h2>What this message changed</h2>
+        <InTrace message={message} />
+      </header>
       {differs !== null && (
         <p className="notice notice-bad">
           A replay differs from what was recorded at message {plainLine(differs.message_id)}: {differs.parts.join(', ')}
@@ -125,6 +130,21 @@ function StateAt({ kind, id, message }: ActorProps & { readonly message: string 
       )}
       {cut && <p className="quiet">There are more changes than are shown.</p>}
     </section>
+  );
+}
+
+/** Link to the message among those that caused it and that it caused. */
+function InTrace({ message }: { readonly message: string }) {
+  const read = useQuery({
+    queryKey: ['message', message],
+    queryFn: () => api.messages.get({ id: message }),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  if (read.data === undefined) return <ReadState of={read} what="its trace" />;
+  return (
+    <Link className="button" to="/traces/$id" params={{ id: read.data.trace_id }} search={{ m: message }}>
+      Show in its trace
+    </Link>
   );
 }
 

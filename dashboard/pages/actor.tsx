@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useParams } from '@tanstack/react-router';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api, listRefreshMs } from '../api/queries.ts';
 import { useFilters } from '../app/use-filters.ts';
+import { RunOfActor } from '../parts/actor-link.tsx';
 import { formatCount, jsonText, plainLine, plainText } from '../parts/format.ts';
 import { Id } from '../parts/id.tsx';
 import { ReadState } from '../parts/notice.tsx';
@@ -31,14 +32,22 @@ export function ActorsPage() {
         }}
       >
         <label className="field">
-          Address of an actor, such as execution/ID
-          <input value={address} size={60} onChange={(event) => setAddress(event.target.value)} />
+          Address of an actor
+          <input
+            value={address}
+            size={60}
+            placeholder="execution/ID, workflow/ID, approval/ID, or kind/tenant/ID"
+            onChange={(event) => setAddress(event.target.value)}
+          />
         </label>
         <button type="submit" className="primary" disabled={parts.length < 2}>
           Open
         </button>
       </form>
-      <p className="quiet">Runs, dead letters and traces link to their actors.</p>
+      <p className="quiet">
+        Each run, trace and dead letter links to its actors: begin with the <Link to="/runs">runs</Link> or the{' '}
+        <Link to="/traces">traces</Link>.
+      </p>
     </>
   );
 }
@@ -56,14 +65,16 @@ export function ActorPage() {
   if (actor === undefined) {
     return (
       <>
-        <PageHead title={`${kind} ${id}`} />
+        <PageHead title={`Actor ${kind} ${id}`} />
         <ReadState of={read} what="the actor" />
       </>
     );
   }
   return (
     <>
-      <PageHead title={kind} note={<Id id={id} length={36} />} />
+      <PageHead title={`Actor ${kind}`} note={<Id id={id} length={36} />}>
+        <RunOfActor kind={kind} id={id} />
+      </PageHead>
       {actor.stuck !== null && (
         <p className="notice notice-bad">
           Stuck: {plainLine(actor.stuck.message_type)} failed {actor.stuck.attempts} times:{' '}
@@ -87,8 +98,8 @@ export function ActorPage() {
               <Id key="node" id={actor.node} length={12} />
             ),
           ],
-          ['Messages that wait', formatCount(actor.mailbox.depth)],
-          ['Oldest', <TimeAgo key="oldest" at={actor.mailbox.oldest_at} />],
+          ['Messages waiting', formatCount(actor.mailbox.depth)],
+          ['Oldest message', <TimeAgo key="oldest" at={actor.mailbox.oldest_at} />],
         ]}
       />
       {actor.timers.length > 0 && (

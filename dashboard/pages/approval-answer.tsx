@@ -29,7 +29,9 @@ export function ApprovalAnswer({ id }: { readonly id: string }) {
       : new Date(Date.parse(request.created_at) + request.timeout_seconds * 1_000).toISOString();
   return (
     <section className="card" aria-label="Question">
-      <pre tabIndex={0}>{plainText(request.prompt)}</pre>
+      <pre className="question" tabIndex={0}>
+        {plainText(request.prompt.trim())}
+      </pre>
       <p className="quiet">
         Asked <TimeAgo at={request.created_at} />.{' '}
         {endsAt === null ? (

@@ -21,7 +21,10 @@ export function ApprovalsPage() {
   const list = read.data?.pending_requests ?? [];
   return (
     <>
-      <PageHead title="Approvals" note={read.data === undefined ? undefined : `${formatCount(read.data.count)} wait`} />
+      <PageHead
+        title="Approvals"
+        note={read.data === undefined ? undefined : `${formatCount(read.data.count)} waiting`}
+      />
       <ReadState of={read} what="approvals" />
       {read.data !== undefined && list.length === 0 && id === '' && (
         <Empty title="No one is asked anything.">Questions of workflows appear here as soon as a state asks one.</Empty>
@@ -33,6 +36,9 @@ export function ApprovalsPage() {
           ))}
         </ul>
         {id !== '' && <ApprovalAnswer key={id} id={id} />}
+        {id === '' && list.length > 0 && (
+          <p className="quiet">Choose a question to read it in full and to answer it.</p>
+        )}
       </div>
     </>
   );

@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { DeadLetter } from '../../clients/typescript/gen/operations.ts';
 import { api } from '../api/queries.ts';
 import { useMay } from '../app/session.ts';
 import { useFilters } from '../app/use-filters.ts';
 import { ActButton } from '../parts/act-button.tsx';
+import { ActorLink } from '../parts/actor-link.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { SelectFilter } from '../parts/filters.tsx';
 import { jsonText, plainLine, plainText } from '../parts/format.ts';
@@ -60,7 +60,7 @@ function Letters({ letters }: { readonly letters: readonly DeadLetter[] }) {
         columns={[
           ['When', ({ at }) => <TimeAgo at={at} />],
           ['Status', ({ status }) => <Status status={status === 'open' ? 'dead_lettered' : status} label={status} />],
-          ['Actor', ({ address }) => <ActorLink address={address} />],
+          ['Actor', ({ address }) => <ActorLink address={address} length={8} />],
           ['Message', ({ message }) => plainLine(message?.type ?? 'cannot be read')],
           ['Error', ({ error }) => plainLine(error)],
           [
@@ -92,15 +92,6 @@ function Letters({ letters }: { readonly letters: readonly DeadLetter[] }) {
       />
       {shown !== null && <Letter id={shown} close={() => setShown(null)} />}
     </>
-  );
-}
-
-function ActorLink({ address }: { readonly address: string }) {
-  const [kind = '', , id = ''] = address.split('/');
-  return (
-    <Link to="/actors/$kind/$id" params={{ kind, id }}>
-      {plainLine(kind)} {plainLine(id.slice(0, 8))}
-    </Link>
   );
 }
 

@@ -4,7 +4,7 @@ import { api } from '../api/queries.ts';
 import { useMay } from '../app/session.ts';
 import { ActButton } from '../parts/act-button.tsx';
 import { plainLine } from '../parts/format.ts';
-import { Empty, Loading, ReadState } from '../parts/notice.tsx';
+import { Empty, ReadState } from '../parts/notice.tsx';
 import { PageHead } from '../parts/page-head.tsx';
 import { PlainTable } from '../parts/plain-table.tsx';
 import { Status } from '../parts/status.tsx';
@@ -47,7 +47,7 @@ function Faults() {
       {may('break') && (
         <div className="filters">
           <label className="field">
-            Actor, as kind/tenant/id
+            Address of an actor: kind/tenant/id
             <input value={address} size={60} onChange={(event) => setAddress(event.target.value)} />
           </label>
           <ActButton label="Kill the actor" isDanger act={() => inject('kill-actor')} />
@@ -60,7 +60,7 @@ function Faults() {
         </div>
       )}
       {read.data === undefined ? (
-        <Loading what="faults" />
+        <ReadState of={read} what="faults" />
       ) : (
         <PlainTable
           label="Faults"

@@ -6,7 +6,7 @@ import { type Run, UNFINISHED, WAIT_REASONS } from '../api/runs.ts';
 import type { Search } from '../app/search-params.ts';
 import { useMay } from '../app/session.ts';
 import { formatCount, formatDuration, plainLine } from '../parts/format.ts';
-import { Empty, Loading, ReadState } from '../parts/notice.tsx';
+import { Loading, ReadState } from '../parts/notice.tsx';
 import { PageHead } from '../parts/page-head.tsx';
 
 const RateChart = lazy(() => import('../parts/rate-chart.tsx').then(({ RateChart: chart }) => ({ default: chart })));
@@ -60,8 +60,8 @@ function Figures({ from, open, recent }: FiguresProps) {
         <Tile label="Unfinished" value={count(open)} to="/runs" search={{ status: 'unfinished' }} />
         <Tile label="Started" value={count(recent)} to="/runs" search={{ from }} />
         <Tile label="Failed" value={count(failed)} to="/runs" search={{ status: 'failed', from }} />
-        <Tile label="Took, median" value={at(0.5)} to="/runs" search={{ status: 'completed', from }} />
-        <Tile label="Took, 95 of 100" value={at(0.95)} to="/runs" search={{ status: 'completed', from }} />
+        <Tile label="Median duration" value={at(0.5)} to="/runs" search={{ status: 'completed', from }} />
+        <Tile label="95th percentile" value={at(0.95)} to="/runs" search={{ status: 'completed', from }} />
         <ApprovalTile />
         {may('inspect') && <NodeTile />}
       </div>
@@ -75,7 +75,7 @@ function Figures({ from, open, recent }: FiguresProps) {
       )}
       <div className="columns">
         <Groups
-          title="What waits, by reason"
+          title="Waiting now, by reason"
           none="Nothing waits."
           groups={WAIT_REASONS.map(([reason, words]) => ({
             key: reason,
@@ -85,7 +85,7 @@ function Figures({ from, open, recent }: FiguresProps) {
           }))}
         />
         <Groups
-          title="What failed, by error"
+          title="Failed in the last hour, by error"
           none="Nothing failed in the last hour."
           groups={[...Map.groupBy(failed, ({ error_code }) => error_code ?? 'unknown')].map(([code, runs]) => ({
             key: code,
@@ -117,14 +117,14 @@ const Tile = ({ label, value, to, search = {} }: TileProps) => (
 
 function ApprovalTile() {
   const { data } = useQuery({ queryKey: ['approvals', 'count'], queryFn: () => api.approvals.list({ limit: 1 }) });
-  return <Tile label="Asked of people" value={data === undefined ? '–' : formatCount(data.count)} to="/approvals" />;
+  return <Tile label="Open approvals" value={data === undefined ? '–' : formatCount(data.count)} to="/approvals" />;
 }
 
 function NodeTile() {
   const { data } = useQuery({ queryKey: ['nodes'], queryFn: () => api.nodes.list() });
   const active = data?.nodes.filter(({ status }) => status === 'ACTIVE').length;
   return (
-    <Tile label="Nodes active" value={data === undefined ? '–' : `${active} of ${data.nodes.length}`} to="/fleet" />
+    <Tile label="Active nodes" value={data === undefined ? '–' : `${active} of ${data.nodes.length}`} to="/fleet" />
   );
 }
 
@@ -149,7 +149,7 @@ function Groups({
   return (
     <section className="card" aria-label={title}>
       <h2>{title}</h2>
-      {some.length === 0 && <Empty title={none} />}
+      {some.length === 0 && <p className="quiet">{none}</p>}
       <ul className="groups">
         {some.map(({ key, label, runs, search }) => (
           <li key={key}>

@@ -173,7 +173,7 @@ function useColumns(
 function Reason({ run }: { readonly run: Run }) {
   const waits = WAIT_REASONS.find(([kind]) => kind === run.wait_reason)?.[1];
   const place = run.ended_at === null && run.state_name !== null ? `in state ${run.state_name}` : '';
-  const text = run.reason ?? (waits === undefined ? place : `waits for ${waits}`);
+  const text = run.reason ?? `${waits === undefined ? '' : `waits for ${waits} `}${place}`;
   return (
     <span className="ellipsis" title={plainLine(text, 1_000)}>
       {plainLine(text)}
@@ -203,7 +203,7 @@ const COLUMNS: readonly Column<Run>[] = [
   },
   {
     key: 'reason',
-    label: 'Waits or failed because',
+    label: 'Waits for, or why it failed',
     width: 'minmax(160px, 2fr)',
     wide: true,
     cell: (run) => <Reason run={run} />,

@@ -124,6 +124,24 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
     assert.deepEqual(tab.complaints, []);
   });
 
+  test('links lead from a trace to its run, to the runs of its states, to its actor, and back to a message of the trace', async () => {
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    page.setDefaultTimeout(15_000);
+    await page.goto(`${node.url}/traces/${trace}`);
+    await page.getByRole('heading', { name: 'Trace of two-steps' }).waitFor();
+    await page.getByRole('link', { name: 'Run', exact: true }).click();
+    await page.waitForURL(/\/runs\/workflow\//);
+    const child = page.getByRole('region', { name: 'Timeline' }).getByRole('link');
+    assert.match((await child.getAttribute('href')) ?? '', /^\/runs\/execution\//);
+    await page.getByRole('link', { name: 'Actor', exact: true }).click();
+    await page.getByRole('link', { name: 'History' }).click();
+    await page.getByRole('link', { name: 'Show in its trace' }).click();
+    await page.waitForURL((url) => url.pathname === `/traces/${trace}` && url.searchParams.has('m'));
+    await page.getByRole('complementary', { name: /^Message/ }).waitFor();
+    assert.deepEqual(tab.complaints, []);
+  });
+
   test('causes, effects and the critical path are one click, and go back with the address', async () => {
     const { deliveries } = await rawTrace(trace);
     const path = z.object({ steps: z.array(z.object({ message_id: z.string() })) });

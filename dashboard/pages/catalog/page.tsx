@@ -119,6 +119,7 @@ const COLUMNS: readonly Column<Entry>[] = [
     label: 'Deployed',
     width: '100px',
     wide: true,
-    cell: ({ deployed_at }) => <TimeAgo at={deployed_at} />,
+    // What the node ships with was deployed at no time.
+    cell: ({ deployed_at: at }) => (Date.parse(at) === 0 ? 'with the node' : <TimeAgo at={at} />),
   },
 ];

@@ -28,7 +28,7 @@ export function Timeline({ spans, startedAt, endedAt }: TimelineProps) {
         link={({ child, label }) =>
           child === undefined ? undefined : (
             <>
-              {plainLine(label, 60)} <RunLink kind="workflow" id={child} />
+              {plainLine(label, 60)} <RunLink kind={child.kind} id={child.id} />
             </>
           )
         }

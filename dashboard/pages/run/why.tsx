@@ -1,13 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { Fragment, type ReactNode } from 'react';
 import type { WhyLink } from '../../../clients/typescript/gen/operations.ts';
 import { api, listRefreshMs } from '../../api/queries.ts';
 import { hasEnded, type RunKind } from '../../api/runs.ts';
 import { plainLine, plainText } from '../../parts/format.ts';
-import { Id } from '../../parts/id.tsx';
 import { ReadState } from '../../parts/notice.tsx';
 import { TimeAgo } from '../../parts/time.tsx';
-import { RunLink } from './head.tsx';
 
 interface WhyProps {
   readonly kind: RunKind;
@@ -28,7 +27,9 @@ export function Why({ kind, id, status }: WhyProps) {
   const tone = waiting ? 'waits' : status === 'completed' ? 'good' : 'bad';
   return (
     <section className={`why notice-${tone}`} aria-label={waiting ? 'Why it waits' : 'Why it ended so'}>
-      <p className="why-sentence">{plainText(sentence)}</p>
+      <p className="why-sentence">
+        <Linked sentence={sentence} chain={chain.filter((link) => link.id !== id)} />
+      </p>
       {chain.length > 1 && (
         <details>
           <summary>The chain to the last cause</summary>
@@ -45,11 +46,23 @@ export function Why({ kind, id, status }: WhyProps) {
   );
 }
 
+/** The sentence with its short ids as links to what they name. */
+function Linked({ sentence, chain }: { readonly sentence: string; readonly chain: readonly WhyLink[] }) {
+  return sentence.split(/([\da-f]{8}…)/).map((part, at) => {
+    const link = at % 2 === 1 ? chain.find(({ id }) => id?.startsWith(part.slice(0, 8))) : undefined;
+    const text = plainText(part);
+    // biome-ignore lint/suspicious/noArrayIndexKey: the parts of one sentence do not move.
+    return <Fragment key={at}>{link === undefined ? text : <Target link={link}>{text}</Target>}</Fragment>;
+  });
+}
+
 function WhyStep({ link }: { readonly link: WhyLink }) {
   return (
     <>
       <span className="quiet">{link.kind.replaceAll('_', ' ')}</span> {plainLine(link.reason, 300)}{' '}
-      {link.id !== null && <Target kind={link.kind} id={link.id} of={'of' in link ? link.of : ''} />}
+      {link.id !== null && (
+        <Target link={link}>{link.kind === 'approval' ? 'answer it' : plainLine(link.id.slice(0, 8))}</Target>
+      )}
       {link.until !== null && (
         <span className="quiet">
           {' '}
@@ -60,22 +73,38 @@ function WhyStep({ link }: { readonly link: WhyLink }) {
   );
 }
 
-function Target({ kind, id, of }: { readonly kind: WhyLink['kind']; readonly id: string; readonly of: string }) {
-  switch (kind) {
+/** What a link of the chain leads to; the short text alone where there is no page for it. */
+function Target({ link, children }: { readonly link: WhyLink; readonly children: ReactNode }) {
+  const { kind, id } = link;
+  if (id === null) return children;
+  const run = runKindOf(link);
+  if (run !== null) {
+    return (
+      <Link to="/runs/$kind/$id" params={{ kind: run, id }}>
+        {children}
+      </Link>
+    );
+  }
+  if (kind === 'approval') {
+    return (
+      <Link to="/approvals" search={{ id }}>
+        {children}
+      </Link>
+    );
+  }
+  return <span title={plainLine(id)}>{children}</span>;
+}
+
+function runKindOf(link: WhyLink): RunKind | null {
+  switch (link.kind) {
     case 'execution':
     case 'judge':
-      return <RunLink kind="execution" id={id} />;
+      return 'execution';
     case 'workflow':
-      return <RunLink kind="workflow" id={id} />;
+      return 'workflow';
     case 'child':
-      return <RunLink kind={of === 'workflow' ? 'workflow' : 'execution'} id={id} />;
-    case 'approval':
-      return (
-        <Link to="/approvals" search={{ id }}>
-          answer it
-        </Link>
-      );
+      return 'of' in link && link.of === 'workflow' ? 'workflow' : 'execution';
     default:
-      return <Id id={id} length={24} />;
+      return null;
   }
 }

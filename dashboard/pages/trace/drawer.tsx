@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { type ReactNode, useId } from 'react';
 import type { Message } from '../../../clients/typescript/gen/operations.ts';
 import { api } from '../../api/queries.ts';
 import { useFilters } from '../../app/use-filters.ts';
+import { ActorLink } from '../../parts/actor-link.tsx';
 import { formatCount, formatDuration, jsonText, plainLine, plainText } from '../../parts/format.ts';
 import { Id } from '../../parts/id.tsx';
 import { ReadState } from '../../parts/notice.tsx';
@@ -125,16 +125,6 @@ function MessageButton({
   );
 }
 
-function ActorLink({ address }: { readonly address: string }) {
-  const [kind = '', , id = ''] = address.split('/');
-  if (id === '') return <code>{plainLine(address, 120)}</code>;
-  return (
-    <Link to="/actors/$kind/$id" params={{ kind, id }} title={plainLine(address, 200)}>
-      {plainLine(kind, 40)} <code>{plainLine(id, 60)}</code>
-    </Link>
-  );
-}
-
 /** Effects that the turn asked for. */
 function EffectList({ view: { model, selected } }: Pick<DrawerProps, 'view'>) {
   const { starts, items } = model.effectLanes;
@@ -214,7 +204,7 @@ function Payload({ message }: { readonly message: Message }) {
     <section aria-labelledby={title}>
       <h3 id={title}>Payload</h3>
       <p className="quiet">
-        {formatCount(chars)} characters, from {origin === 'actor' ? 'an actor' : `a ${origin}`}
+        {formatCount(chars)} characters, from {/^[aeiou]/.test(origin) ? `an ${origin}` : `a ${origin}`}
         {caller !== null && `, on a call of ${plainLine(caller.subject, 60)}`}
       </p>
       {message.payload_omitted === true ? (

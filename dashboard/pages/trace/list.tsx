@@ -11,6 +11,7 @@ import { formatCount, plainLine } from '../../parts/format.ts';
 import { Id } from '../../parts/id.tsx';
 import { Empty, ReadState } from '../../parts/notice.tsx';
 import { PageHead } from '../../parts/page-head.tsx';
+import { RowLink } from '../../parts/row-link.tsx';
 import { Status } from '../../parts/status.tsx';
 import { useSteadyRows } from '../../parts/steady-rows.ts';
 import { Duration, TimeAgo } from '../../parts/time.tsx';
@@ -205,9 +206,9 @@ const COLUMNS: readonly Column<TraceRow>[] = [
     width: 'minmax(0, 1fr)',
     wide: true,
     cell: ({ kind, id }) => (
-      <>
-        {plainLine(kind, 40)} <code className="quiet">{plainLine(id, 60)}</code>
-      </>
+      <RowLink href={kind === 'execution' || kind === 'workflow' ? `/runs/${kind}/${id}` : `/actors/${kind}/${id}`}>
+        {plainLine(kind, 40)} <code>{plainLine(id.slice(0, 8), 60)}</code>
+      </RowLink>
     ),
   },
   {
@@ -217,7 +218,13 @@ const COLUMNS: readonly Column<TraceRow>[] = [
     wide: true,
     cell: ({ error_code }) => plainLine(error_code ?? '–', 60),
   },
-  { key: 'node', label: 'Node', width: 'minmax(0, 0.6fr)', wide: true, cell: ({ node }) => plainLine(node ?? '–', 40) },
+  {
+    key: 'node',
+    label: 'Node',
+    width: 'minmax(0, 0.6fr)',
+    wide: true,
+    cell: ({ node }) => (node === null ? '–' : <code>{plainLine(node.slice(0, 8), 40)}</code>),
+  },
   { key: 'started', label: 'Started', width: '88px', cell: ({ started_at }) => <TimeAgo at={started_at} /> },
   {
     key: 'took',

@@ -1,6 +1,9 @@
+import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { useCallback, useEffect, useRef, useState } from 'react';
+import { listedRun } from '../../api/runs.ts';
 import { useFilters } from '../../app/use-filters.ts';
+import { RunOfActor } from '../../parts/actor-link.tsx';
 import { formatCount, formatDuration } from '../../parts/format.ts';
 import { Id } from '../../parts/id.tsx';
 import { Empty, Failure, Loading } from '../../parts/notice.tsx';
@@ -29,10 +32,14 @@ function OneTrace({ id }: { readonly id: string }) {
   const view = useTraceView(state);
   const stage = useRef<Stage | null>(null);
   const fresh = useFresh(state);
+  const root = useRoot(state);
   const { head, model, error } = state;
   return (
     <>
-      <PageHead title="Trace" note={<TraceNote id={id} state={state} />}>
+      <PageHead
+        title={root.name === null ? 'Trace' : `Trace of ${root.name}`}
+        note={<TraceNote id={id} state={state} />}
+      >
         {fresh.count > 0 && (
           <button
             type="button"
@@ -45,6 +52,7 @@ function OneTrace({ id }: { readonly id: string }) {
             {formatCount(fresh.count)} new
           </button>
         )}
+        <RunOfActor kind={root.kind} id={root.id} />
         {model.count > 0 && <TraceActions flow={view.flow} stage={stage} />}
       </PageHead>
       {error !== null && <Failure error={error} retry={state.readOn} />}
@@ -53,6 +61,19 @@ function OneTrace({ id }: { readonly id: string }) {
       {model.count > 0 && <TraceBody state={state} view={view} stage={stage} />}
     </>
   );
+}
+
+/** The actor that got the first message, with its name where it is a run. */
+function useRoot({ head, model }: TraceState): {
+  readonly kind: string;
+  readonly id: string;
+  readonly name: string | null;
+} {
+  const delivery = head === null || head.root === null ? -1 : model.find(head.root);
+  const [kind = '', , id = ''] = (delivery === -1 ? '' : (model.name(model.to.at(delivery)) ?? '')).split('/');
+  const isRun = kind === 'execution' || kind === 'workflow';
+  const listed = useQuery({ queryKey: ['run', id], queryFn: () => listedRun(id), enabled: isRun, retry: false });
+  return { kind, id, name: listed.data?.name ?? null };
 }
 
 function TraceNote({ id, state: { head, model, isReading } }: { readonly id: string; readonly state: TraceState }) {
