@@ -1,5 +1,6 @@
 import { parseAddress } from '../../runtime/address.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { sleep } from '../../runtime/kit/waits.ts';
 import type { LedgerDelivery } from '../../runtime/ledger/ledger-reader.ts';
@@ -30,7 +31,7 @@ export type TapRecord =
 export interface TapApi {
   /**
    * Opens a tap; its records end with the signal, and null stands for about `heartbeatMs` without one. Throws
-   * `failed_precondition` when the node keeps no ledger.
+   * `failed_precondition` when the node keeps no ledger, `rate_limited` when it has `MOST_TAPS` of the tenant.
    */
   open(
     viewer: Identity,
@@ -54,12 +55,44 @@ const LOOK_EVERY_MS = 500;
 /** Most deliveries of one look. Further ones are counted and not read. */
 const MOST_AT_ONCE = 2_000;
 
+/** Most open taps of a tenant on a node: each reads all that is written to the tenant's ledger. */
+export const MOST_TAPS = 16;
+
 export function createTapApi(parts: TapParts): TapApi {
+  /** Open taps by tenant. */
+  const open = new Map<string, number>();
   return {
     async open(viewer, filter, options) {
-      return records(parts, viewer, filter, { ...options, tail: await parts.tail(viewer.tenant) });
+      const { tenant } = viewer;
+      if ((open.get(tenant) ?? 0) >= MOST_TAPS) {
+        const why = `This tenant has ${MOST_TAPS} taps open here, as many as it may.`;
+        throw new SvcError('rate_limited', why, { retryAfterMs: 5_000 });
+      }
+      count(open, tenant, 1);
+      try {
+        const tail = await parts.tail(tenant);
+        return counted(open, tenant, records(parts, viewer, filter, { ...options, tail }));
+      } finally {
+        count(open, tenant, -1);
+      }
     },
   };
+}
+
+/** Counts the tap from its first record to its end. */
+async function* counted<T>(open: Map<string, number>, tenant: string, records: AsyncIterable<T>): AsyncGenerator<T> {
+  count(open, tenant, 1);
+  try {
+    yield* records;
+  } finally {
+    count(open, tenant, -1);
+  }
+}
+
+function count(open: Map<string, number>, tenant: string, by: 1 | -1): void {
+  const now = (open.get(tenant) ?? 0) + by;
+  if (now === 0) open.delete(tenant);
+  else open.set(tenant, now);
 }
 
 async function* records(

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { systemClock } from '../../../runtime/clock.ts';
+import { SvcError } from '../../../runtime/errors.ts';
 import { LedgerTail } from '../../../runtime/ledger/ledger-tail.ts';
-import { createTapApi, type TapApi, type TapFilter, type TapRecord } from '../../../usecases/traces/tap.ts';
+import { createTapApi, MOST_TAPS, type TapApi, type TapFilter, type TapRecord } from '../../../usecases/traces/tap.ts';
 import type { TraceParts } from '../../../usecases/traces/trace.ts';
 import type { KernelNode } from '../../support/kernel-node.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -127,5 +128,24 @@ describe('the tap', () => {
       counted += skipped;
       return counted >= 3;
     });
+  });
+
+  test('a tenant has no more than some on a node, and one that ended makes room', async () => {
+    const ended = new AbortController();
+    const options = { signal: ended.signal, heartbeatMs: 1 };
+    const opened = async () => {
+      const records = (await tap.open(ann, {}, options))[Symbol.asyncIterator]();
+      await records.next();
+      return records;
+    };
+    const [first, ...others] = await Promise.all(Array.from({ length: MOST_TAPS }, opened));
+    const isTooMany = (error: unknown): boolean => error instanceof SvcError && error.code === 'rate_limited';
+    await assert.rejects(tap.open(ann, {}, options), isTooMany);
+    await tap.open(user('eve', { tenant: 'other' }), {}, options);
+    await first?.return?.();
+    others.push(await opened());
+    ended.abort();
+    await Promise.all(others.map((one) => one.return?.()));
+    await opened();
   });
 });
