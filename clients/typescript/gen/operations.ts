@@ -2930,7 +2930,7 @@ export interface SvcClient {
   readonly feed: {
     /** Follow the changes of runs, approvals and nodes live. Server-sent events without end. Resume with the id of the last record: nothing in between is missed, on any node. A reader too far behind gets `reset` and reads the lists again. A record may come twice. The conditions are those of the list of runs. (`GET /v1/feed`) */
     stream(input?: {
-      /** Default: run and approval; node needs the right to see the fleet. */
+      /** Default: run and approval; node needs the right to see the fleet. A key needs the scope of each. */
       readonly topic?: readonly ("run" | "approval" | "node")[];
       /** Any of these; may be there several times. */
       readonly status?: readonly ("pending" | "running" | "waiting_for_human_input" | "completed" | "failed" | "cancelled")[];

@@ -1,11 +1,13 @@
 import { z } from 'zod';
-import { FEED_TOPICS, type FeedRecord } from '../../../usecases/feed/feed.ts';
+import { SvcError } from '../../../runtime/errors.ts';
+import { type Action, type Caller, requireScope, type ScopeArea } from '../../../security/api.ts';
+import { FEED_TOPICS, type FeedRecord, type FeedTopic } from '../../../usecases/feed/feed.ts';
 import { parseFeedId } from '../../../usecases/feed/feed-id.ts';
 import { CallerHeaders, ExecutionId } from '../../../usecases/operations/schemas/fields.ts';
 import { RunSchema, runFilterFields, runFilterOf, several } from '../../../usecases/operations/schemas/runs.ts';
 import { serveRecords, streamOptions } from '../event-route.ts';
 import type { RestApp, RestParts } from '../parts.ts';
-import { callerOf } from '../request-context.ts';
+import { callerOf, keyedCallerOf } from '../request-context.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 
 const RunKey = z.object({ id: z.string(), kind: z.string() });
@@ -48,6 +50,33 @@ const CONTENTS = {
 
 z.union(Object.entries(CONTENTS).map(([name, content]) => z.object({ [name]: content }))).meta({ id: 'FeedEvent' });
 
+/** The area that a key needs for a topic; those of the route itself hold too. */
+const TOPIC_SCOPES = {
+  run: ['executions', 'read'],
+  approval: ['approvals', 'read'],
+  node: ['cluster', 'inspect'],
+} as const satisfies Record<FeedTopic, readonly [ScopeArea, Action]>;
+
+/** The topics of a call: those that it names, else runs, and approvals when its key reaches them. */
+function topicsOf(caller: Caller, named: readonly FeedTopic[] | undefined): readonly FeedTopic[] {
+  for (const topic of named ?? []) {
+    const [area, action] = TOPIC_SCOPES[topic];
+    requireScope(caller, area, action);
+  }
+  if (named !== undefined) return named;
+  return mayReadApprovals(caller) ? ['run', 'approval'] : ['run'];
+}
+
+function mayReadApprovals(caller: Caller): boolean {
+  try {
+    requireScope(caller, ...TOPIC_SCOPES.approval);
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof SvcError && thrown.code === 'forbidden') return false;
+    throw thrown;
+  }
+}
+
 const FeedEventRecord = z.looseObject({
   id: z.string().describe('Where to resume; begins with the number of the record: 1, 2, 3 … over all connections.'),
   event: z.string().describe('The name of the record.'),
@@ -72,7 +101,9 @@ const feedSchema = {
     'last-event-id': lastId.describe('Id of the last record that the client has; the feed resumes after it.'),
   }),
   querystring: z.object({
-    topic: several(z.enum(FEED_TOPICS)).describe('Default: run and approval; node needs the right to see the fleet.'),
+    topic: several(z.enum(FEED_TOPICS)).describe(
+      'Default: run and approval; node needs the right to see the fleet. A key needs the scope of each.',
+    ),
     ...runFilterFields,
     run: ExecutionId.optional().describe('Run whose events are sent too.'),
     last_event_id: lastId.describe('Same as the header Last-Event-ID, for clients that cannot set headers.'),
@@ -95,7 +126,7 @@ export function feedRoute(app: RestApp, { feed, streams, limits }: RestParts): v
     const { topic, run, last_event_id, ...conditions } = request.query;
     const after = request.headers['last-event-id'] || last_event_id;
     const asked = {
-      topics: topic ?? (['run', 'approval'] as const),
+      topics: topicsOf(keyedCallerOf(request), topic),
       filter: runFilterOf(conditions),
       followed: run?.toLowerCase(),
       after: after === undefined || after === '' ? undefined : parseFeedId(after),
