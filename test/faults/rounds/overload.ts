@@ -1,4 +1,5 @@
 import { stringify } from 'yaml';
+import { LIVENESS_MS } from '../../support/liveness.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { CrowdedNode, freshKey, keyIn } from './crowded-node.ts';
 import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
@@ -155,6 +156,13 @@ async function round(node: CrowdedNode, agent: string, clients: number, lastsMs:
 }
 
 /** How many runs of workflows there are, by their list. */
-async function listed(node: CrowdedNode): Promise<number> {
-  return Number((await node.call('GET', '/v1/workflows/executions?limit=1')).body.total);
+function listed(node: CrowdedNode): Promise<number> {
+  return waitUntil(
+    'the list of runs answers',
+    async () => {
+      const { status, body } = await node.call('GET', '/v1/workflows/executions?limit=1');
+      return status === 200 && Number(body.total);
+    },
+    LIVENESS_MS,
+  );
 }
