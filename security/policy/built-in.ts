@@ -14,7 +14,7 @@ export const READING: readonly string[] = [
   ...named('tools', ['list', 'search']),
   ...named('schema', ['get', 'validate']),
   'svc.runtime.list',
-  'svc.trace.why',
+  ...named('trace', ['get', 'why']),
 ];
 
 /** Tools that generate, start, answer and cancel. */
