@@ -29,7 +29,6 @@ export function Palette({ close }: { readonly close: () => void }) {
   return (
     <Dialog title="Search" close={close}>
       <input
-        autoFocus
         type="search"
         role="combobox"
         aria-label="Search ids, names and pages"

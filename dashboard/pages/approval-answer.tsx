@@ -1,8 +1,9 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useId, useState } from 'react';
+import type { Approval } from '../../clients/typescript/gen/operations.ts';
 import { api } from '../api/queries.ts';
 import { useMay } from '../app/session.ts';
-import { plainText } from '../parts/format.ts';
+import { plainLine, plainText } from '../parts/format.ts';
 import { Failure, ReadState } from '../parts/notice.tsx';
 import { TimeAgo } from '../parts/time.tsx';
 
@@ -23,24 +24,13 @@ export function ApprovalAnswer({ id }: { readonly id: string }) {
   if (read.data === undefined) return <ReadState of={read} what="the question" />;
   if ('error' in read.data) return <p className="quiet">This question is answered, or has expired.</p>;
   const { request } = read.data;
-  const endsAt =
-    request.timeout_seconds === 0
-      ? null
-      : new Date(Date.parse(request.created_at) + request.timeout_seconds * 1_000).toISOString();
   return (
     <section className="card" aria-label="Question">
       <pre className="question" tabIndex={0}>
         {plainText(request.prompt.trim())}
       </pre>
       <p className="quiet">
-        Asked <TimeAgo at={request.created_at} />.{' '}
-        {endsAt === null ? (
-          'It waits without an end.'
-        ) : (
-          <>
-            Without an answer it ends <TimeAgo at={endsAt} /> with the default response of the state.
-          </>
-        )}
+        Asked <TimeAgo at={request.created_at} />. <Deadline request={request} />
       </p>
       {may('run') ? (
         <>
@@ -72,5 +62,28 @@ export function ApprovalAnswer({ id }: { readonly id: string }) {
       )}
       {answer.error !== null && <Failure error={answer.error} />}
     </section>
+  );
+}
+
+/** What happens if no one answers, and when. */
+function Deadline({
+  request: { id, execution_id, created_at, timeout_seconds: seconds },
+}: {
+  readonly request: Approval;
+}) {
+  const why = useQuery({
+    queryKey: ['why', 'workflow', execution_id, 'waiting_for_human_input'],
+    queryFn: () => api.workflowExecutions.why({ id: execution_id }),
+  });
+  if (seconds === 0) return 'It waits until someone answers.';
+  const link = why.data?.chain.find((one) => one.kind === 'approval' && one.id === id);
+  const answer = link?.kind === 'approval' ? link.default_response : undefined;
+  return (
+    <>
+      Without an answer it ends <TimeAgo at={new Date(Date.parse(created_at) + seconds * 1_000).toISOString()} />
+      {answer === undefined && '.'}
+      {answer === null && ', and its state fails.'}
+      {typeof answer === 'string' && `, and its default answer ${JSON.stringify(plainLine(answer, 200))} is given.`}
+    </>
   );
 }

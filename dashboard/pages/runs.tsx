@@ -186,7 +186,7 @@ const COLUMNS: readonly Column<Run>[] = [
   {
     key: 'name',
     label: 'Name',
-    width: 'minmax(180px, 1.6fr)',
+    width: 'minmax(130px, 1.6fr)',
     cell: ({ kind, id, name, version }) => (
       <>
         <RowLink href={`/runs/${kind}/${id}`}>{plainLine(name, 100)}</RowLink>
@@ -220,7 +220,13 @@ const COLUMNS: readonly Column<Run>[] = [
           .join(' '),
       ),
   },
-  { key: 'started', label: 'Started', width: '88px', cell: ({ started_at }) => <TimeAgo at={started_at} /> },
+  {
+    key: 'started',
+    label: 'Started',
+    width: '88px',
+    wide: true,
+    cell: ({ started_at }) => <TimeAgo at={started_at} />,
+  },
   {
     key: 'took',
     label: 'Took',

@@ -13,7 +13,11 @@ interface DialogProps {
 export function Dialog({ title, close, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    dialog.current?.showModal();
+    // By itself it focuses its first button, which closes it: who opens a dialog with a field wants to type.
+    dialog.current?.querySelector<HTMLElement>('input, textarea')?.focus();
+  }, []);
   return (
     <dialog ref={dialog} aria-labelledby={id} onClose={close}>
       <header>

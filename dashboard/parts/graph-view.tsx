@@ -66,7 +66,7 @@ export function GraphView({ graph, way, label }: GraphViewProps) {
 
 function statusOf(name: string, way: Way | undefined): string | null {
   if (way === undefined) return null;
-  if (way.current === name) return 'running';
+  if (way.current === name) return 'current';
   if (way.failed.has(name)) return 'failed';
   return way.visits.has(name) ? 'completed' : 'not reached';
 }
@@ -90,7 +90,7 @@ function edgesOf({ edges }: StateGraph, way: Way | undefined): Edge[] {
 function StateBox({ data: { name, kind, status, visits } }: NodeProps<StateNode>) {
   return (
     <div
-      className={`state-box${status === 'running' ? ' here' : ''}${status === 'not reached' ? ' unseen-state' : ''}`}
+      className={`state-box${status === 'current' ? ' here' : ''}${status === 'not reached' ? ' unseen-state' : ''}`}
     >
       <Handle type="target" position={Position.Top} />
       <b className="ellipsis">{plainLine(name, 40)}</b>

@@ -58,10 +58,16 @@ export function TimeAxis({ spans, from, to, now, link }: TimeAxisProps) {
   );
 }
 
+/** Steps of a clock from a minute on, ms: minutes, hours, days. */
+const CLOCK_STEPS = [60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400, 172_800].map(
+  (seconds) => seconds * 1_000,
+);
+
 /** Five marks or so, at round times. */
 function ticksOf(length: number): number[] {
   const rough = length / 5;
   const unit = 10 ** Math.floor(Math.log10(rough));
-  const step = ([1, 2, 5, 10].find((one) => one * unit >= rough) ?? 10) * unit;
+  const decimal = ([1, 2, 5, 10].find((one) => one * unit >= rough) ?? 10) * unit;
+  const step = rough <= 30_000 ? decimal : (CLOCK_STEPS.find((one) => one >= rough) ?? decimal);
   return Array.from({ length: Math.floor(length / step) + 1 }, (_tick, at) => at * step);
 }

@@ -129,7 +129,8 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
     await page.keyboard.press('c');
     await page.waitForURL(/\/catalog/);
     await page.keyboard.press('/');
-    await page.getByRole('combobox', { name: /^Search/ }).fill(run.slice(0, 8));
+    await page.getByRole('combobox', { name: /^Search/ }).waitFor();
+    await page.keyboard.type(run.slice(0, 8));
     await page.getByRole('option', { name: new RegExp(run.slice(0, 8)) }).waitFor();
     await page.keyboard.press('Enter');
     await page.waitForURL(new RegExp(run));

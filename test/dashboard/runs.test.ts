@@ -55,7 +55,7 @@ describe('the page of runs', { skip: browserMissing() }, () => {
     assert.deepEqual(tab.complaints, []);
   });
 
-  test('a run begins with why it failed, and shows each attempt with what the validators said', async () => {
+  test('a run begins with why it failed, shows each attempt with what the validators said, and is deleted only after a question', async () => {
     const strict = agentYaml('strict', {
       execution: { max_iterations: 2, validation: [{ type: 'regex', pattern: '^never$' }] },
     });
@@ -74,6 +74,11 @@ describe('the page of runs', { skip: browserMissing() }, () => {
     const { total } = (await node.call('GET', `/v1/executions/${id}/events`)).body;
     await waitUntil('all events', async () => (await page.getByRole('row').count()) === Number(total) + 1);
     assert.deepEqual(await tab.serious(), []);
+    await page.getByRole('button', { name: 'Delete run' }).click();
+    await page.getByRole('dialog', { name: 'Delete run' }).getByRole('button', { name: 'Keep as it is' }).click();
+    await page.getByRole('button', { name: 'Delete run' }).click();
+    await page.getByRole('dialog', { name: 'Delete run' }).getByRole('button', { name: 'Delete run' }).click();
+    await page.waitForURL(/\/runs$/);
     assert.deepEqual(tab.complaints, []);
   });
 

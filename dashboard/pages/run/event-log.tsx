@@ -3,14 +3,13 @@ import type { RunEvent, useRunEvents } from '../../api/run-events.ts';
 import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { jsonText, plainLine, plainText } from '../../parts/format.ts';
-import { Failure, Loading } from '../../parts/notice.tsx';
+import { Loading } from '../../parts/notice.tsx';
 import { ClockTime } from '../../parts/time.tsx';
 
 /** The events as they were recorded, live. */
 export function EventLog({ log }: { readonly log: ReturnType<typeof useRunEvents> }) {
   const [shown, setShown] = useState<RunEvent | null>(null);
-  if (log.error !== null) return <Failure error={log.error} />;
-  if (log.events.length === 0) return <Loading what="events" />;
+  if (log.events.length === 0) return log.error === null && !log.isOver ? <Loading what="events" /> : null;
   const columns: readonly Column<RunEvent>[] = [
     { key: 'seq', label: '#', width: '56px', cell: ({ seq }) => seq },
     { key: 'at', label: 'Time', width: '104px', cell: ({ at }) => (at === '' ? null : <ClockTime at={at} />) },

@@ -3,16 +3,16 @@ import { useMemo } from 'react';
 import type { ExecutionStatus } from '../../../clients/typescript/gen/operations.ts';
 import { api, listRefreshMs } from '../../api/queries.ts';
 import { useRunEvents } from '../../api/run-events.ts';
-import { hasEnded, listedRun } from '../../api/runs.ts';
+import { hasEnded, listedRun, type Run } from '../../api/runs.ts';
 import { attemptsOf, spansOf } from '../../api/timeline.ts';
 import { useFilters } from '../../app/use-filters.ts';
-import { formatCount } from '../../parts/format.ts';
-import { ReadState } from '../../parts/notice.tsx';
+import { formatCount, plainLine } from '../../parts/format.ts';
+import { Failure, ReadState } from '../../parts/notice.tsx';
 import { Tabs } from '../../parts/tabs.tsx';
 import { Duration } from '../../parts/time.tsx';
 import { Attempts } from './attempts.tsx';
 import { EventLog } from './event-log.tsx';
-import { Facts, RunHead } from './head.tsx';
+import { DefinitionLink, Facts, RunHead } from './head.tsx';
 import { Timeline } from './timeline.tsx';
 import { ToolCalls } from './tool-calls.tsx';
 import { Why } from './why.tsx';
@@ -42,8 +42,9 @@ export function ExecutionPage({ id }: { readonly id: string }) {
     <>
       <RunHead kind="execution" id={id} status={run.status} listed={listed.data ?? null} />
       <Why kind="execution" id={id} status={run.status} />
-      <ExecutionFacts run={run} />
+      <ExecutionFacts run={run} listed={listed.data ?? null} />
       <Tabs tabs={TABS} label="Parts of the run" />
+      {log.error !== null && <Failure error={log.error} />}
       {tab === '' && (
         <>
           <Timeline spans={spans} startedAt={run.started_at} endedAt={run.ended_at} />
@@ -57,17 +58,23 @@ export function ExecutionPage({ id }: { readonly id: string }) {
   );
 }
 
-function ExecutionFacts({ run }: { readonly run: ExecutionStatus }) {
+function ExecutionFacts({ run, listed }: { readonly run: ExecutionStatus; readonly listed: Run | null }) {
   const { usage } = run;
   return (
     <Facts
       facts={[
+        [
+          'Agent',
+          <DefinitionLink key="of" kind="agent" id={run.agent_id} version={listed?.version}>
+            {listed === null ? run.agent_id.slice(0, 8) : plainLine(`${listed.name} ${listed.version}`)}
+          </DefinitionLink>,
+        ],
         ['Took', <Duration key="took" from={run.started_at} to={run.ended_at} />],
         ['Attempts', formatCount(run.iteration_count)],
         ['Tokens in', formatCount(usage.input_tokens)],
         ['Tokens out', formatCount(usage.output_tokens)],
         ['Cost', usage.cost === 0 ? '0' : usage.cost.toFixed(6)],
-        ['Tool calls', formatCount(run.tool_calls_executed ?? 0)],
+        ['Tool calls executed', formatCount(run.tool_calls_executed ?? 0)],
         ...((run.in_doubt ?? 0) > 0 ? [['In doubt', formatCount(run.in_doubt ?? 0)] as const] : []),
       ]}
     />

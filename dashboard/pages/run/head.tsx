@@ -1,11 +1,10 @@
-import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { cancelRun, hasEnded, type Run, type RunKind, removeRun } from '../../api/runs.ts';
 import { useMay } from '../../app/session.ts';
+import { ActButton } from '../../parts/act-button.tsx';
 import { plainLine } from '../../parts/format.ts';
 import { Id } from '../../parts/id.tsx';
-import { Failure } from '../../parts/notice.tsx';
 import { PageHead } from '../../parts/page-head.tsx';
 import { Status } from '../../parts/status.tsx';
 
@@ -20,15 +19,7 @@ interface RunHeadProps {
 /** Name, status and buttons of a run. */
 export function RunHead({ kind, id, status, listed }: RunHeadProps) {
   const may = useMay();
-  const [failure, setFailure] = useState<unknown>(null);
-  const queries = useQueryClient();
   const navigate = useNavigate();
-  const act = (call: () => Promise<unknown>, then: () => Promise<unknown>): void => {
-    call()
-      .then(() => queries.invalidateQueries())
-      .then(then)
-      .catch(setFailure);
-  };
   return (
     <>
       <PageHead
@@ -48,34 +39,25 @@ export function RunHead({ kind, id, status, listed }: RunHeadProps) {
           Actor
         </Link>
         {may('run') && !hasEnded({ status }) && (
-          <button
-            type="button"
-            className="danger"
-            onClick={() =>
-              act(
-                () => cancelRun({ kind, id }),
-                async () => {},
-              )
-            }
-          >
-            Cancel
-          </button>
+          <ActButton
+            label="Cancel run"
+            isDanger
+            ask="The run stops at once, with its children and effects. What it did stays recorded."
+            act={() => cancelRun({ kind, id })}
+          />
         )}
         {may('write') && hasEnded({ status }) && (
-          <button
-            type="button"
-            onClick={() =>
-              act(
-                () => removeRun({ kind, id }),
-                () => navigate({ to: '/runs' }),
-              )
-            }
-          >
-            Delete
-          </button>
+          <ActButton
+            label="Delete run"
+            isDanger
+            ask="The record of the run is removed for good."
+            act={async () => {
+              await removeRun({ kind, id });
+              await navigate({ to: '/runs' });
+            }}
+          />
         )}
       </PageHead>
-      {failure !== null && <Failure error={failure} />}
       {listed?.parent != null && (
         <p>
           Started by {listed.parent.kind}{' '}
@@ -93,6 +75,20 @@ export function RunHead({ kind, id, status, listed }: RunHeadProps) {
 export const RunLink = ({ kind, id }: { readonly kind: RunKind; readonly id: string }) => (
   <Link to="/runs/$kind/$id" params={{ kind, id }}>
     {id.slice(0, 8)}
+  </Link>
+);
+
+interface DefinitionLinkProps {
+  readonly kind: 'agent' | 'workflow';
+  readonly id: string;
+  readonly version?: string;
+  readonly children: ReactNode;
+}
+
+/** Leads to the manifest of a run. */
+export const DefinitionLink = ({ kind, id, version, children }: DefinitionLinkProps) => (
+  <Link to="/catalog/$kind/$id" params={{ kind, id }} search={{ version }}>
+    {children}
   </Link>
 );
 

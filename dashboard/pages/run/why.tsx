@@ -59,14 +59,17 @@ function Linked({ sentence, chain }: { readonly sentence: string; readonly chain
 function WhyStep({ link }: { readonly link: WhyLink }) {
   return (
     <>
-      <span className="quiet">{link.kind.replaceAll('_', ' ')}</span> {plainLine(link.reason, 300)}{' '}
-      {link.id !== null && (
-        <Target link={link}>{link.kind === 'approval' ? 'answer it' : plainLine(link.id.slice(0, 8))}</Target>
+      <Linked sentence={plainLine(link.reason, 300)} chain={[link]} />
+      {link.kind === 'approval' && (
+        <>
+          {': '}
+          <Target link={link}>answer it</Target>
+        </>
       )}
       {link.until !== null && (
         <span className="quiet">
-          {' '}
-          until <TimeAgo at={link.until} />
+          {', goes on by itself '}
+          <TimeAgo at={link.until} />
         </span>
       )}
     </>

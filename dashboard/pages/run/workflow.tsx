@@ -6,13 +6,13 @@ import { hasEnded, listedRun } from '../../api/runs.ts';
 import { spansOf } from '../../api/timeline.ts';
 import { useFilters } from '../../app/use-filters.ts';
 import { formatCount, jsonText, plainLine, plainText } from '../../parts/format.ts';
-import { Loading, ReadState } from '../../parts/notice.tsx';
+import { Failure, Loading, ReadState } from '../../parts/notice.tsx';
 import { Tabs } from '../../parts/tabs.tsx';
 import { Duration } from '../../parts/time.tsx';
 import { ApprovalAnswer } from '../approval-answer.tsx';
 import { Blackboard } from './blackboard.tsx';
 import { EventLog } from './event-log.tsx';
-import { Facts, RunHead } from './head.tsx';
+import { DefinitionLink, Facts, RunHead } from './head.tsx';
 import { Judges } from './judges.tsx';
 import { Timeline } from './timeline.tsx';
 import { Why } from './why.tsx';
@@ -49,13 +49,19 @@ export function WorkflowRunPage({ id }: { readonly id: string }) {
       {approvalId !== undefined && <ApprovalAnswer id={approvalId} />}
       <Facts
         facts={[
-          ['Workflow', `${plainLine(run.workflow_name)} ${plainLine(run.workflow_version)}`],
+          [
+            'Workflow',
+            <DefinitionLink key="of" kind="workflow" id={run.workflow_id} version={run.workflow_version}>
+              {plainLine(run.workflow_name)} {plainLine(run.workflow_version)}
+            </DefinitionLink>,
+          ],
           ['State', run.current_state === null ? '–' : plainLine(run.current_state)],
           ['Took', <Duration key="took" from={run.started_at} to={run.ended_at} />],
           ['States seen', formatCount(spans.filter(({ kind }) => kind === 'state').length)],
         ]}
       />
       <Tabs tabs={TABS} label="Parts of the run" />
+      {log.error !== null && <Failure error={log.error} />}
       {tab === '' && <Timeline spans={spans} startedAt={run.started_at} endedAt={run.ended_at} />}
       {tab === 'graph' && (
         <Suspense fallback={<Loading what="the graph" />}>

@@ -190,7 +190,7 @@ const COLUMNS: readonly Column<TraceRow>[] = [
   {
     key: 'name',
     label: 'Name',
-    width: 'minmax(140px, 1.5fr)',
+    width: 'minmax(96px, 1.5fr)',
     cell: ({ trace_id, name, kind, type }) => (
       <>
         <Link to="/traces/$id" params={{ id: trace_id }}>
@@ -225,7 +225,13 @@ const COLUMNS: readonly Column<TraceRow>[] = [
     wide: true,
     cell: ({ node }) => (node === null ? '–' : <code>{plainLine(node.slice(0, 8), 40)}</code>),
   },
-  { key: 'started', label: 'Started', width: '88px', cell: ({ started_at }) => <TimeAgo at={started_at} /> },
+  {
+    key: 'started',
+    label: 'Started',
+    width: '88px',
+    wide: true,
+    cell: ({ started_at }) => <TimeAgo at={started_at} />,
+  },
   {
     key: 'took',
     label: 'Took',
