@@ -29,6 +29,13 @@ const text = (value: unknown): string => (typeof value === 'string' || typeof va
 const messageOf = (value: unknown): string | null =>
   typeof value === 'object' && value !== null && 'message' in value ? text(value.message) : null;
 
+/** What a state that is the last one said. */
+function endOf({ status, output }: RunEvent['payload']): string {
+  if (status !== 'failed') return 'the end';
+  const error = typeof output === 'object' && output !== null && 'error' in output ? messageOf(output.error) : null;
+  return error ?? 'failed, and the run with it';
+}
+
 /** Run of an agent that a state waited for, by the output of the state. */
 const agentRunOf = (output: unknown): Span['child'] =>
   typeof output === 'object' && output !== null && 'execution_id' in output && 'iterations' in output
@@ -78,7 +85,9 @@ const CLOSES: Readonly<Record<string, Close>> = {
     key: `state ${text(payload.state_name)}`,
     status: payload.status === 'failed' ? 'failed' : 'completed',
     detail:
-      payload.next_state === null ? 'the end' : `${text(payload.condition) || 'always'} → ${text(payload.next_state)}`,
+      payload.next_state === null
+        ? endOf(payload)
+        : `${text(payload.condition) || 'always'} → ${text(payload.next_state)}`,
     child: agentRunOf(payload.output),
   }),
   ContainerRunCompleted: (event) => ({

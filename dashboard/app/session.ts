@@ -68,7 +68,11 @@ export async function bearer(): Promise<string | undefined> {
   renewing ??= renew(config.oidc, tokens.refresh).finally(() => {
     renewing = null;
   });
-  const renewed = await renewing;
+  const renewed = await renewing.catch((error: unknown) => {
+    // A provider that cannot be reached may be back for the next call; one that refuses ends the sign-in.
+    if (!(error instanceof TypeError)) signOut('Your sign-in has ended. Sign in again.');
+    throw error;
+  });
   change({ tokens: renewed });
   return renewed.access;
 }

@@ -137,7 +137,7 @@ export function ActorPage() {
       />
       {tab === 'history' && <ActorHistory kind={kind} id={id} />}
       {tab === '' && (
-        <pre tabIndex={0}>
+        <pre className="tall" tabIndex={0}>
           {actor.state_omitted === true
             ? `${formatCount(actor.state_chars)} characters: too long to show`
             : plainText(jsonText(actor.state))}

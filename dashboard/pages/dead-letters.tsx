@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { DeadLetter } from '../../clients/typescript/gen/operations.ts';
 import { api } from '../api/queries.ts';
@@ -61,7 +62,17 @@ function Letters({ letters }: { readonly letters: readonly DeadLetter[] }) {
           ['When', ({ at }) => <TimeAgo at={at} />],
           ['Status', ({ status }) => <Status status={status === 'open' ? 'dead_lettered' : status} label={status} />],
           ['Actor', ({ address }) => <ActorLink address={address} length={8} />],
-          ['Message', ({ message }) => plainLine(message?.type ?? 'cannot be read')],
+          [
+            'Message',
+            ({ message }) =>
+              message === null ? (
+                'cannot be read'
+              ) : (
+                <Link to="/traces/$id" params={{ id: message.trace_id }} search={{ m: message.message_id }}>
+                  {plainLine(message.type)}
+                </Link>
+              ),
+          ],
           ['Error', ({ error }) => plainLine(error)],
           [
             '',

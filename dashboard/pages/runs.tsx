@@ -186,7 +186,7 @@ const COLUMNS: readonly Column<Run>[] = [
   {
     key: 'name',
     label: 'Name',
-    width: 'minmax(130px, 1.6fr)',
+    width: 'minmax(130px, 1.4fr)',
     cell: ({ kind, id, name, version }) => (
       <>
         <RowLink href={`/runs/${kind}/${id}`}>{plainLine(name, 100)}</RowLink>
@@ -204,14 +204,14 @@ const COLUMNS: readonly Column<Run>[] = [
   {
     key: 'reason',
     label: 'Waits for, or why it failed',
-    width: 'minmax(160px, 2fr)',
+    width: 'minmax(160px, 2.6fr)',
     wide: true,
     cell: (run) => <Reason run={run} />,
   },
   {
     key: 'labels',
     label: 'Labels',
-    width: 'minmax(0, 0.8fr)',
+    width: 'minmax(0, 0.6fr)',
     wide: true,
     cell: ({ labels }) =>
       plainLine(

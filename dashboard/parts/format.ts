@@ -40,6 +40,10 @@ const figures = new Intl.NumberFormat('en-US');
 
 export const formatCount = (value: number): string => figures.format(value);
 
+/** `1 delivery`, `2,000 deliveries`. */
+export const counted = (value: number, one: string, many: string): string =>
+  `${formatCount(value)} ${value === 1 ? one : many}`;
+
 /**
  * Text of agents and users for one line: control characters, among them those of terminals and those that change the
  * direction of writing, are shown as signs.

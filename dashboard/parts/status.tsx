@@ -12,6 +12,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   routed: 'good',
   allowed: 'good',
   running: 'busy',
+  started: 'busy',
   current: 'busy',
   judging: 'busy',
   retrying: 'busy',

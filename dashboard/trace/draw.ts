@@ -1,4 +1,4 @@
-import { formatCount, formatDuration } from '../parts/format.ts';
+import { counted, formatCount, formatDuration } from '../parts/format.ts';
 import { ticksOf, tickText, xOf } from './camera.ts';
 import { drawFlow, drawSelection } from './draw-flow.ts';
 import { drawColumns, drawRows } from './draw-lanes.ts';
@@ -100,7 +100,7 @@ function drawMinimap(context: CanvasRenderingContext2D, scene: Scene): void {
   context.lineWidth = 1;
   context.strokeRect(left + 0.5, 0.5, Math.max(2, right - left - 1), MINIMAP_PX - 1);
   context.fillStyle = palette.of.quiet;
-  const text = `${formatCount(model.count)} deliveries`;
+  const text = counted(model.count, 'delivery', 'deliveries');
   if (gutter > 120)
     drawCut(context, text, { x: 10, y: MINIMAP_PX / 2, width: gutter - 20, font: `11px ${palette.font}` });
   context.fillStyle = palette.of.line;
@@ -179,7 +179,10 @@ function labelOf({ hovered, model, layout }: Scene): string[] {
     const group = layout.groups[hovered.group];
     if (group === undefined) return [];
     const near = hovered.deliveries > 0 ? [`${formatCount(hovered.deliveries)} here`] : [];
-    return [`${group.name}: ${formatCount(group.lanes)} actors, ${formatCount(group.deliveries)} deliveries`, ...near];
+    return [
+      `${group.name}: ${counted(group.lanes, 'actor', 'actors')}, ${counted(group.deliveries, 'delivery', 'deliveries')}`,
+      ...near,
+    ];
   }
   if (hovered.kind === 'effect') {
     const { effect } = hovered;

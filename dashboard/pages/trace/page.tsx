@@ -4,11 +4,12 @@ import { useCallback, useEffect, useRef, useState } from 'react';
 import { listedRun } from '../../api/runs.ts';
 import { useFilters } from '../../app/use-filters.ts';
 import { RunOfActor } from '../../parts/actor-link.tsx';
-import { formatCount, formatDuration } from '../../parts/format.ts';
+import { counted, formatCount, formatDuration } from '../../parts/format.ts';
 import { Id } from '../../parts/id.tsx';
 import { Empty, Failure, Loading } from '../../parts/notice.tsx';
 import { PageHead } from '../../parts/page-head.tsx';
 import { Status } from '../../parts/status.tsx';
+import { Duration } from '../../parts/time.tsx';
 import type { Camera, Extent } from '../../trace/camera.ts';
 import type { Found } from '../../trace/scene.ts';
 import { stepIn } from '../../trace/selection.ts';
@@ -83,7 +84,12 @@ function TraceNote({ id, state: { head, model, isReading } }: { readonly id: str
       {head !== null && <Status status={head.status} />}
       {model.count > 0 && (
         <span className="figures">
-          {formatDuration(model.endedAt - model.startedAt)}, {formatCount(model.count)} deliveries
+          {head?.status === 'running' ? (
+            <Duration from={head.started_at} to={null} />
+          ) : (
+            formatDuration(model.endedAt - model.startedAt)
+          )}
+          , {counted(model.count, 'delivery', 'deliveries')}
           {isReading && ' so far'}
         </span>
       )}
@@ -149,7 +155,7 @@ function TraceBody({ state, view, stage }: BodyProps) {
   const onMove = useWindowInAddress();
   useFirstLook(view, stage);
   const isTable = search.view === 'table';
-  const label = `Space-time view: ${formatCount(model.count)} deliveries to ${formatCount(countLanes(layout.groups))} actors. The table has the same as text.`;
+  const label = `Space-time view: ${counted(model.count, 'delivery', 'deliveries')} to ${counted(countLanes(layout.groups), 'actor', 'actors')}. The table has the same as text.`;
   return (
     <>
       <TraceToolbar view={view} searchField={searchField} stepHit={stepHit} traceId={state.head?.trace_id ?? ''} />
