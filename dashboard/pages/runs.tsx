@@ -186,7 +186,7 @@ const COLUMNS: readonly Column<Run>[] = [
   {
     key: 'name',
     label: 'Name',
-    width: 'minmax(130px, 1.4fr)',
+    width: 'minmax(150px, 1.6fr)',
     cell: ({ kind, id, name, version }) => (
       <>
         <RowLink href={`/runs/${kind}/${id}`}>{plainLine(name, 100)}</RowLink>
@@ -204,7 +204,7 @@ const COLUMNS: readonly Column<Run>[] = [
   {
     key: 'reason',
     label: 'Waits for, or why it failed',
-    width: 'minmax(160px, 2.6fr)',
+    width: 'minmax(160px, 2.4fr)',
     wide: true,
     cell: (run) => <Reason run={run} />,
   },
