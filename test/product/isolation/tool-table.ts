@@ -110,7 +110,7 @@ export const TENANT_ROWS: readonly { readonly tool: string; readonly args: (own:
 
 /** Arguments that name nothing, and those whose text makes something of the asker's own or is only read. */
 export const NAMES_NOTHING: ReadonlySet<string> = new Set([
-  ...['force', 'query', 'limit', 'offset', 'min_score', 'min_confidence', 'labels', 'status', 'task_context'],
+  ...['force', 'query', 'limit', 'offset', 'next', 'min_score', 'min_confidence', 'labels', 'status', 'task_context'],
   ...['include_platform_templates', 'poll_interval_seconds', 'timeout_seconds', 'scope', 'target_scope', 'version'],
   ...['intent', 'input', 'inputs', 'blackboard', 'response', 'prompt', 'language', 'key', 'kind'],
   ...['svc.agent.create manifest_yaml', 'svc.schema.validate manifest_yaml'],
