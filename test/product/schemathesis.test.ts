@@ -56,6 +56,14 @@ const EXCEPTIONS: Readonly<Record<string, readonly (number | string)[]>> = {
   'GET /v1/api-keys': [400],
   'GET /v1/cortex/patterns': [400],
   'GET /v1/admin/rate-limits/overrides': [400],
+  'GET /v1/actors/{kind}/{id}/history': [400],
+  'GET /v1/actors/{kind}/{id}/recording': [400],
+  'GET /v1/audit': [400],
+  'GET /v1/dead-letters': [400],
+  'GET /v1/feed': [400],
+  'GET /v1/runs': [400],
+  'GET /v1/traces': [400],
+  'GET /v1/traces/{trace_id}': [400],
   // An agent with an instruction takes an empty input, another one does not.
   'POST /v1/executions': [400],
   // Nothing routes a source that was made up; its name is no control character.
