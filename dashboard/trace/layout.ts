@@ -1,4 +1,5 @@
-import { grouped, type TraceModel } from './model.ts';
+import { grouped } from './grouped.ts';
+import type { TraceModel } from './model.ts';
 import { kindOf } from './selection.ts';
 
 export const GROUP_PX = 22;

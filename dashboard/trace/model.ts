@@ -1,11 +1,6 @@
 import { type Batch, OUTCOMES } from './batch.ts';
 import { bytesAt, type Column, float32, float64, Ids, int32, uint8 } from './columns.ts';
-
-/** Deliveries grouped by a number: group `g` has `items[starts[g]]` to `items[starts[g + 1] - 1]`, by time. */
-export interface Grouped {
-  readonly starts: Uint32Array;
-  readonly items: Uint32Array;
-}
+import { type Grouped, grouped } from './grouped.ts';
 
 /** What is known of messages, by the number of their ids: also of those whose deliveries are not here. */
 class Messages {
@@ -87,6 +82,8 @@ export class TraceModel {
   startedAt = Number.POSITIVE_INFINITY;
   endedAt = Number.NEGATIVE_INFINITY;
   #lanes = NO_ORDER;
+  /** When a trace that runs was last read: an effect that is open lasted until then. */
+  #openUntil = Number.NEGATIVE_INFINITY;
   #lanesVersion = 0;
   #effectLanes = NO_ORDER;
   #longest: Column<Float64Array> = float64();
@@ -242,10 +239,23 @@ export class TraceModel {
     return delivery === -1 ? this.startedAt : this.endOf(delivery);
   }
 
-  /** When an effect ended; for one that is open, the end of the trace. */
+  /** When an effect ended; for one that is open, the end of what there is to see. */
   effectEnd(effect: number): number {
     const end = this.effects.endedAt.at(effect);
-    return Number.isNaN(end) ? Math.max(this.endedAt, this.effectStart(effect)) : end;
+    return Number.isNaN(end) ? Math.max(this.lastMoment, this.effectStart(effect)) : end;
+  }
+
+  /** The end of what there is to see: the last delivery or effect, or the last reading while an effect is open. */
+  get lastMoment(): number {
+    return Math.max(this.endedAt, this.#openUntil);
+  }
+
+  /** Notes when the trace was read to its end; null once it runs no more. */
+  readAt(time: number | null): void {
+    const { endedAt, count } = this.effects;
+    let isOpen = false;
+    for (let effect = 0; effect < count && !isOpen; effect += 1) isOpen = Number.isNaN(endedAt.at(effect));
+    this.#openUntil = isOpen && time !== null ? time : Number.NEGATIVE_INFINITY;
   }
 
   /** The actor whose turn asked for an effect; -1 when that is not here. */
@@ -285,36 +295,4 @@ export class TraceModel {
       this.#longest.push(longest);
     }
   }
-}
-
-/** Numbers below `count` by group and, within it, by time. Those of group -1 are in none. */
-export function grouped(
-  count: number,
-  groups: number,
-  groupOf: (one: number) => number,
-  timeOf: (one: number) => number,
-): Grouped {
-  const starts = new Uint32Array(groups + 1);
-  for (let one = 0; one < count; one += 1) {
-    const group = groupOf(one);
-    if (group >= 0) starts[group + 1] = (starts[group + 1] ?? 0) + 1;
-  }
-  for (let group = 0; group < groups; group += 1) starts[group + 1] = (starts[group + 1] ?? 0) + (starts[group] ?? 0);
-  const items = new Uint32Array(starts[groups] ?? 0);
-  const next = starts.slice();
-  const latest = new Float64Array(groups).fill(Number.NEGATIVE_INFINITY);
-  const unordered = new Set<number>();
-  for (let one = 0; one < count; one += 1) {
-    const group = groupOf(one);
-    if (group < 0) continue;
-    const place = next[group] ?? 0;
-    items[place] = one;
-    next[group] = place + 1;
-    const time = timeOf(one);
-    if (time < (latest[group] ?? 0)) unordered.add(group);
-    else latest[group] = time;
-  }
-  for (const group of unordered)
-    items.subarray(starts[group], starts[group + 1]).sort((a, b) => timeOf(a) - timeOf(b) || a - b);
-  return { starts, items };
 }

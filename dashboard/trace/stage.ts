@@ -82,8 +82,8 @@ export class Stage {
     const isGrowing = this.#content.isReading && content.model.count > 0 && !this.#isMoved;
     const kept = this.#keptRow();
     this.#content = content;
-    const { startedAt, endedAt } = content.model;
-    if (content.model.count > 0) this.#extent = { from: startedAt, to: Math.max(endedAt, startedAt + 0.001) };
+    const { startedAt, lastMoment } = content.model;
+    if (content.model.count > 0) this.#extent = { from: startedAt, to: Math.max(lastMoment, startedAt + 0.001) };
     if (isGrowing) this.#camera = fitted(this.#camera, this.#extent);
     this.#camera = { ...this.#camera, scroll: this.#scrolled(this.#camera.scroll + this.#shiftOf(kept)) };
     this.#countMinimap();

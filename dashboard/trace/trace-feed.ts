@@ -68,6 +68,7 @@ export class TraceFeed {
     }
     const { model } = this.#state;
     model.append(answer.batch);
+    if (answer.isLast) model.readAt(answer.head.status === 'running' ? Date.now() : null);
     const isFirst = this.#state.head === null;
     const isReading = this.#next.isReading && !answer.isLast;
     this.#show({ head: answer.head, isReading, error: null }, isFirst || answer.isLast);

@@ -88,6 +88,18 @@ describe('the model of a trace', () => {
     );
   });
 
+  test('an effect that is open lasts until the trace was last read, while it runs', () => {
+    const model = modelOf(SMALL, [EFFECT]);
+    const length = model.endedAt - START;
+    model.readAt(START + 5_000);
+    assert.deepEqual([model.lastMoment, model.effectEnd(0)], [START + 5_000, START + 5_000]);
+    model.readAt(null);
+    assert.equal(model.lastMoment, START + length);
+    const done = modelOf(SMALL, [{ ...EFFECT, ended_at: new Date(START + 50).toISOString(), outcome: 'done' }]);
+    done.readAt(START + 5_000);
+    assert.equal(done.lastMoment, START + length);
+  });
+
   test('the critical path is the chain of causes that ended last', () => {
     const model = modelOf(SMALL);
     assert.deepEqual(ids(model, criticalPath(model)), ['root', 'b']);

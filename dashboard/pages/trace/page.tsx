@@ -255,7 +255,7 @@ function useFirstLook({ model, selected }: TraceView, stage: React.RefObject<Sta
     if (view === 'table') return;
     const [from, to] = asked.current.window.split('~').map(Number);
     const origin = model.startedAt;
-    if (from !== undefined && to !== undefined && to > from && model.endedAt - origin >= Math.min(from, to) - 1) {
+    if (from !== undefined && to !== undefined && to > from && model.lastMoment - origin >= Math.min(from, to) - 1) {
       stage.current?.lookAt({ from: origin + from, to: origin + to });
       asked.current.window = '';
     }
