@@ -90,7 +90,9 @@ async function cancelAt(scene: AgentScene, id: string, at: NonNullable<AgentCase
 /** Ids and times differ between any two runs. A call's id names its request where a bootstrap asked. */
 function normalised(value: Members, id: string, agent: string): Members {
   const text = JSON.stringify(value).replaceAll(id, 'EXECUTION').replaceAll(agent, 'AGENT');
-  const timeless = text.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME');
+  const timeless = text
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
+    .replaceAll(/"trace_id":"[0-9a-f]{32}"/g, '"trace_id":"TRACE"');
   return members(JSON.parse(timeless.replaceAll(/"call":"(\d+)\.[0-9a-f]{8}\./g, '"call":"$1.')));
 }
 
