@@ -40,6 +40,8 @@ const METHODS: Readonly<Record<string, SurfaceRow['access']>> = {
 
 const ROLE = /role does not allow/;
 
+const ENDLESS: ReadonlySet<string> = new Set(['GET /v1/feed', 'GET /v1/tap']);
+
 describe('what each role may do, over every route and every method', () => {
   let realms: Realms;
   let node: ProductNode;
@@ -84,8 +86,10 @@ describe('what each role may do, over every route and every method', () => {
       const open = access === 'public' && !/webhooks|seal\/tools/.test(operation);
       assert.equal(without.status === 401, !open, `${operation} without a token: ${without.status}`);
       if (access === 'public') continue;
+      // Asked at a place that is none, since the answer would have no end.
+      const shown = ENDLESS.has(operation) ? `${path}?kind=%00` : path;
       for (const [caller, may] of Object.entries(MAY)) {
-        const answer = await node.call(method, path, { ...ask, headers: { ...ask.headers, ...headersOf(caller) } });
+        const answer = await node.call(method, shown, { ...ask, headers: { ...ask.headers, ...headersOf(caller) } });
         const refused = answer.status === 403 && ROLE.test(answer.text);
         assert.equal(refused, !may.includes(access), `${caller} asks ${operation}: ${answer.status} ${answer.text}`);
         assert.notEqual(answer.status, 401, caller);
