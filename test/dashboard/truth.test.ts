@@ -153,8 +153,10 @@ describe('what pages show is what the API says', { skip: browserMissing() }, () 
     const { checkChain } = await import('../../dashboard/api/audit-chain.ts');
     const svc = client();
     await svc.tools.call({ name: 'svc.task.list', body: {} });
-    const { sessions } = await svc.sealSessions.list();
-    const [{ session_id } = assert.fail('no session')] = sessions;
+    const { session_id } = await waitUntil(
+      'the session is listed',
+      async () => (await svc.sealSessions.list()).sessions[0],
+    );
     const chain = await svc.sealSessions.audit({ id: session_id });
     const { keys } = await svc.jwks.get();
     assert.deepEqual((await checkChain(chain, keys)).isWhole, true);
