@@ -1,6 +1,6 @@
 import type { Delivery, Trace, TraceEffect } from '../../clients/typescript/gen/operations.ts';
 
-/** Size of a trace that nobody ran. */
+/** Size of a generated trace. */
 export interface TraceShape {
   readonly deliveries: number;
   readonly lanes: number;

@@ -1,10 +1,8 @@
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
-import { useMemo } from 'react';
-import { api, listRefreshMs } from './queries.ts';
+import { useLiveList } from './live-list.ts';
+import { api } from './queries.ts';
 import type { Run, RunFilter } from './runs.ts';
 
 const PAGE_ROWS = 1_000;
-/** Rows at the top of the list that are read again all the time. */
 const HEAD_ROWS = 200;
 
 interface RunList {
@@ -16,39 +14,27 @@ interface RunList {
   readonly hasMore: boolean;
 }
 
-/** A list of runs, newest first: its top is live, further pages are read as the user scrolls. */
+const keyOf = ({ id }: Run): string => id;
+
+/** Runs of agents and workflows, newest first. */
 export function useRunList(filter: RunFilter): RunList {
-  const pages = useInfiniteQuery({
-    queryKey: ['runs', 'pages', filter],
-    queryFn: ({ pageParam, signal }) =>
-      api.runs.list({ ...filter, limit: PAGE_ROWS, next: pageParam === '' ? undefined : pageParam }, { signal }),
-    initialPageParam: '',
-    getNextPageParam: ({ next }) => next,
-    staleTime: Number.POSITIVE_INFINITY,
-    gcTime: 0,
-    refetchOnWindowFocus: false,
+  const { rows, pages, head, more } = useLiveList<Run>({
+    name: 'runs',
+    filter,
+    pageRows: PAGE_ROWS,
+    headRows: HEAD_ROWS,
+    async read({ limit, next, signal }) {
+      const page = await api.runs.list({ ...filter, limit, next }, { signal });
+      return { rows: page.runs, next: page.next };
+    },
+    keyOf,
   });
-  const head = useQuery({
-    queryKey: ['runs', 'head', filter],
-    queryFn: ({ signal }) => api.runs.list({ ...filter, limit: HEAD_ROWS }, { signal }),
-    refetchInterval: listRefreshMs,
-    gcTime: 0,
-  });
-  const runs = useMemo(() => merged(head.data?.runs ?? [], pages.data?.pages ?? []), [head.data, pages.data]);
   return {
-    runs,
+    runs: rows,
     isPending: pages.isPending,
     error: pages.error ?? head.error,
     refetch: () => Promise.all([pages.refetch(), head.refetch()]),
-    more: () => {
-      if (pages.hasNextPage && !pages.isFetching) void pages.fetchNextPage();
-    },
+    more,
     hasMore: pages.hasNextPage,
   };
-}
-
-function merged(head: readonly Run[], pages: readonly { readonly runs: readonly Run[] }[]): Run[] {
-  const byId = new Map(head.map((run) => [run.id, run]));
-  for (const { runs } of pages) for (const run of runs) if (!byId.has(run.id)) byId.set(run.id, run);
-  return [...byId.values()];
 }

@@ -5,7 +5,7 @@ import { filterOf, RUN_STATUSES, type Run, TEXT_FILTERS, WAIT_REASONS } from '..
 import { useMay } from '../app/session.ts';
 import { useFilters } from '../app/use-filters.ts';
 import { type Column, DataTable } from '../parts/data-table.tsx';
-import { SelectFilter, TextFilter } from '../parts/filters.tsx';
+import { MoreFilters, NewRows, SelectFilter, TextFilter } from '../parts/filters.tsx';
 import { formatCount, plainLine } from '../parts/format.ts';
 import { Id } from '../parts/id.tsx';
 import { Empty, ReadState } from '../parts/notice.tsx';
@@ -91,25 +91,8 @@ function RunFilters({ fresh, show }: { readonly fresh: number; readonly show: ()
         placeholder="id or part of the name"
         change={(value) => setFilters({ text: value }, true)}
       />
-      <details open={TEXT_FILTERS.some(([name]) => (search[name] ?? '') !== '')}>
-        <summary>More filters</summary>
-        <div className="filters">
-          {TEXT_FILTERS.map(([name, label, placeholder]) => (
-            <TextFilter
-              key={name}
-              label={label}
-              value={search[name] ?? ''}
-              placeholder={placeholder}
-              change={(value) => setFilters({ [name]: value }, true)}
-            />
-          ))}
-        </div>
-      </details>
-      {fresh > 0 && (
-        <button type="button" className="fresh" onClick={show}>
-          {formatCount(fresh)} new
-        </button>
-      )}
+      <MoreFilters fields={TEXT_FILTERS} values={search} change={setFilters} />
+      <NewRows count={fresh} show={show} />
     </div>
   );
 }

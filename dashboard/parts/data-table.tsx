@@ -6,7 +6,7 @@ export interface Column<Row> {
   readonly label: ReactNode;
   /** A track of a CSS grid: `120px`, `minmax(160px, 2fr)`. */
   readonly width: string;
-  /** Left out below 720 px. */
+  /** Hidden below 720 px. */
   readonly wide?: boolean;
   readonly cell: (row: Row) => ReactNode;
 }

@@ -1,4 +1,5 @@
 import { useEffect, useId, useState } from 'react';
+import { formatCount } from './format.ts';
 
 interface SelectProps {
   readonly label: string;
@@ -58,5 +59,42 @@ export function TextFilter({ label, value, placeholder, change }: TextProps) {
         onChange={(event) => setTyped(event.target.value)}
       />
     </span>
+  );
+}
+
+interface MoreProps {
+  readonly fields: readonly (readonly [name: string, label: string, placeholder: string])[];
+  readonly values: Readonly<Record<string, string | undefined>>;
+  /** The second argument: the change replaces the address, since each pause while typing makes one. */
+  readonly change: (values: Readonly<Record<string, string>>, replaces: boolean) => void;
+}
+
+/** Texts that are seldom filtered by; folded while none is set. */
+export function MoreFilters({ fields, values, change }: MoreProps) {
+  return (
+    <details open={fields.some(([name]) => (values[name] ?? '') !== '')}>
+      <summary>More filters</summary>
+      <div className="filters">
+        {fields.map(([name, label, placeholder]) => (
+          <TextFilter
+            key={name}
+            label={label}
+            value={values[name] ?? ''}
+            placeholder={placeholder}
+            change={(value) => change({ [name]: value }, true)}
+          />
+        ))}
+      </div>
+    </details>
+  );
+}
+
+/** Says how many rows came since the list was shown; they move in when it is pressed. */
+export function NewRows({ count, show }: { readonly count: number; readonly show: () => void }) {
+  if (count === 0) return null;
+  return (
+    <button type="button" className="fresh" onClick={show}>
+      {formatCount(count)} new
+    </button>
   );
 }

@@ -1,12 +1,12 @@
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import type { TraceRow } from '../../../clients/typescript/gen/operations.ts';
-import { api, listRefreshMs } from '../../api/queries.ts';
+import { useLiveList } from '../../api/live-list.ts';
+import { api } from '../../api/queries.ts';
 import type { Search } from '../../app/search-params.ts';
 import { useFilters } from '../../app/use-filters.ts';
 import { type Column, DataTable } from '../../parts/data-table.tsx';
-import { SelectFilter, TextFilter } from '../../parts/filters.tsx';
+import { MoreFilters, NewRows, SelectFilter, TextFilter } from '../../parts/filters.tsx';
 import { formatCount, plainLine } from '../../parts/format.ts';
 import { Id } from '../../parts/id.tsx';
 import { Empty, ReadState } from '../../parts/notice.tsx';
@@ -55,46 +55,30 @@ function filterOf(search: Search) {
 
 type Filter = ReturnType<typeof filterOf>;
 
-/** Pages of the list; its top is read again all the time. */
-function useTraceList(filter: Filter) {
-  const pages = useInfiniteQuery({
-    queryKey: ['traces', 'pages', filter],
-    queryFn: ({ pageParam, signal }) =>
-      api.traces.list({ ...filter, limit: PAGE_ROWS, next: pageParam === '' ? undefined : pageParam }, { signal }),
-    initialPageParam: '',
-    getNextPageParam: ({ next }) => next,
-    staleTime: Number.POSITIVE_INFINITY,
-    gcTime: 0,
-    refetchOnWindowFocus: false,
-  });
-  const head = useQuery({
-    queryKey: ['traces', 'head', filter],
-    queryFn: ({ signal }) => api.traces.list({ ...filter, limit: HEAD_ROWS }, { signal }),
-    refetchInterval: listRefreshMs,
-    gcTime: 0,
-  });
-  const traces = useMemo(() => {
-    const byId = new Map((head.data?.traces ?? []).map((trace) => [trace.root, trace]));
-    for (const { traces: more } of pages.data?.pages ?? [])
-      for (const trace of more) if (!byId.has(trace.root)) byId.set(trace.root, trace);
-    return [...byId.values()];
-  }, [head.data, pages.data]);
-  return { pages, traces };
-}
-
 const keyOf = ({ root }: TraceRow): string => root;
+
+/** Traces of the filter. */
+const useTraceList = (filter: Filter) =>
+  useLiveList<TraceRow>({
+    name: 'traces',
+    filter,
+    pageRows: PAGE_ROWS,
+    headRows: HEAD_ROWS,
+    async read({ limit, next, signal }) {
+      const page = await api.traces.list({ ...filter, limit, next }, { signal });
+      return { rows: page.traces, next: page.next };
+    },
+    keyOf,
+  });
 
 /** Traces, newest first: one for each call of a client. */
 export function TracesPage() {
   const [search] = useFilters();
   const filter = useMemo(() => filterOf(search), [search]);
-  const { pages, traces } = useTraceList(filter);
+  const { rows: traces, pages, more } = useTraceList(filter);
   const { rows, fresh, show } = useSteadyRows(traces, keyOf, JSON.stringify(filter));
   const navigate = useNavigate();
   const note = pages.isPending ? undefined : `${formatCount(rows.length)}${pages.hasNextPage ? ' and more' : ''}`;
-  const more = (): void => {
-    if (pages.hasNextPage && !pages.isFetching) void pages.fetchNextPage();
-  };
   return (
     <>
       <PageHead title="Traces" note={note} />
@@ -139,25 +123,8 @@ function ListFilters({ fresh, show }: { readonly fresh: number; readonly show: (
         placeholder="name, id, error, input"
         change={(value) => setFilters({ text: value }, true)}
       />
-      <details open={TEXTS.some(([name]) => (search[name] ?? '') !== '')}>
-        <summary>More filters</summary>
-        <div className="filters">
-          {TEXTS.map(([name, label, placeholder]) => (
-            <TextFilter
-              key={name}
-              label={label}
-              value={search[name] ?? ''}
-              placeholder={placeholder}
-              change={(value) => setFilters({ [name]: value }, true)}
-            />
-          ))}
-        </div>
-      </details>
-      {fresh > 0 && (
-        <button type="button" className="fresh" onClick={show}>
-          {formatCount(fresh)} new
-        </button>
-      )}
+      <MoreFilters fields={TEXTS} values={search} change={setFilters} />
+      <NewRows count={fresh} show={show} />
     </div>
   );
 }
