@@ -1,8 +1,11 @@
 import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
 
-/** Why a stream is stopped. */
-export type StopReason = 'client_gone' | 'too_slow' | 'server_closing';
+/**
+ * Why a stream is stopped. `access_ended`: the key or token of its caller is revoked or has expired; `unchecked`: that
+ * could not be checked for a long time.
+ */
+export type StopReason = 'client_gone' | 'too_slow' | 'server_closing' | 'access_ended' | 'unchecked';
 
 /** An open stream. Its signal aborts with a `StopReason`. */
 export interface OpenStream extends Disposable {

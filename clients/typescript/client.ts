@@ -1,8 +1,8 @@
-import { eventsOf, StreamCutError, type StreamedEvent } from './event-stream.ts';
+import { AccessEndedError, eventsOf, StreamCutError, type StreamedEvent } from './event-stream.ts';
 import { operationsOf, type SvcClient } from './gen/operations.ts';
 
 export type { StreamedEvent, SvcClient };
-export { StreamCutError };
+export { AccessEndedError, StreamCutError };
 
 /** Where the node is, and who calls. */
 export interface ClientOptions {

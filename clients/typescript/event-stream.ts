@@ -22,10 +22,22 @@ export class StreamCutError extends Error {
   }
 }
 
+/** The node ended a stream because its token or API key was revoked or has expired: resume it with another one. */
+export class AccessEndedError extends Error {
+  /** Id of the last event that was read: `lastEventId` of the call that resumes. */
+  readonly lastEventId: number | string;
+
+  constructor(lastEventId: number | string, reason: string) {
+    super(`the caller has no access any more: ${reason}`);
+    this.name = 'AccessEndedError';
+    this.lastEventId = lastEventId;
+  }
+}
+
 /**
  * Records of an event stream in their order; comments (heartbeats) are skipped. A record that the stream cut off is
  * dropped, as the HTML standard says. Leaving the loop cancels the stream. Throws `StreamCutError` when the stream asks for
- * a reconnect at its end.
+ * a reconnect at its end, `AccessEndedError` when the caller has no access any more.
  */
 export async function* eventsOf<Event>(
   body: ReadableStream<Uint8Array>,
@@ -42,9 +54,10 @@ export async function* eventsOf<Event>(
       const records = (rest + decoder.decode(value, { stream: true })).replaceAll('\r\n', '\n').split('\n\n');
       rest = records.pop() ?? '';
       for (const record of records) {
-        const { id, data, retry } = fieldsOf(record);
+        const { id, data, retry, event } = fieldsOf(record);
         if (retry !== '') retryMs = Number(retry);
         if (data === '') continue;
+        if (event === 'access_ended') throw new AccessEndedError(last, JSON.parse(data).access_ended.message);
         // The ids of most streams are the number alone.
         const number = Number.parseInt(id, 10);
         last = String(number) === id ? number : id;
@@ -57,14 +70,22 @@ export async function* eventsOf<Event>(
   if (retryMs !== null) throw new StreamCutError(last, retryMs);
 }
 
-function fieldsOf(record: string): { readonly id: string; readonly data: string; readonly retry: string } {
+interface Fields {
+  readonly id: string;
+  readonly data: string;
+  readonly retry: string;
+  readonly event: string;
+}
+
+function fieldsOf(record: string): Fields {
   const data: string[] = [];
-  let [id, retry] = ['', ''];
+  let [id, retry, event] = ['', '', ''];
   for (const line of record.split('\n')) {
-    const [, name, value = ''] = /^(id|data|retry):? ?(.*)$/.exec(line) ?? [];
+    const [, name, value = ''] = /^(id|data|retry|event):? ?(.*)$/.exec(line) ?? [];
     if (name === 'id') id = value;
     if (name === 'retry') retry = value;
+    if (name === 'event') event = value;
     if (name === 'data') data.push(value);
   }
-  return { id, data: data.join('\n'), retry };
+  return { id, data: data.join('\n'), retry, event };
 }

@@ -150,6 +150,21 @@ describe('the TypeScript client', () => {
     assert.deepEqual(seen, [7]);
   });
 
+  test('a stream whose caller has no access any more says so', async () => {
+    const text =
+      'id: 7\ndata: {"run":{}}\n\nevent: access_ended\ndata: {"access_ended":{"code":"x","message":"expired"}}\n\n';
+    const answer = (): Response => new Response(text, { headers: { 'content-type': 'text/event-stream' } });
+    const client = createClient({ baseUrl: 'http://127.0.0.1:1', fetch: async () => answer() });
+    const seen: string[] = [];
+    await assert.rejects(
+      async () => {
+        for await (const { place } of client.feed.stream({})) seen.push(place);
+      },
+      { name: 'AccessEndedError', lastEventId: 7, message: /expired/ },
+    );
+    assert.deepEqual(seen, ['7']);
+  });
+
   test('leaving the loop of a stream, or its signal, ends the request', async () => {
     let closed = 0;
     const server = createServer((_request, response) => {

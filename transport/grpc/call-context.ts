@@ -27,6 +27,8 @@ interface CallContext {
   readonly trace: string;
   /** Marks a start as durable, for calls that bring new work: admission then stops counting it. */
   readonly begun: () => void;
+  /** Admits the call once more. */
+  readonly admit: () => Promise<Identity | null>;
 }
 
 /** Contexts by the call's metadata object, the only object that interceptors and handlers share. */
@@ -43,6 +45,11 @@ export function callerOf(metadata: Metadata): { readonly identity: Identity; rea
 export function ownerOf(metadata: Metadata): StreamOwner | undefined {
   const { identity } = contextOf(metadata);
   return identity === null ? undefined : streamOwner(identity);
+}
+
+/** Checks once more, for an open stream, that its caller may make the call. Throws as the first check does. */
+export async function admitAgain(metadata: Metadata): Promise<void> {
+  await contextOf(metadata).admit();
 }
 
 /** W3C trace id of an admitted call. */
@@ -105,9 +112,10 @@ export function callContext(parts: Entrance): ServerInterceptor {
               return refused(thrown);
             }
             const admitted = async (): Promise<void> => {
-              const identity = await admitCall(path, { metadata, authority: call.getHost() }, parts);
+              const admit = () => admitCall(path, { metadata, authority: call.getHost() }, parts);
+              const identity = await admit();
               recorded = await recordCall(parts, identity, arrived);
-              contexts.set(metadata, { identity, trace, begun });
+              contexts.set(metadata, { identity, trace, begun, admit });
               boundMessages(call, bytesOf(path, metadata, parts));
               arrival.wait();
             };

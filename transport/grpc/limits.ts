@@ -29,6 +29,8 @@ export interface GrpcLimits extends ConnectionLimits {
   readonly unreadBytes: number;
   /** Longest time that a stream's client may leave sent data unread, ms. */
   readonly drainTimeoutMs: number;
+  /** Time between two checks of the key or token that opened a stream, ms. */
+  readonly recheckMs: number;
   /** Idle time after which a connection is pinged, ms; it is closed when the answer does not come in time. */
   readonly keepaliveMs: number;
   readonly keepaliveTimeoutMs: number;
@@ -55,6 +57,7 @@ export const GRPC_LIMITS: GrpcLimits = {
   contextDepth: 100,
   unreadBytes: 256 * 1024,
   drainTimeoutMs: 300_000,
+  recheckMs: 45_000,
   keepaliveMs: 60_000,
   keepaliveTimeoutMs: 20_000,
   healthPollMs: 1_000,

@@ -5,8 +5,9 @@ import type { ActorEvent } from '../../runtime/client.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
 import type { ExecutionApi } from '../../usecases/executions.ts';
+import { AccessWatch } from '../access-watch.ts';
 import type { OpenStream, OpenStreams } from '../open-streams.ts';
-import { atDeadline, ownerOf, traceOfCall } from './call-context.ts';
+import { admitAgain, atDeadline, ownerOf, traceOfCall } from './call-context.ts';
 import type { GrpcLimits } from './limits.ts';
 import { logRefusal } from './log.ts';
 import type { GrpcLogger } from './parts.ts';
@@ -60,6 +61,10 @@ export const streamExecution =
 
 async function run(call: StreamCall, begin: BeginExecution, parts: StreamParts): Promise<void> {
   using stream = parts.streams.open(ownerOf(call.metadata));
+  using access = new AccessWatch(stream, {
+    recheckMs: parts.limits.recheckMs,
+    admit: () => admitAgain(call.metadata),
+  });
   const { signal } = stream;
   const forgetDeadline = atDeadline(call.getDeadline(), () => stream.stop('client_gone'));
   call.once('cancelled', () => stream.stop('client_gone'));
@@ -74,6 +79,7 @@ async function run(call: StreamCall, begin: BeginExecution, parts: StreamParts):
   } finally {
     forgetDeadline();
   }
+  if (access.refusal !== null) throw access.refusal;
   if (signal.aborted) throw stopped(signal.reason, started?.executionId);
 }
 
@@ -111,6 +117,7 @@ function stopped(reason: unknown, executionId: string | undefined): SvcError {
   const goesOn =
     executionId === undefined ? '' : `; the execution goes on, follow it at /v1/executions/${executionId}/stream`;
   if (reason === 'too_slow') return new SvcError('cancelled', `the client did not read the events${goesOn}`);
+  if (reason === 'unchecked') return new SvcError('unavailable', `the token could not be checked again${goesOn}`);
   if (reason === 'server_closing') return new SvcError('unavailable', `this node is closing${goesOn}`);
   return new SvcError('cancelled', `the client ended the call${goesOn}`);
 }

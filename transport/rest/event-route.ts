@@ -5,10 +5,11 @@ import { z } from 'zod';
 import type { ActorEvent } from '../../runtime/client.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { CallerHeaders } from '../../usecases/operations/schemas/fields.ts';
+import { AccessWatch } from '../access-watch.ts';
 import { type OpenStream, streamOwner } from '../open-streams.ts';
 import type { RestParts } from './parts.ts';
 import { type ProblemStyle, problemBody } from './problem.ts';
-import { callerOf } from './request-context.ts';
+import { admitAgain, callerOf } from './request-context.ts';
 
 /**
  * An event number. At most 15 digits, so that every number is exact in JavaScript. An empty value counts as missing.
@@ -18,10 +19,14 @@ const EventNumber = z
   .regex(/^(?:0|[1-9]\d{0,14})?$/, 'must be the number of an event')
   .optional();
 
+export const ACCESS_ENDED =
+  'When the key or token that opened it is revoked or has expired, it ends within a minute with a record of the event ' +
+  'type `access_ended`: `{"access_ended": {"code", "message"}}`.';
+
 export const STREAM_DESCRIPTION =
   'Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose ' +
   'one key names the event. Ends after the last event; asked for at the last event of an ended execution it answers ' +
-  '204, so that an EventSource stops.';
+  `204, so that an EventSource stops. ${ACCESS_ENDED}`;
 
 /** Parameters and answers that all routes with an event stream share. */
 export const streamSchema = (record: z.ZodObject) => ({
@@ -73,24 +78,30 @@ async function nothingLeft(source: EventSource, after: number): Promise<boolean>
 /** The number of the last event that the client has read. */
 export const afterOf = (header: string | undefined, query: string | undefined): number => Number(header || query || 0);
 
+/** What a route with a stream needs. */
+type StreamParts = Pick<RestParts, 'streams' | 'limits' | 'authenticator'>;
+
 /** Streams the events after `after` to the last one; answers 204 when the client has read all. */
 export async function serveEvents(
-  { streams, limits }: Pick<RestParts, 'streams' | 'limits'>,
+  parts: StreamParts,
   request: FastifyRequest,
   reply: FastifyReply,
   { source, after }: { readonly source: EventSource; readonly after: number },
 ): Promise<undefined> {
   if (await nothingLeft(source, after)) return reply.code(204).send();
-  return serveRecords({ streams, limits }, request, reply, async (options) => recordsOf(source.follow(after, options)));
+  return serveRecords(parts, request, reply, async (options) => recordsOf(source.follow(after, options)));
 }
 
 async function* recordsOf(events: AsyncIterable<ActorEvent | null>): AsyncGenerator<string | null> {
   for await (const event of events) yield event === null ? null : eventRecord(event);
 }
 
-/** Opens a stream for the caller and writes records to it; null stands for a heartbeat. `open` may refuse by throwing. */
+/**
+ * Opens a stream for the caller and writes records to it; null stands for a heartbeat. `open` may refuse by throwing.
+ * Ends the stream when the caller's access ends.
+ */
 export async function serveRecords(
-  { streams, limits }: Pick<RestParts, 'streams' | 'limits'>,
+  { streams, limits, authenticator }: StreamParts,
   request: FastifyRequest,
   reply: FastifyReply,
   open: (options: {
@@ -99,10 +110,15 @@ export async function serveRecords(
   }) => Promise<AsyncIterable<string | null>>,
 ): Promise<undefined> {
   using stream = streams.open(streamOwner(callerOf(request)));
+  using access = new AccessWatch(stream, {
+    recheckMs: limits.recheckMs,
+    admit: () => admitAgain(authenticator, request),
+  });
   const records = await open({ signal: stream.signal, heartbeatMs: limits.heartbeatMs });
   reply.sse.sendHeaders();
   try {
     await writeRecords(records, reply.raw, stream, limits);
+    if (access.refusal !== null) reply.raw.write(accessEndedRecord(access.refusal));
   } catch (error) {
     // The answer has begun, so no error can be sent; the client was already told to reconnect.
     request.log.warn({ err: error, trace: request.trace }, 'event stream broke off');
@@ -118,6 +134,13 @@ const eventRecord = (event: ActorEvent): string =>
 
 /** The record that tells a client when to reconnect. Sent when a stream stops before its last event. */
 const retryRecord = (reconnectMs: number): string => `retry: ${reconnectMs}\n\n`;
+
+/**
+ * The last record of a stream whose caller has no access any more. It has an event type, so that readers of unnamed
+ * records do not take it for an event, and no id: a later reader with access resumes after the last event.
+ */
+const accessEndedRecord = ({ code, message }: SvcError): string =>
+  `event: access_ended\ndata: ${JSON.stringify({ access_ended: { code, message } })}\n\n`;
 
 interface EventStreamLimits {
   readonly drainTimeoutMs: number;
@@ -149,7 +172,8 @@ async function writeRecords(
       throw error;
     }
   }
-  if (stream.signal.reason === 'server_closing') client.write(retryRecord(limits.reconnectMs));
+  if (stream.signal.reason === 'server_closing' || stream.signal.reason === 'unchecked')
+    client.write(retryRecord(limits.reconnectMs));
 }
 
 async function write(client: ServerResponse, text: string, stream: OpenStream, drainTimeoutMs: number): Promise<void> {

@@ -39,6 +39,8 @@ export interface RestLimits extends ConnectionLimits {
   readonly drainTimeoutMs: number;
   /** How long an event stream tells its client to wait before it reconnects, ms. */
   readonly reconnectMs: number;
+  /** Time between two checks of the key or token that opened a stream, ms. */
+  readonly recheckMs: number;
 }
 
 export const REST_LIMITS: RestLimits = {
@@ -63,4 +65,5 @@ export const REST_LIMITS: RestLimits = {
   heartbeatMs: 15_000,
   drainTimeoutMs: 30_000,
   reconnectMs: 2_000,
+  recheckMs: 45_000,
 };

@@ -86,19 +86,37 @@ export function addRequestContext(
     }
     if (access === 'public') return;
     if (access === undefined) throw new SvcError('forbidden');
-    const caller = await authenticator.authenticate({
-      authorization: request.headers.authorization,
-      tenantHeader: single(request.headers['x-tenant-id']),
+    await admitCaller(authenticator, request, access, (caller) => {
+      // Set before the checks, so that the audit of a denial names the caller.
+      const { key = null, ...identity } = caller;
+      request.identity = identity;
+      request.key = key;
     });
-    const { url = '', config } = request.routeOptions;
-    const scope = config.scope ?? { area: areaOfPath(url, access), action: access };
-    const { key = null, ...identity } = caller;
-    // Set before the checks, so that the audit of a denial names the caller.
-    request.identity = identity;
-    request.key = key;
-    requireScope(caller, scope.area, scope.action);
-    requireRole(identity, access);
   });
+}
+
+async function admitCaller(
+  authenticator: Authenticator,
+  request: FastifyRequest,
+  access: Action,
+  onCaller: (caller: Caller) => void,
+): Promise<void> {
+  const caller = await authenticator.authenticate({
+    authorization: request.headers.authorization,
+    tenantHeader: single(request.headers['x-tenant-id']),
+  });
+  onCaller(caller);
+  const { url = '', config } = request.routeOptions;
+  const scope = config.scope ?? { area: areaOfPath(url, access), action: access };
+  requireScope(caller, scope.area, scope.action);
+  requireRole(caller, access);
+}
+
+/** Checks once more, for an open stream, that its caller may call its route. Throws as the first check does. */
+export async function admitAgain(authenticator: Authenticator, request: FastifyRequest): Promise<void> {
+  const { access } = request.routeOptions.config;
+  if (access === undefined || access === 'public') throw new SvcError('internal', 'a public route has no caller');
+  await admitCaller(authenticator, request, access, () => {});
 }
 
 const single = (header: string | string[] | undefined): string | undefined =>

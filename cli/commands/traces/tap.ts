@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { contextOf } from '../../context.ts';
+import { CliFailure, EXIT } from '../../failure.ts';
 import { eventRecords } from '../../follow.ts';
 import { isObject, type JsonObject, numberOf, parseJson, textOf } from '../../json.ts';
 import { isForMachines } from '../../output.ts';
@@ -40,6 +41,8 @@ export function tap(program: Command): void {
       for await (const { data } of eventRecords(body, SILENCE_MS)) {
         const record = parseJson(data);
         if (!isObject(record)) continue;
+        const ended = record.access_ended;
+        if (isObject(ended)) throw new CliFailure(EXIT.permission, textOf(ended, 'message'));
         // One JSON object a line is YAML too.
         const line = isForMachines(output) ? JSON.stringify(record) : lineOf(record, paint);
         process.stdout.write(`${line}\n`);

@@ -1990,7 +1990,7 @@ export interface SvcClient {
       /** UUID */
       readonly id: string;
     }, options?: CallOptions): Promise<ExecutionCancelled>;
-    /** Follow an execution live. Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose one key names the event. Ends after the last event; asked for at the last event of an ended execution it answers 204, so that an EventSource stops. (`GET /v1/executions/{id}/stream`) */
+    /** Follow an execution live. Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose one key names the event. Ends after the last event; asked for at the last event of an ended execution it answers 204, so that an EventSource stops. When the key or token that opened it is revoked or has expired, it ends within a minute with a record of the event type `access_ended`: `{"access_ended": {"code", "message"}}`. (`GET /v1/executions/{id}/stream`) */
     stream(input: {
       /** Same as the header Last-Event-ID, for clients that cannot set headers. */
       readonly last_event_id?: string;
@@ -2217,14 +2217,14 @@ export interface SvcClient {
       /** UUID */
       readonly id: string;
     }, options?: CallOptions): Promise<ExecutionCancelled>;
-    /** Follow a workflow execution live. Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose one key names the event. Ends after the last event; asked for at the last event of an ended execution it answers 204, so that an EventSource stops. (`GET /v1/workflows/executions/{id}/stream`) */
+    /** Follow a workflow execution live. Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose one key names the event. Ends after the last event; asked for at the last event of an ended execution it answers 204, so that an EventSource stops. When the key or token that opened it is revoked or has expired, it ends within a minute with a record of the event type `access_ended`: `{"access_ended": {"code", "message"}}`. (`GET /v1/workflows/executions/{id}/stream`) */
     stream(input: {
       /** Same as the header Last-Event-ID, for clients that cannot set headers. */
       readonly last_event_id?: string;
       /** UUID */
       readonly id: string;
     }, options?: CallOptions): AsyncGenerator<StreamedEvent<WorkflowEvent>, void, undefined>;
-    /** Follow a workflow execution live. Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose one key names the event. Ends after the last event; asked for at the last event of an ended execution it answers 204, so that an EventSource stops. (`GET /v1/workflows/executions/{id}/logs/stream`) */
+    /** Follow a workflow execution live. Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose one key names the event. Ends after the last event; asked for at the last event of an ended execution it answers 204, so that an EventSource stops. When the key or token that opened it is revoked or has expired, it ends within a minute with a record of the event type `access_ended`: `{"access_ended": {"code", "message"}}`. (`GET /v1/workflows/executions/{id}/logs/stream`) */
     streamLogs(input: {
       /** Same as the header Last-Event-ID, for clients that cannot set headers. */
       readonly last_event_id?: string;
@@ -2928,7 +2928,7 @@ export interface SvcClient {
     }>;
   };
   readonly feed: {
-    /** Follow the changes of runs, approvals and nodes live. Server-sent events without end. Resume with the id of the last record: nothing in between is missed, on any node. A reader too far behind gets `reset` and reads the lists again. A record may come twice. The conditions are those of the list of runs. (`GET /v1/feed`) */
+    /** Follow the changes of runs, approvals and nodes live. Server-sent events without end. Resume with the id of the last record: nothing in between is missed, on any node. A reader too far behind gets `reset` and reads the lists again. A record may come twice. The conditions are those of the list of runs. When the key or token that opened it is revoked or has expired, it ends within a minute with a record of the event type `access_ended`: `{"access_ended": {"code", "message"}}`. (`GET /v1/feed`) */
     stream(input?: {
       /** Default: run and approval; node needs the right to see the fleet. A key needs the scope of each. */
       readonly topic?: readonly ("run" | "approval" | "node")[];
@@ -3278,7 +3278,7 @@ export interface SvcClient {
     }, options?: CallOptions): Promise<ToolResult>;
   };
   readonly tap: {
-    /** Follow deliveries live. Server-sent events without end: deliveries as they are written to the ledger, about a second after their commit. When the reader or the node is too slow some are skipped, and `dropped` says how many. (`GET /v1/tap`) */
+    /** Follow deliveries live. Server-sent events without end: deliveries as they are written to the ledger, about a second after their commit. When the reader or the node is too slow some are skipped, and `dropped` says how many. When the key or token that opened it is revoked or has expired, it ends within a minute with a record of the event type `access_ended`: `{"access_ended": {"code", "message"}}`. (`GET /v1/tap`) */
     stream(input?: {
       /** Kind of the actors. */
       readonly kind?: string;

@@ -12,7 +12,10 @@ import { FakeExecutions } from '../rest/fake-executions.ts';
 import { clientOf, request } from './call.ts';
 
 /** A server on a real socket in front of fakes, whose events the test decides. */
-export async function scene(limits: Partial<GrpcLimits> = {}, parts: Pick<GrpcServerParts, 'tierLimits'> = {}) {
+export async function scene(
+  limits: Partial<GrpcLimits> = {},
+  parts: Partial<Pick<GrpcServerParts, 'tierLimits' | 'authenticator'>> = {},
+) {
   const agents = new FakeCatalog();
   const executions = new FakeExecutions();
   const readiness: { now: Readiness; failure?: Error; until?: Promise<void> } = { now: { ready: true } };
@@ -20,8 +23,8 @@ export async function scene(limits: Partial<GrpcLimits> = {}, parts: Pick<GrpcSe
   const server = createGrpcServer({
     agents,
     executions,
-    ...parts,
     authenticator: createAuthenticator({ realms: [] }),
+    ...parts,
     auth: { enabled: true, exempt_methods: [] },
     logger: pino({ level: 'debug' }, { write: (line: string) => void logged.push(line) }),
     version: '0.0.1-test',

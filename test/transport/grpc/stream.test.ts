@@ -3,6 +3,7 @@ import { type ClientHttp2Session, connect } from 'node:http2';
 import { describe, test } from 'node:test';
 import { ExecuteAgentRequest } from '../../../proto/gen/svc/runtime/v1/runtime.ts';
 import { SvcError } from '../../../runtime/errors.ts';
+import type { Authenticator } from '../../../security/api.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { arrival, ended, metadataOf, request } from './call.ts';
 import { scene } from './scene.ts';
@@ -53,6 +54,23 @@ describe('events over gRPC', () => {
     assert.equal(run.code, 'OK');
     const plain = JSON.parse(JSON.stringify(run.events.map(({ $case, value }) => [$case, value])));
     assert.deepEqual(plain, events);
+  });
+
+  test('a call whose token is revoked ends UNAUTHENTICATED; the execution goes on', async () => {
+    let isRevoked = false;
+    const authenticator: Authenticator = {
+      required: true,
+      async authenticate() {
+        if (isRevoked) throw new SvcError('unauthenticated');
+        return { kind: 'operator', subject: 'o', tenant: 'svc-system', roles: ['svc:admin'], tier: 'free' };
+      },
+    };
+    await using it = await scene({ recheckMs: 5 }, { authenticator });
+    const { call } = await it.run();
+    const over = ended(call);
+    isRevoked = true;
+    assert.equal((await over).code, 'UNAUTHENTICATED');
+    await waitUntil('the stream was given up', () => it.executions.following === 0);
   });
 
   test('only max_iterations_exceeded ends RESOURCE_EXHAUSTED; other failures end OK', async () => {

@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { describe, it } from 'node:test';
 import { EventSource } from 'eventsource';
+import { SvcError } from '../../../runtime/errors.ts';
+import { type Identity, SYSTEM_TENANT } from '../../../runtime/identity.ts';
+import type { Authenticator } from '../../../security/api.ts';
 import { scene, UNKNOWN, until } from './scene.ts';
 
 const path = (id: string) => `/v1/executions/${id}/stream`;
@@ -135,6 +138,58 @@ describe('event stream', () => {
     } finally {
       source.close();
     }
+  });
+
+  it('a stream whose token is revoked ends with a record that says so, and goes on while the check itself fails', async () => {
+    const reader: Identity = {
+      kind: 'operator',
+      subject: 'r',
+      tenant: SYSTEM_TENANT,
+      roles: ['svc:admin'],
+      tier: 'free',
+    };
+    let checks = 0;
+    let answer: Identity | SvcError = reader;
+    const authenticator: Authenticator = {
+      required: true,
+      async authenticate() {
+        checks += 1;
+        if (answer instanceof SvcError) throw answer;
+        return answer;
+      },
+    };
+    await using at = await scene({ authenticator, limits: { recheckMs: 5 } });
+    const raw = await rawStream(at.port, await at.startRun());
+    await until('the follow to begin', () => at.executions.following === 1);
+    const checked = async () => {
+      const before = checks;
+      await until('two more checks', () => checks > before + 1);
+    };
+    await checked();
+    answer = new SvcError('unavailable');
+    await checked();
+    assert.equal(at.executions.following, 1);
+    answer = new SvcError('unauthenticated');
+    await until('the stream to end', () => at.executions.following === 0 && raw.text().endsWith('\r\n0\r\n\r\n'));
+    const { code, message } = answer;
+    const body = raw.text().split('\r\n\r\n').slice(1).join('\r\n\r\n');
+    const record = `event: access_ended\ndata: ${JSON.stringify({ access_ended: { code, message } })}\n\n`;
+    assert.equal(body.includes(record), true, body);
+    raw.socket.destroy();
+  });
+
+  it('a role that is taken away ends the stream too', async () => {
+    let roles = ['svc:admin'];
+    const authenticator: Authenticator = {
+      required: true,
+      authenticate: async () => ({ kind: 'operator', subject: 'r', tenant: SYSTEM_TENANT, roles, tier: 'free' }),
+    };
+    await using at = await scene({ authenticator, limits: { recheckMs: 5 } });
+    const raw = await rawStream(at.port, await at.startRun());
+    await until('the follow to begin', () => at.executions.following === 1);
+    roles = [];
+    await until('the last record', () => raw.text().includes('{"access_ended":{"code":"forbidden"'));
+    raw.socket.destroy();
   });
 
   it('a client that leaves ends the follow', async () => {

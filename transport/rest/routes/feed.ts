@@ -5,7 +5,7 @@ import { FEED_TOPICS, type FeedRecord, type FeedTopic } from '../../../usecases/
 import { parseFeedId } from '../../../usecases/feed/feed-id.ts';
 import { CallerHeaders, ExecutionId } from '../../../usecases/operations/schemas/fields.ts';
 import { RunSchema, runFilterFields, runFilterOf, several } from '../../../usecases/operations/schemas/runs.ts';
-import { serveRecords, streamOptions } from '../event-route.ts';
+import { ACCESS_ENDED, serveRecords, streamOptions } from '../event-route.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf, keyedCallerOf } from '../request-context.ts';
 import { problemSchemas } from '../schemas/problems.ts';
@@ -96,7 +96,7 @@ const feedSchema = {
   description:
     'Server-sent events without end. Resume with the id of the last record: nothing in between is missed, on any node. A ' +
     'reader too far behind gets `reset` and reads the lists again. A record may come twice. The conditions are those of ' +
-    'the list of runs.',
+    `the list of runs. ${ACCESS_ENDED}`,
   headers: CallerHeaders.extend({
     'last-event-id': lastId.describe('Id of the last record that the client has; the feed resumes after it.'),
   }),
@@ -115,7 +115,8 @@ const feedSchema = {
 };
 
 /** GET /v1/feed. */
-export function feedRoute(app: RestApp, { feed, streams, limits }: RestParts): void {
+export function feedRoute(app: RestApp, parts: RestParts): void {
+  const { feed } = parts;
   if (feed === undefined) return;
   const options = {
     config: { access: 'read', problems: 'coded' } as const,
@@ -131,7 +132,7 @@ export function feedRoute(app: RestApp, { feed, streams, limits }: RestParts): v
       followed: run?.toLowerCase(),
       after: after === undefined || after === '' ? undefined : parseFeedId(after),
     };
-    return serveRecords({ streams, limits }, request, reply, async (stream) =>
+    return serveRecords(parts, request, reply, async (stream) =>
       textsOf(await feed.open(callerOf(request), asked, stream)),
     );
   });

@@ -3,7 +3,7 @@ import { CallerHeaders } from '../../../usecases/operations/schemas/fields.ts';
 import { DeliveryRow } from '../../../usecases/operations/schemas/traces.ts';
 import { OUTCOMES } from '../../../usecases/traces/delivery-row.ts';
 import type { TapRecord } from '../../../usecases/traces/tap.ts';
-import { serveRecords, streamOptions } from '../event-route.ts';
+import { ACCESS_ENDED, serveRecords, streamOptions } from '../event-route.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf } from '../request-context.ts';
 import { problemSchemas } from '../schemas/problems.ts';
@@ -32,7 +32,7 @@ const tapSchema = {
   summary: 'Follow deliveries live',
   description:
     'Server-sent events without end: deliveries as they are written to the ledger, about a second after their commit. When ' +
-    'the reader or the node is too slow some are skipped, and `dropped` says how many.',
+    `the reader or the node is too slow some are skipped, and \`dropped\` says how many. ${ACCESS_ENDED}`,
   headers: CallerHeaders,
   querystring: z.object({
     kind: segment.describe('Kind of the actors.'),
@@ -56,11 +56,12 @@ const tapSchema = {
 };
 
 /** GET /v1/tap. */
-export function tapRoute(app: RestApp, { tap, streams, limits }: RestParts): void {
+export function tapRoute(app: RestApp, parts: RestParts): void {
+  const { tap } = parts;
   if (tap === undefined) return;
   const config = { access: 'read', problems: 'coded' } as const;
   app.get('/v1/tap', { config, schema: tapSchema, ...streamOptions('coded') }, async (request, reply) =>
-    serveRecords({ streams, limits }, request, reply, async (stream) =>
+    serveRecords(parts, request, reply, async (stream) =>
       textsOf(await tap.open(callerOf(request), request.query, stream)),
     ),
   );
