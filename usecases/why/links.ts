@@ -66,7 +66,6 @@ export const WhyLink = z
     link('failover', {}),
     link('version', { of: z.enum(['node', 'actor', 'agent', 'workflow']) }),
     link('mailbox', {
-      before: count.describe('Messages that wait in the mailbox of its partition.'),
       depth: count.describe('Client messages that wait for this actor itself.'),
       oldest_at: text,
       node: text.describe('The node that should handle them.'),

@@ -80,19 +80,19 @@ const WAITS_MS = 1_000;
 /** Ends the chain when messages of the actor, or before it in its partition, are not handled. */
 export async function mailboxLink(reading: Reading, address: Address): Promise<void> {
   const { client, fleet } = reading.lookups;
-  const { cursor, tail, oldestAt, depth } = await reading.ask('actors', () => client.mailbox(address));
+  // Without the depth of the partition: other tenants share it.
+  const { oldestAt, depth } = await reading.ask('actors', () => client.mailbox(address));
   if (oldestAt === null || reading.now - oldestAt < WAITS_MS) return;
   const node = await reading.ask('actors', () => fleet.servedBy(address));
-  const before = Math.max(tail - cursor, depth, 1);
   const oldest_at = isoTime(oldestAt);
-  const waits = `${counted(before, 'message')} in its mailbox, the oldest since ${timeText(oldest_at)}`;
+  const messages = depth === 0 ? 'messages' : counted(depth, 'message');
+  const waits = `${messages} in its mailbox, the oldest since ${timeText(oldest_at)}`;
   const by = node === null ? 'which no node handles' : `which node ${node} has not handled`;
   reading.end({
     kind: 'mailbox',
     id: address,
     until: null,
     reason: `${waits}, ${by}`,
-    before,
     depth,
     oldest_at,
     node,

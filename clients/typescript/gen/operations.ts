@@ -1503,8 +1503,6 @@ export type WhyLink = {
   readonly reason: string;
   /** ISO 8601: when this wait ends or is tried again by itself; null when it is not. */
   readonly until: string | null;
-  /** Messages that wait in the mailbox of its partition. */
-  readonly before: number;
   /** Client messages that wait for this actor itself. */
   readonly depth: number;
   readonly oldest_at: string | null;

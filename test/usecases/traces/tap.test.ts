@@ -120,6 +120,7 @@ describe('the tap', () => {
   test('what is beyond the most of one look is counted and not read', async () => {
     const { documents } = node;
     const tail = await LedgerTail.open({ documents, payloads: parts.payloads, clock: systemClock, tenant: 'acme' });
+    await node.runtime.client.tell(linkOf('m0', 'other'), 'Pass', { along: [] }, { identity: ann });
     for (const id of ['m1', 'm2', 'm3']) await pass(id, []);
     let counted = 0;
     await waitUntil('three deliveries to be counted', async () => {
@@ -128,6 +129,8 @@ describe('the tap', () => {
       counted += skipped;
       return counted >= 3;
     });
+    // The delivery in another tenant, which came before them, is not counted.
+    assert.equal(counted, 3);
   });
 
   test('a tenant has no more than some on a node, and one that ended makes room', async () => {

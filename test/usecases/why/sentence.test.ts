@@ -61,7 +61,6 @@ const ROWS: readonly (readonly [what: string, waiting: boolean, chain: readonly 
         id: 'workflow/t/1',
         ...none,
         reason: '1 message',
-        before: 1,
         depth: 0,
         oldest_at: null,
         node: null,
