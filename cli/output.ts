@@ -24,6 +24,18 @@ export function outputFormat(name: string): OutputFormat {
   return format;
 }
 
+/** A text in a value that people read is shown up to this length. */
+const MAX_TEXT_CHARS = 1_000;
+
+/** A value for people: JSON in which long texts are cut, since one file in a state would fill the terminal. */
+export function shownValue(value: unknown): string {
+  const cut = (_key: string, member: unknown): unknown =>
+    typeof member === 'string' && member.length > MAX_TEXT_CHARS
+      ? `${member.slice(0, MAX_TEXT_CHARS)}… (${member.length} characters, all of them with --output json)`
+      : member;
+  return JSON.stringify(value, cut, 2);
+}
+
 /** Prints a result to standard output. Nothing else goes there, so pipes work. */
 export async function print(format: OutputFormat, result: Result): Promise<void> {
   process.stdout.write(withNewline(await render(format, result)));

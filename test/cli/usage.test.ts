@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { NODE_FLAGS } from '../../cli/commands/start.ts';
+import { shownValue } from '../../cli/output.ts';
 import { CONFIG_FILE, SETTING_SOURCES } from '../../manifests/node/managed.ts';
 import { svc } from './svc-run.ts';
 
@@ -26,6 +27,12 @@ async function listen(server: Server): Promise<number> {
 test('svc start takes every flag a node has', () => {
   const flags = [CONFIG_FILE.flag, ...SETTING_SOURCES.map(({ flag }) => flag)];
   assert.deepEqual(Object.keys(NODE_FLAGS).toSorted(), flags.toSorted());
+});
+
+test('a value for people is cut at long texts, and says how to get the whole of it', () => {
+  const shown = JSON.parse(shownValue({ name: 'x'.repeat(1_000), file: 'y'.repeat(5_000) }));
+  assert.equal(shown.name, 'x'.repeat(1_000));
+  assert.equal(shown.file, `${'y'.repeat(1_000)}… (5000 characters, all of them with --output json)`);
 });
 
 test('no node: exit code 5, one line that says where and what to do', async () => {

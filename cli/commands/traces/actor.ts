@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { contextOf } from '../../context.ts';
 import { isObject, type JsonObject, listOf, textOf, textsOf } from '../../json.ts';
-import { print } from '../../output.ts';
+import { print, shownValue } from '../../output.ts';
 import { wholeNumber } from '../../read-input.ts';
 
 const KIND = ['<kind>', 'kind of the actor, such as execution or workflow'] as const;
@@ -70,7 +70,7 @@ function state(group: Command): void {
       const { client, output } = contextOf(command);
       const answer = await client.json('GET', `${pathOf(kind, id)}/state`, { query: { at }, repeatable: true });
       const head = `${textOf(answer, 'address')} after ${at}: revision ${textOf(answer, 'revision')}`;
-      const shown = JSON.stringify(answer.state, null, 2);
+      const shown = shownValue(answer.state);
       await print(output, { value: answer, text: [head, ...differenceIn(answer), shown].join('\n') });
     });
 }
@@ -122,8 +122,7 @@ function shownActor(answer: JsonObject): string {
     const [type, attempts, error] = ['message_type', 'attempts', 'error'].map((field) => textOf(stuck, field));
     lines.push(line('stuck', `${type} failed ${attempts} times: ${error}`));
   }
-  const shown =
-    state_omitted === true ? `(${textOf(answer, 'state_chars')} characters)` : JSON.stringify(state, null, 2);
+  const shown = state_omitted === true ? `(${textOf(answer, 'state_chars')} characters)` : shownValue(state);
   return [...lines, 'state', shown].join('\n');
 }
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { contextOf } from '../../context.ts';
 import { isObject, type JsonObject, listOf, textOf } from '../../json.ts';
-import { print } from '../../output.ts';
+import { print, shownValue } from '../../output.ts';
 import { printDone, printList } from '../../print-answer.ts';
 import { readInput, wholeNumber } from '../../read-input.ts';
 
@@ -92,6 +92,6 @@ function shownLetter(letter: JsonObject): string {
     ...listOf(letter, 'replays').map((one) => step('replayed', one)),
     ...(isObject(discarded) ? [step('discarded', discarded)] : []),
     'payload',
-    JSON.stringify(payload, null, 2),
+    shownValue(payload),
   ].join('\n');
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { contextOf } from '../../context.ts';
 import { isObject, type JsonObject, listOf, numberOf, textOf } from '../../json.ts';
-import { print } from '../../output.ts';
+import { print, shownValue } from '../../output.ts';
 import { wholeNumber } from '../../read-input.ts';
 import { duration } from './trace-tree.ts';
 
@@ -65,8 +65,6 @@ function shownMessage(answer: JsonObject): string {
     ...(isObject(caller) ? [line('caller', `${textOf(caller, 'kind')} ${textOf(caller, 'subject')}`)] : []),
     ...attempts,
     'payload',
-    answer.payload_omitted === true
-      ? `(${textOf(answer, 'payload_chars')} characters)`
-      : JSON.stringify(answer.payload, null, 2),
+    answer.payload_omitted === true ? `(${textOf(answer, 'payload_chars')} characters)` : shownValue(answer.payload),
   ].join('\n');
 }
