@@ -42,6 +42,8 @@ export interface ActorSnapshot {
   readonly archived: boolean;
   /** Names of its pending timers, those of the kernel included. */
   readonly timers: readonly string[];
+  /** The trace that its messages go on in; absent while that was one delivery. */
+  readonly trace?: string | undefined;
   /** Set while a message of the actor keeps failing (K6). */
   readonly stuck: { readonly messageType: string; readonly error: string; readonly attempts: number } | null;
 }

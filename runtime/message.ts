@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type Address, type Partition, parseAddress } from './address.ts';
 import type { Identity } from './identity.ts';
 import { type Json, jsonField } from './json.ts';
+import type { Reported } from './turns/trace-count.ts';
 
 /** A message as it is delivered to a mailbox. */
 export interface Delivery {
@@ -48,8 +49,13 @@ export interface Message {
   readonly from: Address | null;
   /** Id of the message whose turn sent this one. */
   readonly cause: string | null;
-  /** W3C trace id, 32 hex digits. All messages that follow from this one carry the same id. */
+  /**
+   * W3C trace id, 32 hex digits. All messages that follow from this one carry the same id, until the trace is so long
+   * that it goes on in a linked one.
+   */
   readonly trace: string;
+  /** How far the trace has come. Absent in a short one. */
+  readonly reported?: Reported;
   readonly origin: MessageOrigin;
   /** Key of the recipient's `messages` table. */
   readonly type: string;

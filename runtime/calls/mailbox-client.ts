@@ -123,6 +123,7 @@ export class MailboxClient implements ActorClient {
       lastEvent: record.lastEvent,
       archived,
       timers: Object.keys(record.timers),
+      trace: record.traced?.trace,
       stuck:
         record.stuck === null
           ? null

@@ -3,7 +3,8 @@ import type { EffectRequest } from '../define-actor.ts';
 import type { Message, Reply } from '../message.ts';
 import { type Activation, type ActorDraft, answerMessage, beginDraft, RETRY_TIMER, timerId } from './actor-draft.ts';
 import type { ActorRecord } from './record.ts';
-import type { Decision } from './turn.ts';
+import { keptCount, report } from './trace-count.ts';
+import type { DoneTurn } from './turn.ts';
 
 interface AskedEffect {
   readonly id: string;
@@ -30,14 +31,17 @@ export class BatchWrites {
   readonly replies: { message: Message; reply: Reply }[] = [];
   readonly handled = new Map<Address, number>();
 
-  /** Applies a successful turn: its state, events, messages, timers and effects. */
-  apply(draft: ActorDraft, message: Message, state: unknown, decision: Decision, now: number): void {
+  /** Applies a successful turn: its state, events, messages, timers and effects. Answers its message. */
+  apply(draft: ActorDraft, message: Message, { state, decision, traced }: DoneTurn, now: number): void {
     const unchanged =
       state === draft.record.state &&
       decision.events.length + decision.timersSet.length + decision.timersCleared.length === 0 &&
       decision.effects.length + decision.effectsCancelled.length === 0;
-    for (const send of decision.sends) this.sends.push(send);
+    const asker = traced.trace === message.trace ? message : { ...message, trace: traced.trace };
+    const { sends, known } = report(traced, decision.sends);
+    for (const send of sends) this.sends.push(send);
     for (const id of decision.lazy) this.lazy.add(id);
+    this.answer(asker, decision.reply);
     if (unchanged && draft.record.revision > 0) return;
 
     const timers = { ...draft.record.timers };
@@ -54,7 +58,7 @@ export class BatchWrites {
     for (const effect of decision.effects) {
       effects = [...effects, effect.id];
       const fairnessKey = draft.activation.definition.fairnessKey?.(state) ?? null;
-      this.effects.push({ ...effect, cause: message, askedAtMs: now, fairnessKey });
+      this.effects.push({ ...effect, cause: asker, askedAtMs: now, fairnessKey });
     }
     for (const id of decision.effectsCancelled) effects = this.#cancelEffect(draft, effects, id);
     if (draft.activation.definition.done?.(state) === true) {
@@ -63,7 +67,8 @@ export class BatchWrites {
     }
     for (const event of decision.events) draft.events.push({ ...event, at: now });
     const lastEvent = draft.record.lastEvent + decision.events.length;
-    this.change(draft, { ...draft.record, revision: draft.record.revision + 1, lastEvent, timers, effects, state });
+    const revision = draft.record.revision + 1;
+    this.change(draft, { ...draft.record, revision, lastEvent, timers, effects, state, traced: keptCount(known) });
   }
 
   /** Sets the timer that delivers the actor's failing message again. */

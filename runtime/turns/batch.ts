@@ -141,8 +141,7 @@ export class Batch {
     }
     const changed = result.state !== draft.record.state;
     if (changed) sumEarlier(draft);
-    this.writes.apply(draft, message, result.state, result.decision, this.#now);
-    this.writes.answer(message, result.decision.reply);
+    this.writes.apply(draft, message, result, this.#now);
     if (this.#rules.digests !== true) return { outcome: 'done' };
     const line = { outcome: 'done', digest: decisionDigest(result.decision) } as const;
     if (changed) draft.unsummed = line;

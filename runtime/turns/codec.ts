@@ -16,6 +16,7 @@ const wireMessage = z.object({
   from: z.templateLiteral([z.string(), '/', z.string(), '/', z.string()]).nullable(),
   cause: z.string().nullable(),
   trace: z.string(),
+  reported: z.tuple([z.number(), z.number()]).optional(),
   origin: z.enum(['client', 'actor', 'timer', 'effect']),
   type: z.string(),
   payload: jsonField,

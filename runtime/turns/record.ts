@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { ActorDefinition } from '../define-actor.ts';
 import { SvcError } from '../errors.ts';
 import { jsonField } from '../json.ts';
+import type { TraceCount } from './trace-count.ts';
 
 /** A message that keeps failing, and those that wait behind it (K6). Bodies are encoded messages. */
 const Stuck = z.object({
@@ -26,6 +27,15 @@ const wireRecord = z.object({
   /** Unsettled effects. */
   f: z.array(z.string()).optional(),
   x: Stuck.optional(),
+  /** How far its trace has come: trace, count, unreported, above. */
+  c: z
+    .tuple([
+      z.string(),
+      z.number().int(),
+      z.number().int(),
+      z.templateLiteral([z.string(), '/', z.string(), '/', z.string()]).nullable(),
+    ])
+    .optional(),
   s: z.unknown(),
 });
 
@@ -43,6 +53,7 @@ export interface ActorRecord {
   readonly timers: Readonly<Record<string, string>>;
   readonly effects: readonly string[];
   readonly stuck: Stuck | null;
+  readonly traced?: TraceCount | undefined;
   /** Checked by the definition's schema. */
   readonly state: unknown;
 }
@@ -56,6 +67,7 @@ export function encodeRecord(version: number, record: ActorRecord, state = JSON.
     t: Object.keys(record.timers).length > 0 ? record.timers : undefined,
     f: record.effects.length > 0 ? record.effects : undefined,
     x: record.stuck ?? undefined,
+    c: record.traced && [record.traced.trace, record.traced.count, record.traced.unreported, record.traced.above],
   });
   return state === undefined ? head : `${head.slice(0, -1)},"s":${state}}`;
 }
@@ -82,6 +94,7 @@ export function decodeRecord(definition: ActorDefinition, text: string): ActorRe
     timers: wire.t ?? {},
     effects: wire.f ?? [],
     stuck: wire.x ?? null,
+    traced: wire.c && { trace: wire.c[0], count: wire.c[1], unreported: wire.c[2], above: wire.c[3] },
     state: definition.state.parse(state),
   };
 }

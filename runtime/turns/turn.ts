@@ -16,6 +16,7 @@ import type { Identity } from '../identity.ts';
 import { type Json, plainJson, plainObject } from '../json.ts';
 import type { Message, Reply } from '../message.ts';
 import { type ActorRecord, frozen } from './record.ts';
+import { counted, type TraceCount } from './trace-count.ts';
 
 /** The decisions of one turn. None of them takes effect until the batch commits. */
 export interface Decision {
@@ -72,6 +73,7 @@ class SeededTurn implements Turn<Schemas, Schemas> {
     tenant: string,
     now: number,
     { events, messages }: Pick<ActorDefinition, 'events' | 'messages'>,
+    trace: string,
   ) {
     const schema = messages[message.type];
     this.#message = message;
@@ -82,7 +84,7 @@ class SeededTurn implements Turn<Schemas, Schemas> {
     this.sender = message.from;
     this.identity = message.identity ?? null;
     this.messageId = message.id;
-    this.trace = message.trace;
+    this.trace = trace;
     this.now = now;
   }
 
@@ -172,8 +174,17 @@ function requestOf({ kind }: EffectKind, request: RequestOf<z.ZodType>): EffectR
   return { ...request, kind, input: plainObject(request.input ?? {}) };
 }
 
+/** A turn that its handler went through. */
+export interface DoneTurn {
+  readonly kind: 'done';
+  readonly state: unknown;
+  readonly decision: Decision;
+  /** How far the trace has come. */
+  readonly traced: TraceCount;
+}
+
 type TurnOutcome =
-  | { readonly kind: 'done'; readonly state: unknown; readonly decision: Decision }
+  | DoneTurn
   | { readonly kind: 'refused'; readonly error: SvcError }
   /** The handler threw or returned a state that its schema refuses: a bug. The message is tried again (K6). */
   | { readonly kind: 'failed'; readonly error: Error };
@@ -196,11 +207,12 @@ export function runTurn(
   }
   const payload = schema.safeParse(message.payload);
   if (!payload.success) return refused(invalidPayload(message.type, payload.error));
-  const turn = new SeededTurn(message, tenant, now, definition);
+  const traced = counted(record.traced, message);
+  const turn = new SeededTurn(message, tenant, now, definition, traced.trace);
   try {
     const next = handler(record.state, payload.data, turn);
     const state = next === record.state ? next : frozen(definition.state.parse(next));
-    return { kind: 'done', state, decision: turn.decision };
+    return { kind: 'done', state, decision: turn.decision, traced };
   } catch (thrown) {
     if (thrown instanceof Refusal) return refused(thrown.error);
     return { kind: 'failed', error: failureOf(thrown, message.type) };

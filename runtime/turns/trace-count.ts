@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import type { Address } from '../address.ts';
+import type { Message } from '../message.ts';
+
+/**
+ * How far a trace has come, as one actor knows it (docs/decisions/0041). Absent in a record: the actor has had one
+ * delivery of its last trace, or none.
+ */
+export interface TraceCount {
+  /** The trace that the actor's messages, timers and effects go on in. */
+  readonly trace: string;
+  /** Deliveries of the trace, as far as the actor knows. */
+  readonly count: number;
+  /** Those that `above` does not know: the actor's own, and those reported to it. */
+  readonly unreported: number;
+  /** The actor from which the trace came; null for a client. */
+  readonly above: Address | null;
+}
+
+/** What a message says of its trace: the count that its sender knows, and how many of these the receiver does not. */
+export type Reported = readonly [count: number, unreported: number];
+
+/** A trace with this many deliveries goes on in a linked one. */
+export const MOST_OF_TRACE = 10_000;
+
+/** Below this count messages carry none: most runs are short, and a byte in each message costs more than it tells. */
+const SHORT = 20;
+
+/** Linked traces through which a late message of an earlier one is followed. */
+const MOST_STEPS = 3;
+
+/** The trace in which another one goes on. Every actor of the trace finds the same. */
+export const nextTrace = (trace: string): string =>
+  createHash('sha256').update(`${trace} goes on`).digest('hex').slice(0, 32);
+
+/** Counts a delivery. The result names the trace that its turn goes on in. */
+export function counted(known: TraceCount | undefined, message: Message): TraceCount {
+  const { trace, cause } = message;
+  const from = message.from === message.to ? null : message.from;
+  const now = known !== undefined && leadsTo(trace, known.trace) ? known : null;
+  const [heard, unreported] = message.reported ?? [now === null && cause !== null ? 1 : 0, 0];
+  // A late message of an earlier trace knows how long that one was. Those that the sender reports and those that it
+  // knows may be the same: the larger number is sure.
+  const count = Math.max((now?.count ?? 0) + unreported, now === null || now.trace === trace ? heard : 0) + 1;
+  if (count >= MOST_OF_TRACE) {
+    return { trace: nextTrace(now?.trace ?? trace), count: 0, unreported: 0, above: now?.above ?? from };
+  }
+  return {
+    trace: now?.trace ?? trace,
+    count,
+    unreported: (now?.unreported ?? 0) + unreported + 1,
+    above: now === null ? from : now.above,
+  };
+}
+
+/** Whether `trace` is `later`, or one of those that go on in it. */
+function leadsTo(trace: string, later: string): boolean {
+  let one = trace;
+  for (let step = 0; step < MOST_STEPS; step += 1) {
+    if (one === later) return true;
+    one = nextTrace(one);
+  }
+  return false;
+}
+
+/** Adds to the messages of a turn what their receivers are to know of the trace. Returns what the actor has still to report. */
+export function report(
+  known: TraceCount,
+  sends: readonly Message[],
+): { readonly sends: readonly Message[]; readonly known: TraceCount } {
+  if (known.count === 1 || sends.length === 0) return { sends, known };
+  let left = known.unreported;
+  const reporting = sends.map((send): Message => {
+    const isAbove = send.to === known.above;
+    if (known.count < SHORT && !isAbove) return send;
+    const reported: Reported = [known.count, isAbove ? left : 0];
+    if (isAbove) left = 0;
+    return { ...send, reported };
+  });
+  return { sends: reporting, known: left === known.unreported ? known : { ...known, unreported: left } };
+}
+
+/** What a record keeps: nothing for a trace with one delivery, of which most actors of calls see no more. */
+export const keptCount = (known: TraceCount): TraceCount | undefined => (known.count === 1 ? undefined : known);
