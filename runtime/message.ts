@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { type Address, type Partition, parseAddress } from './address.ts';
 import type { Identity } from './identity.ts';
 import { type Json, jsonField } from './json.ts';
-import type { Reported } from './turns/trace-count.ts';
 
 /** A message as it is delivered to a mailbox. */
 export interface Delivery {
@@ -54,8 +53,11 @@ export interface Message {
    * that it goes on in a linked one.
    */
   readonly trace: string;
-  /** How far the trace has come. Absent in a short one. */
-  readonly reported?: Reported;
+  /**
+   * Deliveries of the trace that the sender knows of, and how many of these the recipient does not. Absent in a short
+   * trace.
+   */
+  readonly reported?: readonly [count: number, unreported: number];
   readonly origin: MessageOrigin;
   /** Key of the recipient's `messages` table. */
   readonly type: string;

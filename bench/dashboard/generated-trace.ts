@@ -93,6 +93,7 @@ export function generateTrace({ deliveries, lanes }: TraceShape): {
     status: 'completed',
     started_at: iso(0),
     ended_at: iso(clock),
+    links: [],
   } as const;
   return { head, deliveries: rows, effects };
 }

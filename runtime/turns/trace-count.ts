@@ -17,9 +17,6 @@ export interface TraceCount {
   readonly above: Address | null;
 }
 
-/** What a message says of its trace: the count that its sender knows, and how many of these the receiver does not. */
-export type Reported = readonly [count: number, unreported: number];
-
 /** A trace with this many deliveries goes on in a linked one. */
 export const MOST_OF_TRACE = 10_000;
 
@@ -53,10 +50,10 @@ export function counted(known: TraceCount | undefined, message: Message): TraceC
   };
 }
 
-/** Whether `trace` is `later`, or one of those that go on in it. */
-function leadsTo(trace: string, later: string): boolean {
+/** Whether `trace` is `later`, or goes on in it after less than `steps` traces. */
+export function leadsTo(trace: string, later: string, steps = MOST_STEPS): boolean {
   let one = trace;
-  for (let step = 0; step < MOST_STEPS; step += 1) {
+  for (let step = 0; step < steps; step += 1) {
     if (one === later) return true;
     one = nextTrace(one);
   }
@@ -73,7 +70,7 @@ export function report(
   const reporting = sends.map((send): Message => {
     const isAbove = send.to === known.above;
     if (known.count < SHORT && !isAbove) return send;
-    const reported: Reported = [known.count, isAbove ? left : 0];
+    const reported = [known.count, isAbove ? left : 0] as const;
     if (isAbove) left = 0;
     return { ...send, reported };
   });

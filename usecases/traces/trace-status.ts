@@ -5,6 +5,7 @@ import type { Collection } from '../../runtime/documents.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { LedgerDelivery } from '../../runtime/ledger/ledger-reader.ts';
+import type { Message } from '../../runtime/message.ts';
 import type { ExecutionApi } from '../executions.ts';
 import type { WorkflowApi } from '../workflow-runs.ts';
 import { outcomeOf } from './delivery-row.ts';
@@ -32,8 +33,8 @@ interface Standing {
 }
 
 /**
- * How a trace stands. One that a start began stands as its run does. Any other call has ended when its first message
- * was handled.
+ * How a trace stands. One that a start began, and each in which it goes on, stands as its run does. Any other call has
+ * ended when its first message was handled.
  */
 export async function traceStatus(
   parts: RunStatusParts,
@@ -41,7 +42,8 @@ export async function traceStatus(
   root: LedgerDelivery | null,
   deliveries: readonly LedgerDelivery[],
 ): Promise<Standing> {
-  const run = root === null ? null : await runStanding(parts, viewer, root);
+  const start = root === null ? deliveries.find(({ message }) => isToRun(message)) : startOf(root);
+  const run = start === undefined ? null : await runStanding(parts, viewer, start);
   if (run !== null) return run;
   const first = root ?? deliveries[0];
   const last = deliveries.findLast(({ message }) => message.id === first?.message.id);
@@ -57,13 +59,17 @@ export async function traceStatus(
   }
 }
 
+const isToRun = ({ to }: Message): boolean => ['execution', 'workflow'].includes(parseAddress(to).kind);
+
+const startOf = (root: LedgerDelivery): LedgerDelivery | undefined =>
+  root.message.type === 'Start' && isToRun(root.message) ? root : undefined;
+
 async function runStanding(
   { executions, workflows }: RunStatusParts,
   viewer: Identity,
   { message }: LedgerDelivery,
 ): Promise<Standing | null> {
   const { kind, id } = parseAddress(message.to);
-  if (message.type !== 'Start' || (kind !== 'execution' && kind !== 'workflow')) return null;
   try {
     const { status, ended_at } = await (kind === 'execution' ? executions : workflows).status(viewer, id);
     if (UNFINISHED.has(status)) return { status: 'running', endedAt: null };

@@ -7,6 +7,7 @@ import { attemptsOf, type DeliveryRow, deliveryRow } from './delivery-row.ts';
 import { isoTime } from './reader-view.ts';
 import { Sight, type SightParts } from './sight.ts';
 import { openTraceEffects, resultEffects, type TraceEffect, type TraceEffectParts } from './trace-effects.ts';
+import { type TraceLink, traceLinks } from './trace-links.ts';
 import { type RunStatusParts, type TraceStatus, traceStatus } from './trace-status.ts';
 
 /** What reads traces. */
@@ -32,6 +33,7 @@ export interface TraceHead {
   readonly started_at: string;
   /** Null while it runs. */
   readonly ended_at: string | null;
+  readonly links: readonly TraceLink[];
   /** Present when retention removed deliveries of the tenant: ISO 8601, from when on they are kept. */
   readonly kept_from?: string;
 }
@@ -51,8 +53,8 @@ export const MOST_OF_PAGE = 1_000;
 /** Deliveries among which the root of a trace is looked for. */
 const FIRST_ONES = 100;
 
-/** Most deliveries that summaries and critical paths are made of: a trace holds no more. */
-const MOST_OF_TRACE = 10_000;
+/** Most deliveries that summaries and critical paths are made of: a trace of 10,000, and what was on its way then. */
+const MOST_READ = 11_000;
 
 const notFound = (): SvcError => new SvcError('not_found', 'trace not found');
 
@@ -101,7 +103,7 @@ export class TraceReading {
     }
   }
 
-  /** Up to 10,000 deliveries of the trace, with its head. */
+  /** Up to 11,000 deliveries of the trace, with its head. */
   async whole(): Promise<{ readonly head: TraceHead; readonly deliveries: LedgerDelivery[]; readonly cut: boolean }> {
     const { deliveries, next } = await this.#scan();
     return { head: await this.#head(deliveries, next === null), deliveries, cut: next !== null };
@@ -117,7 +119,7 @@ export class TraceReading {
       deliveries.push(...page.deliveries);
       read += page.read;
       after = page.next;
-    } while (after !== null && read < MOST_OF_TRACE);
+    } while (after !== null && read < MOST_READ);
     return { deliveries, next: after };
   }
 
@@ -133,7 +135,11 @@ export class TraceReading {
     const [earliest] = first;
     if (earliest === undefined) throw notFound();
     const root = first.find(({ message }) => message.cause === null);
-    const { status, endedAt } = await traceStatus(this.#parts, this.#sight.viewer, root ?? null, first);
+    const { executions, workflows } = this.#parts;
+    const [links, { status, endedAt }] = await Promise.all([
+      traceLinks({ executions, workflows, ledger: this.#ledger, sight: this.#sight }, this.trace, first),
+      traceStatus(this.#parts, this.#sight.viewer, root ?? null, first),
+    ]);
     const [ended, keptFrom] = await Promise.all([
       status === 'running' || endedAt !== null ? endedAt : this.#lastEnd(isWhole ? first : null),
       this.#ledger.keptFrom(this.tenant),
@@ -144,6 +150,7 @@ export class TraceReading {
       status,
       started_at: isoTime((root ?? earliest).at),
       ended_at: status === 'running' ? null : ended,
+      links,
       ...(keptFrom === null ? {} : { kept_from: isoTime(keptFrom) }),
     };
   }

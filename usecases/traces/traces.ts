@@ -17,7 +17,7 @@ export interface ShownPath extends TraceHead {
     readonly to_at: string;
     readonly ms: number;
   })[];
-  /** Made of the first 10,000 deliveries only. */
+  /** Made of the first 11,000 deliveries only. */
   readonly cut?: true;
 }
 

@@ -98,6 +98,9 @@ export const Why = z
     waiting: z.boolean().describe('Whether the run has not ended.'),
     sentence: z.string(),
     chain: list(WhyLink).describe('From the run to the last cause.'),
+    links: list(z.object({ trace_id: z.string(), relation: z.literal('next') }))
+      .optional()
+      .describe('Traces in which the run goes on; absent while it has one.'),
   })
   .meta({ id: 'Why' });
 

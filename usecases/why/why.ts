@@ -1,8 +1,10 @@
 import type { ExecutionDocument } from '../../actors/execution/view.ts';
 import type { WorkflowExecutionDocument } from '../../actors/workflow/view.ts';
+import type { ActorSnapshot } from '../../runtime/client.ts';
 import type { Collection } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Viewer } from '../../runtime/identity.ts';
+import { leadsTo, nextTrace } from '../../runtime/turns/trace-count.ts';
 import { findExecution } from '../executions.ts';
 import { findWorkflow } from '../workflow-runs.ts';
 import type { Why, WhyLink } from './links.ts';
@@ -39,16 +41,22 @@ export function createWhyApi(parts: {
   async function explain(viewer: Viewer, id: string, kinds: readonly ('execution' | 'workflow')[]): Promise<Why> {
     const reading = new Reading(viewer, lookups);
     const walk = new Walk(reading, runs);
+    let links: Why['links'];
     const chain = await reading.walk(async () => {
       if (kinds.includes('execution')) {
         const finding = () => findExecution(executionsOf, viewer, id);
         const found = await reading.ask('actors', () => (kinds.includes('workflow') ? orNull(finding()) : finding()));
-        if (found !== null) return walk.execution(found, id, 'run');
+        if (found !== null) {
+          links = 'snapshot' in found ? linksOf(found) : undefined;
+          return walk.execution(found, id, 'run');
+        }
       }
-      await walk.workflow(await reading.ask('actors', () => findWorkflow(workflowsOf, viewer, id)), id, 'run');
+      const found = await reading.ask('actors', () => findWorkflow(workflowsOf, viewer, id));
+      links = linksOf(found);
+      await walk.workflow(found, id, 'run');
     });
     const waiting = !hasEnded(chain[0]);
-    return { waiting, sentence: sentenceOf(chain, id, waiting), chain };
+    return { waiting, sentence: sentenceOf(chain, id, waiting), chain, links };
   }
 
   return {
@@ -63,6 +71,20 @@ export function createWhyApi(parts: {
       }
     },
   };
+}
+
+/** A million deliveries of one run. */
+const MOST_TRACES = 100;
+
+/** The trace that a run goes on in, when it is not in the one that it began with any more. */
+function linksOf(run: {
+  readonly snapshot: Pick<ActorSnapshot, 'trace'>;
+  readonly state: { readonly trace_id?: string | undefined };
+}): Why['links'] {
+  const began = run.state.trace_id;
+  const { trace } = run.snapshot;
+  if (began === undefined || trace === undefined || trace === began) return undefined;
+  return leadsTo(began, trace, MOST_TRACES) ? [{ trace_id: nextTrace(began), relation: 'next' }] : undefined;
 }
 
 /** Null for what is unknown. */

@@ -117,13 +117,23 @@ function show(group: Command): void {
     });
 }
 
+const RELATIONS: Readonly<Record<string, string>> = {
+  next: 'goes on in',
+  previous: 'goes on from',
+  run: 'called the run of',
+  call: 'the run was called by',
+};
+
 /** `trace ID: completed, from TIME to TIME`. */
 function headOf(answer: JsonObject): string {
   const [id, status, from, to, kept] = ['trace_id', 'status', 'started_at', 'ended_at', 'kept_from'].map((field) =>
     textOf(answer, field),
   );
   const removed = kept === '' ? '' : `\nolder deliveries were removed: kept from ${kept} on`;
-  return `trace ${id}: ${status}, from ${from}${to === '' ? '' : ` to ${to}`}${removed}`;
+  const links = listOf(answer, 'links').map((link) => {
+    return `\n${RELATIONS[textOf(link, 'relation')] ?? 'belongs to'} trace ${textOf(link, 'trace_id')}`;
+  });
+  return `trace ${id}: ${status}, from ${from}${to === '' ? '' : ` to ${to}`}${removed}${links.join('')}`;
 }
 
 function criticalPath(group: Command): void {

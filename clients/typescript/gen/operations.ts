@@ -233,12 +233,14 @@ export type ContainerRunStarted = {
 
 export type CriticalPath = {
   readonly trace_id: string;
-  /** Id of the message that began it; null when retention removed that. */
+  /** Id of the message that began it; null when retention removed that, and when it goes on from another trace. */
   readonly root: string | null;
   readonly status: "running" | "completed" | "failed" | "cancelled";
   /** ISO 8601. */
   readonly started_at: string;
   readonly ended_at: string | null;
+  /** Other traces that belong to it. A trace of 10,000 deliveries goes on in another one. */
+  readonly links: readonly (TraceLink)[];
   /** ISO 8601: retention removed what is older. Absent when nothing was removed. */
   readonly kept_from?: string;
   /** Milliseconds. */
@@ -257,7 +259,7 @@ export type CriticalPath = {
     /** Milliseconds. */
     readonly ms: number;
   })[];
-  /** Made of the first 10,000 deliveries only. */
+  /** Made of the first 11,000 deliveries only. */
   readonly cut?: true;
 };
 
@@ -1177,12 +1179,14 @@ export type ToolResult = {
 
 export type Trace = {
   readonly trace_id: string;
-  /** Id of the message that began it; null when retention removed that. */
+  /** Id of the message that began it; null when retention removed that, and when it goes on from another trace. */
   readonly root: string | null;
   readonly status: "running" | "completed" | "failed" | "cancelled";
   /** ISO 8601. */
   readonly started_at: string;
   readonly ended_at: string | null;
+  /** Other traces that belong to it. A trace of 10,000 deliveries goes on in another one. */
+  readonly links: readonly (TraceLink)[];
   /** ISO 8601: retention removed what is older. Absent when nothing was removed. */
   readonly kept_from?: string;
   readonly deliveries: readonly (Delivery)[];
@@ -1204,6 +1208,12 @@ export type TraceEffect = {
   /** When its result was appended; null while it has none. */
   readonly ended_at: string | null;
   readonly outcome: "done" | "failed" | "in_doubt" | "open" | "started" | "retrying";
+};
+
+export type TraceLink = {
+  readonly trace_id: string;
+  /** next: this trace goes on in it; previous: it goes on in this one; run: the trace of the run that this call went to; call: a further call to the run, such as a cancel. */
+  readonly relation: "next" | "previous" | "run" | "call";
 };
 
 export type TraceRow = {
@@ -1230,12 +1240,14 @@ export type TraceRow = {
 
 export type TraceSummary = {
   readonly trace_id: string;
-  /** Id of the message that began it; null when retention removed that. */
+  /** Id of the message that began it; null when retention removed that, and when it goes on from another trace. */
   readonly root: string | null;
   readonly status: "running" | "completed" | "failed" | "cancelled";
   /** ISO 8601. */
   readonly started_at: string;
   readonly ended_at: string | null;
+  /** Other traces that belong to it. A trace of 10,000 deliveries goes on in another one. */
+  readonly links: readonly (TraceLink)[];
   /** ISO 8601: retention removed what is older. Absent when nothing was removed. */
   readonly kept_from?: string;
   /** From the first append to the last end. */
@@ -1273,7 +1285,7 @@ export type TraceSummary = {
     /** Milliseconds. */
     readonly relay_ms: number;
   };
-  /** Made of the first 10,000 deliveries only. */
+  /** Made of the first 11,000 deliveries only. */
   readonly cut?: true;
 };
 
@@ -1333,6 +1345,11 @@ export type Why = {
   readonly sentence: string;
   /** From the run to the last cause. */
   readonly chain: readonly (WhyLink)[];
+  /** Traces in which the run goes on; absent while it has one. */
+  readonly links?: readonly ({
+    readonly trace_id: string;
+    readonly relation: "next";
+  })[];
 };
 
 export type WhyLink = {

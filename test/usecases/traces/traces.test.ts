@@ -3,6 +3,8 @@ import { after, before, describe, test } from 'node:test';
 import { addressOf } from '../../../runtime/address.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { LedgerDelivery, LedgerReader } from '../../../runtime/ledger/ledger-reader.ts';
+import { nextTrace } from '../../../runtime/turns/trace-count.ts';
+import type { ExecutionStatus } from '../../../usecases/execution-status.ts';
 import type { TraceParts } from '../../../usecases/traces/trace.ts';
 import { openTraceEffects } from '../../../usecases/traces/trace-effects.ts';
 import { createTraceApi, type TraceApi } from '../../../usecases/traces/traces.ts';
@@ -128,6 +130,59 @@ describe('a trace', () => {
     const path = await traces.criticalPath(ann, trace);
     assert.ok(path.steps.some(({ kind, ms }) => kind === 'timer' && ms >= 50));
     assert.equal(path.steps[0]?.message_id, path.root);
+  });
+
+  test('that goes on in another one names it, and is named by it; only to readers who see it', async () => {
+    const trace = newTrace();
+    const [next, later] = [nextTrace(trace), nextTrace(nextTrace(trace))];
+    await tell('lk1', 'Pass', { along: [] }, trace);
+    const { root } = await settled(trace, 1);
+    await node.runtime.client.ask(linkOf('lk2'), 'Own', { owner: 'ann' }, { identity: ann });
+    const goOn = async (id: string, to: string, cause: string | null | undefined): Promise<string | undefined> => {
+      assert.ok(typeof cause === 'string');
+      await node.runtime.client.tell(linkOf(id), 'Pass', { along: [] }, { trace: to, cause, identity: ann });
+      return (await settled(to, 1)).deliveries[0]?.message_id;
+    };
+    const second = await goOn('lk1', next, root);
+    await goOn('lk2', later, second);
+    const first = { trace_id: trace, relation: 'previous' };
+    assert.deepEqual((await page(trace)).links, [{ trace_id: next, relation: 'next' }]);
+    assert.deepEqual((await page(next)).links, [first, { trace_id: later, relation: 'next' }]);
+    assert.deepEqual((await page(next)).root, null);
+    assert.deepEqual((await traces.summary(ann, later)).links, [{ trace_id: next, relation: 'previous' }]);
+    assert.deepEqual((await traces.criticalPath(ann, next)).links.length, 2);
+    assert.deepEqual((await page(next, user('bob'))).links, [first]);
+  });
+
+  test('of a run and that of a cancel of it name one another', async () => {
+    const [trace, cancel] = [newTrace(), newTrace()];
+    const run = addressOf('execution', 'acme', 'run-1');
+    const standing: ExecutionStatus = {
+      execution_id: 'run-1',
+      agent_id: 'a',
+      status: 'running',
+      iteration_count: 0,
+      last_output: null,
+      last_error: null,
+      started_at: null,
+      ended_at: null,
+      usage: { input_tokens: 0, output_tokens: 0, cost: 0 },
+      trace_id: trace,
+    };
+    const executions = { status: async () => standing, hasEnded: async () => false };
+    const ofRuns = createTraceApi({ ...parts, executions });
+    const { client } = node.runtime;
+    await client.tell(run, 'Start', {}, { trace, identity: ann });
+    await client.tell(run, 'Cancel', {}, { trace: cancel, identity: ann });
+    const links = (of: string) => ofRuns.page(ann, of, { limit: 10 }).then((found) => found.links);
+    await waitUntil('the links of the run', async () => (await links(trace).catch(() => [])).length > 0);
+    assert.deepEqual(await links(trace), [{ trace_id: cancel, relation: 'call' }]);
+    assert.deepEqual(await links(cancel), [{ trace_id: trace, relation: 'run' }]);
+    // In what goes on from it the run stands as it does.
+    const { root } = await ofRuns.page(ann, trace, { limit: 1 });
+    await client.tell(run, 'Rung', {}, { trace: nextTrace(trace), cause: root ?? '', identity: ann });
+    await waitUntil('the linked trace', async () => (await links(trace)).some(({ relation }) => relation === 'next'));
+    assert.equal((await ofRuns.page(ann, nextTrace(trace), { limit: 1 })).status, 'running');
   });
 
   test('of another tenant, of another user’s run, or that never was, is not there', async () => {

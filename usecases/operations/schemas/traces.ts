@@ -3,6 +3,7 @@ import { MOST_NEXT_CHARS } from '../../../runtime/ledger/ledger-reader.ts';
 import { STEP_KINDS } from '../../traces/critical-path.ts';
 import { OUTCOMES } from '../../traces/delivery-row.ts';
 import { EFFECT_OUTCOMES } from '../../traces/trace-effects.ts';
+import { TRACE_RELATIONS } from '../../traces/trace-links.ts';
 import { TRACE_STATUSES } from '../../traces/trace-status.ts';
 
 const time = z.string().describe('ISO 8601.');
@@ -60,12 +61,32 @@ export const keptFromField = {
     .describe('ISO 8601: retention removed what is older. Absent when nothing was removed.'),
 };
 
+export const TraceLink = z
+  .object({
+    trace_id: z.string(),
+    relation: z
+      .enum(TRACE_RELATIONS)
+      .describe(
+        'next: this trace goes on in it; previous: it goes on in this one; run: the trace of the run that this call went to; call: a further call to the run, such as a cancel.',
+      ),
+  })
+  .meta({ id: 'TraceLink' });
+
 const traceHead = {
   trace_id: z.string(),
-  root: z.string().nullable().describe('Id of the message that began it; null when retention removed that.'),
+  root: z
+    .string()
+    .nullable()
+    .describe(
+      'Id of the message that began it; null when retention removed that, and when it goes on from another trace.',
+    ),
   status: z.enum(TRACE_STATUSES),
   started_at: time,
   ended_at: time.nullable(),
+  links: z
+    .array(TraceLink)
+    .readonly()
+    .describe('Other traces that belong to it. A trace of 10,000 deliveries goes on in another one.'),
   ...keptFromField,
 };
 
@@ -81,7 +102,7 @@ export const Trace = z
   })
   .meta({ id: 'Trace' });
 
-const cut = { cut: z.literal(true).optional().describe('Made of the first 10,000 deliveries only.') };
+const cut = { cut: z.literal(true).optional().describe('Made of the first 11,000 deliveries only.') };
 
 export const CriticalPath = z
   .object({
