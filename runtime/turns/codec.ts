@@ -61,6 +61,9 @@ function isMessage(value: unknown): value is Message {
   );
 }
 
+/** Whether a value from outside of the stores is a message in all its parts. */
+export const isWholeMessage = (value: unknown): value is Message => wireMessage.safeParse(value).success;
+
 const wireReply = z.discriminatedUnion('ok', [
   z.object({ ok: z.literal(true), value: jsonField }),
   z.object({ ok: z.literal(false), code: z.string(), message: z.string(), details: jsonField.optional() }),

@@ -1,5 +1,6 @@
 import { productActors, TurnSettings } from '../../app/product-actors.ts';
-import { parseRecording, type Recording, recordingText } from '../../runtime/recording/recording.ts';
+import { type Recording, recordingText } from '../../runtime/recording/recording.ts';
+import { parseRecording } from '../../runtime/recording/recording-lines.ts';
 import { replayActor } from '../../runtime/turns/replay.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { asObject, type ExampleClient } from '../support/workflow-examples-run.ts';
