@@ -164,7 +164,7 @@ async function openExecutions({ world, stores, runtime, controls }: AreasParts, 
 }
 
 /** Opens the lists of runs and approvals. */
-async function openLists(documents: Documents) {
+export async function openLists(documents: Documents) {
   return {
     executions: await documents.collection<ExecutionDocument>(EXECUTIONS),
     workflows: await documents.collection<WorkflowExecutionDocument>(WORKFLOW_EXECUTIONS),

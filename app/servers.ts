@@ -145,7 +145,7 @@ function openRest(
 }
 
 /** The dashboard's files are beside the code, in a clone and in the package. */
-const DASHBOARD = join(import.meta.dirname, '..', 'dashboard', 'dist');
+export const DASHBOARD = join(import.meta.dirname, '..', 'dashboard', 'dist');
 
 function dashboardOf({ dashboard: { enabled, oidc }, iam }: NodeSettings): DashboardParts | undefined {
   if (!enabled) return undefined;

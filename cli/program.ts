@@ -20,6 +20,7 @@ import { tools } from './commands/tools.ts';
 import { actor } from './commands/traces/actor.ts';
 import { deadLetter } from './commands/traces/dead-letter.ts';
 import { message } from './commands/traces/message.ts';
+import { open } from './commands/traces/open.ts';
 import { tap } from './commands/traces/tap.ts';
 import { exportRun, replay } from './commands/traces/time-machine.ts';
 import { trace } from './commands/traces/trace.ts';
@@ -33,7 +34,7 @@ import { printable } from './paint.ts';
 const COMMANDS: readonly ((program: Command) => void)[] = [
   ...[start, agent, task, workflow, run, runs, execute, why, approval, stimulus, node, volume, session, pattern, key],
   ...[limits, secret, audit, trace, message, tap, actor, deadLetter, chaos, tools, system, completion, version],
-  ...[replay, exportRun],
+  ...[replay, exportRun, open],
 ];
 
 const EXIT_CODES =

@@ -94,6 +94,7 @@ export const ERRORS = {
     'FAILED_PRECONDITION',
     'The current state does not allow this action. Read the state first.',
   ),
+  read_only: row('terminal', 409, 'FAILED_PRECONDITION', 'This node shows a recorded run and changes nothing.'),
   payload_too_large: row(
     'terminal',
     413,

@@ -73,6 +73,22 @@ function segmentOf(address: Address, events: readonly { seq: number; data: strin
   return { tenant: tenantOf(address), id: segmentId(address, first), version: data.length, address, first, data };
 }
 
+function archived(actor: Omit<EndedActor, 'partition'>): ArchivedActor {
+  return {
+    tenant: tenantOf(actor.address),
+    id: actor.address,
+    version: actor.revision,
+    kind: parseAddress(actor.address).kind,
+    record: actor.record,
+    last_event: actor.lastEvent,
+    retained_as: actor.retainedAs,
+    ended_at: actor.endedAt,
+    bytes: actor.bytes,
+    parent: actor.parent,
+    view_id: actor.viewId,
+  };
+}
+
 /**
  * The archive of ended actors (K8): their records and events move to Documents, so that the actor store keeps only live
  * actors. Every write is idempotent: archiving again after a crash writes the same documents.
@@ -122,21 +138,20 @@ export class Archive {
       const some = ended.slice(start, start + AT_ONCE);
       const bytes = await this.#storeEvents(store, some);
       await this.#actors.putMany(
-        some.map((actor, index) => ({
-          tenant: tenantOf(actor.address),
-          id: actor.address,
-          version: actor.revision,
-          kind: parseAddress(actor.address).kind,
-          record: actor.record,
-          last_event: actor.lastEvent,
-          retained_as: actor.retainedAs,
-          ended_at: actor.endedAt,
-          bytes: actor.bytes + (bytes[index] ?? 0),
-          parent: actor.parent,
-          view_id: actor.viewId,
-        })),
+        some.map((actor, index) => archived({ ...actor, bytes: actor.bytes + (bytes[index] ?? 0) })),
       );
     }
+  }
+
+  /** Writes events of an actor that follow those that were written before, of which all calls had 200. */
+  async storeEvents(address: Address, events: readonly { seq: number; data: string }[]): Promise<void> {
+    const segment = segmentOf(address, events);
+    if (segment !== null) await this.#events.put(segment);
+  }
+
+  /** Writes the record of an actor whose events are written. */
+  async storeRecord(actor: Omit<EndedActor, 'partition'>): Promise<void> {
+    await this.#actors.put(archived(actor));
   }
 
   /** Writes the events. Returns the characters of each actor's events. */

@@ -10,7 +10,7 @@ import type { TurnRow } from '../turns/actor-draft.ts';
 /** Collections of list documents by name. */
 export type Views = ReadonlyMap<string, Collection<StoredDocument>>;
 
-export async function openViews(documents: Documents, registry: Registry): Promise<Views> {
+export async function openViews(documents: Documents, registry: Pick<Registry, 'definitions'>): Promise<Views> {
   const views = new Map<string, Collection<StoredDocument>>();
   for (const { view } of registry.definitions) {
     if (view === undefined) continue;

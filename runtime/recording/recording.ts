@@ -45,7 +45,7 @@ export const RecordingHead = z.object({
   /** Version of the product that recorded. */
   svc: z.string(),
   /** When a file was written, ISO 8601. A node's answer has no time, so that equal recordings are equal. */
-  recorded_at: z.string().optional(),
+  recorded_at: z.iso.datetime().optional(),
   tenant: z.string(),
   /** The run, when it is the recording of one. */
   run: z.object({ kind: z.string(), id: z.string(), trace_id: z.string().nullable() }).nullable(),

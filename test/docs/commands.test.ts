@@ -22,6 +22,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'svc session revoke SESSION': 'needs a session; test/cli/session.test.ts runs it',
   'svc replay RUN': 'needs a run; test/cli/time-machine.test.ts runs it',
   'svc export-run RUN -o run.svcrun': 'needs a run; test/cli/time-machine.test.ts runs it',
+  'svc open run.svcrun': 'runs until Ctrl-C; test/cli/open.test.ts runs it',
   'npm run bench': 'takes minutes; its quick form is for people',
   'npm run chaos -- rolling': 'it takes minutes; small sizes of it are run by test/chaos',
 };

@@ -8,13 +8,19 @@ import { asObject, type ExampleClient } from '../support/workflow-examples-run.t
 /** The kinds of actors as they are now, under the settings of a recording. */
 export const actorsNow = ({ head }: Recording) => productActors(TurnSettings.parse(head.settings));
 
-/** The recording of a run that has ended, as soon as the ledger has all of it. */
-export function recordedRun(client: ExampleClient, run: string): Promise<{ text: string; recording: Recording }> {
+/** The recording of a run that has ended, or waits, as soon as the ledger has all of it. */
+export function recordedRun(
+  client: ExampleClient,
+  run: string,
+  stands: 'ended' | 'waiting' = 'ended',
+): Promise<{ text: string; recording: Recording }> {
   const look = async (): Promise<{ text: string; recording: Recording } | null> => {
     const text = await textOfRun(client, run);
     if (text === null) return null;
     const recording = parseRecording(text);
-    return recording.actors[0]?.line.archived === true && (await isWhole(recording)) ? { text, recording } : null;
+    return recording.actors[0]?.line.archived === (stands === 'ended') && (await isWhole(recording))
+      ? { text, recording }
+      : null;
   };
   return waitUntil(`the whole recording of ${run}`, look, 60_000);
 }

@@ -8,7 +8,9 @@ import { problemSchemas } from './schemas/problems.ts';
 /** Adds a route for every operation of the table whose use cases this node has. */
 export function operationRoutes(app: RestApp, parts: RestParts): void {
   for (const operation of OPERATIONS) {
-    if (operation.needs.every((need) => parts[need] !== undefined)) serve(app, parts, operation);
+    // A node that only shows a recording refuses all that change something, whatever it has.
+    const isRefused = parts.recording !== undefined && operation.access !== 'read';
+    if (isRefused || operation.needs.every((need) => parts[need] !== undefined)) serve(app, parts, operation);
   }
 }
 

@@ -15,6 +15,7 @@ import type { HttpMeter } from '../http-meter.ts';
 import type { OpenStreams } from '../open-streams.ts';
 import type { ServerTls } from '../tls.ts';
 import type { RestLimits } from './limits.ts';
+import type { ShownRecording } from './read-only.ts';
 
 /** The issuers of tokens for this node, and the node's public address. */
 export interface ResourceParts {
@@ -80,6 +81,8 @@ export interface RestServerParts extends OperationPorts {
   /** Whether an address belongs to a container of agents and is refused. Absent: no address is. */
   readonly isOfAgents?: (address: string) => boolean;
   readonly limits?: Partial<RestLimits>;
+  /** Set: the node shows this recorded run, and every call that could change something is refused. */
+  readonly recording?: ShownRecording;
   /** Absent: no dashboard is served. */
   readonly dashboard?: DashboardParts;
 }

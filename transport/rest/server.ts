@@ -16,6 +16,7 @@ import { REST_LIMITS, type RestLimits } from './limits.ts';
 import { KnownPaths, openapiOptions } from './openapi-document.ts';
 import type { RestApp, RestParts, RestServerParts } from './parts.ts';
 import { answerError, fromFramework, problemBody } from './problem.ts';
+import { refuseChanges } from './read-only.ts';
 import { type Admit, addRequestContext, admitStarts } from './request-context.ts';
 import { addRoutes } from './routes/index.ts';
 import { parseJsonBodies } from './signed-body.ts';
@@ -31,7 +32,7 @@ export function createRestServer(parts: RestServerParts): RestApp {
   const limits: RestLimits = { ...REST_LIMITS, ...parts.limits };
   const streams = new OpenStreams(limits.streams);
   const admit = parts.admission === undefined ? {} : { admit: admitStarts(parts.admission) };
-  const app = openApp({ ...parts, ...admit, limits, streams });
+  const app = openApp({ ...parts, ...admit, limits, streams, readOnly: parts.recording !== undefined });
   if (parts.meter !== undefined) meterCalls(app, parts.meter, streams);
   app.register(fastifySSE);
   app.register(swagger, openapiOptions(parts.version, parts.authenticator.required));
@@ -66,6 +67,8 @@ interface AppParts extends Pick<RestParts, 'authenticator' | 'logger' | 'limits'
   readonly origins?: readonly string[];
   /** Runs before authentication; an error that it throws is the answer. */
   readonly admit?: Admit;
+  /** True: calls that could change something are refused. */
+  readonly readOnly?: boolean;
   /** Set: the address accepts only https. */
   readonly tls?: ServerTls;
   /** Addresses of proxies: each may hold more connections than a client. */
@@ -94,6 +97,7 @@ export function openApp(parts: AppParts): RestApp {
   addSecurityHeaders(app);
   const origins: ReadonlySet<string> = new Set(parts.origins);
   allowOrigins(app, origins);
+  if (parts.readOnly === true) refuseChanges(app);
   const admit = parts.admit === undefined ? {} : { admit: parts.admit };
   addRequestContext(app, parts.authenticator, { paths, origins, ...admit });
   parseJsonBodies(app, limits.jsonDepth);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { DashboardParts, RestApp, RestParts } from '../parts.ts';
+import type { ShownRecording } from '../read-only.ts';
 
 /** First parts of the addresses of pages. Every other path that no route has is 404. */
 const PAGES = [
@@ -48,13 +49,15 @@ interface DashboardConfig {
   readonly oidc: { readonly issuer: string; readonly client_id: string; readonly scopes: readonly string[] } | null;
   readonly role_claim: string;
   readonly version: string;
+  /** Set: the node shows a recorded run, and the pages offer nothing that changes something. */
+  readonly recording: ShownRecording | null;
 }
 
 /**
  * Serves the dashboard: static files without a bearer, since they hold nothing of any tenant. Its pages call the API, which
  * checks every call.
  */
-export function dashboardRoutes(app: RestApp, { dashboard, version }: RestParts): void {
+export function dashboardRoutes(app: RestApp, { dashboard, version, recording }: RestParts): void {
   if (dashboard === undefined) return;
   const options = { config: { access: 'public' }, schema: { hide: true } } as const;
   const { directory, oidc, signIn, roleClaim } = dashboard;
@@ -70,7 +73,7 @@ export function dashboardRoutes(app: RestApp, { dashboard, version }: RestParts)
   app.get('/dashboard', options, async (_request, reply) => reply.redirect('/'));
   app.get('/dashboard/config.json', options, async (_request, reply): Promise<DashboardConfig> => {
     reply.header('cache-control', 'no-cache');
-    return { sign_in: signIn, oidc: oidc ?? null, role_claim: roleClaim, version };
+    return { sign_in: signIn, oidc: oidc ?? null, role_claim: roleClaim, version, recording: recording ?? null };
   });
   app.get<{ Params: { name: string } }>('/assets/:name', options, (request, reply) =>
     sendAsset(join(directory, 'assets'), request, reply),
