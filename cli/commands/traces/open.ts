@@ -1,6 +1,7 @@
+import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import type { Command } from 'commander';
-import type { RecordedNode } from '../../../app/recorded-node.ts';
+import type { RecordedNode } from '../../../app/recordings/recorded-node.ts';
 import { CliFailure, EXIT, errorCode, invalid } from '../../failure.ts';
 import { isObject } from '../../json.ts';
 import { type OutputFormat, outputFormat, print } from '../../output.ts';
@@ -18,10 +19,11 @@ export function open(program: Command): void {
       const given = isObject(options) ? options : {};
       const output = outputFormat(typeof given.output === 'string' ? given.output : 'text');
       const node = await opened(file, portOf(given.port));
-      const ended = interrupted();
+      const signal = new AbortController();
+      for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, () => signal.abort());
       try {
         await announce(output, node);
-        await ended;
+        if (!signal.signal.aborted) await once(signal.signal, 'abort');
       } finally {
         await node.stop();
       }
@@ -37,7 +39,7 @@ function portOf(given: unknown): number {
 async function opened(file: string, port: number): Promise<RecordedNode> {
   await requireFile(file);
   // Loaded here only, so that no other command waits for the stores.
-  const { openRecordedNode } = await import('../../../app/recorded-node.ts');
+  const { openRecordedNode } = await import('../../../app/recordings/recorded-node.ts');
   try {
     return await openRecordedNode(file, port);
   } catch (thrown) {
@@ -52,13 +54,6 @@ async function requireFile(file: string): Promise<void> {
     throw unreadable('FILE', file, thrown);
   });
   if (!found.isFile()) throw invalid(`${file}: expected a file of svc export-run`);
-}
-
-/** Resolves at the first signal that ends a program. */
-function interrupted(): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve());
-  return promise;
 }
 
 async function announce(output: OutputFormat, { url, head, notShown }: RecordedNode): Promise<void> {

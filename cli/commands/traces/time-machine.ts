@@ -1,6 +1,6 @@
 import { stat, writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
-import type { ReplayReport } from '../../../app/time-machine.ts';
+import type { ReplayReport } from '../../../app/recordings/time-machine.ts';
 import { type CliContext, contextOf } from '../../context.ts';
 import { CliFailure, EXIT, errorCode, invalid } from '../../failure.ts';
 import { isObject, listOf, textOf, textsOf } from '../../json.ts';
@@ -18,7 +18,7 @@ export function exportRun(program: Command): void {
     .requiredOption('-o, --out <file>', 'output file')
     .action(async (run: string, options: { out: string }, command: Command) => {
       const context = contextOf(command);
-      const { recordingText, packed } = await import('../../../app/time-machine.ts');
+      const { recordingText, packed } = await import('../../../app/recordings/time-machine.ts');
       const { head, lines } = await recorded(context, run);
       const bytes = await packed(recordingText({ ...head, recorded_at: new Date().toISOString() }, lines));
       try {
@@ -58,7 +58,7 @@ async function replayed(
   wish: { readonly until?: string; readonly against?: string },
 ): Promise<ReplayReport> {
   // Loaded here only, so that no other command waits for the actors.
-  const machine = await import('../../../app/time-machine.ts');
+  const machine = await import('../../../app/recordings/time-machine.ts');
   try {
     const recording = (await isFile(run))
       ? await machine.readRecording(run)

@@ -3,15 +3,15 @@ import { open, stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { createGunzip } from 'node:zlib';
-import { SvcError } from '../runtime/errors.ts';
-import type { Recording } from '../runtime/recording/recording.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Recording } from '../../runtime/recording/recording.ts';
 import {
   type CheckedLine,
   MOST_LINE_CHARS,
   RecordingCollector,
   RecordingLines,
   refusedLine,
-} from '../runtime/recording/recording-lines.ts';
+} from '../../runtime/recording/recording-lines.ts';
 
 /** Largest file of a recording, and its largest text. */
 const MOST_FILE_BYTES = 256 * 1024 * 1024;

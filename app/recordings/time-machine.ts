@@ -3,16 +3,16 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { ActorDefinition } from '../runtime/define-actor.ts';
-import { SvcError } from '../runtime/errors.ts';
-import type { JsonObject } from '../runtime/json.ts';
-import type { Recording } from '../runtime/recording/recording.ts';
-import { type ReplayReport, replayRecording } from '../runtime/recording/replay-recording.ts';
-import { productActors, TurnSettings } from './product-actors.ts';
+import type { ActorDefinition } from '../../runtime/define-actor.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { JsonObject } from '../../runtime/json.ts';
+import type { Recording } from '../../runtime/recording/recording.ts';
+import { type ReplayReport, replayRecording } from '../../runtime/recording/replay-recording.ts';
+import { productActors, TurnSettings } from '../product-actors.ts';
 
-export { recordingText } from '../runtime/recording/recording.ts';
-export { parseRecording } from '../runtime/recording/recording-lines.ts';
-export type { ReplayReport } from '../runtime/recording/replay-recording.ts';
+export { recordingText } from '../../runtime/recording/recording.ts';
+export { parseRecording } from '../../runtime/recording/recording-lines.ts';
+export type { ReplayReport } from '../../runtime/recording/replay-recording.ts';
 export { readRecording } from './recording-file.ts';
 
 /** The text of a recording as files have it. */
