@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { gunzipSync, gzipSync } from 'node:zlib';
@@ -262,10 +262,12 @@ describe('svc open', () => {
 
   it('runs as a command until a signal, and leaves nothing behind', async () => {
     const temporary = await mkdtemp(join(directory, 'tmp-'));
-    const command = new SvcRun(['open', ended.file, '--output', 'json'], { TMPDIR: temporary });
-    const shown = await waitUntil('the address', () =>
-      command.stdout.endsWith('}\n') ? JSON.parse(command.stdout) : null,
-    );
+    const command = new SvcRun(['open', ended.file, '--output', 'json'], {
+      TMPDIR: temporary,
+      NODE_COMPILE_CACHE: join(tmpdir(), `svc-compile-cache-${userInfo().uid}`),
+    });
+    const look = () => (command.stdout.endsWith('}\n') ? JSON.parse(command.stdout) : null);
+    const shown = await waitUntil('the address', look, 25_000);
     assert.equal(shown.page, `${shown.url}/runs/workflow/${ended.run}`);
     assert.equal((await answered(shown.url, '/v1/runs')).status, 200);
     const kept = async (): Promise<readonly string[]> =>
