@@ -50,7 +50,7 @@ export class AttackedNode implements AsyncDisposable {
     const config = join(directory, 'svc.yaml');
     await writeFile(config, stringify({ apiVersion: 'svc.dev/v1', kind: 'NodeConfig', spec }));
     const flags = ['--config', config, '--data', join(directory, 'data'), '--http-port', '0', '--grpc-port', '0'];
-    const args = ['--import', join(import.meta.dirname, 'probe.ts'), join(ROOT, 'main.ts'), ...flags];
+    const args = ['--expose-gc', '--import', join(import.meta.dirname, 'probe.ts'), join(ROOT, 'main.ts'), ...flags];
     const env = { PATH: process.env.PATH, HOME: process.env.HOME, SVC_WEBHOOK_SECRET_MAIL: 'secret' };
     const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
     process.once('exit', () => child.kill('SIGKILL'));
@@ -66,6 +66,20 @@ export class AttackedNode implements AsyncDisposable {
     return Held.parse(await this.#ask('end'));
   }
 
+  /** Bytes of the heap after a collection of garbage. */
+  async heapBytes(): Promise<number> {
+    return z.object({ heapBytes: z.number() }).parse(await this.#ask('heap')).heapBytes;
+  }
+
+  get dataDirectory(): string {
+    return join(this.#directory, 'data');
+  }
+
+  /** Whether its process runs. */
+  get isUp(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
   /** Lines of the log that tell of a lease that was lost. */
   get leasesLost(): number {
     return this.#said
@@ -78,7 +92,7 @@ export class AttackedNode implements AsyncDisposable {
     return this.#said.join('');
   }
 
-  async #ask(what: 'begin' | 'end'): Promise<unknown> {
+  async #ask(what: 'begin' | 'end' | 'heap'): Promise<unknown> {
     const answer = once(this.#child, 'message');
     this.#child.send(what);
     const [said]: unknown[] = await answer;

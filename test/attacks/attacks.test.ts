@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
 import { connect } from 'node:http2';
 import { after, before, describe, test } from 'node:test';
 import { AttackedNode } from './attacked-node.ts';
 import { MOST_BYTES } from './bodies.ts';
 import { underAttack } from './bystander.ts';
 import { restAttacks, strangerAttacks } from './cases.ts';
+import { GrpcFuzzer } from './grpc-fuzz.ts';
 import { listenerAttacks } from './listeners.ts';
 import { measured } from './measure.ts';
 
@@ -12,14 +14,22 @@ import { measured } from './measure.ts';
 const MOST_MS = 250;
 /** For each way of each listener. */
 const STRANGERS_MS = 700;
+/** Calls of the sample, and its end on a busy machine. */
+const FUZZED_CALLS = 700;
+const FUZZED_MS = 12_000;
 const MOST_GROWTH_BYTES = 200 * 1024 * 1024;
 
 describe('a node under the largest requests that it takes', { timeout: 400_000 }, () => {
   let node: AttackedNode;
+  let guarded: AttackedNode;
   before(async () => {
     node = await AttackedNode.start();
+    guarded = await AttackedNode.start({ guarded: true });
   });
-  after(async () => node[Symbol.asyncDispose]());
+  after(async () => {
+    await node[Symbol.asyncDispose]();
+    await guarded[Symbol.asyncDispose]();
+  });
 
   test('no request of a caller holds the event loop for 250 ms of CPU', async () => {
     const attacks = await restAttacks(node, { sample: true });
@@ -66,7 +76,6 @@ describe('a node under the largest requests that it takes', { timeout: 400_000 }
   });
 
   test('every listener holds against strangers, and a caller is answered meanwhile', async () => {
-    await using guarded = await AttackedNode.start({ guarded: true });
     assert.notEqual(guarded.clusterAddress, '');
     const strangers = listenerAttacks(guarded).filter(({ token }) => !token);
     assert.equal(strangers.length, 25);
@@ -78,6 +87,21 @@ describe('a node under the largest requests that it takes', { timeout: 400_000 }
     );
     assert.deepEqual(bad, []);
     assert.equal(guarded.leasesLost, 0, guarded.log);
+  });
+
+  test('no message to a gRPC method is an INTERNAL error, whatever its bytes, and each whole request is answered', async () => {
+    await using fuzzer = await GrpcFuzzer.of(guarded);
+    const seed = randomInt(2 ** 31);
+    const { calls, counts, faults } = await fuzzer.run({ seed, calls: FUZZED_CALLS, forMs: FUZZED_MS });
+    assert.deepEqual(faults, [], `seed ${seed}`);
+    assert.ok(calls >= fuzzer.paths.length, `${calls} calls`);
+    const called = new Set([...counts.keys()].map((key) => key.split(' ')[0]));
+    assert.deepEqual(
+      fuzzer.paths.filter((path) => !called.has(path)),
+      [],
+    );
+    assert.ok([...counts.keys()].some((key) => key.startsWith('/svc.cluster.') && key.endsWith(' OK')));
+    assert.ok(guarded.isUp);
   });
 
   test('and no lease was lost meanwhile', () => {

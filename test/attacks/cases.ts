@@ -15,7 +15,7 @@ const OpenApi = z.object({
 });
 const Deployed = z.object({ agent_id: z.string().default(''), workflow_id: z.string().default('') });
 
-const AGENT = `apiVersion: svc.dev/v1
+export const AGENT = `apiVersion: svc.dev/v1
 kind: Agent
 metadata: { name: attacked, version: "1.0.0", description: for attacks }
 spec: { task: { prompt_template: "{{input}}" } }
@@ -111,8 +111,10 @@ function refused(): undefined {
   return undefined;
 }
 
-async function deploy(node: AttackedNode, path: string, manifest: string): Promise<string> {
-  const headers = { 'content-type': 'application/yaml' };
+/** Deploys a manifest as the operator; the id of what it made. */
+export async function deploy(node: AttackedNode, path: string, manifest: string): Promise<string> {
+  const authorized = node.token === '' ? {} : { authorization: `Bearer ${node.token}` };
+  const headers = { 'content-type': 'application/yaml', ...authorized };
   const answer = await fetch(node.url + path, { method: 'POST', body: manifest, headers });
   if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
   const { agent_id, workflow_id } = Deployed.parse(await answer.json());

@@ -39,6 +39,9 @@ process.on('message', (asked: unknown) => {
     turn();
     const held: Held = { longestMs, totalMs, rssBytes: process.memoryUsage.rss() };
     process.send?.(held);
+  } else if (asked === 'heap') {
+    globalThis.gc?.();
+    process.send?.({ heapBytes: process.memoryUsage().heapUsed });
   }
 });
 process.channel?.unref();

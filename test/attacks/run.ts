@@ -4,16 +4,19 @@
  *
  *   npm run attack                  all routes, all listeners, all attempts to leave the sandbox
  *   npm run attack -- listeners     the listeners alone: bodies at and over their bounds, half, slow, many
+ *   npm run attack -- fuzz          hostile gRPC messages alone: every method, no INTERNAL, the heap before and after
  *   npm run attack -- WORDS         those whose title holds one of the words
  *
- * Without words all attempts to leave the sandbox of commands are made too. Ends with 1 when one holds the loop longer than
+ * SVC_SEED repeats the messages of a run. Without words all attempts to leave the sandbox of commands are made too. Ends with 1 when one holds the loop longer than
  * 250 ms, a lease was lost, or an attempt gained something.
  */
 import { spawnSync } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { AttackedNode } from './attacked-node.ts';
 import { underAttack } from './bystander.ts';
 import { restAttacks, strangerAttacks } from './cases.ts';
+import { GrpcFuzzer, settledHeap } from './grpc-fuzz.ts';
 import { listenerAttacks } from './listeners.ts';
 import { measured } from './measure.ts';
 
@@ -23,8 +26,14 @@ const SHOWN = 40;
 
 const LISTENER_MS = 3_000;
 
+const MiB = 1024 * 1024;
+const FUZZED_CALLS = 10_000;
+const FUZZED_MS = 600_000;
+const GROWTH_BYTES = 10 * MiB;
+
 const words = process.argv.slice(2);
 const lost = words.length === 0 || words.includes('listeners') ? await attackListeners() : 0;
+const faults = words.length === 0 || words.includes('fuzz') ? await fuzz() : 0;
 await using node = await AttackedNode.start();
 const all = [...(await restAttacks(node, { sample: false })), ...strangerAttacks(node)];
 const attacks = all.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)));
@@ -39,13 +48,34 @@ console.log(
   `${rows.length} attacks, ${over} over ${BAR_MS} ms, ${failed} over ${MOST_MS} ms, ${node.leasesLost} leases lost`,
 );
 const escaped = words.length === 0 && !escapesHold();
-process.exitCode = failed > 0 || node.leasesLost > 0 || lost > 0 || escaped ? 1 : 0;
+process.exitCode = failed > 0 || node.leasesLost > 0 || lost > 0 || faults > 0 || escaped ? 1 : 0;
 
 /** Every attempt to leave the sandbox; a machine without one says so and gains nothing. */
 function escapesHold(): boolean {
   const file = join(import.meta.dirname, '..', 'effects', 'programs', 'sandbox-escapes.test.ts');
   const env = { ...process.env, SVC_ATTACK: 'whole' };
   return spawnSync(process.execPath, ['--test', '--test-force-exit', file], { env, stdio: 'inherit' }).status === 0;
+}
+
+/** Hostile messages to every gRPC method; faults of the node, of which more heap than before is one. */
+async function fuzz(): Promise<number> {
+  await using guarded = await AttackedNode.start({ guarded: true });
+  await using fuzzer = await GrpcFuzzer.of(guarded);
+  const seed = Number(process.env.SVC_SEED ?? randomInt(2 ** 31));
+  // What is made at the first calls stays: reflection, caches.
+  await fuzzer.run({ seed: seed + 1, calls: FUZZED_CALLS / 10, forMs: FUZZED_MS });
+  const before = await settledHeap(guarded);
+  const { calls, counts, faults } = await fuzzer.run({ seed, calls: FUZZED_CALLS, forMs: FUZZED_MS });
+  const after = await settledHeap(guarded);
+  const statuses = Map.groupBy(counts, ([key]) => key.split(' ')[1] ?? '');
+  const shown = [...statuses].map(([name, of]) => `${name} ${of.reduce((sum, [, count]) => sum + count, 0)}`);
+  console.log(`seed ${seed}: ${calls} gRPC calls to ${fuzzer.paths.length} methods, ${faults.length} faults`);
+  console.log(
+    `heap ${(before / MiB).toFixed(1)} MiB before and ${(after / MiB).toFixed(1)} MiB after; ${shown.join(', ')}`,
+  );
+  for (const fault of faults) console.log(fault);
+  const isFlat = after - before < GROWTH_BYTES;
+  return faults.length + (isFlat && guarded.isUp ? 0 : 1);
 }
 
 /** What others get while each listener is attacked; leases that were lost. */

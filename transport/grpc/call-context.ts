@@ -122,6 +122,11 @@ export function callContext(parts: Entrance): ServerInterceptor {
             admitted().then(() => proceed(metadata), refused);
           },
           onReceiveMessage: (message, proceed) => {
+            if (message === UNREADABLE) {
+              end();
+              call.sendStatus(ended(statusOf(new SvcError('invalid_argument', NOT_A_MESSAGE), '')));
+              return;
+            }
             if (requestStream) arrival.wait();
             proceed(message);
           },
@@ -144,6 +149,26 @@ export function callContext(parts: Entrance): ServerInterceptor {
     });
   };
 }
+
+/** Stands for a request of a library's method that could not be decoded. */
+const UNREADABLE = Object.freeze({ message: 'unreadable' });
+
+/** Public text for a request whose bytes are no message of the method. */
+export const NOT_A_MESSAGE = 'the request is not a valid message of this method';
+
+/**
+ * Decodes the requests of a method that a library serves. The call of a request that cannot be decoded ends with
+ * INVALID_ARGUMENT; the gRPC library would make it INTERNAL, as if the node had failed.
+ */
+export const readable =
+  (decode: (bytes: Buffer) => unknown) =>
+  (bytes: Buffer): unknown => {
+    try {
+      return decode(bytes);
+    } catch {
+      return UNREADABLE;
+    }
+  };
 
 const bytesOf = (path: string, metadata: Metadata, { limits, messageBytes }: Entrance): number =>
   isPublic(path) ? limits.strangerBytes : (messageBytes?.(path, metadata) ?? limits.messageBytes);

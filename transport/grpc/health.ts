@@ -2,13 +2,14 @@ import {
   type Server,
   type ServerUnaryCall,
   type ServerWritableStream,
+  type ServiceDefinition,
   type sendUnaryData,
   status,
 } from '@grpc/grpc-js';
 import { service } from 'grpc-health-check';
 import { toSvcError } from '../../runtime/errors.ts';
 import type { OpenStreams } from '../open-streams.ts';
-import { traceOfCall } from './call-context.ts';
+import { readable, traceOfCall } from './call-context.ts';
 import type { EndpointParts } from './parts.ts';
 import { statusOf } from './status.ts';
 
@@ -40,7 +41,7 @@ export function addHealth(server: Server, parts: HealthParts): void {
       return 'NOT_SERVING';
     }
   };
-  server.addService(service, {
+  server.addService(decodedSafely(service), {
     check: (call: ServerUnaryCall<HealthRequest, HealthAnswer>, answer: sendUnaryData<HealthAnswer>) => {
       look(call.request.service).then(
         (serving) => {
@@ -65,6 +66,14 @@ export function addHealth(server: Server, parts: HealthParts): void {
     },
   });
 }
+
+const decodedSafely = (methods: ServiceDefinition): ServiceDefinition =>
+  Object.fromEntries(
+    Object.entries(methods).map(([name, method]) => [
+      name,
+      { ...method, requestDeserialize: readable(method.requestDeserialize) },
+    ]),
+  );
 
 /** Sends the status at once and after each change. */
 async function watch(

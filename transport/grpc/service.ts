@@ -1,6 +1,6 @@
 import type { handleServerStreamingCall, handleUnaryCall } from '@grpc/grpc-js';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
-import { traceOfCall, type UnaryCall } from './call-context.ts';
+import { NOT_A_MESSAGE, traceOfCall, type UnaryCall } from './call-context.ts';
 import { logRefusal } from './log.ts';
 import type { GrpcLogger, GrpcParts } from './parts.ts';
 import { statusOf } from './status.ts';
@@ -28,7 +28,7 @@ export function decoded<T>(message: { decode(input: Uint8Array): T }, request: B
   try {
     return message.decode(request);
   } catch (cause) {
-    throw new SvcError('invalid_argument', 'the request is not a valid message of this method', { cause });
+    throw new SvcError('invalid_argument', NOT_A_MESSAGE, { cause });
   }
 }
 

@@ -10,6 +10,7 @@ const WATCH = '/grpc.health.v1.Health/Watch';
 const REFLECT = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
 const EXHAUSTED = '8';
 const LATE = '4';
+const INVALID = '3';
 
 /** A message of a gRPC stream: a flag, its length, its bytes. */
 function framed(bytes: Buffer, length = bytes.length): Buffer {
@@ -50,6 +51,18 @@ async function withSession(address: string, work: (session: ClientHttp2Session) 
 }
 
 describe('gRPC calls of strangers', () => {
+  test('get INVALID_ARGUMENT for bytes that are no message, as from every other method', async () => {
+    await using it = await scene();
+    await withSession(it.address, async (session) => {
+      for (const path of [CHECK, '/grpc.health.v1.Health/List', WATCH, REFLECT]) {
+        const stream = open(session, path);
+        const status = statusOf(stream);
+        stream.end(framed(Buffer.from([0x0a, 0xff])));
+        assert.equal(await status, INVALID, path);
+      }
+    });
+  });
+
   test('send at most 4 KiB: the announced length is refused, not waited for', async () => {
     await using it = await scene();
     await withSession(it.address, async (session) => {
