@@ -1,7 +1,7 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
 import { Dialog } from '../parts/dialog.tsx';
-import { PAGES } from './navigation.ts';
+import { usePages } from './navigation.ts';
 import { Palette } from './palette.tsx';
 
 const isTyping = (target: EventTarget | null): boolean =>
@@ -20,6 +20,7 @@ interface KeysProps {
 export function Keys({ shown, setShown }: KeysProps) {
   const wentAt = useRef(0);
   const navigate = useNavigate();
+  const groups = usePages();
   useEffect(() => {
     const press = (event: KeyboardEvent): void => {
       if (isTyping(event.target) || event.metaKey || event.ctrlKey || event.altKey) return;
@@ -29,14 +30,14 @@ export function Keys({ shown, setShown }: KeysProps) {
         setShown(event.key === '/' ? 'search' : 'keys');
         return;
       }
-      const page = PAGES.flatMap(({ pages }) => pages).find(({ key }) => key === event.key);
+      const page = groups.flatMap(({ pages }) => pages).find(({ key }) => key === event.key);
       if (event.key !== 'g' && page !== undefined && Date.now() - wentAt.current < 1_000)
         void navigate({ to: page.to });
       wentAt.current = event.key === 'g' ? Date.now() : 0;
     };
     document.addEventListener('keydown', press);
     return () => document.removeEventListener('keydown', press);
-  }, [navigate, setShown]);
+  }, [groups, navigate, setShown]);
   if (shown === 'search') return <Palette close={() => setShown(null)} />;
   if (shown === 'keys') return <KeyList close={() => setShown(null)} />;
   return null;
@@ -53,6 +54,7 @@ const OTHER_KEYS = [
 ] as const;
 
 function KeyList({ close }: { readonly close: () => void }) {
+  const groups = usePages();
   return (
     <Dialog title="Keys" close={close}>
       <dl className="keys">
@@ -64,14 +66,16 @@ function KeyList({ close }: { readonly close: () => void }) {
             <dd>{what}</dd>
           </div>
         ))}
-        {PAGES.flatMap(({ pages }) => pages).map(({ key, label }) => (
-          <div key={key}>
-            <dt>
-              <kbd>g {key}</kbd>
-            </dt>
-            <dd>{label}</dd>
-          </div>
-        ))}
+        {groups
+          .flatMap(({ pages }) => pages)
+          .map(({ key, label }) => (
+            <div key={key}>
+              <dt>
+                <kbd>g {key}</kbd>
+              </dt>
+              <dd>{label}</dd>
+            </div>
+          ))}
       </dl>
     </Dialog>
   );

@@ -1,4 +1,4 @@
-import type { Action } from './session.ts';
+import { type Action, useMay, useSession } from './session.ts';
 
 interface PageEntry {
   readonly to:
@@ -23,25 +23,31 @@ interface PageEntry {
   readonly key: string;
   /** What the user must be allowed to do for the page to hold anything. */
   readonly needs?: Action;
+  /** A recorded run has something for it. */
+  readonly isRecorded?: true;
 }
 
-/** The pages in the order of the navigation. */
-export const PAGES: readonly { readonly group: string; readonly pages: readonly PageEntry[] }[] = [
+interface PageGroup {
+  readonly group: string;
+  readonly pages: readonly PageEntry[];
+}
+
+const PAGES: readonly PageGroup[] = [
   {
     group: 'Work',
     pages: [
-      { to: '/', label: 'Overview', key: 'o' },
-      { to: '/runs', label: 'Runs', key: 'r' },
-      { to: '/traces', label: 'Traces', key: 't' },
-      { to: '/approvals', label: 'Approvals', key: 'a' },
+      { to: '/', label: 'Overview', key: 'o', isRecorded: true },
+      { to: '/runs', label: 'Runs', key: 'r', isRecorded: true },
+      { to: '/traces', label: 'Traces', key: 't', isRecorded: true },
+      { to: '/approvals', label: 'Approvals', key: 'a', isRecorded: true },
       { to: '/catalog', label: 'Catalog', key: 'c' },
     ],
   },
   {
     group: 'Inside',
     pages: [
-      { to: '/actors', label: 'Actors', key: 'k' },
-      { to: '/dead-letters', label: 'Dead letters', key: 'd' },
+      { to: '/actors', label: 'Actors', key: 'k', isRecorded: true },
+      { to: '/dead-letters', label: 'Dead letters', key: 'd', isRecorded: true },
       { to: '/fleet', label: 'Fleet', key: 'f', needs: 'inspect' },
       { to: '/faults', label: 'Faults', key: 'b', needs: 'break' },
     ],
@@ -64,3 +70,15 @@ export const PAGES: readonly { readonly group: string; readonly pages: readonly 
     ],
   },
 ];
+
+/** The pages that hold something for the user, in the order of the navigation. */
+export function usePages(): readonly PageGroup[] {
+  const may = useMay();
+  const isRecording = useSession().config.recording !== null;
+  return PAGES.map(({ group, pages }) => ({
+    group,
+    pages: pages.filter(
+      ({ needs, isRecorded }) => (needs === undefined || may(needs)) && (!isRecording || isRecorded === true),
+    ),
+  })).filter(({ pages }) => pages.length > 0);
+}

@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { api } from '../api/queries.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { plainLine } from '../parts/format.ts';
-import { PAGES } from './navigation.ts';
+import { usePages } from './navigation.ts';
 
 interface Hit {
   readonly key: string;
@@ -63,6 +63,7 @@ export function Palette({ close }: { readonly close: () => void }) {
 }
 
 function useHits(text: string): Hit[] {
+  const groups = usePages();
   const runs = useQuery({
     queryKey: ['runs', 'found', text],
     queryFn: () => api.runs.list({ limit: MOST, text: text === '' ? undefined : text }),
@@ -70,7 +71,7 @@ function useHits(text: string): Hit[] {
   const agents = useQuery({ queryKey: ['agents'], queryFn: () => api.agents.list() });
   const workflows = useQuery({ queryKey: ['workflows'], queryFn: () => api.workflows.list() });
   const all: Hit[] = [
-    ...PAGES.flatMap(({ pages }) => pages).map(({ to, label }) => ({ key: to, label, kind: 'page', href: to })),
+    ...groups.flatMap(({ pages }) => pages).map(({ to, label }) => ({ key: to, label, kind: 'page', href: to })),
     ...(agents.data?.agents ?? []).map(({ agent_id, name }) => ({
       key: agent_id,
       label: name,

@@ -7,6 +7,14 @@ interface DashboardConfig {
   readonly oidc: Oidc | null;
   readonly role_claim: string;
   readonly version: string;
+  /** Set: the node shows this recorded run and changes nothing. */
+  readonly recording: Recorded | null;
+}
+
+interface Recorded {
+  readonly svc: string;
+  readonly recorded_at: string | null;
+  readonly run: { readonly kind: string; readonly id: string } | null;
 }
 
 /** Actions of the API that pages offer only to those who may do them; the API refuses them anyway. */
@@ -21,7 +29,7 @@ interface Session {
 }
 
 let session: Session = {
-  config: { sign_in: 'none', oidc: null, role_claim: 'svc_role', version: '' },
+  config: { sign_in: 'none', oidc: null, role_claim: 'svc_role', version: '', recording: null },
   tokens: null,
   problem: null,
 };
@@ -99,6 +107,7 @@ export function whoIs({ config, tokens }: Session): {
   readonly name: string;
   readonly roles: readonly string[] | null;
 } {
+  if (config.recording !== null) return { name: 'recording', roles: null };
   if (tokens === null) return { name: 'local operator', roles: null };
   const claims = claimsOf(tokens.access);
   if (claims === null) return { name: 'token', roles: null };
@@ -111,8 +120,10 @@ export function whoIs({ config, tokens }: Session): {
 
 /** Whether to offer an action. True where the roles are unknown: then the API's refusal is shown. */
 export function useMay(): (action: Action) => boolean {
-  const { roles } = whoIs(useSession());
+  const session = useSession();
+  const { roles } = whoIs(session);
   return (action) => {
+    if (session.config.recording !== null) return action === 'read';
     if (roles === null || roles.includes('svc:admin')) return true;
     if (roles.includes('svc:operator')) return action !== 'break';
     if (roles.includes('svc:readonly')) return action === 'read' || action === 'inspect';

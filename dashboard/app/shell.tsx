@@ -2,8 +2,9 @@ import { Link, Outlet } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useFeed } from '../api/feed.ts';
 import { plainLine } from '../parts/format.ts';
+import { TimeAgo } from '../parts/time.tsx';
 import { Keys, type Over } from './keys.tsx';
-import { PAGES } from './navigation.ts';
+import { usePages } from './navigation.ts';
 import { needsSignIn, signOut, useMay, useSession, whoIs } from './session.ts';
 import { SignIn } from './sign-in.tsx';
 import { chooseTheme, chosenTheme, type Theme } from './theme.ts';
@@ -17,6 +18,7 @@ export function Shell() {
 
 function Frame() {
   const may = useMay();
+  const groups = usePages();
   const [isOpen, setIsOpen] = useState(false);
   const [shown, setShown] = useState<Over>(null);
   useFeed(may('inspect'));
@@ -42,29 +44,53 @@ function Frame() {
         >
           Search <kbd>/</kbd>
         </button>
-        {PAGES.map(({ group, pages }) => (
+        {groups.map(({ group, pages }) => (
           <ul key={group} aria-label={group}>
-            {pages
-              .filter(({ needs }) => needs === undefined || may(needs))
-              .map(({ to, label }) => (
-                <li key={to}>
-                  <Link
-                    to={to}
-                    activeOptions={{ exact: to === '/', includeSearch: false }}
-                    onClick={() => setIsOpen(false)}
-                  >
-                    {label}
-                  </Link>
-                </li>
-              ))}
+            {pages.map(({ to, label }) => (
+              <li key={to}>
+                <Link
+                  to={to}
+                  activeOptions={{ exact: to === '/', includeSearch: false }}
+                  onClick={() => setIsOpen(false)}
+                >
+                  {label}
+                </Link>
+              </li>
+            ))}
           </ul>
         ))}
         <SideFoot showKeys={() => setShown('keys')} />
       </nav>
       <main id="page" tabIndex={-1}>
+        <RecordingBanner />
         <Outlet />
       </main>
       <Keys shown={shown} setShown={setShown} />
+    </div>
+  );
+}
+
+/** Says on every page of a recording that it is one. */
+function RecordingBanner() {
+  const { recording } = useSession().config;
+  if (recording === null) return null;
+  const { run, svc, recorded_at: at } = recording;
+  return (
+    <div role="note" className="notice notice-waits">
+      <span>
+        This is a recording by svc {plainLine(svc, 40)}
+        {at !== null && (
+          <>
+            , made <TimeAgo at={at} />
+          </>
+        )}
+        . Nothing runs here, and nothing can be changed.
+      </span>
+      {run !== null && (
+        <Link to="/runs/$kind/$id" params={{ kind: run.kind, id: run.id }}>
+          The run
+        </Link>
+      )}
     </div>
   );
 }

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { z } from 'zod';
+import { openRecordedNode } from '../../app/recordings/recorded-node.ts';
 import { agentYaml, ProductNode } from '../product/product-node.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { browserMissing, DashboardBrowser } from './browser.ts';
 import { built } from './built.ts';
+
+const RECORDED_PAGES = ['Overview', 'Runs', 'Traces', 'Approvals', 'Actors', 'Dead letters'];
 
 describe('the page of runs', { skip: browserMissing() }, () => {
   let node: ProductNode;
@@ -80,6 +84,39 @@ describe('the page of runs', { skip: browserMissing() }, () => {
     await page.getByRole('dialog', { name: 'Delete run' }).getByRole('button', { name: 'Delete run' }).click();
     await page.waitForURL(/\/runs$/);
     assert.deepEqual(tab.complaints, []);
+  });
+
+  test('a run is exported as a file, which svc open shows as a recording without a button that changes something', async () => {
+    const [run] = z
+      .object({ runs: z.array(z.object({ id: z.string() })) })
+      .parse((await node.call('GET', '/v1/runs?text=writer&status=completed')).body).runs;
+    const id = run?.id ?? '';
+    await using live = await browser.open(node.url);
+    await live.page.goto(`${node.url}/runs/execution/${id}`);
+    await live.page.getByRole('button', { name: 'Delete run' }).waitFor();
+    const [download] = await Promise.all([
+      live.page.waitForEvent('download'),
+      live.page.getByRole('button', { name: 'Export' }).click(),
+    ]);
+    assert.equal(download.suggestedFilename(), `${id}.svcrun`);
+    const recorded = await openRecordedNode(await download.path(), 0);
+    try {
+      await using tab = await browser.open(recorded.url);
+      const { page } = tab;
+      for (const path of ['/', '/runs', '/traces', '/approvals', '/actors', '/dead-letters', `/runs/execution/${id}`]) {
+        await page.goto(`${recorded.url}${path}`);
+        await page.getByRole('note').getByText('This is a recording by svc').waitFor();
+      }
+      await page.getByRole('button', { name: 'Export' }).waitFor();
+      await page.getByRole('region', { name: 'Why it ended so' }).waitFor();
+      assert.equal(await page.getByRole('button', { name: /Delete|Cancel/ }).count(), 0);
+      const pages = page.getByRole('navigation', { name: 'Pages' }).getByRole('listitem');
+      assert.deepEqual(await pages.allInnerTexts(), RECORDED_PAGES);
+      assert.deepEqual(await tab.serious(), []);
+      assert.deepEqual([...live.complaints, ...tab.complaints], []);
+    } finally {
+      await recorded.stop();
+    }
   });
 
   test('the text of a stranger is shown as text', async () => {

@@ -1,10 +1,13 @@
+import { useMutation } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { saveRun } from '../../api/run-file.ts';
 import { cancelRun, hasEnded, type Run, type RunKind, removeRun } from '../../api/runs.ts';
-import { useMay } from '../../app/session.ts';
+import { useMay, useSession } from '../../app/session.ts';
 import { ActButton } from '../../parts/act-button.tsx';
 import { plainLine } from '../../parts/format.ts';
 import { Id } from '../../parts/id.tsx';
+import { Failure } from '../../parts/notice.tsx';
 import { PageHead } from '../../parts/page-head.tsx';
 import { Status } from '../../parts/status.tsx';
 
@@ -38,6 +41,7 @@ export function RunHead({ kind, id, status, listed }: RunHeadProps) {
         <Link className="button" to="/actors/$kind/$id" params={{ kind, id }}>
           Actor
         </Link>
+        <ExportButton id={id} />
         {may('run') && !hasEnded({ status }) && (
           <ActButton
             label="Cancel run"
@@ -72,6 +76,19 @@ export function RunHead({ kind, id, status, listed }: RunHeadProps) {
   );
 }
 
+/** Downloads the run as a file for `svc open`. Every reader of a run may. */
+function ExportButton({ id }: { readonly id: string }) {
+  const saving = useMutation({ mutationFn: () => saveRun(id) });
+  return (
+    <>
+      <button type="button" disabled={saving.isPending} onClick={() => saving.mutate()}>
+        {saving.isPending ? 'Exporting …' : 'Export'}
+      </button>
+      {saving.error !== null && <Failure error={saving.error} />}
+    </>
+  );
+}
+
 export const RunLink = ({ kind, id }: { readonly kind: RunKind; readonly id: string }) => (
   <Link to="/runs/$kind/$id" params={{ kind, id }}>
     {id.slice(0, 8)}
@@ -86,11 +103,15 @@ interface DefinitionLinkProps {
 }
 
 /** Leads to the manifest of a run. */
-export const DefinitionLink = ({ kind, id, version, children }: DefinitionLinkProps) => (
-  <Link to="/catalog/$kind/$id" params={{ kind, id }} search={{ version }}>
-    {children}
-  </Link>
-);
+export function DefinitionLink({ kind, id, version, children }: DefinitionLinkProps) {
+  // A recording has no catalog.
+  if (useSession().config.recording !== null) return children;
+  return (
+    <Link to="/catalog/$kind/$id" params={{ kind, id }} search={{ version }}>
+      {children}
+    </Link>
+  );
+}
 
 /** Names and values in a row. */
 export function Facts({ facts }: { readonly facts: readonly (readonly [name: string, value: ReactNode])[] }) {
