@@ -15,6 +15,7 @@ import { productActors } from './app/product-actors.ts';
 import { retentionOf } from './app/retention.ts';
 import { openTransports } from './app/servers.ts';
 import { openAgentAccess } from './app/tool-areas.ts';
+import { openTracing } from './app/tracing.ts';
 import { type NodeWorld, openWorld } from './app/world.ts';
 import { watchFormats } from './cluster/operations/format-watch.ts';
 import { createNodeControls, readiness } from './cluster/operations/node-controls.ts';
@@ -29,6 +30,7 @@ import { noMeter } from './runtime/meter.ts';
 import { type OpenStores, openStores } from './runtime/open-stores.ts';
 import { createRuntime, type Runtime } from './runtime/runtime.ts';
 import { VERSION } from './runtime/store-formats.ts';
+import type { Tracing } from './runtime/tracing/spans.ts';
 import { NodeMetrics } from './transport/internal/node-metrics.ts';
 import { Admission } from './usecases/starts/admission.ts';
 
@@ -70,7 +72,18 @@ export async function startNode(input: NodeInput): Promise<Node> {
   areasOpen.promise.catch(() => {});
   opened.defer(async () => areasOpen.reject(new SvcError('unavailable', 'the node did not start')));
   const handlers = [...effects.handlers, ...(input.effects ?? [])];
-  const runtime = await openRuntime({ world, stores, placement, handlers, metrics, ownActors: input.actors ?? [] });
+  const spans = await openTracing(world, metrics);
+  opened.defer(() => spans.close());
+  const { tracing } = spans;
+  const runtime = await openRuntime({
+    world,
+    stores,
+    placement,
+    handlers,
+    metrics,
+    tracing,
+    ownActors: input.actors ?? [],
+  });
   opened.defer(() => runtime.stop());
   const admission = openAdmission(world);
   opened.defer(async () => admission.close());
@@ -142,9 +155,10 @@ function openRuntime(parts: {
   readonly placement: Placement;
   readonly handlers: readonly EffectHandler[];
   readonly metrics: NodeMetrics | null;
+  readonly tracing: Tracing;
   readonly ownActors: readonly ActorDefinition[];
 }): Promise<Runtime> {
-  const { world, stores, placement, handlers, metrics, ownActors } = parts;
+  const { world, stores, placement, handlers, metrics, tracing, ownActors } = parts;
   const { settings, node, clock, random, logger, warn } = world;
   const { store, documents, blobs, effects, formats, upkeep } = stores;
   return createRuntime({
@@ -162,6 +176,7 @@ function openRuntime(parts: {
     upkeep,
     contracted: () => formats.isAlone(3),
     meter: metrics ?? noMeter,
+    tracing,
     retention: retentionOf({ settings: settings.retention, documents, logger }),
     warn,
   });

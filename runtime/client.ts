@@ -2,6 +2,7 @@ import type { Backlog } from './actor-store.ts';
 import type { Address, Partition } from './address.ts';
 import type { Identity } from './identity.ts';
 import type { Json } from './json.ts';
+import type { TraceContext } from './tracing/trace-context.ts';
 
 export interface CallOptions {
   readonly identity?: Identity;
@@ -16,6 +17,8 @@ export interface CallOptions {
   readonly trace?: string;
   /** Id of a message of that trace from which the call follows. Default: as for `trace`, else none. */
   readonly cause?: string;
+  /** What the messages of that trace carry. Default: as for `trace`. */
+  readonly traceContext?: TraceContext;
   /** How long `ask` waits, milliseconds. Default 30,000. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type Address, type Partition, parseAddress } from './address.ts';
 import type { Identity } from './identity.ts';
 import { type Json, jsonField } from './json.ts';
+import type { TraceContext } from './tracing/trace-context.ts';
 
 /** A message as it is delivered to a mailbox. */
 export interface Delivery {
@@ -58,6 +59,10 @@ export interface Message {
    * trace.
    */
   readonly reported?: readonly [count: number, unreported: number];
+  /** What else the messages of the trace carry. */
+  readonly traceContext?: TraceContext;
+  /** For a call: the span of the caller, 16 hex digits. */
+  readonly parentSpan?: string;
   readonly origin: MessageOrigin;
   /** Key of the recipient's `messages` table. */
   readonly type: string;
@@ -74,6 +79,10 @@ export interface Message {
   /** Timer name, for `origin: timer`. */
   readonly timer?: string;
 }
+
+/** What a message that follows from another one in its trace carries. */
+export const contextOf = ({ traceContext }: Pick<Message, 'traceContext'>): Pick<Message, 'traceContext'> =>
+  traceContext === undefined ? {} : { traceContext };
 
 /** The answer that `turn.reply` or `turn.refuse` sends back. */
 export type Reply =

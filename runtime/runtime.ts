@@ -31,6 +31,7 @@ import { type Random, systemRandom } from './random.ts';
 import { Removals } from './retention/removals.ts';
 import { Retention, type RetentionParts, retentionPolicy, type Swept } from './retention/retention.ts';
 import { type RuntimeSettings, runtimeDefaults } from './runtime-settings.ts';
+import { noTracing, type Tracing } from './tracing/spans.ts';
 import { ActorCache } from './turns/actor-cache.ts';
 import type { RetrySettings } from './turns/actor-draft.ts';
 import { encodeMessage } from './turns/codec.ts';
@@ -61,6 +62,8 @@ export interface RuntimeParts {
   readonly retention?: RetentionSettings;
   /** Default: nothing is counted. */
   readonly meter?: Meter;
+  /** Default: spans are not exported, and every trace that begins here is sampled. */
+  readonly tracing?: Tracing;
   readonly warn: (message: string, error: unknown) => void;
 }
 
@@ -162,7 +165,7 @@ export async function startRuntime(parts: RuntimeParts): Promise<Runtime> {
  * Builds the kernel without serving yet. A process that must load much first would keep its actors waiting otherwise.
  */
 export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
-  const { store, documents, effects, node, warn, meter = noMeter } = parts;
+  const { store, documents, effects, node, warn, meter = noMeter, tracing = noTracing } = parts;
   const kernel = await assemble(parts);
   const { settings, clock, random, payloads, archive } = kernel;
   const placement = parts.placement ?? solePlacement(store, node, random.uuid());
@@ -212,6 +215,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     random,
     concurrency: settings.effectConcurrency,
     meter,
+    sink: tracing.sink,
     encode: (message) => encodeMessage(payloads, message),
     onFault: (error, about) => warn(`effect ${about.effectId}: ${about.doing} failed`, error),
     probes: probesOf(parts, archive),
@@ -231,6 +235,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     views,
     lostActors,
     counts,
+    sink: tracing.sink,
     node,
     placement,
     projector,
@@ -345,5 +350,6 @@ function clientOf(parts: ClientParts, kernel: Kernel, placement: Placement, here
   const { settings, registry, locator } = kernel;
   const { tagPoolPartitions, mailboxBound } = settings;
   const placing = { store, registry, locator, tagPoolPartitions, placement, here };
-  return new MailboxClient({ ...kernel, store, placing, mailboxBound });
+  const { samples } = parts.tracing ?? noTracing;
+  return new MailboxClient({ ...kernel, store, placing, mailboxBound, samples });
 }

@@ -3,10 +3,12 @@ import { type ToolOutcome, ToolRun } from '../manifests/tool/call.ts';
 import { textContent } from '../manifests/tool/contract.ts';
 import { GrantRequest, ToolGrant } from '../manifests/tool/scope.ts';
 import type { Blobs } from '../runtime/blobs.ts';
+import { asSpan } from '../runtime/calls/calls-of-effect.ts';
 import { defineEffect, type EffectContext, type EffectHandler } from '../runtime/effect.ts';
 import type { CallWord, TargetGates } from '../runtime/effects/target-gates.ts';
 import { SvcError, toSvcError } from '../runtime/errors.ts';
 import type { RateLimits } from '../runtime/rate-limits.ts';
+import type { SpanAttributes } from '../runtime/tracing/spans.ts';
 import type { TierLimits } from '../security/api.ts';
 import type { McpServers } from '../usecases/ports/mcp-servers.ts';
 import type { ToolGranter } from '../usecases/ports/tool-granter.ts';
@@ -87,7 +89,7 @@ async function attempt(
     };
     // A retry until the call can begin is counted once by the limits above. `atMostOnce` stops retries of a call that
     // may have acted.
-    const begun = () => answer(parts, tool, call);
+    const begun = () => asSpan(toolSpan(run), (add) => answered(answer(parts, tool, call), add));
     const begin = () => (tool === undefined ? begun() : context.patiently(begun));
     const target = targetOf(run, tool);
     if (parts.gates === undefined || target === null) return await begin();
@@ -98,6 +100,28 @@ async function attempt(
     if (thrown instanceof ToolFailure) return failedOutcome(thrown);
     throw toSvcError(thrown);
   }
+}
+
+/** The span of a call of a tool (GenAI semantic conventions). */
+const toolSpan = ({ tool, server }: ToolRun): Parameters<typeof asSpan>[0] => ({
+  name: `execute_tool ${tool}`,
+  kind: server === undefined ? 'internal' : 'client',
+  attributes: {
+    'gen_ai.operation.name': 'execute_tool',
+    'gen_ai.tool.name': tool,
+    ...(server === undefined ? {} : { 'svc.mcp.server': server, 'mcp.method.name': 'tools/call' }),
+  },
+  errorType: (thrown) => (thrown instanceof ToolFailure ? thrown.code : toSvcError(thrown).code),
+});
+
+/** A tool of an MCP server reports its failure in the result. */
+async function answered(
+  answer: Promise<WholeOutcome>,
+  add: (attributes: SpanAttributes) => void,
+): Promise<WholeOutcome> {
+  const outcome = await answer;
+  if (outcome.error !== undefined) add({ 'error.type': outcome.error.code });
+  return outcome;
 }
 
 /** The external system that a call depends on and that may hang. */

@@ -1,4 +1,5 @@
 import { type Random, systemRandom } from '../runtime/random.ts';
+import { type CallingSpan, callingSpan } from '../runtime/tracing/trace-context.ts';
 
 /**
  * The combined readiness of the node's parts. `why` is shown to any caller, so it contains no addresses and no secrets.
@@ -12,18 +13,20 @@ export interface Health {
   ready(): Promise<Readiness>;
 }
 
-const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(?:-.*)?$/;
+/** The trace that a call belongs to. */
+export interface CallTrace {
+  /** W3C trace id. */
+  readonly trace: string;
+  /** The caller's span; null when the call names none, and a trace begins here. */
+  readonly caller: CallingSpan | null;
+}
 
-const ZERO_TRACE = '0'.repeat(32);
+type Header = string | string[] | undefined;
 
-const ZERO_SPAN = '0'.repeat(16);
-
-/** Trace id of a W3C `traceparent`, or a new one: an invalid header starts a new trace (W3C rule). */
-export function traceOf(traceparent: string | string[] | undefined, random: Random = systemRandom): string {
-  const match = typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent) : null;
-  const [trace, span] = [match?.[1], match?.[2]];
-  if (trace === undefined || trace === ZERO_TRACE || span === ZERO_SPAN) return random.hex(16);
-  return trace;
+/** The trace of a call. An invalid `traceparent` begins a new trace (W3C rule). */
+export function traceOf(traceparent: Header, tracestate?: Header, random: Random = systemRandom): CallTrace {
+  const caller = callingSpan(traceparent, tracestate);
+  return { trace: caller?.trace ?? random.hex(16), caller };
 }
 
 /** The `traceparent` of an answer: the same trace with a span of this node. */

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type Docker from 'dockerode';
+import { outgoingTrace } from '../../runtime/calls/calls-of-effect.ts';
 import { longTimer } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { traceVariables } from '../../runtime/tracing/trace-context.ts';
 import type { ToolCommandRequest, ToolCommandResult } from '../../usecases/ports/commands.ts';
 import type { ContainerEngine } from '../containers/engine.ts';
 import { isGone, refusalOf } from '../containers/engine-error.ts';
@@ -80,7 +82,8 @@ async function started(engine: ContainerEngine, request: Request, program: ToolP
 function commandLine(request: Request, program: ToolProgram, run: string): string[] {
   const command = 'name' in program ? program.name : [WORKSPACE, ...program.parts].join('/');
   const given = { HOME: WORKSPACE, LANG: 'C.UTF-8', TMPDIR: '/tmp', SVC_WORKSPACE: WORKSPACE };
-  const all = { ...given, SVC_EXECUTION_ID: request.execution_id, [RUN_MARK]: run };
+  const trace = traceVariables(outgoingTrace());
+  const all = { ...given, ...trace, SVC_EXECUTION_ID: request.execution_id, [RUN_MARK]: run };
   const variables = Object.entries(scrubbed(all, request.env_denylist)).map(([name, value]) => `${name}=${value}`);
   return ['/bin/sh', '-c', SCRIPT, 'svc-exec', command, ...variables, ...STARTER, command, ...request.args];
 }

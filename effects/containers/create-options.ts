@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import type { ContainerCreateOptions } from 'dockerode';
 import type { KnownVolume } from '../../manifests/metadata.ts';
 import { addressOf, parseAddress } from '../../runtime/address.ts';
+import { outgoingTrace } from '../../runtime/calls/calls-of-effect.ts';
+import { traceVariables } from '../../runtime/tracing/trace-context.ts';
 import type { ContainerInput } from './input.ts';
 import type { ContainerExtras, ContainerLimits, ContainerOwner } from './settings.ts';
 
@@ -37,7 +39,9 @@ export function createOptions(request: CreateRequest): ContainerCreateOptions & 
     Image: input.image,
     Entrypoint: command,
     Cmd: [],
-    Env: Object.entries(input.env).map(([name, value]) => `${name}=${value}`),
+    Env: Object.entries({ ...traceVariables(outgoingTrace()), ...input.env }).map(
+      ([name, value]) => `${name}=${value}`,
+    ),
     WorkingDir: input.workdir,
     Labels: { ...request.extras?.labels, ...labelsOf(owner, request.realm, request.node) },
     StopSignal: SIGKILL,

@@ -1,5 +1,6 @@
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import type { RequestOptions } from '@modelcontextprotocol/sdk/shared/protocol.js';
+import { outgoingTrace } from '../../runtime/calls/calls-of-effect.ts';
 import { longTimer } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { JsonObject } from '../../runtime/json.ts';
@@ -130,7 +131,9 @@ export class Connection {
     { signal, onProgress }: { readonly signal: AbortSignal; readonly onProgress?: (text: string) => void },
   ): Promise<McpCallResult> {
     const { clean } = this.#parts.credentials;
-    const params = { name: call.tool, arguments: call.arguments };
+    const trace = outgoingTrace();
+    const meta = trace === null ? {} : { _meta: { ...trace } };
+    const params = { name: call.tool, arguments: call.arguments, ...meta };
     const onprogress: RequestOptions['onprogress'] =
       onProgress &&
       (({ message, progress, total }) =>

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import { outgoingTrace } from '../../runtime/calls/calls-of-effect.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { ServerCredentials } from './credentials.ts';
 import type { McpLimits, McpServerSettings } from './limits.ts';
@@ -70,7 +71,7 @@ function createHttpTransport({ sdk, url, headers, limits, onBroken }: HttpParts)
   return new sdk.StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers: { ...headers } },
     fetch: async (target, init) => {
-      const response = await fetch(target, init);
+      const response = await fetch(target, init === undefined ? init : withTrace(init));
       if (response.body === null || response.status === 202) return response;
       const isPost = init?.method === 'POST';
       const bounded = boundedBody(response.body, isStream(response), limits.messageBytes, (why) => {
@@ -83,6 +84,15 @@ function createHttpTransport({ sdk, url, headers, limits, onBroken }: HttpParts)
       });
     },
   });
+}
+
+/** Passes the trace on with a request that an effect makes. */
+function withTrace(init: RequestInit): RequestInit {
+  const trace = outgoingTrace();
+  if (trace === null) return init;
+  const headers = new Headers(init.headers);
+  for (const [name, value] of Object.entries(trace)) headers.set(name, value);
+  return { ...init, headers };
 }
 
 const BROKE_OFF = 'its answer broke off';

@@ -1,4 +1,5 @@
 import type { EmbeddingModel, LanguageModel } from 'ai';
+import { outgoingTrace } from '../../runtime/calls/calls-of-effect.ts';
 import type { ProviderCall } from './call.ts';
 import { ModelFailure } from './call.ts';
 
@@ -19,7 +20,7 @@ export async function openProvider(call: ProviderCall): Promise<SdkProvider> {
   const { provider } = call.target;
   const settings = {
     ...(provider.endpoint === undefined ? {} : { baseURL: provider.endpoint }),
-    headers: { ...call.headers },
+    headers: { ...call.headers, ...outgoingTrace() },
     fetch: boundedFetch,
   };
   switch (provider.type) {

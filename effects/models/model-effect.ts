@@ -1,10 +1,12 @@
 import type { ModelConfig, ModelSelection, ProviderConfig } from '../../manifests/node/models.ts';
 import type { Blobs } from '../../runtime/blobs.ts';
+import { asSpan } from '../../runtime/calls/calls-of-effect.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { defineEffect, type EffectContext, type EffectHandler } from '../../runtime/effect.ts';
 import { type CallWord, TargetGates } from '../../runtime/effects/target-gates.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { type Random, systemRandom } from '../../runtime/random.ts';
+import type { SpanAttributes } from '../../runtime/tracing/spans.ts';
 import type { Principal, Secrets, TierLimits } from '../../security/api.ts';
 import {
   describeFailures,
@@ -79,7 +81,11 @@ export function createModelEffect(parts: ModelEffectParts): EffectHandler<typeof
       const sender = input.stream ? new ChunkSender((text) => context.progress({ text }), clock) : undefined;
       const tools = { secrets, selection, clock, random, latencies };
       const asked = (source: ModelSource): Promise<Answer> =>
-        askTarget(target, input, context, sender, { ...tools, source });
+        asSpan(chatSpan(target), async (add) => {
+          const answer = await askTarget(target, input, context, sender, { ...tools, source });
+          add(answered(answer));
+          return answer;
+        });
       try {
         // A script is not an external system.
         if (target.provider.type === 'scripted') return toResult(target, input, await asked(script));
@@ -100,6 +106,32 @@ export function createModelEffect(parts: ModelEffectParts): EffectHandler<typeof
 
   return defineEffect({ kind: 'model.generate', input: ModelInput, run });
 }
+
+/** Providers by the GenAI conventions; others are named as in the settings. */
+const PROVIDERS: Readonly<Record<string, string>> = { gemini: 'gcp.gemini' };
+
+/** The span of a call of a model (GenAI semantic conventions). */
+function chatSpan({ provider, model }: Target): Parameters<typeof asSpan>[0] {
+  const host = provider.endpoint === undefined ? undefined : URL.parse(provider.endpoint)?.hostname;
+  return {
+    name: `chat ${model.model}`,
+    kind: 'client',
+    attributes: {
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.provider.name': PROVIDERS[provider.type] ?? provider.type,
+      'gen_ai.request.model': model.model,
+      'svc.provider': provider.name,
+      'server.address': host,
+    },
+    errorType: (thrown) => (thrown instanceof ModelFailure ? thrown.kind : toSvcError(thrown).code),
+  };
+}
+
+const answered = ({ finish: { reason, inputTokens, outputTokens } }: Answer): SpanAttributes => ({
+  'gen_ai.response.finish_reasons': [reason],
+  'gen_ai.usage.input_tokens': inputTokens,
+  'gen_ai.usage.output_tokens': outputTokens,
+});
 
 /** Loads the AI SDK with the first call of a real model, so that an idle node stays small. */
 async function* answerLazily(call: ModelCall): AsyncGenerator<ModelPart> {

@@ -1,4 +1,6 @@
 import { dirname, join } from 'node:path';
+import { outgoingTrace } from '../../runtime/calls/calls-of-effect.ts';
+import { traceVariables } from '../../runtime/tracing/trace-context.ts';
 import type { Secrets } from '../../security/api.ts';
 import { RUN_MARK } from './process-table.ts';
 import { TEMPORARY } from './workspace.ts';
@@ -38,13 +40,14 @@ const GIT: Readonly<Record<string, string>> = {
   PAGER: 'cat',
 };
 
-/** Variables of every program, before the given ones. */
+/** Variables of every program, with the trace of the effect that starts it, before the given ones. */
 const baseVariables = (workspace: string): Record<string, string> => ({
   PATH: SEARCH_PATH,
   LANG: 'C.UTF-8',
   HOME: workspace,
   TMPDIR: join(workspace, TEMPORARY),
   ...GIT,
+  ...traceVariables(outgoingTrace()),
 });
 
 /** The author of a commit is data; all other GIT_ variables control what git runs or where it looks. */

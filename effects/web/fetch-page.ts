@@ -1,4 +1,5 @@
 import { type Agent, request } from 'undici';
+import { outgoingTrace } from '../../runtime/calls/calls-of-effect.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { FetchedPage, FetchRequest, WebRules } from '../../usecases/ports/web.ts';
@@ -95,6 +96,7 @@ async function ask(agent: Agent, parts: FetchParts, asked: FetchRequest, { url, 
       'user-agent': parts.userAgent,
       accept: 'text/html,application/xhtml+xml,text/markdown,text/plain,application/json,*/*;q=0.5',
       'accept-encoding': 'gzip, br, deflate',
+      ...outgoingTrace(),
     },
   });
   // An error after the body was read is only the end of the connection.

@@ -1,5 +1,6 @@
 import { type Agent, request } from 'undici';
 import { ZodError, z } from 'zod';
+import { outgoingTrace } from '../../runtime/calls/calls-of-effect.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { backoffMs, jittered, sleep } from '../../runtime/kit/waits.ts';
@@ -80,7 +81,7 @@ async function send({ agent, userAgent }: SearchParts, call: SearchCall, signal:
   const { statusCode, headers, body } = await request(call.url, {
     dispatcher: agent,
     method: call.method,
-    headers: { ...call.headers, 'user-agent': userAgent },
+    headers: { ...call.headers, 'user-agent': userAgent, ...outgoingTrace() },
     signal: AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_TIMEOUT_MS)]),
     body: call.body ?? null,
   });

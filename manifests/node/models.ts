@@ -8,7 +8,7 @@ import { distinct, refuse } from '../expectation.ts';
 
 const Name = z.string().min(1).max(100);
 
-const SecretString = z
+export const SecretString = z
   .string()
   .min(1)
   .max(10_000)
@@ -28,7 +28,7 @@ const Endpoint = z
     error: 'expected a URL without user name and password; put them into headers or api_key',
   });
 
-const HeaderName = z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}$/, 'expected an HTTP header name');
+export const HeaderName = z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}$/, 'expected an HTTP header name');
 
 export const ModelConfig = z.strictObject({
   /** Name in manifests, such as `default` or `smart`. */

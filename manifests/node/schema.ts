@@ -5,7 +5,7 @@ import { NodeChaos, NodeCluster, NodeSelf } from './cluster.ts';
 import { containerNetwork, NodeContainers, NodeHostCommands, NodeWeb } from './containers.ts';
 import { NodeGrpcAuth, NodeIam, NodeSeal, NodeSigning } from './identity.ts';
 import { NodeKernel, NodeLimits, NodeStorage, NodeStores, NodeWorkflow } from './kernel.ts';
-import { ModelSelection, NodeCortex, NodePipeline, ProviderConfigs } from './models.ts';
+import { HeaderName, ModelSelection, NodeCortex, NodePipeline, ProviderConfigs, SecretString } from './models.ts';
 import { NodeNetwork } from './network.ts';
 import { NodeRateLimits, NodeRetention, NodeStimulus } from './rate-limits.ts';
 import { BuiltinDispatchers, McpServers, SecurityContexts } from './tools.ts';
@@ -38,8 +38,20 @@ const Observability = z.strictObject({
   metrics: z.strictObject({ enabled: z.boolean().default(true) }).prefault({}),
   tracing: z
     .strictObject({
-      enabled: z.boolean().default(false),
-      otlp_endpoint: z.url({ protocol: /^https?$/, error: 'expected an http or https URL' }).optional(),
+      /** Default: whether there is an endpoint. */
+      enabled: z.boolean().optional(),
+      /** Base URL of the receiver of OTLP over HTTP; `/v1/traces` is appended. */
+      otlp_endpoint: z
+        .url({ protocol: /^https?$/, error: 'expected an http or https URL' })
+        .refine((text) => URL.parse(text)?.username === '', 'credentials belong into headers')
+        .optional(),
+      /** Sent with every export; values may be secrets. */
+      headers: z.record(HeaderName, SecretString).default({}),
+      service_name: z.string().min(1).max(200).default('svc'),
+      /** Share of the traces that begin here. A caller's own decision is kept. */
+      sample_ratio: z.number().min(0).max(1).default(1),
+      /** Spans that wait for export; further ones are dropped. */
+      max_queued_spans: z.number().int().min(512).max(100_000).default(4_096),
     })
     .prefault({}),
 });

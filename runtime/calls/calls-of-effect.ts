@@ -1,23 +1,69 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { toSvcError } from '../errors.ts';
+import type { EndedSpan, SpanAttributes, SpanSink } from '../tracing/spans.ts';
+import {
+  type CallingSpan,
+  spanOfAttempt,
+  spanOfCall,
+  type TraceContext,
+  type TraceHeaders,
+  traceHeaders,
+} from '../tracing/trace-context.ts';
 
-/** What calls made by a running effect follow from. */
+/** What calls made now follow from. */
 interface Causing {
-  /** Id of the message whose turn requested the effect. */
-  readonly cause: string;
-  /** Its trace. */
+  /** Id of the message whose turn requested the effect; null for a call from outside. */
+  readonly cause: string | null;
   readonly trace: string;
+  /** The span that calls made now have as their parent. */
+  readonly span: string;
+  readonly context: TraceContext | undefined;
   hasEnded: boolean;
+  /** Absent for a call from outside, whose spans are not this node's. */
+  readonly effect?: { readonly tenant: string; readonly sink: SpanSink | null };
+  /** Calls of other systems so far. */
+  calls: number;
 }
 
 const causing = new AsyncLocalStorage<Causing>();
+
+const current = (): Causing | undefined => {
+  const running = causing.getStore();
+  return running === undefined || running.hasEnded ? undefined : running;
+};
+
+/** An attempt of an effect, and where its spans go. */
+interface Attempt {
+  readonly cause: string;
+  readonly trace: string;
+  readonly traceContext?: TraceContext | undefined;
+  readonly tenant: string;
+  readonly effectId: string;
+  readonly attempt: number;
+  readonly sink: SpanSink | null;
+}
 
 /**
  * Runs the work of an effect. Calls of actors that it makes carry on the trace of the turn that requested it, with the
  * turn's message as their cause, so that a child that an effect starts is part of the trace of its parent. What the work
  * has begun and not ended, a connection for example, is not part of it later.
  */
-export async function asEffectOf<T>(of: Pick<Causing, 'cause' | 'trace'>, work: () => Promise<T>): Promise<T> {
-  const running: Causing = { cause: of.cause, trace: of.trace, hasEnded: false };
+export function asEffectOf<T>(of: Attempt, work: () => Promise<T>): Promise<T> {
+  return under(
+    {
+      cause: of.cause,
+      trace: of.trace,
+      span: spanOfAttempt(of.effectId, of.attempt),
+      context: of.traceContext,
+      hasEnded: false,
+      effect: { tenant: of.tenant, sink: of.sink },
+      calls: 0,
+    },
+    work,
+  );
+}
+
+async function under<T>(running: Causing, work: () => Promise<T>): Promise<T> {
   try {
     return await causing.run(running, work);
   } finally {
@@ -25,14 +71,104 @@ export async function asEffectOf<T>(of: Pick<Causing, 'cause' | 'trace'>, work: 
   }
 }
 
-/** The cause and trace of a call made now: null and a new trace outside of effects, and for a call in another trace. */
+/** Runs the handling of a call from outside. Calls of actors that it makes for the caller's trace follow its span. */
+export function asCallOf<T>(caller: CallingSpan | null, work: () => T): T {
+  if (caller === null) return work();
+  const { trace, span, context } = caller;
+  return causing.run({ cause: null, trace, span, context, hasEnded: false, calls: 0 }, work);
+}
+
+/** What a message of a call carries. */
+interface Followed {
+  readonly cause: string | null;
+  readonly trace: string;
+  readonly parentSpan?: string;
+  readonly traceContext?: TraceContext;
+}
+
+/** Where a call made now belongs. Outside of effects, and for a call in another trace, it begins a trace. */
 export function followsFrom(
-  asked: { readonly cause?: string | undefined; readonly trace?: string | undefined },
-  newTrace: () => string,
-): { readonly cause: string | null; readonly trace: string } {
-  const running = causing.getStore();
-  const current = running === undefined || running.hasEnded ? undefined : running;
-  const trace = asked.trace ?? current?.trace ?? newTrace();
-  const cause = asked.cause ?? (current?.trace === trace ? current.cause : null);
-  return { cause, trace };
+  asked: {
+    readonly cause?: string | undefined;
+    readonly trace?: string | undefined;
+    readonly traceContext?: TraceContext | undefined;
+  },
+  { newTrace, samples }: { readonly newTrace: () => string; readonly samples: (trace: string) => boolean },
+): Followed {
+  const running = current();
+  const ofEffect = running?.effect === undefined ? undefined : running.trace;
+  const trace = asked.trace ?? ofEffect ?? newTrace();
+  if (running?.trace !== trace) {
+    const begun = samples(trace) ? undefined : { sampled: false as const };
+    return withContext({ cause: asked.cause ?? null, trace }, asked.traceContext ?? begun);
+  }
+  const parent = { cause: asked.cause ?? running.cause, trace, parentSpan: running.span };
+  return withContext(parent, running.context);
+}
+
+const withContext = (followed: Followed, traceContext: TraceContext | undefined): Followed =>
+  traceContext === undefined ? followed : { ...followed, traceContext };
+
+/** Headers that pass the trace on to another system that is called now; null outside of effects. */
+export function outgoingTrace(): TraceHeaders | null {
+  const running = current();
+  return running?.effect === undefined ? null : traceHeaders(running.trace, running.span, running.context);
+}
+
+/** A call of another system by an effect, which gets a span of its own. */
+interface SpannedCall {
+  readonly name: string;
+  readonly kind: EndedSpan['kind'];
+  readonly attributes: SpanAttributes;
+  /** Names the error that it ended with. Default: the code of the error. */
+  readonly errorType?: (thrown: unknown) => string;
+}
+
+/**
+ * Runs a call of another system by an effect: `outgoingTrace` then names the call's span, and the span is exported when
+ * the call has ended. `add` adds what is known only later.
+ */
+export async function asSpan<T>(
+  call: SpannedCall,
+  work: (add: (attributes: SpanAttributes) => void) => Promise<T>,
+): Promise<T> {
+  const running = current();
+  const effect = running?.effect;
+  if (running === undefined || effect === undefined) return work(() => {});
+  running.calls += 1;
+  const { cause, trace, span: parent, context } = running;
+  const id = spanOfCall(parent, running.calls);
+  const own: Causing = { cause, trace, span: id, context, hasEnded: false, effect, calls: 0 };
+  let attributes = call.attributes;
+  const startedAt = Date.now();
+  let error: string | undefined;
+  try {
+    return await under(own, () =>
+      work((more) => {
+        attributes = { ...attributes, ...more };
+      }),
+    );
+  } catch (thrown) {
+    error = call.errorType?.(thrown) ?? toSvcError(thrown).code;
+    throw thrown;
+  } finally {
+    if (context?.sampled !== false) {
+      const { tenant, sink } = effect;
+      const { name, kind } = call;
+      const endedAt = Date.now();
+      sink?.ended({
+        trace,
+        id,
+        parent,
+        state: context?.state,
+        tenant,
+        name,
+        kind,
+        startedAt,
+        endedAt,
+        attributes,
+        error,
+      });
+    }
+  }
 }

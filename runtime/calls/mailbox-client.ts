@@ -36,6 +36,8 @@ interface MailboxClientParts {
   readonly archive: Archive;
   readonly clock: Clock;
   readonly random: Random;
+  /** Whether a trace that begins here is sampled. */
+  readonly samples: (trace: string) => boolean;
   /** Most client messages that may wait for one actor (K7). */
   readonly mailboxBound: number;
 }
@@ -89,8 +91,8 @@ export class MailboxClient implements ActorClient {
    * to no caller. With the same `id` it is handled once.
    */
   async repeat({ to, from, type, payload, identity, ...recorded }: Message, id: string): Promise<void> {
-    const { id: cause, trace } = recorded;
-    const message: Message = { id, to, from, cause, trace, origin: 'client', type, payload, identity };
+    const { id: cause, trace, traceContext } = recorded;
+    const message: Message = { id, to, from, cause, trace, traceContext, origin: 'client', type, payload, identity };
     const deadline = this.#deadline({});
     await this.#append(message, await this.#locate(to, deadline, undefined), deadline, {});
   }
@@ -182,14 +184,13 @@ export class MailboxClient implements ActorClient {
   }
 
   #compose(to: Address, type: string, payload: Json, options: CallOptions, session: string | undefined): Message {
-    const { random } = this.#parts;
-    const { cause, trace } = followsFrom(options, () => random.hex(16));
+    const { random, samples } = this.#parts;
+    const followed = followsFrom(options, { newTrace: () => random.hex(16), samples });
     return {
       id: options.messageId ?? random.uuid(),
       to,
       from: null,
-      cause,
-      trace,
+      ...followed,
       origin: 'client',
       type,
       payload,

@@ -97,6 +97,7 @@ export async function commitTurns(
   }
   const projected = { ...run.handledAt(progress.position), epoch: lease.epoch, node: lease.node, rows: run.batch.rows };
   server.committed({ commit, at: outcome.at, owing: outcome.owing, jobs, starting, projected });
+  if (parts.sink !== null) run.exportTo(parts.sink, lease.epoch);
   return outcome.next;
 }
 

@@ -5,6 +5,7 @@ import type { Locator } from '../locator.ts';
 import type { Archive } from '../projection/archive.ts';
 import type { LostActors } from '../projection/lost-actors.ts';
 import type { Views } from '../projection/views.ts';
+import type { SpanSink } from '../tracing/spans.ts';
 import type { ActorCache } from '../turns/actor-cache.ts';
 import type { RetrySettings } from '../turns/actor-draft.ts';
 import type { Payloads } from '../turns/payload.ts';
@@ -41,5 +42,7 @@ export interface KernelParts {
    * with them.
    */
   readonly counts: { fenced: number; resultsFailed: number };
+  /** Takes the committed turns for export. Null: spans are not exported. */
+  readonly sink: SpanSink | null;
   readonly warn: (message: string, error: unknown) => void;
 }

@@ -5,6 +5,7 @@ import { resultPosition } from '../leases.ts';
 import { keysOfTurn } from '../ledger/keys.ts';
 import type { MailboxEntry, Message } from '../message.ts';
 import type { ProjectedCommit } from '../projection/views.ts';
+import type { SpanSink } from '../tracing/spans.ts';
 import type { Activation } from '../turns/actor-draft.ts';
 import { Batch } from '../turns/batch.ts';
 import { isReadable, UNREADABLE } from '../turns/loading.ts';
@@ -144,6 +145,22 @@ export class BatchRun {
     return this.#taken.map(({ entry, message }, index) =>
       isReadable(message) ? keysOfTurn(message, entry.body, rows[index], this.#bodies) : null,
     );
+  }
+
+  /** Passes its turns on, after their commit. */
+  exportTo(sink: SpanSink, epoch: number): void {
+    for (const [index, { entry, message }] of this.#taken.entries()) {
+      const row = this.batch.rows[index];
+      if (!isReadable(message) || row === undefined) continue;
+      const { at } = entry;
+      if (message.traceContext?.sampled !== false) sink.delivered({ message, at, row, epoch });
+      for (const turn of row.drained ?? []) {
+        const handled = this.#bodies.get(turn.body);
+        if (handled === undefined || handled.traceContext?.sampled === false) continue;
+        const { outcome, turnUs = 0, attempt, error } = turn;
+        sink.delivered({ message: handled, at, row: { outcome, waitMs: row.waitMs, turnUs, attempt, error }, epoch });
+      }
+    }
   }
 
   #entriesOf(results: readonly LocalResult[]): MailboxEntry[] {

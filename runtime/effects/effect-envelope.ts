@@ -4,7 +4,10 @@ import type { EffectRequest } from '../define-actor.ts';
 import type { EffectJob } from '../effect-queue.ts';
 import { SvcError } from '../errors.ts';
 import { jsonField, jsonObjectField } from '../json.ts';
-import type { Message } from '../message.ts';
+import { contextOf, type Message } from '../message.ts';
+import type { EffectEnd } from '../meter.ts';
+import type { SpanSink } from '../tracing/spans.ts';
+import { spanOfAttempt, spanOfMessage, TraceContext } from '../tracing/trace-context.ts';
 
 /** Content of `EffectOpen.body`: the request, and the fields that its results need to be sent as messages. */
 export interface EffectEnvelope {
@@ -15,6 +18,7 @@ export interface EffectEnvelope {
   readonly cause: string;
   /** W3C trace id of that turn. */
   readonly trace: string;
+  readonly traceContext?: TraceContext | undefined;
   readonly tenant: string;
   /** Time of that turn, Unix ms. Absent in records written before this field existed. */
   readonly askedAtMs?: number | undefined;
@@ -40,6 +44,7 @@ const Envelope = z.object({
   to: z.templateLiteral([z.string(), '/', z.string(), '/', z.string()]),
   cause: z.string(),
   trace: z.string(),
+  traceContext: TraceContext.optional(),
   tenant: z.string(),
   askedAtMs: z.number().optional(),
 });
@@ -51,12 +56,12 @@ export function encodeEffect(envelope: EffectEnvelope): string {
 /** Encodes an effect that the turn of `cause` requested. */
 export function encodeRequest(asked: {
   readonly request: EffectRequest;
-  readonly cause: Pick<Message, 'id' | 'to' | 'trace'>;
+  readonly cause: Pick<Message, 'id' | 'to' | 'trace' | 'traceContext'>;
   readonly askedAtMs: number;
 }): string {
   const { request, cause, askedAtMs } = asked;
   const { to, id, trace } = cause;
-  return encodeEffect({ request, to, cause: id, trace, tenant: tenantOf(to), askedAtMs });
+  return encodeEffect({ request, to, cause: id, trace, ...contextOf(cause), tenant: tenantOf(to), askedAtMs });
 }
 
 /** Decodes the text that `encodeRequest` wrote. Throws `internal` for any other text. */
@@ -74,6 +79,42 @@ export function decodeEffect(body: string): EffectEnvelope {
  */
 export const askedAgo = ({ askedAtMs }: EffectEnvelope, now: number): { readonly askedAgoMs?: number } =>
   askedAtMs === undefined ? {} : { askedAgoMs: Math.max(0, now - askedAtMs) };
+
+/** Exports the span of an attempt that has ended, unless its trace is not sampled. */
+export function exportSpan(
+  sink: SpanSink | null,
+  { request, cause, trace, traceContext, tenant, to }: EffectEnvelope,
+  ended: {
+    readonly id: string;
+    readonly attempt: number;
+    readonly outcome: EffectEnd;
+    readonly error: string | undefined;
+    readonly startedAt: number;
+    readonly endedAt: number;
+  },
+): void {
+  if (sink === null || traceContext?.sampled === false) return;
+  const { id, attempt, outcome, error, startedAt, endedAt } = ended;
+  sink.ended({
+    trace,
+    id: spanOfAttempt(id, attempt),
+    parent: spanOfMessage(cause),
+    state: traceContext?.state,
+    tenant,
+    name: `effect ${request.kind}`,
+    kind: 'internal',
+    startedAt,
+    endedAt,
+    attributes: {
+      'svc.effect.kind': request.kind,
+      'svc.effect.id': id,
+      'svc.effect.attempt': attempt,
+      'svc.effect.outcome': outcome,
+      'svc.actor': to,
+    },
+    error: outcome === 'done' ? undefined : error,
+  });
+}
 
 /**
  * The tenant and source that an effect counts for. Tenants get places in turn, and within a tenant its agents,

@@ -9,7 +9,7 @@ import type { Json } from '../json.ts';
 import { backoffMs } from '../kit/waits.ts';
 import type { EffectEnd } from '../meter.ts';
 import type { Random } from '../random.ts';
-import { askedAgo, type EffectEnvelope } from './effect-envelope.ts';
+import { askedAgo, type EffectEnvelope, exportSpan } from './effect-envelope.ts';
 import {
   type Renewing,
   type RunnerSettings,
@@ -173,7 +173,9 @@ export class EffectAttempt {
       parked: (waiting) => this.#park(waiting, renewing),
       patiently: (call) => this.#patiently(call, renewing),
     };
-    const work = () => asEffectOf(this.#envelope, () => handler.run(parsed.data, context));
+    const { sink } = this.#settings;
+    const attempt = { ...this.#envelope, effectId, attempt: this.#attempt, sink };
+    const work = () => asEffectOf(attempt, () => handler.run(parsed.data, context));
     const ending = this.#guard(() => (this.#runsAgain ? this.#untilBegun(work, renewing) : work()));
     return Promise.race([ending, this.#overdue()]);
   }
@@ -276,9 +278,12 @@ export class EffectAttempt {
   }
 
   #ended = false;
+  /** What the work ended with; null: it succeeded. */
+  #error: SvcError | null = null;
 
   async #close(ending: Ending): Promise<JobOutcome> {
     this.#ended = true;
+    this.#error = ending.ok ? null : ending.error;
     if (this.#cause === 'unwanted') return this.#drop(DONE);
     if (this.#cause === 'gone') return this.#drop(CLAIMED_ANEW);
     // The claim decides who may continue: the next runner of the job checks it.
@@ -334,8 +339,11 @@ export class EffectAttempt {
   }
 
   #count(end: EffectEnd): void {
-    const { meter, clock } = this.#settings;
+    const { meter, sink, clock } = this.#settings;
     meter.effectEnded(this.#envelope.request.kind, end, clock.monotonic() - this.#begunAt);
+    const { startedAtMs: startedAt } = this.#report;
+    const about = { id: this.#job.id, attempt: this.#attempt, outcome: end, error: this.#error?.code, startedAt };
+    exportSpan(sink, this.#envelope, { ...about, endedAt: clock.now() });
   }
 }
 

@@ -7,6 +7,7 @@ import { type OwnStore, toSvcError } from '../errors.ts';
 import type { Message } from '../message.ts';
 import { type Meter, noMeter } from '../meter.ts';
 import type { Random } from '../random.ts';
+import type { SpanSink } from '../tracing/spans.ts';
 import type { EffectParking, StoreOutages, StoreProbe } from './store-outages.ts';
 
 /** A claim that is being renewed. */
@@ -174,6 +175,8 @@ export interface EffectRunnerOptions {
   readonly onOutage?: (store: OwnStore, change: 'away' | 'back') => void;
   /** Default: nothing is counted. */
   readonly meter?: Meter;
+  /** Default: spans are not exported. */
+  readonly sink?: SpanSink | null;
   /** Called for faults that no result can carry; for the log. */
   readonly onFault: (error: unknown, about: { readonly effectId: string; readonly doing: string }) => void;
 }
@@ -201,6 +204,7 @@ export function runnerSettings(options: EffectRunnerOptions): RunnerSettings {
     unpack: async (body) => body,
     onOutage: () => {},
     meter: noMeter,
+    sink: null,
     ...options,
   };
 }

@@ -25,7 +25,8 @@ export class EffectReport {
   readonly #envelope: EffectEnvelope;
   readonly #giveUp: AbortSignal;
   readonly #committed: Promise<boolean> | undefined;
-  readonly #startedAtMs: number;
+  /** When the attempt began, Unix ms. */
+  readonly startedAtMs: number;
   #hasProgressed = false;
   #last: Promise<boolean> = Promise.resolve(true);
 
@@ -43,7 +44,7 @@ export class EffectReport {
     this.#envelope = envelope;
     this.#giveUp = giveUp;
     this.#committed = committed;
-    this.#startedAtMs = settings.clock.now();
+    this.startedAtMs = settings.clock.now();
   }
 
   /** Sends an intermediate result; they arrive in the order of the calls. False: the attempt is no longer wanted. */
@@ -93,7 +94,7 @@ export class EffectReport {
       attempt: this.#attempt,
       ...(context === undefined ? {} : { context }),
       node: this.#settings.node,
-      startedAtMs: this.#startedAtMs,
+      startedAtMs: this.startedAtMs,
       outcome,
     } satisfies EffectResult;
     const delivery = await this.#delivery(replyAs, payload);
@@ -110,9 +111,9 @@ export class EffectReport {
   /** Encodes a message once, so that a repeated call carries the same message id. */
   async #delivery(type: string, payload: Json): Promise<Delivery> {
     const { random, encode } = this.#settings;
-    const { to, cause, trace } = this.#envelope;
+    const { to, cause, trace, traceContext } = this.#envelope;
     const id = random.uuid();
-    const message = { id, to, from: null, cause, trace, origin: 'effect', type, payload } as const;
+    const message = { id, to, from: null, cause, trace, traceContext, origin: 'effect', type, payload } as const;
     return { id, to, body: await persist(async () => encode(message), this.#settings, this.#giveUp) };
   }
 }

@@ -1,7 +1,7 @@
 import type { Address, Partition } from '../address.ts';
 import type { ActorDefinition } from '../define-actor.ts';
 import type { SvcError } from '../errors.ts';
-import type { Message, Reply } from '../message.ts';
+import { contextOf, type Message, type Reply } from '../message.ts';
 import type { ActorRecord } from './record.ts';
 
 /** The changes of a batch to one actor. */
@@ -130,6 +130,7 @@ export function retryMessage(cause: Message, attempts: number): Message {
     from: cause.to,
     cause: cause.id,
     trace: cause.trace,
+    ...contextOf(cause),
     origin: 'timer',
     type: RETRY_TIMER,
     payload: {},
@@ -144,6 +145,7 @@ export function answerMessage(asked: Message, to: Address, type: string, reply: 
     from: asked.to,
     cause: asked.id,
     trace: asked.trace,
+    ...contextOf(asked),
     origin: 'actor',
     type,
     payload: reply.ok

@@ -4,6 +4,7 @@ import { SvcError } from '../errors.ts';
 import { Identity } from '../identity.ts';
 import { jsonField } from '../json.ts';
 import type { Message, Reply } from '../message.ts';
+import { TraceContext } from '../tracing/trace-context.ts';
 import type { Payloads } from './payload.ts';
 
 /**
@@ -17,6 +18,8 @@ const wireMessage = z.object({
   cause: z.string().nullable(),
   trace: z.string(),
   reported: z.tuple([z.number(), z.number()]).optional(),
+  traceContext: TraceContext.optional(),
+  parentSpan: z.string().optional(),
   origin: z.enum(['client', 'actor', 'timer', 'effect']),
   type: z.string(),
   payload: jsonField,

@@ -14,7 +14,7 @@ import {
 import { type ErrorCode, type ErrorDetail, SvcError } from '../errors.ts';
 import type { Identity } from '../identity.ts';
 import { type Json, plainJson, plainObject } from '../json.ts';
-import type { Message, Reply } from '../message.ts';
+import { contextOf, type Message, type Reply } from '../message.ts';
 import { type ActorRecord, frozen } from './record.ts';
 import { counted, type TraceCount } from './trace-count.ts';
 
@@ -164,6 +164,7 @@ class SeededTurn implements Turn<Schemas, Schemas> {
       origin,
       type,
       payload,
+      ...contextOf(this.#message),
       ...(this.#message.identity === undefined ? {} : { identity: this.#message.identity }),
       ...extra,
     };

@@ -12,6 +12,7 @@ const among =
 
 /** What transports use of the kernel and the domain beside `usecases`: errors, who calls, and types of values they carry. */
 const OF_TRANSPORT: ReadonlySet<string> = new Set([
+  'runtime/calls/calls-of-effect.ts',
   'runtime/client.ts',
   'runtime/clock.ts',
   'runtime/errors.ts',
@@ -19,6 +20,7 @@ const OF_TRANSPORT: ReadonlySet<string> = new Set([
   'runtime/json.ts',
   'runtime/kit/lazy.ts',
   'runtime/random.ts',
+  'runtime/tracing/trace-context.ts',
   // Schemas of what callers send and get.
   'manifests/agent/parse.ts',
   'manifests/agent/schema.ts',

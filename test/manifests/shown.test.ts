@@ -43,6 +43,7 @@ const spec = (secret: (place: string) => string) => ({
   },
   audit: { sink: { kind: 'http', url: 'https://siem.example/', token: secret('sink') } },
   cluster: { controller: { endpoint: 'c:50056', token: secret('controller') }, join_token: secret('join') },
+  observability: { tracing: { otlp_endpoint: 'http://c:4318', headers: { 'x-any': secret('span-header') } } },
   runtime: {
     orchestrator_url: `https://x:${secret('orchestrator')}@node.example/`,
     containers: { runtimes: { python: { '3.14': { image: 'a/b', env: { PIP: secret('runtime-variable') } } } } },
@@ -107,6 +108,7 @@ const SECRET_SETTINGS = [
   'mcp_servers.credentials',
   'mcp_servers.environment',
   'mcp_servers.headers',
+  'observability.tracing.headers',
   'signing.vault.approle.secret_id',
   'signing.vault.token',
   'stimulus.webhooks.secrets',

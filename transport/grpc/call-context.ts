@@ -6,9 +6,11 @@ import {
   type ServerInterceptor,
   type ServerUnaryCall,
 } from '@grpc/grpc-js';
+import { asCallOf } from '../../runtime/calls/calls-of-effect.ts';
 import { longTimer } from '../../runtime/clock.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
+import type { CallingSpan } from '../../runtime/tracing/trace-context.ts';
 import type { SealCaller } from '../../usecases/seal/parts.ts';
 import { traceOf, traceparentOf } from '../health.ts';
 import { type StreamOwner, streamOwner } from '../open-streams.ts';
@@ -80,6 +82,7 @@ export function callContext(parts: Entrance): ServerInterceptor {
   const strangers = new Strangers(parts.limits.strangerCalls);
   return ({ path, requestStream }, call) => {
     let traceparent: string | undefined;
+    let calling: CallingSpan | null = null;
     let begun = (): void => {};
     let recorded: RecordedCall | null = null;
     const ended = (status: Ended): Ended => withTrailers(withTrace(status, traceparent), parts.trailers?.(path));
@@ -96,7 +99,8 @@ export function callContext(parts: Entrance): ServerInterceptor {
       start: (next) =>
         next({
           onReceiveMetadata: (metadata, proceed) => {
-            const trace = traceOf(single(metadata, 'traceparent'));
+            const { trace, caller } = traceOf(single(metadata, 'traceparent'), single(metadata, 'tracestate'));
+            calling = caller;
             traceparent = traceparentOf(trace);
             const arrived = { path, trace, peer: call.getPeer(), metadata };
             const refused = (thrown: unknown): void => {
@@ -119,7 +123,7 @@ export function callContext(parts: Entrance): ServerInterceptor {
               boundMessages(call, bytesOf(path, metadata, parts));
               arrival.wait();
             };
-            admitted().then(() => proceed(metadata), refused);
+            admitted().then(() => asCallOf(calling, () => proceed(metadata)), refused);
           },
           onReceiveMessage: (message, proceed) => {
             if (message === UNREADABLE) {
@@ -128,11 +132,11 @@ export function callContext(parts: Entrance): ServerInterceptor {
               return;
             }
             if (requestStream) arrival.wait();
-            proceed(message);
+            asCallOf(calling, () => proceed(message));
           },
           onReceiveHalfClose: (proceed) => {
             arrival.over();
-            proceed();
+            asCallOf(calling, proceed);
           },
           onCancel: end,
         }),

@@ -82,6 +82,11 @@ export const METRICS = {
     'outcome',
   ]),
   effectsRunning: gauge('svc_effects_running', 'Model calls, tool calls, commands and other effects under way.'),
+  spans: counter(
+    'svc_spans_total',
+    'Spans by what became of them: `exported`, `dropped` because too many waited, `failed` because the receiver did not take them. All 0 without an endpoint.',
+    ['outcome'],
+  ),
   storeCall: histogram('svc_store_call_seconds', FAST, 'Time of calls of the stores.', ['store', 'call']),
   storeErrors: counter('svc_store_errors_total', 'Calls of the stores that failed.', ['store', 'call']),
   request: histogram('svc_http_request_seconds', CALLS, 'Time of calls over REST, except event streams.', [

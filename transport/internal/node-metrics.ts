@@ -8,6 +8,15 @@ const LOOP_PRECISION_MS = 50;
 const MOST_KINDS = 64;
 const OTHER = 'other';
 
+/** Spans by what became of them. */
+interface SpanCounts {
+  readonly exported: number;
+  readonly dropped: number;
+  readonly failed: number;
+}
+
+const NO_SPANS: SpanCounts = { exported: 0, dropped: 0, failed: 0 };
+
 /** Figures that are looked up from time to time, since they need a store. */
 export interface LookedUp {
   readonly mailbox: { readonly messages: number; readonly oldestSeconds: number };
@@ -38,11 +47,13 @@ export class NodeMetrics implements HttpMeter {
   /** The series of a kind and outcome, since this is counted at every message. */
   readonly #deliveries = new Map<string, { readonly turn: Series; readonly wait: Series }>();
   #streams: () => number = () => 0;
+  #spans: () => SpanCounts = () => NO_SPANS;
 
   constructor() {
     // Delay of the event loop, CPU, memory, descriptors.
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: LOOP_PRECISION_MS });
     this.gauge('streamsOpen', () => this.#streams());
+    this.#countSpans();
   }
 
   delivered(kind: string, outcome: string, waitMs: number, turnMs: number): void {
@@ -94,6 +105,11 @@ export class NodeMetrics implements HttpMeter {
     this.#streams = count;
   }
 
+  /** Counts spans by what became of them, from when on they are exported. */
+  spans(read: () => SpanCounts): void {
+    this.#spans = read;
+  }
+
   /** Adds a gauge without labels that is read at each scrape. */
   gauge(name: MetricName, read: () => number): void {
     const gauge: Gauge = new Gauge({ ...this.#options(METRICS[name]), collect: () => gauge.set(read()) });
@@ -120,6 +136,16 @@ export class NodeMetrics implements HttpMeter {
       collect: () => {
         counter.reset();
         counter.inc(read());
+      },
+    });
+  }
+
+  #countSpans(): void {
+    const counter: Counter = new Counter({
+      ...this.#options(METRICS.spans),
+      collect: () => {
+        counter.reset();
+        for (const [outcome, count] of Object.entries(this.#spans())) counter.inc({ outcome }, count);
       },
     });
   }

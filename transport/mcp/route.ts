@@ -3,8 +3,10 @@ import type { CallToolRequest, CallToolResult, RequestId, Tool } from '@modelcon
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ToolOutcome } from '../../manifests/tool/call.ts';
 import type { ToolGrant } from '../../manifests/tool/scope.ts';
+import { asCallOf } from '../../runtime/calls/calls-of-effect.ts';
 import { ERRORS, type ErrorCode, SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
+import { callingSpan } from '../../runtime/tracing/trace-context.ts';
 import {
   type Caller,
   callerGrant,
@@ -130,7 +132,7 @@ async function answerMcp(parts: McpParts, { headers, message, caller, version, o
     told(onBug, async () => ({ tools: listedTools(parts.granter, await callerGrant(parts, caller.identity)) })),
   );
   server.setRequestHandler(sdk.CallToolRequestSchema, ({ params }, { requestId }) =>
-    told(onBug, () => callTool(sdk, parts, caller, { params, id: requestId })),
+    told(onBug, () => inItsTrace(params, caller, (of) => callTool(sdk, parts, of, { params, id: requestId }))),
   );
   await server.connect(transport);
   try {
@@ -154,6 +156,15 @@ async function told<Result>(onBug: (error: unknown) => void, handle: () => Promi
     throw new RpcError(INTERNAL_ERROR, ERRORS.internal.message, { code: 'internal' });
   }
 }
+
+/** A message may name its span in `_meta`, which is more precise than the headers of its request. */
+function inItsTrace<T>({ _meta }: CallToolRequest['params'], caller: Caller, work: (caller: Caller) => T): T {
+  const [traceparent, tracestate] = [textOf(_meta?.traceparent), textOf(_meta?.tracestate)];
+  const span = callingSpan(traceparent, tracestate);
+  return span === null ? work(caller) : asCallOf(span, () => work({ ...caller, trace: span.trace }));
+}
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
 const CALL_ID_CHARS = 200;
 

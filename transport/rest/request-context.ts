@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { asCallOf } from '../../runtime/calls/calls-of-effect.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
+import type { CallingSpan } from '../../runtime/tracing/trace-context.ts';
 import {
   type Action,
   type Authenticator,
@@ -27,6 +29,8 @@ declare module 'fastify' {
     key: KeyGrant | null;
     /** W3C trace id of the call. */
     trace: string;
+    /** The caller's span; null when the call names none. */
+    callingSpan: CallingSpan | null;
   }
   interface FastifyContextConfig {
     access?: Access;
@@ -68,8 +72,12 @@ export function addRequestContext(
   app.decorateRequest('identity', null);
   app.decorateRequest('key', null);
   app.decorateRequest('trace', '');
+  app.decorateRequest('callingSpan', null);
   app.addHook('onRequest', async (request, reply) => {
-    request.trace = traceOf(request.headers.traceparent);
+    const { traceparent, tracestate } = request.headers;
+    const { trace, caller: callingSpan } = traceOf(traceparent, tracestate);
+    request.trace = trace;
+    request.callingSpan = callingSpan;
     reply.header('traceparent', traceparentOf(request.trace));
     const taken = request.routeOptions.url ?? '';
     if (request.is404 || (taken.includes(':') && paths.isWrittenOutWithout(request.method, request.url))) {
@@ -93,6 +101,8 @@ export function addRequestContext(
       request.key = key;
     });
   });
+  // Parsing a body leaves the context of the hook before.
+  app.addHook('preHandler', (request, _reply, done) => asCallOf(request.callingSpan, done));
 }
 
 async function admitCaller(

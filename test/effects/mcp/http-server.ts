@@ -6,7 +6,7 @@ import { z } from 'zod';
 const Message = z.object({
   id: z.union([z.number(), z.string()]).optional(),
   method: z.string(),
-  params: z.object({ name: z.string().optional() }).optional(),
+  params: z.object({ name: z.string().optional(), _meta: z.record(z.string(), z.unknown()).optional() }).optional(),
 });
 
 export interface HttpServer extends AsyncDisposable {
@@ -14,6 +14,11 @@ export interface HttpServer extends AsyncDisposable {
   /** Headers of every request it got. */
   readonly seen: readonly IncomingHttpHeaders[];
   readonly methods: readonly string[];
+  /** Headers and `_meta` of each `tools/call`. */
+  readonly calls: readonly {
+    readonly headers: IncomingHttpHeaders;
+    readonly meta: Readonly<Record<string, unknown>>;
+  }[];
   /** Forgets every session: the next request of one is 404. */
   forget(): void;
 }
@@ -24,6 +29,7 @@ export async function httpServer(
 ): Promise<HttpServer> {
   const seen: IncomingHttpHeaders[] = [];
   const methods: string[] = [];
+  const calls: { headers: IncomingHttpHeaders; meta: Readonly<Record<string, unknown>> }[] = [];
   let generation = 1;
   const server = createServer(async (request, response) => {
     seen.push(request.headers);
@@ -35,6 +41,7 @@ export async function httpServer(
     if (request.method !== 'POST') return response.writeHead(request.method === 'DELETE' ? 200 : 405).end();
     const message = Message.parse(JSON.parse(body));
     methods.push(message.method);
+    if (message.method === 'tools/call') calls.push({ headers: request.headers, meta: message.params?._meta ?? {} });
     const session = `s${generation}`;
     if (message.method !== 'initialize' && request.headers['mcp-session-id'] !== session) {
       return response.writeHead(404).end();
@@ -47,7 +54,7 @@ export async function httpServer(
   const address = server.address();
   return {
     url: `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}/mcp`,
-    ...{ seen, methods },
+    ...{ seen, methods, calls },
     forget() {
       generation += 1;
     },

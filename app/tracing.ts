@@ -1,0 +1,61 @@
+import { SpanExport } from '../effects/otlp/span-export.ts';
+import type { NodeSettings } from '../manifests/node/settings.ts';
+import { VERSION } from '../runtime/store-formats.ts';
+import { noTracing, type Tracing } from '../runtime/tracing/spans.ts';
+import type { NodeMetrics } from '../transport/internal/node-metrics.ts';
+import type { NodeWorld } from './world.ts';
+
+interface OpenTracing {
+  readonly tracing: Tracing;
+  close(): Promise<void>;
+}
+
+type Settings = NodeSettings['observability']['tracing'];
+
+/** Exports spans to `spec.observability.tracing.otlp_endpoint`; without one nothing is loaded and nothing exported. */
+export async function openTracing(world: NodeWorld, metrics: NodeMetrics | null): Promise<OpenTracing> {
+  const { settings, node, clock, logger } = world;
+  const { tracing } = settings.observability;
+  const endpoint = tracing.enabled === false ? undefined : tracing.otlp_endpoint;
+  if (endpoint === undefined) return { tracing: noTracing, close: async () => {} };
+  const headers = await openHeaders(world, tracing);
+  const spans = new SpanExport({
+    open: async () => {
+      const { openExporter } = await import('../effects/otlp/readable-spans.ts');
+      return openExporter({ endpoint, headers, serviceName: tracing.service_name, node, version: VERSION });
+    },
+    mostWaiting: tracing.max_queued_spans,
+    clock,
+    log: logger,
+  });
+  metrics?.spans(() => spans.counts);
+  return {
+    tracing: { sink: spans, samples: (trace) => isSampled(trace, tracing.sample_ratio) },
+    close: () => spans.close(),
+  };
+}
+
+/** Resolves the headers for each export. A secret that cannot be read any more keeps its last value. */
+async function openHeaders({ resolveSecret, warn }: NodeWorld, { headers }: Settings) {
+  const resolve = async (): Promise<Record<string, string>> => {
+    const resolved: Record<string, string> = {};
+    for (const [name, value] of Object.entries(headers)) resolved[name] = await resolveSecret(value);
+    return resolved;
+  };
+  let last = await resolve();
+  return async (): Promise<Record<string, string>> => {
+    try {
+      last = await resolve();
+    } catch (thrown) {
+      warn('a header of the exporter of spans could not be read', thrown);
+    }
+    return last;
+  };
+}
+
+/** Hex digits of a trace id that decide about it: the randomness of W3C Trace Context, as much as a number holds. */
+const RANDOM = { from: 18, to: 31 };
+
+/** By the trace id, as other systems with the same ratio decide. */
+const isSampled = (trace: string, ratio: number): boolean =>
+  ratio >= 1 || Number.parseInt(trace.slice(RANDOM.from, RANDOM.to), 16) / 16 ** (RANDOM.to - RANDOM.from) >= 1 - ratio;
