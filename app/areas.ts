@@ -118,6 +118,7 @@ export async function openAreas(parts: AreasParts) {
     startKeys: limits.startKeys,
     actors: traces.actors,
     actorHistory: traces.actorHistory,
+    forks: traces.forks,
     deadLetters: traces.deadLetters,
     traces: traces.traces,
     messages: traces.messages,

@@ -7,7 +7,8 @@ import { DEAD_LETTERS, type DeadLetter } from '../runtime/ledger/segments.ts';
 import type { OpenStores } from '../runtime/open-stores.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { OperationPorts } from '../usecases/operations/operation.ts';
-import { createActorHistoryApi } from '../usecases/traces/actor-history.ts';
+import { createForkApi } from '../usecases/runs/fork-source.ts';
+import { type ActorHistoryParts, createActorHistoryApi } from '../usecases/traces/actor-history.ts';
 import { createActorReads } from '../usecases/traces/actors.ts';
 import { createDeadLetterApi } from '../usecases/traces/dead-letters.ts';
 import { createMessageApi } from '../usecases/traces/messages.ts';
@@ -63,7 +64,7 @@ export async function openTraces({ stores, runtime, clock, executions, workflows
     clock,
     ledger: runtime.ledger,
   };
-  const actorHistory = createActorHistoryApi({
+  const past: ActorHistoryParts = {
     client,
     registry,
     executions,
@@ -71,7 +72,7 @@ export async function openTraces({ stores, runtime, clock, executions, workflows
     payloads,
     retry: recorded.retry,
     ledger: runtime.ledger,
-  });
+  };
   const { documents } = stores;
   const tap = createTapApi({
     client,
@@ -86,7 +87,8 @@ export async function openTraces({ stores, runtime, clock, executions, workflows
   });
   return {
     actors,
-    actorHistory,
+    actorHistory: createActorHistoryApi(past),
+    forks: createForkApi(past),
     deadLetters,
     traces: createTraceApi(reading),
     messages: createMessageApi(reading),

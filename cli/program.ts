@@ -19,6 +19,7 @@ import { task } from './commands/task.ts';
 import { tools } from './commands/tools.ts';
 import { actor } from './commands/traces/actor.ts';
 import { deadLetter } from './commands/traces/dead-letter.ts';
+import { fork } from './commands/traces/fork.ts';
 import { message } from './commands/traces/message.ts';
 import { open } from './commands/traces/open.ts';
 import { tap } from './commands/traces/tap.ts';
@@ -34,7 +35,7 @@ import { printable } from './paint.ts';
 const COMMANDS: readonly ((program: Command) => void)[] = [
   ...[start, agent, task, workflow, run, runs, execute, why, approval, stimulus, node, volume, session, pattern, key],
   ...[limits, secret, audit, trace, message, tap, actor, deadLetter, chaos, tools, system, completion, version],
-  ...[replay, exportRun, open],
+  ...[replay, exportRun, open, fork],
 ];
 
 const EXIT_CODES =

@@ -10,6 +10,7 @@ export const UNRECORDED: Readonly<Record<string, string>> = {
   'execute.start': STARTS,
   'execute.intent': STARTS,
   'workflows.run': STARTS,
+  'runs.fork': STARTS,
   'stimuli.ingest': STARTS,
   'webhooks.receive': STARTS,
   'workflows.validate': READS,

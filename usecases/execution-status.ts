@@ -4,6 +4,7 @@ import type { ExecutionDocument } from '../actors/execution/view.ts';
 import type { ActorSnapshot } from '../runtime/client.ts';
 import { REMOVED_VERSION } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
+import type { ForkedFrom } from '../runtime/recording/forked-work.ts';
 import type { WaitReason } from './waits/wait-reason.ts';
 
 /** Result of `svc.task.status` (W36), with the ids that a caller needs. */
@@ -30,6 +31,8 @@ export interface ExecutionStatus {
   readonly waiting_for?: WaitReason;
   /** Trace of its start; absent for runs of earlier versions. */
   readonly trace_id?: string;
+  /** The run and the message that it was forked from; absent for runs that began with a start. */
+  readonly forked_from?: ForkedFrom;
 }
 
 /** Builds the status from committed state, so that a client reads its own writes (R2). */
@@ -49,12 +52,16 @@ export function statusOf(state: RunningExecution | EndedExecution, snapshot: Act
     ...(state.in_doubt > 0 ? { in_doubt: state.in_doubt } : {}),
     ...(state.tool_calls_executed > 0 ? { tool_calls_executed: state.tool_calls_executed } : {}),
     ...(state.calls_in_doubt.length > 0 ? { calls_in_doubt: state.calls_in_doubt } : {}),
-    ...tracePart(state),
+    ...originPart(state),
   };
 }
 
-const tracePart = ({ trace_id }: { readonly trace_id?: string | undefined }): Pick<ExecutionStatus, 'trace_id'> =>
-  trace_id === undefined ? {} : { trace_id };
+type Origin = Pick<ExecutionStatus, 'trace_id' | 'forked_from'>;
+
+const originPart = ({ trace_id, forked_from }: Origin): Origin => ({
+  ...(trace_id === undefined ? {} : { trace_id }),
+  ...(forked_from === undefined ? {} : { forked_from }),
+});
 
 /** Builds the status from a list document, whose texts are shortened. */
 export function listed(document: ExecutionDocument, waiting?: WaitReason): ExecutionStatus {
@@ -72,7 +79,7 @@ export function listed(document: ExecutionDocument, waiting?: WaitReason): Execu
     ended_at,
     usage,
     ...doubts,
-    ...tracePart(document),
+    ...originPart(document),
     ...(waiting === undefined ? {} : { waiting_for: waiting }),
   };
 }

@@ -148,13 +148,14 @@ export function createExecutionApi(parts: {
       const call = { ...options, identity: request.identity };
       const started = { execution_id: request.executionId };
       const { served } = await client.place(address, { tags, ...(request.here === true ? { here: true } : {}) });
+      const type = request.fork === undefined ? 'Start' : 'Fork';
       if (served) {
-        await client.ask(address, 'Start', payload, call);
+        await client.ask(address, type, payload, call);
         return started;
       }
       // No live node would answer. The start is durable in the mailbox, and this document makes it visible in lists.
       const document = waitingDocument(request, tags, new Date(clock.now()).toISOString());
-      await client.tell(address, 'Start', payload, { ...call, messageId: request.executionId });
+      await client.tell(address, type, payload, { ...call, messageId: request.executionId });
       await executions.put(document);
       await changes?.append(document.tenant, [{ collection: EXECUTIONS.name, id: document.id, owner: document.owner }]);
       const waiting = await waitingFor(client, document);

@@ -163,7 +163,8 @@ export function createWorkflowApi(parts: {
     async start(request, options) {
       const address = addressOf('workflow', request.identity.tenant, request.executionId);
       const call = { ...options, identity: request.identity };
-      const { status } = Started.parse(await client.ask(address, 'Start', startPayload(request), call));
+      const type = request.fork === undefined ? 'Start' : 'Fork';
+      const { status } = Started.parse(await client.ask(address, type, startPayload(request), call));
       return { execution_id: request.executionId, status };
     },
 

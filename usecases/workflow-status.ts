@@ -5,6 +5,7 @@ import type { WorkflowExecutionDocument } from '../actors/workflow/view.ts';
 import type { PageAsked } from '../runtime/documents/pages.ts';
 import { REMOVED_VERSION } from '../runtime/documents.ts';
 import type { Json, JsonObject } from '../runtime/json.ts';
+import type { ForkedFrom } from '../runtime/recording/forked-work.ts';
 import type { WaitReason } from './waits/wait-reason.ts';
 export type WorkflowStatus = 'running' | 'waiting_for_human_input' | 'completed' | 'failed' | 'cancelled';
 
@@ -25,6 +26,8 @@ export interface WorkflowSummary {
   readonly ended_at: string | null;
   /** Trace of its start; absent for runs of earlier versions. */
   readonly trace_id?: string;
+  /** The run and the message that it was forked from; absent for runs that began with a start. */
+  readonly forked_from?: ForkedFrom;
 }
 
 /** The filter of a list of runs. */
@@ -62,6 +65,7 @@ export function summaryOf(state: Visible): WorkflowSummary {
     last_transition_at: state.last_transition_at,
     ended_at: ended?.ended_at ?? null,
     ...(state.trace_id === undefined ? {} : { trace_id: state.trace_id }),
+    ...(state.forked_from === undefined ? {} : { forked_from: state.forked_from }),
   };
 }
 
@@ -97,6 +101,7 @@ export function listed(document: WorkflowExecutionDocument): WorkflowSummary {
     last_transition_at: document.last_transition_at,
     ended_at: document.ended_at,
     ...(document.trace_id === undefined ? {} : { trace_id: document.trace_id }),
+    ...(document.forked_from === undefined ? {} : { forked_from: document.forked_from }),
   };
 }
 

@@ -3,6 +3,7 @@ import { defineActor } from '../../runtime/define-actor.ts';
 import type { Json, JsonObject } from '../../runtime/json.ts';
 import { executionEvents } from './events.ts';
 import { Attest } from './handlers/attest.ts';
+import { forked } from './handlers/fork.ts';
 import { ModelJudged, PanelEnded } from './handlers/judges.ts';
 import { MemoryAnswered, MemoryTimedOut } from './handlers/memory.ts';
 import { ModelChunk, modelAnswered } from './handlers/model.ts';
@@ -23,7 +24,7 @@ import { EXECUTIONS, projectExecution } from './view.ts';
 export const executionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
   defineActor({
     kind: 'execution',
-    version: 4,
+    version: 5,
     state: ExecutionState,
     migrate,
     initial: () => ({ status: 'pending' as const }),
@@ -31,6 +32,7 @@ export const executionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
     events: executionEvents,
     on: {
       Start,
+      Fork: forked(migrate),
       Cancel,
       IterationTimedOut,
       ExecutionTimedOut,
@@ -50,7 +52,7 @@ export const executionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
     },
     placed: true,
     fairnessKey: (state) => (state.status === 'pending' ? null : state.agent_id),
-    creates: ['Start'],
+    creates: ['Start', 'Fork'],
     finalEvents: ['execution_completed', 'execution_failed'],
     view: {
       collection: EXECUTIONS.name,
@@ -76,7 +78,7 @@ const noTools: ToolPolicy = {
 
 export const execution = executionActor({ policy: noTools });
 
-/** States of version 1 lack tools and containers; states of versions 2 and 3 lack only optional fields. */
+/** States of version 1 lack tools and containers; states of versions 2 to 4 lack only optional fields. */
 function migrate(state: Json, fromVersion: number): Json {
   if (fromVersion >= 2 || !isObject(state) || state.status === 'pending') return state;
   const counted = { ...state, tool_calls_executed: 0, calls_in_doubt: [] };

@@ -37,6 +37,11 @@ export function beginIteration(idle: IdleExecution, turn: ExecutionTurn): Runnin
     started_at: startedAt,
   });
   turn.after(TIMERS.iteration, execution.plan.iteration_timeout_ms, 'IterationTimedOut', { iteration: number });
+  return askIteration(execution, prompt, turn);
+}
+
+/** Asks for the iteration's first effect. */
+export function askIteration(execution: IdleExecution, prompt: string, turn: ExecutionTurn): RunningExecution {
   const current = { effect_id: '', in_doubt: 0, streamed: nothingStreamed };
   if (runsInNode(execution.plan) && wantsTools(execution.plan)) {
     const { model } = execution.plan;

@@ -7,6 +7,7 @@ import { EffectProgress, EffectResult } from '../../runtime/effect.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { type JsonObject, jsonField, plainObject } from '../../runtime/json.ts';
 import { Notify } from '../../runtime/message.ts';
+import { ForkedWork } from '../../runtime/recording/forked-work.ts';
 import { PanelConcluded } from '../judge-panel/messages.ts';
 import type { executionEvents } from './events.ts';
 import { Said } from './inner-loop/state.ts';
@@ -56,6 +57,18 @@ export const Start = z.object({
 
 export type Start = z.output<typeof Start>;
 
+/**
+ * Creates a fork of another execution, instead of `Start`: it goes on from the state that the message carries. The
+ * fields of a start are the values that it goes on with.
+ */
+export const Fork = Start.extend({
+  work: ForkedWork,
+  /** What differs from the original. What waits and depends on it is asked again with the new values. */
+  changed: z.array(z.enum(['input', 'manifest'])).max(2),
+});
+
+export type Fork = z.output<typeof Fork>;
+
 const GenerateMessage = z.object({
   agent_id: id,
   iteration_number: z.number().int(),
@@ -91,6 +104,7 @@ export type Attest = z.output<typeof AttestMessage>;
  */
 export const executionMessages = {
   Start,
+  Fork,
   Cancel: z.object({ reason: z.string().max(1_000).optional() }),
   /** Timer of one iteration. */
   IterationTimedOut: z.object({ iteration: z.number().int() }),
@@ -143,6 +157,8 @@ export interface StartExecution {
   readonly identity: Identity;
   /** Start it on the node that receives the request (G29, P4). */
   readonly here?: boolean;
+  /** It begins as a fork of another execution. */
+  readonly fork?: Pick<Fork, 'work' | 'changed'>;
 }
 
 /** Payload of the message Start. */
@@ -159,6 +175,7 @@ export function startPayload(request: StartExecution): JsonObject {
     mounts: request.mounts,
     notify: request.notify,
     depth: request.depth,
+    ...request.fork,
   });
 }
 

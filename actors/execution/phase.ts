@@ -98,6 +98,7 @@ const ITERATION = [
 export const AWAITED = {
   /** Answered the same everywhere; it begins the execution only here. */
   Start: ['pending'],
+  Fork: ['pending'],
   /** Not while the pattern is stored: the output is accepted already. */
   Cancel: [...ITERATION, 'hints'],
   ExecutionTimedOut: [...ITERATION, 'hints', 'store'],

@@ -5,6 +5,7 @@ import { ToolGrant } from '../../manifests/tool/scope.ts';
 import { Identity } from '../../runtime/identity.ts';
 import { cachedSchema, type JsonObject, jsonField } from '../../runtime/json.ts';
 import { Notify } from '../../runtime/message.ts';
+import { ForkedFrom } from '../../runtime/recording/forked-work.ts';
 import { CallInDoubt, Loop, ToolHistory } from './inner-loop/state.ts';
 import { Hint, MemoryWait } from './memory/state.ts';
 import { ExecutionPlan, Mounts } from './plan.ts';
@@ -89,6 +90,8 @@ const core = {
   labels: RunLabels.optional(),
   /** Trace of its start; absent in executions of earlier versions. */
   trace_id: z.string().optional(),
+  /** The run and the message that it was forked from; absent: it began with a start. */
+  forked_from: ForkedFrom.optional(),
   notify: Notify.optional(),
   mounts: Mounts.optional(),
   /** How many executions are above it; absent: none. */

@@ -1,5 +1,6 @@
 import { parseAddress } from '../../runtime/address.ts';
 import type { CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
+import type { ForkedFrom } from '../../runtime/recording/forked-work.ts';
 import { keepHead } from './bounded-text.ts';
 import { parentOf } from './messages.ts';
 import { phaseOf, waitsOf } from './phase.ts';
@@ -46,6 +47,7 @@ export interface ExecutionDocument extends StoredDocument {
   /** Absent: none. The fields below are absent in documents of earlier versions too. */
   readonly labels?: Readonly<Record<string, string>>;
   readonly trace_id?: string;
+  readonly forked_from?: ForkedFrom;
   /** What it waits for while it runs, as in `OwnWait` (usecases/waits). */
   readonly wait_kind?: 'judges' | 'effect';
   /** The actor that started it: a workflow run, a judge panel. */
@@ -88,6 +90,7 @@ export function projectExecution(
     removed: false,
     labels: state.labels,
     trace_id: state.trace_id,
+    forked_from: state.forked_from,
     wait_kind: state.status === 'running' ? waitKindOf(state) : undefined,
     ...parentFields(state, self),
     ...(state.owner === undefined ? {} : { owner: state.owner }),

@@ -13,6 +13,7 @@ import {
   tellChildFailed,
 } from './handlers/children.ts';
 import { CommandEnded, ContainerEnded, Continue, RetryContainer, VolumesPrepared } from './handlers/effects-ended.ts';
+import { Fork } from './handlers/fork.ts';
 import { start } from './handlers/start.ts';
 import { LIMITS } from './limits.ts';
 import { type WorkflowTurn, workflowMessages } from './messages.ts';
@@ -29,9 +30,9 @@ import { projectWorkflow, WORKFLOW_EXECUTIONS } from './view.ts';
 export const workflowActor = ({ maxTransitions = LIMITS.transitions }: { readonly maxTransitions?: number } = {}) =>
   defineActor({
     kind: 'workflow',
-    version: 3,
+    version: 4,
     state: WorkflowState,
-    // States of version 1 have no owners and no pipelines, those of version 2 no labels and no traces.
+    // Versions 2 to 4 added optional fields: owners and pipelines, labels and traces, origins of forks.
     migrate: (state) => state,
     initial: () => ({ status: 'pending' as const }),
     messages: workflowMessages,
@@ -39,6 +40,7 @@ export const workflowActor = ({ maxTransitions = LIMITS.transitions }: { readonl
     fairnessKey: (state) => (state.status === 'pending' ? null : state.workflow_id),
     on: {
       Start: start({ maxTransitions }),
+      Fork,
       Cancel,
       Continue,
       StateTimedOut,
@@ -53,7 +55,7 @@ export const workflowActor = ({ maxTransitions = LIMITS.transitions }: { readonl
       PanelWord: PanelEnded,
       ApprovalWord: ApprovalUpdated,
     },
-    creates: ['Start'],
+    creates: ['Start', 'Fork'],
     finalEvents: ['WorkflowExecutionCompleted', 'WorkflowExecutionFailed', 'WorkflowExecutionCancelled'],
     view: {
       collection: WORKFLOW_EXECUTIONS.name,

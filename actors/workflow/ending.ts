@@ -73,7 +73,7 @@ function end(run: IdleWorkflow, outcome: Outcome, turn: WorkflowTurn): EndedWork
   const { output, ...ended } = outcome;
   notifyParent(run, { ...ended, output, blackboard: run.blackboard }, turn);
   const { execution_id, workflow_id, workflow_name, workflow_version, intent, input, blackboard, visits } = run;
-  const { current_state, in_doubt, started_at, last_transition_at, notify, owner, labels, trace_id } = run;
+  const { current_state, in_doubt, started_at, last_transition_at, notify, owner, labels, trace_id, forked_from } = run;
   return {
     ...{ execution_id, workflow_id, workflow_name, workflow_version, intent, input, blackboard, visits },
     ...{ current_state, in_doubt, started_at, last_transition_at },
@@ -81,6 +81,7 @@ function end(run: IdleWorkflow, outcome: Outcome, turn: WorkflowTurn): EndedWork
     owner,
     labels,
     trace_id,
+    forked_from,
     ...ended,
     ended_at: isoTime(turn),
   };

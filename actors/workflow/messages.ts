@@ -5,6 +5,7 @@ import type { Turn } from '../../runtime/define-actor.ts';
 import { EffectResult } from '../../runtime/effect.ts';
 import { jsonField, jsonObjectField } from '../../runtime/json.ts';
 import { Notify } from '../../runtime/message.ts';
+import { ForkedWork } from '../../runtime/recording/forked-work.ts';
 import { ApprovalUpdate } from '../approval/messages.ts';
 import { ExecutionUpdate } from '../execution/update.ts';
 import { PanelConcluded } from '../judge-panel/messages.ts';
@@ -69,12 +70,25 @@ export const Start = z.object({
 
 export type Start = z.output<typeof Start>;
 
+/**
+ * Creates a fork of another run, instead of `Start`: it goes on from the state that the message carries. The fields of a
+ * start are the values that it goes on with; `blackboard` has only the entries that are changed.
+ */
+export const Fork = Start.extend({
+  work: ForkedWork,
+  /** What differs from the original. The state that waits is begun anew with it. */
+  changed: z.array(z.enum(['input', 'blackboard', 'manifest'])).max(3),
+});
+
+export type Fork = z.output<typeof Fork>;
+
 /** Number of the state's entry in the run, so that the timer of an earlier state is recognised. */
 const entry = z.object({ entry: z.number().int() });
 
 /** Messages of a run. Late and repeated ones change nothing: an update or a result counts only while it is awaited. */
 export const workflowMessages = {
   Start,
+  Fork,
   Cancel: z.object({ reason: z.string().max(1_000).optional() }),
   /** The run goes on after a long chain of states that waited for nothing. */
   Continue: entry,

@@ -42,6 +42,17 @@ export function advance(run: IdleWorkflow, target: string, turn: WorkflowTurn): 
   return { ...next.run, awaiting: { kind: 'turn', target: next.target } };
 }
 
+/** Begins the step of the current state anew, without entering the state. */
+export function beginAnew(run: IdleWorkflow, turn: WorkflowTurn): WorkflowState {
+  const begun = begin(run, turn);
+  if (begun.kind === 'waits') {
+    setStateTimer(run, turn);
+    return { ...run, awaiting: begun.awaiting };
+  }
+  const left = leave(begun.run, begun.result, turn);
+  return 'ended' in left ? left.ended : advance(left.run, left.target, turn);
+}
+
 /** The state that waited has ended: its output is written, and the run goes on. */
 export function finish(run: IdleWorkflow, result: StepResult, turn: WorkflowTurn): WorkflowState {
   turn.clear(TIMERS.state);

@@ -4,6 +4,7 @@ import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { type Json, type JsonObject, plainJson, plainObject } from '../../runtime/json.ts';
 import type { Notify } from '../../runtime/message.ts';
+import type { ForkedWork } from '../../runtime/recording/forked-work.ts';
 import { LIMITS } from './limits.ts';
 
 export interface AncestryProblem {
@@ -65,13 +66,31 @@ export interface StartWorkflow {
   readonly notify?: Notify;
   /** For runs of svc.execute.intent. */
   readonly pipeline?: IntentPipeline;
+  /** It begins as a fork of another run. */
+  readonly fork?: WorkflowFork;
 }
 
-/** Payload of the message Start. */
+interface WorkflowFork {
+  readonly work: ForkedWork;
+  readonly changed: readonly ('input' | 'blackboard' | 'manifest')[];
+}
+
+/** Payload of the messages Start and Fork. */
 export function startPayload(request: StartWorkflow): JsonObject {
   const { executionId: execution_id, workflowId: workflow_id, intent, input, blackboard } = request;
   const { ancestors, labels, notify, pipeline } = request;
-  const payload = { execution_id, workflow_id, input, intent, blackboard, ancestors, labels, notify, pipeline };
+  const payload = {
+    execution_id,
+    workflow_id,
+    input,
+    intent,
+    blackboard,
+    ancestors,
+    labels,
+    notify,
+    pipeline,
+    ...request.fork,
+  };
   return { ...plainObject(payload), manifest: plainManifest(request.manifest) };
 }
 

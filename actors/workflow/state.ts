@@ -3,6 +3,7 @@ import { KnownVolume, RunLabels } from '../../manifests/metadata.ts';
 import { Identity } from '../../runtime/identity.ts';
 import { jsonField, jsonObjectField } from '../../runtime/json.ts';
 import { Notify } from '../../runtime/message.ts';
+import { ForkedFrom } from '../../runtime/recording/forked-work.ts';
 import { Ancestor, manifestField } from './messages.ts';
 import { IntentPipeline } from './start-request.ts';
 
@@ -82,6 +83,8 @@ const core = {
   labels: RunLabels.optional(),
   /** Trace of its start; absent in runs of earlier versions. */
   trace_id: z.string().optional(),
+  /** The run and the message that it was forked from; absent: it began with a start. */
+  forked_from: ForkedFrom.optional(),
   notify: Notify.optional(),
   started_at: z.string(),
   last_transition_at: z.string(),

@@ -1,5 +1,6 @@
 import { parseAddress } from '../../runtime/address.ts';
 import type { CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
+import type { ForkedFrom } from '../../runtime/recording/forked-work.ts';
 import { own } from './json-values.ts';
 import { type Awaiting, type EndedWorkflow, isRunning, type WorkflowState } from './state.ts';
 
@@ -36,6 +37,7 @@ export interface WorkflowExecutionDocument extends StoredDocument {
   /** Absent: none. The fields below are absent in documents of earlier versions too. */
   readonly labels?: Readonly<Record<string, string>>;
   readonly trace_id?: string;
+  readonly forked_from?: ForkedFrom;
   /** It is completed, and its last state failed. */
   readonly last_state_failed?: true;
   /** What it waits for while it runs, as in `OwnWait` (usecases/waits). */
@@ -72,6 +74,7 @@ export function projectWorkflow(
     removed: false,
     labels: state.labels,
     trace_id: state.trace_id,
+    forked_from: state.forked_from,
     last_state_failed: state.status === 'completed' && hasFailed(state) ? true : undefined,
     wait_kind: isRunning(state) ? waitKindOf(state.awaiting) : undefined,
     ...parentFields(state.notify?.to),

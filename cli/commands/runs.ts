@@ -100,14 +100,14 @@ export function runs(program: Command): void {
       const { client, output } = contextOf(command);
       const { waitReason, errorCode, limit, ...same } = options;
       const most = Number(wholeNumber(limit, '--limit', 1) ?? DEFAULT_LIMIT);
-      const items = await found(client, { ...same, wait_reason: waitReason, error_code: errorCode }, most);
+      const items = await foundRuns(client, { ...same, wait_reason: waitReason, error_code: errorCode }, most);
       const rows = { items: items.map((run) => ({ ...run, 'waits for': run.wait_reason })), columns: COLUMNS };
       await print(output, { value: items, rows });
     });
 }
 
 /** The first `most` matches. A page may be short and not the last, so the pages are read until one has no `next`. */
-async function found(client: NodeClient, conditions: Query, most: number): Promise<JsonObject[]> {
+export async function foundRuns(client: NodeClient, conditions: Query, most: number): Promise<JsonObject[]> {
   const items: JsonObject[] = [];
   for (let next: string | undefined; ; ) {
     const limit = String(Math.min(most - items.length, 1_000));

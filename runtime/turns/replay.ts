@@ -89,6 +89,8 @@ export async function replayActor(
     readonly untilDifference?: boolean;
     /** Called with what each delivery decided. */
     readonly onTurn?: (line: LedgerLine, decided: ReplayDifference['decided']) => void;
+    /** Called with what each delivery would write. */
+    readonly onWrites?: (line: LedgerLine, writes: BatchWrites) => void;
   },
 ): Promise<Replayed> {
   const { tenant, id } = parseAddress(address);
@@ -118,6 +120,7 @@ export async function replayActor(
       record = work.record;
     }
     options.onTurn?.(line, decidedIn(batch.writes));
+    options.onWrites?.(line, batch.writes);
     const found = comparison.of(row, batch.rows[0], message, bodies);
     if (found !== null && difference === null) {
       difference = {

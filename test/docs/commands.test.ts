@@ -23,6 +23,9 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'svc replay RUN': 'needs a run; test/cli/time-machine.test.ts runs it',
   'svc export-run RUN -o run.svcrun': 'needs a run; test/cli/time-machine.test.ts runs it',
   'svc open run.svcrun': 'runs until Ctrl-C; test/cli/open.test.ts runs it',
+  "svc fork RUN --at MESSAGE --reason 'the prompt was wrong'": 'needs a run; test/product/fork.test.ts runs it',
+  "svc fork --filter status=failed --filter name=nightly --rate 5/s --limit 200 --version 1.4.0 --reason 'fixed in 1.4.0'":
+    'needs runs; test/product/fork.test.ts runs it',
   'npm run bench': 'takes minutes; its quick form is for people',
   'npm run chaos -- rolling': 'it takes minutes; small sizes of it are run by test/chaos',
 };

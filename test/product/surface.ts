@@ -172,6 +172,7 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'GET /v1/actors/{kind}/{id}/diff': look(undefined, '?to=x'),
   'GET /v1/actors/{kind}/{id}/recording': look(),
   'GET /v1/runs/{id}/recording': look('run'),
+  'POST /v1/runs/{id}/fork': { access: 'run', thing: 'run', body: {} },
   'GET /v1/traces': look(),
   'GET /v1/traces/{trace_id}': look(),
   'GET /v1/traces/{trace_id}/critical-path': look(),

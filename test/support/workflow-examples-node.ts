@@ -11,12 +11,15 @@ export class ExampleNode implements AsyncDisposable {
   readonly client: ExampleClient;
   readonly #directory: string;
 
-  /** `engineSocket`: of the container engine; without it the node has none. */
-  static async start(options: { readonly engineSocket?: string } = {}): Promise<ExampleNode> {
+  /**
+   * `engineSocket`: of the container engine; without it the node has none. `sandbox: 'off'`: commands may write anywhere.
+   */
+  static async start(options: { readonly engineSocket?: string; readonly sandbox?: 'off' } = {}): Promise<ExampleNode> {
     const directory = await mkdtemp(join(tmpdir(), 'svc-examples-'));
-    const { engineSocket } = options;
-    const runtime = engineSocket === undefined ? {} : { runtime: { container_socket_path: engineSocket } };
-    const spec = { observability: { logging: { level: 'warn' } }, ...EXAMPLE_SPEC, ...runtime };
+    const { engineSocket: container_socket_path, sandbox } = options;
+    const host_commands = sandbox === undefined ? undefined : { sandbox };
+    const runtime = { container_socket_path, host_commands };
+    const spec = { observability: { logging: { level: 'warn' } }, ...EXAMPLE_SPEC, runtime };
     const config = { apiVersion: 'svc.dev/v1', kind: 'NodeConfig', metadata: { name: 'examples' }, spec };
     await writeFile(join(directory, 'svc.yaml'), JSON.stringify(config));
     const node = new ExampleNode(directory);

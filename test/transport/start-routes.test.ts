@@ -23,7 +23,7 @@ import { node, type TestNode } from './grpc/node.ts';
 const STARTS = [
   ...['/v1/agents', '/v1/agents/{id}/execute', '/v1/agents/generate', '/v1/execute', '/v1/execute/intent'],
   ...['/v1/executions', '/v1/stimuli', '/v1/webhooks/{source}', '/v1/workflows', '/v1/workflows/{name}/run'],
-  '/v1/workflows/generate',
+  ...['/v1/workflows/generate', '/v1/runs/{id}/fork'],
 ];
 /** The tool that is called says whether it brings a run. */
 const TOOLS = ['/v1/tools/{name}', '/v1/seal/invoke', '/v1/invoke'];

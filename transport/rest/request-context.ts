@@ -193,6 +193,7 @@ const NEW_WORK: ReadonlySet<string> = new Set([
   '/v1/execute',
   '/v1/execute/intent',
   '/v1/executions',
+  '/v1/runs/:id/fork',
   '/v1/stimuli',
   '/v1/webhooks/:source',
   '/v1/workflows',

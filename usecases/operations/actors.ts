@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { TURN_PARTS } from '../../runtime/turns/digest.ts';
-import { MOST_REPLAYED } from '../traces/actor-history.ts';
+import { MOST_REPLAYED } from '../traces/actor-lines.ts';
 import { operation } from './operation.ts';
 import { limitField } from './schemas/fields.ts';
 import { DeliveryRow, keptFromField, nextField } from './schemas/traces.ts';

@@ -18,6 +18,7 @@ import type { ExecutionApi } from '../executions.ts';
 import type { ClusterApi } from '../ports/cluster.ts';
 import type { ChaosApi } from '../ports/faults.ts';
 import type { VolumeApi, VolumeFiles } from '../ports/volumes.ts';
+import type { ForkApi } from '../runs/fork-source.ts';
 import type { RunsApi } from '../runs/list-runs.ts';
 import type { StartLimits } from '../starts/start-execution.ts';
 import type { StimulusApi } from '../stimuli.ts';
@@ -51,6 +52,8 @@ export interface OperationPorts extends StartLimits {
   readonly approvals?: ApprovalApi;
   /** The list of all runs. */
   readonly runs?: RunsApi;
+  /** What forks of runs begin with. */
+  readonly forks?: ForkApi;
   readonly stimuli?: StimulusApi;
   /** Direct routes of stimuli. */
   readonly stimulusRoutes?: StimulusRoutes;

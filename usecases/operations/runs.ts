@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { MOST_TOKEN_CHARS } from '../../runtime/documents/pages.ts';
+import { forkRun } from '../runs/fork-run.ts';
+import { IdempotencyKey } from '../starts/start-keys.ts';
 import { operation } from './operation.ts';
-import { limitField } from './schemas/fields.ts';
-import { RunSchema, runFilterFields, runFilterOf } from './schemas/runs.ts';
+import { CallerHeaders, ExecutionIdParams, limitField } from './schemas/fields.ts';
+import { ForkBody, ForkedRun, RunSchema, runFilterFields, runFilterOf } from './schemas/runs.ts';
 
 const MOST_LISTED = 1_000;
 
@@ -34,6 +36,35 @@ export const RUN_OPERATIONS = [
     commands: ['runs list'],
     handle({ runs }, { identity, query: { limit, next, ...conditions } }) {
       return runs.list(identity, runFilterOf(conditions), { limit: Math.min(limit, MOST_LISTED), next });
+    },
+  }),
+  operation({
+    tag: 'runs',
+    needs: ['agents', 'executions', 'workflows', 'forks'],
+    name: 'runs.fork',
+    summary: 'Start a new run from a message of another one',
+    description:
+      'What is before the message comes from the record, and no effect that had ended is repeated; what was open is opened ' +
+      'again, and from then on the run is live. Without changes it goes on as the original did. It counts as a start. A run ' +
+      'that had ended at the message is 409; changes that do not fit are 422: docs/guides/fork.md.',
+    access: 'run',
+    input: {
+      headers: CallerHeaders.extend({ 'idempotency-key': IdempotencyKey.optional() }),
+      params: ExecutionIdParams,
+      body: ForkBody,
+    },
+    answer: ForkedRun,
+    rest: {
+      method: 'POST',
+      path: '/v1/runs/:id/fork',
+      style: 'coded',
+      texts: { notFound: 'run not found' },
+      also: [404, 409, 422],
+    },
+    commands: ['fork'],
+    handle(ports, { identity, trace, headers, params, body: { message_id, ...changes } }) {
+      const call = { ...changes, id: params.id.toLowerCase(), messageId: message_id };
+      return forkRun(ports, call, { identity, trace, idempotencyKey: headers['idempotency-key'] });
     },
   }),
 ];

@@ -1,6 +1,7 @@
 import type { ExecutionDocument } from '../../actors/execution/view.ts';
 import type { WorkflowExecutionDocument } from '../../actors/workflow/view.ts';
 import { tagsOfPool } from '../../runtime/locator.ts';
+import type { ForkedFrom } from '../../runtime/recording/forked-work.ts';
 import type { OwnWait } from '../waits/wait-reason.ts';
 
 export const RUN_KINDS = ['execution', 'workflow'] as const;
@@ -66,6 +67,8 @@ export interface Run {
   /** Short text for people: the failure, or why it was cancelled. */
   readonly reason: string | null;
   readonly trace_id: string | null;
+  /** The run and the message that it was forked from. */
+  readonly forked_from: ForkedFrom | null;
   /** The actor that started it, such as a workflow run. */
   readonly parent: { readonly kind: string; readonly id: string } | null;
 }
@@ -82,7 +85,7 @@ export const isUnfinished = (status: RunStatus): boolean =>
 
 /** `isServed`: whether a live node may serve the pool of a run. */
 export function runOf({ kind, document }: RunDocument, isServed: (pool: string) => boolean = () => true): Run {
-  const { id, status, started_at, ended_at, labels = {}, node = null, trace_id = null } = document;
+  const { id, status, started_at, ended_at, labels = {}, node = null, trace_id = null, forked_from = null } = document;
   const error_code = status === 'failed' ? document.reason : null;
   const isExecution = kind === 'execution';
   return {
@@ -104,6 +107,7 @@ export function runOf({ kind, document }: RunDocument, isServed: (pool: string) 
     error_code,
     reason: reasonOf(isExecution ? document.last_error : document.error, document.reason),
     trace_id,
+    forked_from,
     parent: parentOf(document),
   };
 }

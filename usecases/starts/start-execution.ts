@@ -48,12 +48,32 @@ export async function startInPlace<T>(limits: StartLimits, start: Start, make: (
 
 /** A caller's start of an agent, the same on every transport. */
 export interface StartCall
-  extends Pick<StartExecution, 'input' | 'context' | 'securityPolicy' | 'workflowExecutionId' | 'labels'> {
+  extends Pick<
+    StartExecution,
+    'input' | 'context' | 'securityPolicy' | 'workflowExecutionId' | 'labels' | 'mounts' | 'depth' | 'notify'
+  > {
   /** UUID or name. */
   readonly agent: string;
   /** Version of the agent; default the newest. */
   readonly version?: string;
+  /** It begins as a fork. */
+  readonly fork?: ForkedStart<StartExecution>;
 }
+
+/** What a fork starts with, beside the fields of a start. */
+export interface ForkedStart<Request extends { readonly manifest: unknown; readonly fork?: unknown }> {
+  readonly work: NonNullable<Request['fork']>;
+  /** What it goes on with, whatever is deployed. */
+  readonly manifest: Request['manifest'];
+  /** The original belongs to one user, so the fork does too. */
+  readonly isConfidential: boolean;
+  /** The call, for the idempotency key: what the fork carries may have grown when a call is repeated. */
+  readonly asked: unknown;
+}
+
+/** The identity that a fork acts with. */
+export const forkIdentity = (identity: Identity, fork: { readonly isConfidential: boolean } | undefined): Identity =>
+  fork?.isConfidential === true ? { ...identity, confidential: true } : identity;
 
 interface StartCaller {
   readonly identity: Identity;
@@ -78,18 +98,20 @@ export async function startExecution(
   call: StartCall,
   caller: StartCaller,
 ): ReturnType<ExecutionApi['start']> {
-  const { agent: agentId, version, ...rest } = call;
+  const { agent: agentId, version, fork, ...rest } = call;
   const { identity, idempotencyKey, executionId } = caller;
   const agent = await parts.agents.get(identity, agentId, version);
   // The caller is gone, so there is no reason to start.
   caller.signal?.throwIfAborted();
-  const asked = { ...rest, agent: agent.agent_id, version };
+  const asked = fork?.asked ?? { ...rest, agent: agent.agent_id, version };
+  const key = { identity, what: fork === undefined ? '' : 'fork', key: idempotencyKey } as const;
   const start: StartExecution = {
     ...rest,
-    executionId: executionId ?? (await startIdFor(parts.startKeys, { identity, what: '', key: idempotencyKey }, asked)),
+    executionId: executionId ?? (await startIdFor(parts.startKeys, key, asked)),
     agentId: agent.agent_id,
-    manifest: agent.manifest,
-    identity: actingFor(identity, agent),
+    manifest: fork?.manifest ?? agent.manifest,
+    identity: forkIdentity(actingFor(identity, agent), fork),
+    fork: fork?.work,
   };
   const { trace, signal } = caller;
   const place = { identity, kind: 'execution', id: start.executionId } as const;

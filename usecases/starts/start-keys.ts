@@ -27,7 +27,7 @@ export const IdempotencyKey = z
 /** A caller's key. `what` separates the keys of different calls; it is empty for starts of agents. */
 export interface StartKey {
   readonly identity: Identity;
-  readonly what: '' | 'workflow' | 'intent' | 'generate agent' | 'generate workflow';
+  readonly what: '' | 'workflow' | 'intent' | 'generate agent' | 'generate workflow' | 'fork' | 'fork workflow';
   readonly key: string;
 }
 
@@ -152,8 +152,10 @@ async function isFree(parts: Binding, key: StartKey, { execution_id, bound_at }:
   return now === 'removed' || (now === 'unknown' && parts.clock.now() - bound_at > NEVER_STARTED_MS);
 }
 
+const WORKFLOW_STARTS: ReadonlySet<StartKey['what']> = new Set(['workflow', 'intent', 'fork workflow']);
+
 function presence({ executions, workflows }: Binding, { identity, what }: StartKey, id: string): Promise<Presence> {
-  const area = what === 'workflow' || what === 'intent' ? workflows : executions;
+  const area = WORKFLOW_STARTS.has(what) ? workflows : executions;
   return area.presence(identity.tenant, id);
 }
 

@@ -4,7 +4,7 @@ import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { StartWorkflow, WorkflowApi } from '../workflow-runs.ts';
-import { type StartLimits, startInPlace, takeStart } from './start-execution.ts';
+import { type ForkedStart, forkIdentity, type StartLimits, startInPlace, takeStart } from './start-execution.ts';
 import { executionIdFor, startIdFor } from './start-keys.ts';
 
 /** A caller's start of a workflow, the same on every transport. */
@@ -18,6 +18,8 @@ interface StartWorkflowCall
   readonly input?: StartWorkflow['input'];
   /** Changes the deployed manifest for this run; for workflows of the product. */
   readonly adapt?: (manifest: WorkflowManifest) => WorkflowManifest;
+  /** It begins as a fork. */
+  readonly fork?: ForkedStart<StartWorkflow>;
 }
 
 interface StartWorkflowCaller {
@@ -56,14 +58,13 @@ export async function startWorkflow(
   caller: StartWorkflowCaller,
 ): Promise<StartedWorkflow> {
   const { identity, trace, signal, idempotencyKey } = caller;
-  const { workflow, version, input = {}, adapt = same, ...rest } = call;
-  const bind = (workflowId: string): Promise<string> =>
-    startIdFor(
-      parts.startKeys,
-      { identity, what: 'workflow', key: idempotencyKey },
-      { ...rest, version, input, workflow: workflowId },
-    );
-  const known = await knownId(parts, caller);
+  const { workflow, version, input = {}, adapt = same, fork, ...rest } = call;
+  const what = fork === undefined ? 'workflow' : 'fork workflow';
+  const bind = (workflowId: string): Promise<string> => {
+    const asked = fork?.asked ?? { ...rest, version, input, workflow: workflowId };
+    return startIdFor(parts.startKeys, { identity, what, key: idempotencyKey }, asked);
+  };
+  const known = await knownId(parts, caller, what);
   const repeated = known === null ? null : await startedBefore(parts, call, { identity, executionId: known });
   if (repeated !== null) {
     if (caller.executionId === undefined) await bind(repeated.workflow_id);
@@ -71,7 +72,8 @@ export async function startWorkflow(
   }
   const found = await parts.catalog.get(identity, workflow, version);
   requireStartable(found);
-  const { input: taken, misfits } = takeInput(found.manifest.metadata.input_schema, input);
+  const manifest = fork?.manifest ?? adapt(found.manifest);
+  const { input: taken, misfits } = takeInput(manifest.metadata.input_schema, input);
   if (misfits.length > 0) throw unfit(found.name, misfits);
   // The caller is gone, so there is no reason to start.
   signal?.throwIfAborted();
@@ -83,9 +85,10 @@ export async function startWorkflow(
     ...rest,
     executionId: id,
     workflowId: found.id,
-    manifest: adapt(found.manifest),
+    manifest,
     input: taken,
-    identity: actingFor(identity, found),
+    identity: forkIdentity(actingFor(identity, found), fork),
+    fork: fork?.work,
   };
   const options = {
     ...(trace === undefined ? {} : { trace }),
@@ -113,10 +116,11 @@ const same = (manifest: WorkflowManifest): WorkflowManifest => manifest;
 async function knownId(
   { startKeys }: Parts,
   { identity, executionId, idempotencyKey: key }: StartWorkflowCaller,
+  what: 'workflow' | 'fork workflow',
 ): Promise<string | null> {
   if (executionId !== undefined || key === undefined) return executionId ?? null;
-  if (startKeys === undefined) return executionIdFor(identity.tenant, `workflow ${key}`);
-  return startKeys.find({ identity, what: 'workflow', key });
+  if (startKeys === undefined) return executionIdFor(identity.tenant, `${what} ${key}`);
+  return startKeys.find({ identity, what, key });
 }
 
 /** The run that an earlier call with the same id started; null when there is none. */

@@ -3,15 +3,10 @@ import type { ActorClient } from '../../runtime/client.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { type Json, plainJson } from '../../runtime/json.ts';
-import { turnsFirst } from '../../runtime/kit/waits.ts';
-import type { LedgerDelivery, LedgerReader } from '../../runtime/ledger/ledger-reader.ts';
+import type { LedgerReader } from '../../runtime/ledger/ledger-reader.ts';
 import type { RecordedParts } from '../../runtime/runtime.ts';
-import { decodeEntry } from '../../runtime/turns/loading.ts';
-import {
-  type LedgerLine,
-  type ReplayDifference as RecordedDifference,
-  replayActor,
-} from '../../runtime/turns/replay.ts';
+import { type ReplayDifference as RecordedDifference, replayActor } from '../../runtime/turns/replay.ts';
+import { actorLines } from './actor-lines.ts';
 import { openActor } from './actors.ts';
 import { type DeliveryRow, deliveryRow } from './delivery-row.ts';
 import { isoTime, shownValue } from './reader-view.ts';
@@ -81,14 +76,6 @@ export interface ActorHistoryParts extends SightParts {
   readonly ledger: LedgerReader | null;
 }
 
-/** Most deliveries that a state is rebuilt from. */
-export const MOST_REPLAYED = 50_000;
-
-const AT_ONCE = 1_000;
-
-/** Turns that are replayed at a stretch: one with a large state takes some milliseconds. */
-const AT_A_STRETCH = 4;
-
 export function createActorHistoryApi(parts: ActorHistoryParts): ActorHistoryApi {
   return {
     async history(viewer, kind, id, { limit, next, newestFirst }) {
@@ -145,9 +132,6 @@ export function createActorHistoryApi(parts: ActorHistoryParts): ActorHistoryApi
   };
 }
 
-/** Place of a delivery in the ledger. */
-type Place = Pick<LedgerDelivery, 'partition' | 'seq'>;
-
 interface Rebuilt {
   readonly state: unknown;
   readonly revision: number;
@@ -180,7 +164,7 @@ class ActorReplay {
     const last = deliveries.findLast((one) => one.message.to === this.address);
     if (last === undefined || definition === undefined)
       throw new SvcError('not_found', `${field}: the actor got no such message`, { field });
-    const lines = this.#lines(last, side);
+    const lines = actorLines({ ledger: this.#ledger, payloads: this.#parts.payloads }, this.address, { last, side });
     const { record, difference } = await replayActor(definition, this.address, lines, { retry });
     if (difference !== null) await this.#refuseCut();
     return {
@@ -198,35 +182,5 @@ class ActorReplay {
     if (keptFrom === null) return;
     const since = `deliveries of the tenant are kept from ${isoTime(keptFrom)} on`;
     throw new SvcError('failed_precondition', `the state cannot be rebuilt from its first message: ${since}`);
-  }
-
-  /** Its recorded deliveries, oldest first, up to one of them. */
-  async *#lines(last: Place, side: 'after' | 'before'): AsyncGenerator<LedgerLine> {
-    let count = 0;
-    for (let after: string | undefined; ; ) {
-      const page = await this.#ledger.actor(this.address, { limit: AT_ONCE, after });
-      for (const delivery of page.deliveries) {
-        const isLast = delivery.seq === last.seq && delivery.partition === last.partition;
-        if (isLast && side === 'before') return;
-        if (delivery.part !== undefined) continue;
-        count += 1;
-        if (count > MOST_REPLAYED) {
-          const why = `the message is behind more than ${MOST_REPLAYED} deliveries, as many as a state is rebuilt from`;
-          throw new SvcError('failed_precondition', why);
-        }
-        yield await this.#line(delivery);
-        if (count % AT_A_STRETCH === 0) await turnsFirst();
-        if (isLast) return;
-      }
-      if (page.next === null) return;
-      after = page.next;
-    }
-  }
-
-  async #line({ seq, at, epoch, row, body }: LedgerDelivery): Promise<LedgerLine> {
-    const message = await decodeEntry(this.#parts.payloads, body);
-    if (message instanceof SvcError)
-      throw new SvcError('failed_precondition', `the payload of delivery ${seq} was removed`);
-    return { seq, at, epoch, row, body, message };
   }
 }

@@ -92,8 +92,8 @@ const viewOf = (sight: Sight): RecordedFor => ({
   sees: (message) => sight.seesMessage(message),
 });
 
-/** An id names an execution of an agent, else a workflow run. */
-async function runOf(sight: Sight, id: string): Promise<Address> {
+/** An id names an execution of an agent, else a workflow run. Throws `not_found`. */
+export async function runOf(sight: Sight, id: string): Promise<Address> {
   for (const kind of RUN_KINDS) {
     const address = addressOf(kind, sight.tenant, id);
     if (await sight.mayOpen(address)) return address;

@@ -62,7 +62,10 @@ export async function traceStatus(
 const isToRun = ({ to }: Message): boolean => ['execution', 'workflow'].includes(parseAddress(to).kind);
 
 const startOf = (root: LedgerDelivery): LedgerDelivery | undefined =>
-  root.message.type === 'Start' && isToRun(root.message) ? root : undefined;
+  STARTS.has(root.message.type) && isToRun(root.message) ? root : undefined;
+
+/** Messages that begin a run. */
+const STARTS: ReadonlySet<string> = new Set(['Start', 'Fork']);
 
 async function runStanding(
   { executions, workflows }: RunStatusParts,

@@ -33,16 +33,7 @@ function begin(start: StartMessage, turn: ExecutionTurn): RunningExecution {
   const plan = asAgent(planExecution(start.manifest, start.security_policy ?? {}), start.agent_id);
   const input = effectiveInput(start);
   const variables = callerVariables(start.context ?? {});
-  const bytes = Buffer.byteLength(input) + Buffer.byteLength(JSON.stringify(variables));
-  if (bytes > LIMITS.inputBytes) {
-    throw new SvcError(
-      'payload_too_large',
-      `input and context have ${bytes} bytes, the limit is ${LIMITS.inputBytes}`,
-      {
-        field: 'input',
-      },
-    );
-  }
+  refuseTooLong(input, variables);
   const startedAt = new Date(turn.now).toISOString();
   const execution: IdleExecution = {
     status: 'running',
@@ -85,11 +76,18 @@ function begin(start: StartMessage, turn: ExecutionTurn): RunningExecution {
 }
 
 /** With a security context the agent's id is sent too, since some contexts are for certain agents only. */
-const asAgent = (plan: ExecutionPlan, agent_id: string): ExecutionPlan =>
+export const asAgent = (plan: ExecutionPlan, agent_id: string): ExecutionPlan =>
   plan.tools.security_context === undefined ? plan : { ...plan, tools: { ...plan.tools, agent_id } };
 
+export function refuseTooLong(input: string, variables: RunningExecution['variables']): void {
+  const bytes = Buffer.byteLength(input) + Buffer.byteLength(JSON.stringify(variables));
+  if (bytes <= LIMITS.inputBytes) return;
+  const message = `input and context have ${bytes} bytes, the limit is ${LIMITS.inputBytes}`;
+  throw new SvcError('payload_too_large', message, { field: 'input' });
+}
+
 /** The identity is stored when judges or tools need it: later turns, which effects and timers cause, carry none. */
-function identityOf(plan: ExecutionPlan, { identity }: ExecutionTurn): { identity?: Identity } {
+export function identityOf(plan: ExecutionPlan, { identity }: ExecutionTurn): { identity?: Identity } {
   if (identity !== null) return { identity };
   if (plan.validators.some(needsPanel) || plan.tool_checks.length > 0) {
     throw new SvcError(
@@ -106,7 +104,7 @@ function identityOf(plan: ExecutionPlan, { identity }: ExecutionTurn): { identit
 }
 
 /** The caller's input; without one the manifest's `input_data` as JSON, or an empty text. */
-function effectiveInput(start: StartMessage): string {
+export function effectiveInput(start: StartMessage): string {
   if (start.input !== '') return start.input;
   const defaults = start.manifest.spec.task.input_data;
   return Object.keys(defaults).length > 0 ? JSON.stringify(defaults) : '';

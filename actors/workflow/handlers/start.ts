@@ -85,7 +85,7 @@ function newRun(message: StartMessage, maxTransitions: number, turn: WorkflowTur
 }
 
 /** Started without an identity (by the node's own upkeep): children run as this actor, without roles. */
-const ownIdentity = ({ self, tenant }: WorkflowTurn): Identity => ({
+export const ownIdentity = ({ self, tenant }: WorkflowTurn): Identity => ({
   kind: 'actor',
   subject: self,
   tenant,
@@ -93,7 +93,8 @@ const ownIdentity = ({ self, tenant }: WorkflowTurn): Identity => ({
   tier: 'free',
 });
 
-function problemOf({ manifest, input, intent = '', blackboard = {} }: StartMessage): SvcError | null {
+/** Why a run with these values is refused; null when it is not. */
+export function problemOf({ manifest, input, intent = '', blackboard = {} }: Values): SvcError | null {
   const policy = badDoubtPolicy(manifest);
   if (policy !== null) {
     const path = `metadata.annotations.${policy}`;
@@ -109,6 +110,8 @@ function problemOf({ manifest, input, intent = '', blackboard = {} }: StartMessa
     tooLarge('manifest', Buffer.byteLength(JSON.stringify(manifest)), LIMITS.manifestBytes)
   );
 }
+
+type Values = Pick<StartMessage, 'manifest' | 'input' | 'intent' | 'blackboard'>;
 
 const badAnnotation = (path: string, message: string): SvcError =>
   new SvcError('invalid_manifest', `${path}: ${message}`, { details: [{ path, message }] });

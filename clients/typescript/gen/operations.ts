@@ -506,6 +506,8 @@ export type ExecutionStatus = {
   })[];
   /** Trace of its start: /v1/traces/{trace_id}. */
   readonly trace_id?: string;
+  /** The run that it was forked from. */
+  readonly forked_from?: ForkedFrom;
   /** What an unfinished one waits for; in lists only while no live node may serve it. */
   readonly waiting_for?: WaitReason;
 };
@@ -597,6 +599,23 @@ export type Finding = {
   readonly message: string;
   /** Suggested correction. */
   readonly cure: string;
+};
+
+export type ForkedFrom = {
+  /** The original. */
+  readonly id: string;
+  /** Its last message that came from the record. */
+  readonly message_id: string;
+  readonly reason?: string;
+};
+
+export type ForkedRun = {
+  /** Of the new run. */
+  readonly id: string;
+  readonly kind: "execution" | "workflow";
+  readonly forked_from: ForkedFrom;
+  /** Why it cannot begin yet: tags that no live node has. */
+  readonly waiting_for?: WaitReason;
 };
 
 export type GenerateRequest = {
@@ -1003,6 +1022,8 @@ export type Run = {
   /** Short text for people: the failure, or why it was cancelled. */
   readonly reason: string | null;
   readonly trace_id: string | null;
+  /** The run that it was forked from. */
+  readonly forked_from: ForkedFrom | null;
   /** What started it: a workflow run, a stimulus, a panel of judges. */
   readonly parent: {
     readonly kind: string;
@@ -1745,6 +1766,8 @@ export type WorkflowExecutionStatus = {
   readonly ended_at: string | null;
   /** Trace of its start: /v1/traces/{trace_id}. */
   readonly trace_id?: string;
+  /** The run that it was forked from. */
+  readonly forked_from?: ForkedFrom;
   readonly intent: string | null;
   readonly input: unknown;
   readonly blackboard: Readonly<Record<string, unknown>>;
@@ -2172,6 +2195,7 @@ export interface SvcClient {
         readonly ended_at: string | null;
         /** Trace of its start: /v1/traces/{trace_id}. */
         readonly trace_id?: string;
+        readonly forked_from?: ForkedFrom;
       })[];
       readonly total: number;
       readonly limit: number;
@@ -2282,6 +2306,25 @@ export interface SvcClient {
       /** Pass it as `next` for the page behind this one; absent at the end. A page with few matches may be short and have it. */
       readonly next?: string;
     }>;
+    /** Start a new run from a message of another one. What is before the message comes from the record, and no effect that had ended is repeated; what was open is opened again, and from then on the run is live. Without changes it goes on as the original did. It counts as a start. A run that had ended at the message is 409; changes that do not fit are 422: docs/guides/fork.md. (`POST /v1/runs/{id}/fork`) */
+    fork(input: {
+      /** UUID */
+      readonly id: string;
+      /** Message of the run, after which the fork is live. Default: the last one after which it had not ended. */
+      readonly message_id?: string;
+      /** Another input: a text of an execution; of a workflow run, members that replace those of the original. */
+      readonly input?: string | Readonly<Record<string, unknown>>;
+      /** Of an execution: values for the prompt template that are changed. */
+      readonly context?: Readonly<Record<string, unknown>>;
+      /** Of a workflow run: entries that are changed. */
+      readonly blackboard?: Readonly<Record<string, unknown>>;
+      /** Another deployed version. */
+      readonly version?: string;
+      /** Another manifest, YAML. It needs the right to deploy. */
+      readonly manifest?: string;
+      /** Why, for people; shown with the fork. */
+      readonly reason?: string;
+    }, options?: CallOptions): Promise<ForkedRun>;
   };
   readonly approvals: {
     /** List pending approval requests, oldest first (`GET /v1/human-approvals`) */
@@ -3373,6 +3416,7 @@ const WORKFLOW_EXECUTIONS_LIST_LOGS: Route = {"method":"GET","path":"/v1/workflo
 const WORKFLOW_EXECUTIONS_SIGNAL: Route = {"method":"POST","path":"/v1/workflows/executions/{id}/signal","query":[],"body":"json","answer":"json"};
 const WORKFLOW_EXECUTIONS_CANCEL: Route = {"method":"POST","path":"/v1/workflows/executions/{id}/cancel","query":[],"body":null,"answer":"json"};
 const RUNS_LIST: Route = {"method":"GET","path":"/v1/runs","query":["status","outcome","kind","name","version","label","from","to","tag","node","wait_reason","error_code","text","limit","next"],"body":null,"answer":"json"};
+const RUNS_FORK: Route = {"method":"POST","path":"/v1/runs/{id}/fork","query":[],"body":"json","answer":"json"};
 const APPROVALS_LIST: Route = {"method":"GET","path":"/v1/human-approvals","query":["limit","skip","page_token"],"body":null,"answer":"json"};
 const APPROVALS_GET: Route = {"method":"GET","path":"/v1/human-approvals/{id}","query":[],"body":null,"answer":"json"};
 const APPROVALS_APPROVE: Route = {"method":"POST","path":"/v1/human-approvals/{id}/approve","query":[],"body":"json","answer":"json"};
@@ -3527,6 +3571,7 @@ export const operationsOf = (sender: Sender): SvcClient => ({
   },
   runs: {
     list: (input, options) => sender.json(RUNS_LIST, input, options),
+    fork: (input, options) => sender.json(RUNS_FORK, input, options),
   },
   approvals: {
     list: (input, options) => sender.json(APPROVALS_LIST, input, options),

@@ -35,11 +35,24 @@ const panel = (panel_id: string): Json => ({
   ...{ individual_results: [], agents: [], context: null },
 });
 
+function runningState(): Json {
+  const states = Object.values(WAYS).map((way) => ExecutionState.parse(way().state));
+  return JSON.parse(JSON.stringify(states.find(({ status }) => status === 'running')));
+}
+
 /** A message with the id it carries, if it carries one. */
 const PAYLOADS: Readonly<Record<MessageName, (id: string, driven: Bootstrapped) => Json>> = {
   Start: () => ({
     ...{ execution_id: EXECUTION_ID, agent_id: AGENT_ID, input: 'the text' },
     manifest: JSON.parse(JSON.stringify(manifestOf())),
+  }),
+  Fork: () => ({
+    ...{ execution_id: EXECUTION_ID, agent_id: AGENT_ID, input: 'the text', changed: [] },
+    manifest: JSON.parse(JSON.stringify(manifestOf())),
+    work: {
+      ...{ from: { id: 'other', message_id: 'one' }, version: 5, state: runningState() },
+      ...{ events: [], timers: [], effects: [], sent: [] },
+    },
   }),
   Cancel: () => ({}),
   ExecutionTimedOut: () => ({}),
@@ -68,9 +81,11 @@ const PAYLOADS: Readonly<Record<MessageName, (id: string, driven: Bootstrapped) 
 };
 
 /** A client waits for the answer of these. */
-const ASKED: readonly string[] = ['Start', 'Cancel', 'Attest', 'Generate', 'DispatchEnded'];
+const ASKED: readonly string[] = ['Start', 'Fork', 'Cancel', 'Attest', 'Generate', 'DispatchEnded'];
+const CREATES: readonly string[] = ['Start', 'Fork'];
 const CARRY_NO_ID: readonly string[] = [
   'Start',
+  'Fork',
   'Cancel',
   'ExecutionTimedOut',
   'IterationTimedOut',
@@ -110,7 +125,7 @@ describe('what arrives where it is not awaited changes nothing, and what is awai
           const { turn, changed } = sent(way, message, id);
           const taken = CARRY_NO_ID.includes(message) ? isAwaited : awaits.includes(id);
           const shown = `${message} with ${id} in ${places.join(' and ')}`;
-          if (ASKED.includes(message)) assert.equal(turn.reply?.ok, taken || message === 'Start', shown);
+          if (ASKED.includes(message)) assert.equal(turn.reply?.ok, taken || CREATES.includes(message), shown);
           // The same question again finds the loop of the first.
           if (message === 'Generate' && taken) continue;
           assert.equal(changed, taken, shown);

@@ -37,6 +37,7 @@ export const wholeNode = (): RestServerParts => ({
   chaos: uncalled(),
   actors: uncalled(),
   actorHistory: uncalled(),
+  forks: uncalled(),
   deadLetters: uncalled(),
   traces: uncalled(),
   messages: uncalled(),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { RunLabels } from '../../../manifests/metadata.ts';
 import { LoggedEvent, logPage } from './catalog.ts';
-import { AgentId, jsonObject, nextPageField } from './fields.ts';
+import { AgentId, ForkedFromSchema, jsonObject, nextPageField } from './fields.ts';
 
 /** A read-only list, since answers are never changed after they are made. */
 const list = <T extends z.ZodType>(item: T) => z.array(item).readonly();
@@ -99,6 +99,7 @@ export const ExecutionStatus = z
       .optional()
       .describe('Tool calls that may have acted when their node failed, and were not repeated.'),
     trace_id: z.string().optional().describe('Trace of its start: /v1/traces/{trace_id}.'),
+    forked_from: ForkedFromSchema.optional().describe('The run that it was forked from.'),
     waiting_for: WaitReason.optional().describe(
       'What an unfinished one waits for; in lists only while no live node may serve it.',
     ),

@@ -69,3 +69,11 @@ export const CallerHeaders = z.looseObject({
     .describe('Tenant slug a service account acts in; ignored for every other caller.'),
   traceparent: z.string().optional().describe('W3C trace context; the trace id is carried on and returned.'),
 });
+
+export const ForkedFromSchema = z
+  .object({
+    id: z.string().describe('The original.'),
+    message_id: z.string().describe('Its last message that came from the record.'),
+    reason: z.string().optional(),
+  })
+  .meta({ id: 'ForkedFrom' });

@@ -1,6 +1,9 @@
 import { z } from 'zod';
+import { manifestYaml } from '../../fields.ts';
 import { RUN_KINDS, RUN_OUTCOMES, RUN_STATUSES, WAIT_KINDS } from '../../runs/run.ts';
 import type { RunFilter } from '../../runs/run-filter.ts';
+import { WaitReason } from './executions.ts';
+import { ForkedFromSchema, jsonObject } from './fields.ts';
 
 const MOST_VALUES = 32;
 
@@ -67,6 +70,33 @@ export function runFilterOf(query: z.output<typeof RunFilterQuery>): RunFilter {
   };
 }
 
+export const ForkBody = z.strictObject({
+  message_id: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe('Message of the run, after which the fork is live. Default: the last one after which it had not ended.'),
+  input: z
+    .union([z.string(), jsonObject])
+    .optional()
+    .describe('Another input: a text of an execution; of a workflow run, members that replace those of the original.'),
+  context: jsonObject.optional().describe('Of an execution: values for the prompt template that are changed.'),
+  blackboard: jsonObject.optional().describe('Of a workflow run: entries that are changed.'),
+  version: z.string().min(1).max(64).optional().describe('Another deployed version.'),
+  manifest: manifestYaml.optional().describe('Another manifest, YAML. It needs the right to deploy.'),
+  reason: z.string().min(1).max(1_000).optional().describe('Why, for people; shown with the fork.'),
+});
+
+export const ForkedRun = z
+  .object({
+    id: z.string().describe('Of the new run.'),
+    kind: z.enum(RUN_KINDS),
+    forked_from: ForkedFromSchema,
+    waiting_for: WaitReason.optional().describe('Why it cannot begin yet: tags that no live node has.'),
+  })
+  .meta({ id: 'ForkedRun' });
+
 export const RunSchema = z
   .object({
     id: z.string(),
@@ -87,6 +117,7 @@ export const RunSchema = z
     error_code: z.string().nullable(),
     reason: z.string().nullable().describe('Short text for people: the failure, or why it was cancelled.'),
     trace_id: z.string().nullable(),
+    forked_from: ForkedFromSchema.nullable().describe('The run that it was forked from.'),
     parent: z
       .object({ kind: z.string(), id: z.string() })
       .nullable()

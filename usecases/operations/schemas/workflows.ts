@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { CATALOG_STATUSES, LoggedEvent, logPage, ScopeAnswer as MovedAnswer, SCOPES } from './catalog.ts';
 import { labelsField, WaitReason } from './executions.ts';
-import { ExecutionId, jsonObject, nextPageField } from './fields.ts';
+import { ExecutionId, ForkedFromSchema, jsonObject, nextPageField } from './fields.ts';
 
 export const WORKFLOW_STATUSES = ['running', 'waiting_for_human_input', 'completed', 'failed', 'cancelled'] as const;
 
@@ -92,6 +92,7 @@ const ExecutionSummary = z.object({
   last_transition_at: z.string(),
   ended_at: z.string().nullable(),
   trace_id: z.string().optional().describe('Trace of its start: /v1/traces/{trace_id}.'),
+  forked_from: ForkedFromSchema.optional().describe('The run that it was forked from.'),
 });
 export const WorkflowExecutionList = z.object({
   executions: z.array(ExecutionSummary),

@@ -1,0 +1,170 @@
+import { parseAgentManifest } from '../../manifests/agent/parse.ts';
+import type { AgentManifest } from '../../manifests/agent/schema.ts';
+import type { Parsed } from '../../manifests/schema-problems.ts';
+import { parseWorkflowManifest } from '../../manifests/workflow/parse.ts';
+import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Identity } from '../../runtime/identity.ts';
+import { type Json, type JsonObject, plainObject } from '../../runtime/json.ts';
+import type { ForkedFrom } from '../../runtime/recording/forked-work.ts';
+import { requireRole } from '../../security/api.ts';
+import type { OperationPorts } from '../operations/operation.ts';
+import { startExecution } from '../starts/start-execution.ts';
+import { startWorkflow } from '../starts/start-workflow.ts';
+import type { WaitReason } from '../waits/wait-reason.ts';
+import type { ForkApi, ForkSource } from './fork-source.ts';
+
+/** A caller's fork of a run. What is absent is as in the original. */
+export interface ForkCall {
+  readonly id: string;
+  /** Default: the last message after which the run had not ended. */
+  readonly messageId?: string;
+  /** Of an execution: its text. Of a workflow run: its input; members of an object replace those of the original. */
+  readonly input?: Json;
+  /** Of an execution: values of its prompt that are changed. */
+  readonly context?: JsonObject;
+  /** Of a workflow run: entries that are changed. */
+  readonly blackboard?: JsonObject;
+  /** A deployed version, or a manifest. */
+  readonly version?: string;
+  readonly manifest?: string;
+  readonly reason?: string;
+}
+
+interface ForkCaller {
+  readonly identity: Identity;
+  readonly trace: string;
+  readonly idempotencyKey?: string;
+}
+
+export interface ForkedRun {
+  readonly id: string;
+  readonly kind: ForkSource['kind'];
+  readonly forked_from: ForkedFrom;
+  readonly waiting_for?: WaitReason;
+}
+
+type Ports = Pick<OperationPorts, 'agents' | 'executions' | 'tierLimits' | 'runningLimits' | 'startKeys'> & {
+  readonly forks: ForkApi;
+  readonly workflows: NonNullable<OperationPorts['workflows']>;
+};
+
+/**
+ * Starts a new run from a message of another one. Counts, is refused and is repeated like a start of its agent or
+ * workflow. Throws what `ForkApi.source` and the starts throw, and `validation_failed` naming the field for changes that
+ * do not fit.
+ */
+export async function forkRun(ports: Ports, call: ForkCall, caller: ForkCaller): Promise<ForkedRun> {
+  if (call.manifest !== undefined) requireRole(caller.identity, 'write');
+  const source = await ports.forks.source(caller.identity, call.id, call);
+  const forked = { forked_from: source.work.from, kind: source.kind };
+  if (source.kind === 'workflow') {
+    const { execution_id } = await forkWorkflow(ports, source, call, caller);
+    return { id: execution_id, ...forked };
+  }
+  const { execution_id, waiting_for } = await forkExecution(ports, source, call, caller);
+  return { id: execution_id, ...forked, waiting_for };
+}
+
+type SourceOf<Kind extends ForkSource['kind']> = Extract<ForkSource, { readonly kind: Kind }>;
+
+async function forkExecution(ports: Ports, source: SourceOf<'execution'>, call: ForkCall, caller: ForkCaller) {
+  refuseField(call, 'blackboard', 'expected none: an execution of an agent has no blackboard');
+  const { start } = source;
+  const { agents } = ports;
+  const { input = start.input } = call;
+  const changed: ('input' | 'manifest')[] = [];
+  if (call.input !== undefined || call.context !== undefined) changed.push('input');
+  let manifest = start.manifest;
+  if (call.manifest !== undefined) manifest = readManifest(call.manifest, parseAgentManifest);
+  else if (call.version !== undefined)
+    manifest = (await agents.get(caller.identity, start.agent_id, call.version)).manifest;
+  if (manifest !== start.manifest) {
+    refuseOther(manifest, start.manifest);
+    changed.push('manifest');
+  }
+  return startExecution(
+    ports,
+    {
+      agent: start.agent_id,
+      input: typeof input === 'string' ? input : JSON.stringify(input),
+      context: call.context === undefined ? start.context : { ...start.context, ...call.context },
+      securityPolicy: start.security_policy === undefined ? undefined : plainObject(start.security_policy),
+      labels: start.labels,
+      mounts: start.mounts,
+      depth: start.depth,
+      fork: {
+        work: { work: source.work, changed },
+        manifest,
+        isConfidential: source.isConfidential,
+        asked: call,
+      },
+    },
+    caller,
+  );
+}
+
+async function forkWorkflow(ports: Ports, source: SourceOf<'workflow'>, call: ForkCall, caller: ForkCaller) {
+  refuseField(call, 'context', 'expected none: a workflow run takes a blackboard');
+  const { state, start } = source;
+  const { catalog } = ports.workflows;
+  const changed: ('input' | 'blackboard' | 'manifest')[] = [];
+  if (call.input !== undefined) changed.push('input');
+  if (call.blackboard !== undefined) changed.push('blackboard');
+  let manifest: WorkflowManifest = state.manifest;
+  if (call.manifest !== undefined) manifest = readManifest(call.manifest, parseWorkflowManifest);
+  else if (call.version !== undefined)
+    manifest = (await catalog.get(caller.identity, state.workflow_id, call.version)).manifest;
+  if (manifest !== state.manifest) {
+    refuseOther(manifest, state.manifest);
+    changed.push('manifest');
+  }
+  return startWorkflow(
+    { ...ports, catalog, workflows: ports.workflows.workflows },
+    {
+      workflow: state.workflow_id,
+      input: call.input === undefined ? state.input : merged(state.input, call.input),
+      blackboard: call.blackboard,
+      labels: state.labels,
+      ancestors: start.ancestors,
+      fork: {
+        work: { work: source.work, changed },
+        manifest,
+        isConfidential: source.isConfidential,
+        asked: call,
+      },
+    },
+    caller,
+  );
+}
+
+const isObject = (value: Json): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const merged = (before: Json, change: Json): Json =>
+  isObject(before) && isObject(change) ? { ...before, ...change } : change;
+
+function refuseField(call: ForkCall, field: 'blackboard' | 'context', message: string): void {
+  if (call[field] !== undefined) throw new SvcError('validation_failed', `${field}: ${message}`, { field });
+}
+
+function readManifest<T>(text: string, parse: (text: string) => Parsed<T>): T {
+  const read = parse(text);
+  if (read.ok) return read.manifest;
+  const details = read.problems.map(({ path, message }) => ({ path, message }));
+  const [first] = details;
+  throw new SvcError('invalid_manifest', `manifest: ${first?.path ?? ''} ${first?.message ?? ''}`, {
+    field: 'manifest',
+    details,
+  });
+}
+
+/** A fork runs the agent or workflow of the original, in another version. */
+function refuseOther(
+  { metadata: { name } }: Pick<AgentManifest, 'metadata'> | Pick<WorkflowManifest, 'metadata'>,
+  original: Pick<AgentManifest, 'metadata'> | Pick<WorkflowManifest, 'metadata'>,
+): void {
+  if (name === original.metadata.name) return;
+  const message = `manifest: expected the name ${original.metadata.name} of the original, got ${name}`;
+  throw new SvcError('validation_failed', message, { field: 'manifest' });
+}

@@ -1,0 +1,136 @@
+import type { z } from 'zod';
+import { Start as ExecutionStart } from '../../actors/execution/messages.ts';
+import { Start as WorkflowStart } from '../../actors/workflow/messages.ts';
+import { isRunning, type RunningWorkflow, WorkflowState } from '../../actors/workflow/state.ts';
+import { type Address, parseAddress, tenantOf } from '../../runtime/address.ts';
+import type { ActorDefinition } from '../../runtime/define-actor.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Identity } from '../../runtime/identity.ts';
+import type { LedgerReader } from '../../runtime/ledger/ledger-reader.ts';
+import { type ForkPoint, forkPoint, lastOpenMessage } from '../../runtime/recording/fork-point.ts';
+import type { ForkedWork } from '../../runtime/recording/forked-work.ts';
+import type { ActorHistoryParts } from '../traces/actor-history.ts';
+import { actorLines } from '../traces/actor-lines.ts';
+import { isoTime } from '../traces/reader-view.ts';
+import { runOf } from '../traces/recordings.ts';
+import { Sight } from '../traces/sight.ts';
+import { keptLedger } from '../traces/trace.ts';
+
+interface Source {
+  readonly messageId: string;
+  readonly work: ForkedWork;
+  /** It belongs to one user. */
+  readonly isConfidential: boolean;
+}
+
+/** A run after one of its messages, as its record has it. */
+export type ForkSource =
+  | (Source & { readonly kind: 'execution'; readonly start: z.output<typeof ExecutionStart> })
+  | (Source & {
+      readonly kind: 'workflow';
+      readonly start: z.output<typeof WorkflowStart>;
+      readonly state: RunningWorkflow;
+    });
+
+/** Reads from the record what forks of runs begin with. */
+export interface ForkApi {
+  /**
+   * The run after a message; by default the last one after which it had not ended. Throws `not_found` for a run that
+   * the viewer may not see and for a message that is none of the run's, and `failed_precondition` for a run that had
+   * ended at the message, and for one whose record cannot be replayed.
+   */
+  source(
+    viewer: Identity,
+    id: string,
+    wish: { readonly messageId?: string; readonly reason?: string },
+  ): Promise<ForkSource>;
+}
+
+/** The starts of children, and the actors that answer later. */
+const KEPT = {
+  starts: new Set(['agent.start', 'workflow.start']),
+  actors: new Set(['judge-panel', 'approval']),
+} as const;
+
+export function createForkApi(parts: ActorHistoryParts): ForkApi {
+  return {
+    async source(viewer, id, { messageId, reason }) {
+      const ledger = keptLedger(parts);
+      const address = await runOf(new Sight(parts, viewer), id);
+      const definition = parts.registry.definitionOf(address);
+      if (definition === undefined) throw new SvcError('not_found', 'run not found');
+      const at = messageId ?? (await lastMessage(parts, ledger, definition, address));
+      const point = await pointAt(parts, ledger, definition, address, at);
+      const { state, events, timers, effects, sent } = point;
+      const work: ForkedWork = {
+        from: { id, message_id: at, reason },
+        version: definition.version,
+        state,
+        events: [...events],
+        timers: [...timers],
+        effects: [...effects],
+        sent: [...sent],
+      };
+      return sourceOf(address, point, { messageId: at, work });
+    },
+  };
+}
+
+async function lastMessage(
+  { payloads, retry }: ActorHistoryParts,
+  ledger: LedgerReader,
+  definition: ActorDefinition,
+  address: Address,
+): Promise<string> {
+  const last = await lastOpenMessage(definition, address, actorLines({ ledger, payloads }, address), retry);
+  if (last === null) throw await unrecorded(ledger, address);
+  return last;
+}
+
+/** A run whose first deliveries are not in the ledger: removed, or not written yet. */
+async function unrecorded(ledger: LedgerReader, address: Address): Promise<SvcError> {
+  const keptFrom = await ledger.keptFrom(tenantOf(address));
+  const since = keptFrom === null ? '' : `: deliveries of the tenant are kept from ${isoTime(keptFrom)} on`;
+  return new SvcError('failed_precondition', `the ledger does not hold the first message of the run${since}`);
+}
+
+async function pointAt(
+  { payloads, retry }: ActorHistoryParts,
+  ledger: LedgerReader,
+  definition: ActorDefinition,
+  address: Address,
+  messageId: string,
+): Promise<ForkPoint> {
+  const field = 'message_id';
+  const deliveries = await ledger.message(tenantOf(address), messageId);
+  // The last attempt is the one that counted.
+  const last = deliveries.findLast((one) => one.message.to === address);
+  if (last === undefined) throw new SvcError('not_found', `${field}: the run got no such message`, { field });
+  const lines = actorLines({ ledger, payloads }, address, { last, side: 'after' });
+  const point = await forkPoint(definition, address, lines, { retry, kept: KEPT });
+  if (point.first.type !== 'Start' && point.first.type !== 'Fork') throw await unrecorded(ledger, address);
+  if (!point.isDone) return point;
+  const message = `${field}: the run had ended at this message: fork it at an earlier one`;
+  throw new SvcError('failed_precondition', message, { field });
+}
+
+function sourceOf(
+  address: Address,
+  { first, state }: ForkPoint,
+  { messageId, work }: Pick<Source, 'messageId' | 'work'>,
+): ForkSource {
+  const owner = typeof state === 'object' && state !== null && 'owner' in state ? state.owner : undefined;
+  const isConfidential = owner !== undefined;
+  if (parseAddress(address).kind === 'execution')
+    return { kind: 'execution', messageId, work, isConfidential, start: ExecutionStart.parse(first.payload) };
+  const run = WorkflowState.parse(state);
+  if (!isRunning(run)) throw new SvcError('failed_precondition', 'the run had not begun at this message');
+  return {
+    kind: 'workflow',
+    messageId,
+    work,
+    isConfidential,
+    start: WorkflowStart.parse(first.payload),
+    state: run,
+  };
+}

@@ -1,0 +1,61 @@
+import type { Address } from '../../runtime/address.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import { turnsFirst } from '../../runtime/kit/waits.ts';
+import type { LedgerDelivery, LedgerReader } from '../../runtime/ledger/ledger-reader.ts';
+import type { RecordedParts } from '../../runtime/runtime.ts';
+import { decodeEntry } from '../../runtime/turns/loading.ts';
+import type { LedgerLine } from '../../runtime/turns/replay.ts';
+
+/** Place of a delivery in the ledger. */
+type Place = Pick<LedgerDelivery, 'partition' | 'seq'>;
+
+/** Most deliveries that a state is rebuilt from. */
+export const MOST_REPLAYED = 50_000;
+
+const AT_ONCE = 1_000;
+
+/** Turns that are replayed at a stretch: one with a large state takes some milliseconds. */
+const AT_A_STRETCH = 4;
+
+interface LineParts {
+  readonly ledger: LedgerReader;
+  readonly payloads: RecordedParts['payloads'];
+}
+
+/**
+ * An actor's recorded deliveries with their whole messages, oldest first: all, or those up to one of them. Throws
+ * `failed_precondition` when there are too many, or when a payload was removed.
+ */
+export async function* actorLines(
+  { ledger, payloads }: LineParts,
+  address: Address,
+  end?: { readonly last: Place; readonly side: 'after' | 'before' },
+): AsyncGenerator<LedgerLine> {
+  let count = 0;
+  for (let after: string | undefined; ; ) {
+    const page = await ledger.actor(address, { limit: AT_ONCE, after });
+    for (const delivery of page.deliveries) {
+      const isLast = delivery.seq === end?.last.seq && delivery.partition === end.last.partition;
+      if (isLast && end?.side === 'before') return;
+      if (delivery.part !== undefined) continue;
+      count += 1;
+      if (count > MOST_REPLAYED) {
+        const why = `the message is behind more than ${MOST_REPLAYED} deliveries, as many as a state is rebuilt from`;
+        throw new SvcError('failed_precondition', why);
+      }
+      yield await lineOf(payloads, delivery);
+      if (count % AT_A_STRETCH === 0) await turnsFirst();
+      if (isLast) return;
+    }
+    if (page.next === null) return;
+    after = page.next;
+  }
+}
+
+async function lineOf(payloads: LineParts['payloads'], delivery: LedgerDelivery): Promise<LedgerLine> {
+  const { seq, at, epoch, row, body } = delivery;
+  const message = await decodeEntry(payloads, body);
+  if (message instanceof SvcError)
+    throw new SvcError('failed_precondition', `the payload of delivery ${seq} was removed`);
+  return { seq, at, epoch, row, body, message };
+}
