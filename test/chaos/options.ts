@@ -21,13 +21,15 @@ export const wholeTakeover = (death: Death, watched: boolean, seed: number): Tak
   nodes: 3,
   rounds: 30,
   actors: 20,
+  pauseMs: 0,
   bars: death === 'freeze' || (death === 'kill' && !watched) ? BY_LEASE : BY_SIGHT,
 });
 export const smallTakeover = (death: Death, watched: boolean, seed: number): TakeoverOptions => {
   const whole = wholeTakeover(death, watched, seed);
   // Bars are for a machine of one's own: a test only shows that it happens, soon.
   const bars = { p50Ms: whole.bars.p50Ms + 4_000, p99Ms: whole.bars.p99Ms + 6_000 };
-  return { ...whole, rounds: death === 'kill' ? sample({ normal: 2, long: 3 }) : 1, actors: 8, bars };
+  const pauseMs = sample({ normal: 20, long: 0 });
+  return { ...whole, rounds: death === 'kill' ? sample({ normal: 2, long: 3 }) : 1, actors: 8, pauseMs, bars };
 };
 
 export const wholeSteps = (seed: number): StepsOptions => ({

@@ -1,22 +1,27 @@
-import { test } from 'node:test';
-import { clusterMissing } from '../support/cluster/cluster.ts';
+import { after, before, describe, test } from 'node:test';
+import { type Cluster, clusterMissing } from '../support/cluster/cluster.ts';
 import { smallTakeover } from './options.ts';
-import { takeover } from './scenarios/takeover.ts';
+import { takeoverCluster, takeoverOn } from './scenarios/takeover.ts';
 import { assertKept, seed } from './seed.ts';
 
 const skip = await clusterMissing();
 
-test('actors of a killed node answer at once where peers see it die', { skip, timeout: 180_000 }, async () => {
-  assertKept(await takeover(smallTakeover('kill', true, seed)));
-});
+describe('take-over', { skip, timeout: 360_000 }, () => {
+  let cluster: Cluster;
+  before(async () => {
+    cluster = await takeoverCluster(smallTakeover('kill', true, seed));
+  });
+  after(() => cluster?.destroy());
 
-test('a node that restarts at once takes its own partitions back', { skip, timeout: 180_000 }, async () => {
-  assertKept(await takeover(smallTakeover('restart', true, seed)));
-});
+  test('actors of a killed node answer at once where peers see it die', { timeout: 180_000 }, async () => {
+    assertKept(await takeoverOn(cluster, smallTakeover('kill', true, seed)));
+  });
 
-test('a frozen node is taken over by its lease and commits nothing when it wakes', {
-  skip,
-  timeout: 180_000,
-}, async () => {
-  assertKept(await takeover(smallTakeover('freeze', true, seed)));
+  test('a node that restarts at once takes its own partitions back', { timeout: 180_000 }, async () => {
+    assertKept(await takeoverOn(cluster, smallTakeover('restart', true, seed)));
+  });
+
+  test('a frozen node is taken over by its lease and commits nothing when it wakes', { timeout: 180_000 }, async () => {
+    assertKept(await takeoverOn(cluster, smallTakeover('freeze', true, seed)));
+  });
 });

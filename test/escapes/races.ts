@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { sample } from '../support/size.ts';
 import type { Escape } from './escape.ts';
 import { assertHarmless, type EscapeWorld } from './world.ts';
 
-const ROUNDS = 12;
+const ROUNDS = sample({ normal: 5, long: 12 });
 /** Calls at a time. */
 const LANES = 4;
 

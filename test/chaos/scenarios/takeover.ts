@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Address } from '../../../runtime/address.ts';
 import { type Cluster, startCluster } from '../../support/cluster/cluster.ts';
@@ -20,22 +21,31 @@ export interface TakeoverOptions {
   readonly watched: boolean;
   readonly seed: number;
   readonly bars: { readonly p50Ms: number; readonly p99Ms: number };
+  /** Of each client that asks all the while, between an answer and its next question. */
+  readonly pauseMs: number;
 }
 
 const Ticked = z.object({ value: z.number() });
 
-/** How long actors of a node that dies or freezes do not answer (default lease settings), and what it may still commit. */
-export async function takeover(options: TakeoverOptions): Promise<ScenarioReport> {
-  const { nodes, seed, watched } = options;
-  const cluster = await startCluster({
+/** A cluster for one take-over after the other. */
+export const takeoverCluster = ({ nodes, seed, watched }: TakeoverOptions): Promise<Cluster> =>
+  startCluster({
     ambiguity: LOST_ANSWERS,
     nodes,
     seed,
     watched,
     workload: new URL('../workload.ts', import.meta.url),
   });
+
+/** How long actors of a node that dies or freezes do not answer (default lease settings), and what it may still commit. */
+export const takeoverOn = (cluster: Cluster, options: TakeoverOptions): Promise<ScenarioReport> =>
+  cluster.explained(new Takeover(cluster, options).run());
+
+/** The same on a cluster of its own. */
+export async function takeover(options: TakeoverOptions): Promise<ScenarioReport> {
+  const cluster = await takeoverCluster(options);
   try {
-    return await cluster.explained(new Takeover(cluster, options).run());
+    return await takeoverOn(cluster, options);
   } finally {
     await cluster.destroy();
   }
@@ -75,7 +85,7 @@ class Takeover {
   }
 
   async #round(victim: number, random: () => number): Promise<void> {
-    const { actors, death } = this.#options;
+    const { actors, death, pauseMs } = this.#options;
     const held = (await this.#cluster.settled('before the owner dies')).get(`node-${victim}`) ?? new Map();
     const addresses = Array.from({ length: actors }, () => freshIn('ticker', held));
     await Promise.all(addresses.map((address) => this.#expect(address, 1)));
@@ -83,6 +93,7 @@ class Takeover {
     const load = new Load(
       this.#cluster,
       Array.from({ length: 8 }, () => freshIn('ticker', held)),
+      pauseMs,
     );
     await load.has(50 + Math.floor(random() * 100));
     const before = await this.#cluster.local(victim);
@@ -121,11 +132,13 @@ class Takeover {
 class Load {
   readonly #cluster: Cluster;
   readonly #loops: Promise<string[]>[];
+  readonly #pauseMs: number;
   #answered = 0;
   #ending = false;
 
-  constructor(cluster: Cluster, addresses: readonly Address[]) {
+  constructor(cluster: Cluster, addresses: readonly Address[], pauseMs: number) {
     this.#cluster = cluster;
+    this.#pauseMs = pauseMs;
     this.#loops = addresses.map((address) => this.#loop(address));
   }
 
@@ -143,6 +156,7 @@ class Load {
       const answer = Ticked.parse(await this.#cluster.client.ask(address, 'Tick', {}, { tryMs: 30_000 }));
       if (answer.value !== value) return [`${address} answered ${answer.value} where ${value} was due`];
       this.#answered += 1;
+      if (this.#pauseMs > 0) await pause(this.#pauseMs);
     }
     return [];
   }
