@@ -123,8 +123,8 @@ export const wholeRolling = (seed: number): RollingOptions => ({
 export const smallRolling = (seed: number): RollingOptions => ({
   ...wholeRolling(seed),
   nodes: 3,
-  atATime: 6,
-  actors: 10,
+  atATime: sample({ normal: 3, long: 6 }),
+  actors: sample({ normal: 6, long: 10 }),
   barMs: 6_000,
 });
 
