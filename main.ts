@@ -13,6 +13,7 @@ import type { Node, NodeInput } from './app/node.ts';
 import { endOnFaults, faultFields } from './app/process-faults.ts';
 import { productActors } from './app/product-actors.ts';
 import { retentionOf } from './app/retention.ts';
+import { openSecrets, withSecrets } from './app/secrets.ts';
 import { openTransports } from './app/servers.ts';
 import { openAgentAccess } from './app/tool-areas.ts';
 import { openTracing } from './app/tracing.ts';
@@ -44,11 +45,14 @@ const LOG_FLUSH_MS = 1_000;
 export async function startNode(input: NodeInput): Promise<Node> {
   // Everything opened is closed in reverse order, also when a later part fails to start.
   await using opened = new AsyncDisposableStack();
-  const world = await openWorld(input);
-  const { settings, logger } = world;
+  const started = await openWorld(input);
+  const { settings, logger } = started;
   const metrics = settings.observability.metrics.enabled ? new NodeMetrics() : null;
-  const stores = timedStores(await openNodeStores(world), metrics);
+  const stores = timedStores(await openNodeStores(started), metrics);
   opened.defer(() => stores.close());
+  const secrets = await openSecrets(started, stores.documents, input.secretKeys);
+  opened.defer(() => secrets.close());
+  const world = withSecrets(started, secrets.secrets);
   const signing = openSigning({ world, documents: stores.documents });
   opened.defer(() => signing.keys.close());
   const audit = await openAudit({ world, documents: stores.documents, signing });
@@ -59,7 +63,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const shutDown = Promise.withResolvers<string>();
   const controls = createNodeControls({ fleet: placement, settings, logger, onShutDown: shutDown.resolve });
   const access = openAgentAccess({ world, signing });
-  const callers = await openCallers({ world, stores });
+  const callers = await openCallers({ world, stores, secrets });
   opened.defer(() => callers.close());
 
   // Effects call areas (an effect of a workflow starts an agent), areas call actors through the runtime, and the runtime
@@ -131,7 +135,12 @@ export async function startNode(input: NodeInput): Promise<Node> {
   if (clusterAddress !== null) cluster.clusterNode?.register(clusterAddress);
   // Node.js writes the cache only at an orderly exit: after a kill the next start would compile everything again.
   flushCompileCache();
-  const notes = [...stores.notes, whoMayCall(settings.iam, world.dataDir), ...onTheWire(settings.network)];
+  const notes = [
+    ...stores.notes,
+    ...secrets.notes,
+    whoMayCall(settings.iam, world.dataDir),
+    ...onTheWire(settings.network),
+  ];
   return { id: world.node, ...addresses, notes, ...stopping(world, opened.move(), shutDown.promise) };
 }
 

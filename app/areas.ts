@@ -111,6 +111,7 @@ export async function openAreas(parts: AreasParts) {
     patterns: effects.patterns,
     keys: callers.keys,
     secretStore: callers.secretStore,
+    secretKeys: callers.secretKeys,
     rateOverrides: callers.rateOverrides,
     tierLimits: callers.tierLimits,
     rateUsage: limits.rateUsage,

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { SvcError } from '../runtime/errors.ts';
 import type { OpenStores } from '../runtime/open-stores.ts';
 import type { StartedKind } from '../security/api.ts';
@@ -6,14 +5,15 @@ import { openApiKeys } from '../security/api-keys/api-keys.ts';
 import { createTierLimits } from '../security/rate-bounds.ts';
 import { createRateUsage, openRateOverrides } from '../security/rate-overrides.ts';
 import { openRunningLimits } from '../security/running-limits.ts';
-import { createFileSecretStore } from '../security/secret-store/file-secret-store.ts';
 import type { ExecutionApi } from '../usecases/executions.ts';
 import type { WorkflowApi } from '../usecases/workflow-runs.ts';
+import type { OpenSecrets } from './secrets.ts';
 import type { NodeWorld } from './world.ts';
 
 interface CallersParts {
   readonly world: NodeWorld;
   readonly stores: Pick<OpenStores, 'documents' | 'rateLimits'>;
+  readonly secrets: Pick<OpenSecrets, 'secretStore' | 'secretKeys'>;
 }
 
 interface Started {
@@ -23,9 +23,9 @@ interface Started {
 
 export type Callers = Awaited<ReturnType<typeof openCallers>>;
 
-/** Opens the API keys, the limits of callers and the secrets of tenants. `close` waits for writes in progress. */
-export async function openCallers({ world, stores }: CallersParts) {
-  const { clock, random, warn, logger, dataDir } = world;
+/** Opens the API keys and the limits of callers. `close` waits for writes in progress. */
+export async function openCallers({ world, stores, secrets }: CallersParts) {
+  const { clock, random, warn, logger } = world;
   const { documents, rateLimits } = stores;
   const settings = world.settings.rate_limits;
   const audit = (event: Readonly<Record<string, string | null>>, message: string): void => logger.info(event, message);
@@ -36,7 +36,8 @@ export async function openCallers({ world, stores }: CallersParts) {
     rateOverrides,
     tierLimits: createTierLimits({ limits: rateLimits, settings, overrides: rateOverrides }),
     close: () => keys.close(),
-    secretStore: createFileSecretStore({ directory: join(dataDir, 'secrets'), clock, audit }),
+    secretStore: secrets.secretStore,
+    secretKeys: secrets.secretKeys,
 
     /** Connects the parts that need to know which runs exist, once the runtime is started. */
     async running(started: Started) {

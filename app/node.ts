@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { ActorDefinition } from '../runtime/define-actor.ts';
 import type { EffectHandler } from '../runtime/effect.ts';
+import type { KeySource } from '../security/encryption/key-source.ts';
 
 /** The input of a node's start. */
 export interface NodeInput {
@@ -12,6 +13,8 @@ export interface NodeInput {
   /** For embedding: additional actor kinds and effects (docs/guides/adding-an-actor.md). */
   readonly actors?: readonly ActorDefinition[];
   readonly effects?: readonly EffectHandler[];
+  /** For embedding: a key management service that encrypts secrets, in place of `spec.secrets.keys`. */
+  readonly secretKeys?: KeySource;
 }
 
 /** A running node. */

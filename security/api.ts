@@ -185,6 +185,24 @@ export interface SecretStore {
   remove(identity: Identity, path: string, version?: number): Promise<void>;
 }
 
+/** The versions of the key that encrypts the secrets of all tenants. */
+export interface SecretKeysView {
+  /** The version that encrypts new secrets. */
+  readonly current: number;
+  /** Newest first. A version without secrets is no longer needed. */
+  readonly versions: { readonly version: number; readonly made_at: string; readonly secrets: number }[];
+}
+
+/** Implemented by `SecretKeyRotation`. */
+export interface SecretKeys {
+  view(): Promise<SecretKeysView>;
+  /**
+   * Makes a newer key version the current one; the secrets are encrypted with it in the background. Throws
+   * `failed_precondition` when the key source has none and may not make one, `unavailable`.
+   */
+  rotate(by: Pick<Identity, 'subject'>): Promise<SecretKeysView>;
+}
+
 /** A receiver's own description in the trailers of its answers. Senders need it to make a proof for this receiver. */
 export interface Introduction {
   readonly nodeId: string;

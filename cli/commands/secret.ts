@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
+import { contextOf } from '../context.ts';
 import { textOf } from '../json.ts';
+import { print } from '../output.ts';
 import { printDone, printList, printOne } from '../print-answer.ts';
 import { readSecret, wholeNumber } from '../read-input.ts';
 
@@ -8,7 +10,7 @@ const pathOf = (path: string): string => `/v1/secrets/${encodeURIComponent(path)
 /** `svc secret …`: secrets of a tenant. Values are only written, never shown. */
 export function secret(program: Command): void {
   const group = program.command('secret').description('create, rotate, list and delete secrets of a tenant');
-  put(group, ['create', 'absent'], 'create a secret of the tenant on this node', 'created');
+  put(group, ['create', 'absent'], 'create a secret of the tenant', 'created');
   group
     .command('get')
     .description('show the versions and times of a secret; its value is never shown')
@@ -17,6 +19,7 @@ export function secret(program: Command): void {
   list(group);
   put(group, ['rotate', 'present'], 'give a secret a new value; the old one stays as an earlier version', 'rotated');
   remove(group);
+  keys(group);
 }
 
 /** The value comes from standard input or a file, never from an argument: other users can see arguments. */
@@ -42,7 +45,7 @@ function put(group: Command, [name, expect]: readonly [string, string], about: s
 function list(group: Command): void {
   group
     .command('list')
-    .description('list the secrets of the tenant on this node')
+    .description('list the secrets of the tenant')
     .option('--prefix <path>', 'only paths with this prefix')
     .option('--limit <count>', 'maximum number of secrets')
     .action(async (options: { prefix?: string; limit?: string }, command: Command) => {
@@ -64,5 +67,39 @@ function remove(group: Command): void {
       const what = version === undefined ? 'secret' : `version ${version} of secret`;
       const done = (answer: object): string => `deleted ${what} ${textOf(answer, 'path')}`;
       await printDone(command, ['DELETE', pathOf(path)], { query: { version } }, done);
+    });
+}
+
+const KEY_PATH = '/v1/cluster/secret-keys';
+
+/** `svc secret keys`, `rotate-key` and `add-key`: the key that encrypts the secrets of all tenants. */
+function keys(group: Command): void {
+  group
+    .command('keys')
+    .description('show the versions of the key that encrypts secrets; for operators')
+    .action(async (_options: object, command: Command) => {
+      const columns = ['version', 'made_at', 'secrets'];
+      await printList(command, { path: KEY_PATH, member: 'versions', columns });
+    });
+  group
+    .command('rotate-key')
+    .description('encrypt all secrets with a newer version of the key; for operators')
+    .action(async (_options: object, command: Command) => {
+      await printDone(
+        command,
+        ['POST', `${KEY_PATH}/rotate`],
+        {},
+        (answer) => `key version ${textOf(answer, 'current')} is in use; the secrets there were follow`,
+      );
+    });
+  group
+    .command('add-key')
+    .description('add a version to a key file, or create it; copy the file to every node before `rotate-key`')
+    .argument('<file>', 'key file of spec.secrets.keys.file')
+    .action(async (file: string, _options: object, command: Command) => {
+      const { addSecretKey } = await import('../../app/secrets.ts');
+      const version = await addSecretKey(file);
+      const { output } = contextOf(command);
+      await print(output, { value: { file, version }, text: `added key version ${version} to ${file}` });
     });
 }

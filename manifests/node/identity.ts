@@ -89,6 +89,22 @@ export const NodeSeal = z.strictObject({
 
 const name = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, 'expected letters, digits, ".", "_" and "-"');
 
+/** A key of the transit engine of HashiCorp Vault or OpenBao. */
+const vaultTransit = (key: string) =>
+  z
+    .strictObject({
+      address: z.url({ protocol: /^https?$/, error: 'expected an http or https URL' }).max(2_000),
+      token: secretText.optional(),
+      namespace: z.string().min(1).max(200).optional(),
+      mount: name.default('transit'),
+      key: name.default(key),
+      approle: z.strictObject({ role_id: z.string().min(1).max(500), secret_id: secretText }).optional(),
+    })
+    .superRefine((vault, context) => {
+      if ((vault.token === undefined) === (vault.approle === undefined))
+        refuse(context, ['token'], 'expected either token or approle');
+    });
+
 /**
  * `spec.signing`: the RS256 keys of node tokens (G20, S3). `file` keeps them in the data
  * directory, mode 0600; `vault` leaves them in the transit engine of HashiCorp Vault or OpenBao.
@@ -98,22 +114,33 @@ export const NodeSigning = z
     backend: z.enum(['file', 'vault']).default('file'),
     /** Age at which a new key replaces it; the old one verifies until its last token has expired. */
     rotate_after_days: z.number().int().min(1).max(3_650).default(90),
-    vault: z
-      .strictObject({
-        address: z.url({ protocol: /^https?$/, error: 'expected an http or https URL' }).max(2_000),
-        token: secretText.optional(),
-        namespace: z.string().min(1).max(200).optional(),
-        mount: name.default('transit'),
-        key: name.default('svc-node-token'),
-        approle: z.strictObject({ role_id: z.string().min(1).max(500), secret_id: secretText }).optional(),
-      })
-      .superRefine((vault, context) => {
-        if ((vault.token === undefined) === (vault.approle === undefined))
-          refuse(context, ['token'], 'expected either token or approle');
-      })
-      .optional(),
+    vault: vaultTransit('svc-node-token').optional(),
   })
   .superRefine((signing, context) => {
     if (signing.backend === 'vault' && signing.vault === undefined)
       refuse(context, ['vault'], 'required when backend is vault');
+  });
+
+/** `spec.secrets`: where the secrets of tenants are, and the keys that encrypt them (docs/operations/secrets.md). */
+export const NodeSecrets = z
+  .strictObject({
+    /** Absent: a key file in the data directory of an embedded node; in a fleet, secrets are files of each node. */
+    keys: z
+      .strictObject({
+        backend: z.enum(['file', 'vault']).default('file'),
+        /** The same file on every node, mode 0600. Default, embedded only: `secret-keys.json` in the data directory. */
+        file: z.string().min(1).max(4_096).optional(),
+        vault: vaultTransit('svc-secrets').optional(),
+      })
+      .superRefine(({ backend, vault }, context) => {
+        if (backend === 'vault' && vault === undefined) refuse(context, ['vault'], 'required when backend is vault');
+      })
+      .optional(),
+    /** A change on one node is seen by the others within this time. */
+    refresh_secs: seconds(1, 86_400).default(5),
+    /** How long a value is used while the store cannot be reached. */
+    lease_secs: seconds(1, 86_400).default(300),
+  })
+  .superRefine(({ refresh_secs, lease_secs }, context) => {
+    if (lease_secs < refresh_secs) refuse(context, ['lease_secs'], `expected at least refresh_secs, ${refresh_secs}`);
   });

@@ -156,11 +156,14 @@ export function webhooksBySource(webhooks: readonly WebhookSettings[]): (source:
 }
 
 /**
- * References to the secrets of a source: the configured ones, or its variable (H25). Equal references are equal texts:
- * `literal:VALUE` and `VALUE` are the same.
+ * References to the secrets of a source: the configured ones, or its variable (H25) and `secret:webhooks/SOURCE`. Equal
+ * references are equal texts: `literal:VALUE` and `VALUE` are the same.
  */
 export const webhookSecretReferences = ({ source: name, secrets }: WebhookSettings): readonly string[] =>
-  secrets?.map((reference) => reference.replace(/^literal:/, '')) ?? [`env:${webhookSecretVariable(name)}`];
+  secrets?.map((reference) => reference.replace(/^literal:/, '')) ?? [
+    `env:${webhookSecretVariable(name)}`,
+    `secret:webhooks/${name.toLowerCase()}`,
+  ];
 
 /** Name of a secret in errors: never its value. */
 export function secretName(reference: string): string {

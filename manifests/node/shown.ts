@@ -12,8 +12,8 @@ const SECRET_KEY = /(^|_)(key|token|secret|secret_id|password|passphrase|credent
 /** Maps whose values may all be secrets, whatever their keys. */
 const SECRET_MAPS = new Set(['headers', 'credentials', 'environment', 'env']);
 
-/** `spec.signing.vault.key`: the name of a key. */
-const NAMES = new Set(['signing.vault.key']);
+/** Names of keys, and the block `spec.secrets`, which has no values of secrets. */
+const NAMES = new Set(['signing.vault.key', 'secrets.keys.vault.key', 'secrets']);
 
 /** Lists that may hold secrets: programs get secrets as arguments too, and which these are is unknown. */
 const SECRET_LISTS = new Set(['args', 'secrets']);
@@ -40,7 +40,7 @@ function shown(value: Json, path: readonly string[], isSecret: boolean): Json {
 }
 
 const holdsSecrets = (key: string, place: string): boolean =>
-  (SECRET_KEY.test(key) && !NAMES.has(place)) || SECRET_MAPS.has(key) || SECRET_LISTS.has(key);
+  !NAMES.has(place) && (SECRET_KEY.test(key) || SECRET_MAPS.has(key) || SECRET_LISTS.has(key));
 
 function shownText(text: string, isSecret: boolean): string {
   if (REFERENCE.test(text)) return text;

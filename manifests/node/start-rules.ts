@@ -20,6 +20,7 @@ export function startRules(spec: Spec, yaml: YamlText): Problem[] {
   localTokenRule(spec, report);
   jwksRule(spec, report);
   webhookSecretsRule(spec, report);
+  keyFileRule(spec, report);
   sandboxRule(spec, report);
   return problems;
 }
@@ -128,6 +129,12 @@ function webhookSecretsRule({ stimulus }: Spec, report: Report): void {
       }
     }
   }
+}
+
+/** A file in the data directory would be another key on each node. */
+function keyFileRule({ stores, secrets: { keys } }: Spec, report: Report): void {
+  if (stores.redis === undefined || keys === undefined || keys.backend !== 'file' || keys.file !== undefined) return;
+  report(['spec', 'secrets', 'keys', 'file'], 'required when the nodes share their store: the same file on every node');
 }
 
 /** Commands of one tenant must not read data of another, or of the node. */

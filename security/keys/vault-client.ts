@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { LazyHttp } from '../lazy-http.ts';
 
@@ -10,7 +11,17 @@ const RETRY_AFTER_MS = 1_000;
 /** Connection failures after which a call is retried once. */
 const LOST = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'UND_ERR_CONNECT_TIMEOUT'];
 
-const Login = z.object({ auth: z.object({ client_token: z.string().min(1).max(4_096) }) });
+/** Part of a lease after which it is renewed. */
+const RENEW_AFTER = 2 / 3;
+
+/** After this time a fixed token is renewed for the first time. */
+const FIRST_RENEWAL_MS = 60_000;
+
+const Lease = z.object({ lease_duration: z.number().min(0), renewable: z.boolean() });
+
+const Login = z.object({ auth: Lease.partial().extend({ client_token: z.string().min(1).max(4_096) }) });
+
+const Renewal = z.object({ auth: Lease });
 
 /** A fixed token, or an AppRole that logs in again when its token has expired. */
 export type VaultLogin =
@@ -21,6 +32,9 @@ export interface VaultAddress {
   /** http or https URL of the server. */
   readonly address: string;
   readonly namespace?: string;
+  /** The block of the settings, for errors: `spec.signing.vault`. */
+  readonly setting: string;
+  readonly clock: Pick<Clock, 'monotonic'>;
 }
 
 export interface VaultAnswer {
@@ -44,6 +58,7 @@ interface Call {
 export class VaultClient {
   readonly #base: string;
   readonly #namespace: string | undefined;
+  readonly #setting: string;
   readonly #login: VaultLogin;
   readonly #http = new LazyHttp({
     connect: { timeout: CONNECT_TIMEOUT_MS },
@@ -51,9 +66,14 @@ export class VaultClient {
     bodyTimeout: REQUEST_TIMEOUT_MS,
     maxResponseSize: MAX_ANSWER_BYTES,
   });
+  readonly #clock: Pick<Clock, 'monotonic'>;
   #token: Promise<string> | null = null;
+  /** When the lease of the login is renewed, monotonic ms; null: it has none, or none that can be renewed. */
+  #renewAtMs: number | null = null;
 
-  constructor({ address, namespace }: VaultAddress, login: VaultLogin) {
+  constructor({ address, namespace, setting, clock }: VaultAddress, login: VaultLogin) {
+    this.#clock = clock;
+    this.#setting = setting;
     this.#base = `${address.replace(/\/+$/, '')}/v1/`;
     this.#namespace = namespace;
     this.#login = login;
@@ -62,14 +82,12 @@ export class VaultClient {
   /** Returns any answer below 500 except 403 and 429. */
   async call(call: Call): Promise<VaultAnswer> {
     const token = this.#currentToken();
+    await this.#renew(await token);
     const answer = await this.#send(call, await token);
     if (answer.status !== 403) return answer;
     if ('token' in this.#login) {
       this.#token = null;
-      throw new SvcError(
-        'invalid_config',
-        `spec.signing.vault.token: the key service refuses it for ${call.path} (403)`,
-      );
+      throw new SvcError('invalid_config', `${this.#setting}.token: the key service refuses it for ${call.path} (403)`);
     }
     // The first call that was refused logs in; concurrent calls use its token.
     if (this.#token === token) this.#token = null;
@@ -93,13 +111,33 @@ export class VaultClient {
     return token;
   }
 
+  /** Renews the lease of the login in time. A renewal that fails changes nothing: the lease ends, and a new login follows. */
+  async #renew(token: string): Promise<void> {
+    const now = this.#clock.monotonic();
+    if (this.#renewAtMs === null || now < this.#renewAtMs) return;
+    this.#renewAtMs = null;
+    const { status, body } = await this.#send({ method: 'POST', path: 'auth/token/renew-self', body: {} }, token);
+    const renewal = Renewal.safeParse(body);
+    if (status === 200 && renewal.success) this.#leased(renewal.data.auth);
+  }
+
+  #leased({ lease_duration = 0, renewable = false }: Partial<z.output<typeof Lease>>): void {
+    const isLeased = renewable && lease_duration > 0;
+    this.#renewAtMs = isLeased ? this.#clock.monotonic() + lease_duration * 1_000 * RENEW_AFTER : null;
+  }
+
   async #logIn(): Promise<string> {
-    if ('token' in this.#login) return this.#login.token();
+    if ('token' in this.#login) {
+      // Its lease is unknown until the first renewal.
+      this.#renewAtMs = this.#clock.monotonic() + FIRST_RENEWAL_MS;
+      return this.#login.token();
+    }
     const { roleId, secretId } = this.#login.approle;
     const body = { role_id: roleId, secret_id: await secretId() };
     const answer = await this.#send({ method: 'POST', path: 'auth/approle/login', body });
     const login = Login.safeParse(answer.body);
     if (answer.status !== 200 || !login.success) throw unavailable(`refuses the AppRole's login (${answer.status})`);
+    this.#leased(login.data.auth);
     return login.data.auth.client_token;
   }
 

@@ -24,7 +24,7 @@ const SignAnswer = z.object({
   data: z.object({ signature: z.string().regex(/^vault:v\d{1,9}:[A-Za-z0-9+/]{1,2000}={0,2}$/) }),
 });
 
-export type VaultKeysOptions = VaultAddress &
+export type VaultKeysOptions = Omit<VaultAddress, 'setting'> &
   VaultLogin & {
     /** Mount path of the transit engine. */
     readonly mount: string;
@@ -66,7 +66,7 @@ class VaultKeys implements SigningKeys {
     const mount = encodeURIComponent(options.mount);
     const key = encodeURIComponent(options.key);
     this.#options = options;
-    this.#client = new VaultClient(options, options);
+    this.#client = new VaultClient({ ...options, setting: 'spec.signing.vault' }, options);
     this.#keyPath = `${mount}/keys/${key}`;
     this.#signPath = `${mount}/sign/${key}/sha2-256`;
   }

@@ -3,9 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { SvcError } from '../../runtime/errors.ts';
 import type { SecretView } from '../api.ts';
 import { codeOf, failed, isDirectory, orMissing, readRecord, type SecretRecord, writeWhole } from './record-file.ts';
-
-/** Maximum number of earlier versions; the oldest are deleted. */
-const MOST_EARLIER = 10;
+import { MOST_EARLIER } from './secret-rules.ts';
 
 const EARLIER = /^(.+)@(\d{1,15})$/;
 

@@ -84,8 +84,12 @@ export function createWebhooks({ webhooks, resolve, clock }: WebhooksParts): Web
     async unusable() {
       const lines: string[] = [];
       for (const [index, settings] of webhooks.entries()) {
-        for (const reference of webhookSecretReferences(settings)) {
-          if ((await secretOf(settings, reference)) !== null) continue;
+        const references = webhookSecretReferences(settings);
+        const found = await Promise.all(references.map((reference) => secretOf(settings, reference)));
+        // Without `secrets` a source has a variable or a stored secret.
+        if (settings.secrets === undefined && found.some((secret) => secret !== null)) continue;
+        for (const [at, reference] of references.entries()) {
+          if (found[at] !== null) continue;
           const place = `spec.stimulus.webhooks[${index}]: ${secretName(reference)}`;
           const expected = settings.scheme === 'standard-webhooks' ? 'base64, with or without whsec_' : 'a secret';
           lines.push(`${place} of source ${settings.source} cannot be used: expected ${expected}`);

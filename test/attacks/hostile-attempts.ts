@@ -91,6 +91,7 @@ function addSimplePosts(add: Add, { drain, shutdown, cancel, approve }: Paths, o
     ['deploy', '/v1/agents?force=true', agentYaml('planted')],
     ['create a key', '/v1/api-keys', JSON.stringify({ name: 'planted' })],
     ['create a join token', '/v1/cluster/join-tokens', '{}'],
+    ['rotate the key of secrets', '/v1/cluster/secret-keys/rotate', '{}'],
     ['approve', approve, '{}'],
     ['stimulus', '/v1/stimuli', JSON.stringify({ source: on.source, content: 'planted' })],
     ['MCP', '/mcp', JSON.stringify(list)],

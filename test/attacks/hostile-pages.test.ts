@@ -15,7 +15,13 @@ const LANES = 6;
 const STATE = [
   ...['/v1/agents', '/v1/workflows', '/v1/workflows/executions', '/v1/executions', '/v1/human-approvals'],
   ...['/v1/secrets', '/v1/api-keys', '/v1/volumes', '/v1/stimuli', '/v1/stimuli/routes', '/v1/cortex/patterns'],
-  ...['/v1/cluster/nodes', '/v1/cluster/config', '/v1/cluster/join-tokens', '/v1/admin/rate-limits/overrides'],
+  ...[
+    '/v1/cluster/nodes',
+    '/v1/cluster/config',
+    '/v1/cluster/join-tokens',
+    '/v1/cluster/secret-keys',
+    '/v1/admin/rate-limits/overrides',
+  ],
 ];
 const Status = z.object({ node: z.object({ ready: z.boolean(), draining: z.boolean() }), nodes: z.unknown() });
 

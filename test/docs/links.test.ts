@@ -14,6 +14,9 @@ const NOT_KEPT = new Set([
   'dist/',
   'answers.yaml',
   'mcp/',
+  'secret-keys.json',
+  'webhooks/SOURCE',
+  'secrets/tenants/TENANT/PATH',
 ]);
 /** Paths inside a workspace or document, and packages, that look like paths of the project. */
 const NOT_OURS =

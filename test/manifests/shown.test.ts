@@ -41,6 +41,12 @@ const spec = (secret: (place: string) => string) => ({
       key: 'node-key',
     },
   },
+  secrets: {
+    keys: {
+      backend: 'vault',
+      vault: { address: 'https://vault.example', approle: { role_id: 'r', secret_id: secret('secrets-approle') } },
+    },
+  },
   audit: { sink: { kind: 'http', url: 'https://siem.example/', token: secret('sink') } },
   cluster: { controller: { endpoint: 'c:50056', token: secret('controller') }, join_token: secret('join') },
   observability: { tracing: { otlp_endpoint: 'http://c:4318', headers: { 'x-any': secret('span-header') } } },
@@ -67,6 +73,7 @@ describe('the configuration as svc.system.config shows it', () => {
       [[`redis://${REDACTED}@h1:6379/0`], `mongodb://${REDACTED}@h1,h2/db?${REDACTED}`],
     );
     assert.equal(seen.signing.vault.key, 'node-key');
+    assert.equal(seen.secrets.keys.vault.address, 'https://vault.example');
     assert.equal(seen.llm_providers[0]?.models[0]?.model, 'm');
   });
 
@@ -109,6 +116,8 @@ const SECRET_SETTINGS = [
   'mcp_servers.environment',
   'mcp_servers.headers',
   'observability.tracing.headers',
+  'secrets.keys.vault.approle.secret_id',
+  'secrets.keys.vault.token',
   'signing.vault.approle.secret_id',
   'signing.vault.token',
   'stimulus.webhooks.secrets',

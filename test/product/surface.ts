@@ -195,6 +195,8 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'GET /v1/cluster/config': { access: 'inspect' },
   'PUT /v1/cluster/config': { access: 'operate', body: 'no configuration' },
   'POST /v1/cluster/config/push': { access: 'operate' },
+  'GET /v1/cluster/secret-keys': { access: 'inspect' },
+  'POST /v1/cluster/secret-keys/rotate': { access: 'operate' },
   'GET /v1/cluster/join-tokens': { access: 'inspect' },
   'POST /v1/cluster/join-tokens': { access: 'operate', body: {} },
   'DELETE /v1/cluster/join-tokens/{id}': { access: 'operate', thing: 'node' },

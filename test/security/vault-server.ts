@@ -1,4 +1,12 @@
-import { createPublicKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+  sign,
+} from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../../runtime/clock.ts';
@@ -21,6 +29,39 @@ interface Answer {
 
 const refused = (status: number, ...errors: string[]): Answer => ({ status, body: { errors } });
 
+const AES = 'aes256-gcm96';
+
+function encrypted(versions: readonly Buffer[], body: Record<string, unknown>): Answer {
+  const version = Number(body.key_version ?? versions.length);
+  const key = versions[version - 1];
+  if (key === undefined) return refused(400, 'requested version for encryption is higher than the latest key version');
+  const iv = randomBytes(12);
+  const cipher = createCipheriv('aes-256-gcm', key, iv);
+  const sealed = Buffer.concat([
+    iv,
+    cipher.update(String(body.plaintext), 'base64'),
+    cipher.final(),
+    cipher.getAuthTag(),
+  ]);
+  const ciphertext = `vault:v${version}:${sealed.toString('base64')}`;
+  return { status: 200, body: { data: { ciphertext, key_version: version } } };
+}
+
+function decrypted(versions: readonly Buffer[], body: Record<string, unknown>): Answer {
+  const [, version, text = ''] = /^vault:v(\d+):(.+)$/.exec(String(body.ciphertext)) ?? [];
+  const key = versions[Number(version) - 1];
+  if (key === undefined) return refused(400, 'invalid ciphertext: no prefix, or version is too new');
+  const sealed = Buffer.from(text, 'base64');
+  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, 12));
+  decipher.setAuthTag(sealed.subarray(-16));
+  try {
+    const plain = Buffer.concat([decipher.update(sealed.subarray(12, -16)), decipher.final()]);
+    return { status: 200, body: { data: { plaintext: plain.toString('base64') } } };
+  } catch {
+    return refused(400, 'cipher: message authentication failed');
+  }
+}
+
 /**
  * Stands in for HashiCorp Vault or OpenBao: the paths, statuses and bodies of their transit engine and AppRole login,
  * as their API documentation and a real server show them, over a real socket, with real RSA keys. It checks what a
@@ -30,6 +71,8 @@ export class VaultServer implements AsyncDisposable {
   readonly #server: Server;
   readonly #clock: Clock;
   readonly #keys = new Map<string, Version[]>();
+  /** Versions of keys of type `aes256-gcm96`, oldest first. */
+  readonly #secretKeys = new Map<string, Buffer[]>();
   readonly roleId = 'role-1';
   readonly secretId = `secret-id-${randomBytes(16).toString('hex')}`;
   readonly fixedToken = `hvs.fixed-${randomBytes(16).toString('hex')}`;
@@ -39,6 +82,7 @@ export class VaultServer implements AsyncDisposable {
   tokens = new Set<string>([this.fixedToken]);
   keyType = 'rsa-2048';
   logins = 0;
+  renewals = 0;
   seen: Seen[] = [];
   mayRotate = true;
   /** Answers this instead, while it is set. */
@@ -102,9 +146,16 @@ export class VaultServer implements AsyncDisposable {
     if (path === 'auth/approle/login') return this.#logIn(body);
     if (!this.tokens.has(String(request.headers['x-vault-token'])))
       return refused(403, 'permission denied', 'invalid token');
+    if (path === 'auth/token/renew-self') {
+      this.renewals += 1;
+      return { status: 200, body: { auth: { client_token: 'same', lease_duration: 1_200, renewable: true } } };
+    }
     const [mount, verb, key = '', last] = path.split('/');
     if (mount !== this.mount) return refused(404, `no handler for route "${path}". route entry not found.`);
     const call = `${request.method} ${verb}${last === undefined ? '' : `/${last}`}`;
+    if (body.type === AES || this.#secretKeys.has(key) || ['encrypt', 'decrypt'].includes(String(verb))) {
+      return this.#withSecretKey(call, key, body);
+    }
     if (call === 'GET keys') return this.#read(key);
     if (call === 'POST keys') return this.#make(key);
     if (call === 'POST keys/rotate') return this.#rotate(key);
@@ -133,6 +184,20 @@ export class VaultServer implements AsyncDisposable {
     });
     const data = { name: key, type: this.keyType, latest_version: versions.length, keys: Object.fromEntries(keys) };
     return { status: 200, body: { data } };
+  }
+
+  #withSecretKey(call: string, key: string, body: Record<string, unknown>): Answer {
+    const versions = this.#secretKeys.get(key) ?? [];
+    const data = { name: key, type: AES, latest_version: versions.length };
+    if (call === 'GET keys') return { status: 200, body: { data } };
+    if (call === 'POST keys' && versions.length > 0) return { status: 200, body: { data } };
+    if (call === 'POST keys' || (call === 'POST keys/rotate' && this.mayRotate)) {
+      this.#secretKeys.set(key, [...versions, randomBytes(32)]);
+      return { status: 200, body: { data: { ...data, latest_version: versions.length + 1 } } };
+    }
+    if (call === 'POST keys/rotate') return refused(403, '1 error occurred:\n\t* permission denied\n\n');
+    if (versions.length === 0) return refused(400, 'encryption key not found');
+    return call === 'POST encrypt' ? encrypted(versions, body) : decrypted(versions, body);
   }
 
   #make(key: string): Answer {

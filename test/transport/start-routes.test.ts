@@ -37,6 +37,7 @@ const OTHERS = [
   ...[
     '/v1/cluster/config/push',
     '/v1/cluster/join-tokens',
+    '/v1/cluster/secret-keys/rotate',
     '/v1/dead-letters/{id}/replay',
     '/v1/dead-letters/{id}/discard',
   ],

@@ -11,6 +11,7 @@ import type {
   RateOverrides,
   RateUsage,
   ScopeArea,
+  SecretKeys,
   SecretStore,
 } from '../../security/api.ts';
 import type { ApprovalApi } from '../approvals.ts';
@@ -64,6 +65,7 @@ export interface OperationPorts extends StartLimits {
   readonly rateOverrides?: RateOverrides;
   readonly rateUsage?: RateUsage;
   readonly secretStore?: SecretStore;
+  readonly secretKeys?: SecretKeys;
   readonly cluster?: ClusterApi;
   readonly joinTokens?: JoinTokens;
   readonly chaos?: ChaosApi;

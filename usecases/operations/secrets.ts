@@ -57,6 +57,23 @@ const SecretRemovedAnswer = z.object({
   deleted: z.literal(true),
 });
 
+const SecretKeysAnswer = z
+  .object({
+    current: z.number().int().describe('The version that encrypts new secrets.'),
+    versions: z
+      .array(
+        z.object({
+          version: z.number().int(),
+          made_at: z.string(),
+          secrets: z.number().int().describe('Secrets of all tenants that need this version.'),
+        }),
+      )
+      .describe('Newest first.'),
+  })
+  .meta({ id: 'SecretKeys' });
+
+const keyPath = '/v1/cluster/secret-keys';
+
 const common = { tag: 'secrets', access: 'write', needs: ['secretStore'] } as const;
 
 /** Reading paths of secrets needs the role to write them; of a key it needs only the scope `secrets:read`. */
@@ -92,7 +109,7 @@ export const SECRET_OPERATIONS = [
   operation({
     ...common,
     name: 'secrets.put',
-    summary: 'Create or rotate a secret of this node',
+    summary: 'Create or rotate a secret',
     description: 'The value there was is kept as an earlier version.',
     input: { params: SecretPathParams, body: SecretBody },
     answer: SecretAnswer,
@@ -113,6 +130,38 @@ export const SECRET_OPERATIONS = [
       const version = query.version === undefined ? undefined : Number(query.version);
       await secretStore.remove(identity, path, version);
       return { path, version: version ?? null, deleted: true as const };
+    },
+  }),
+  operation({
+    tag: 'cluster',
+    name: 'secret_keys.get',
+    summary: 'Show the versions of the key that encrypts secrets, and how many secrets need each',
+    access: 'inspect',
+    needs: ['secretKeys'],
+    input: {},
+    answer: SecretKeysAnswer,
+    rest: { method: 'GET', path: keyPath, style: 'coded' },
+    commands: ['secret keys'],
+    async handle({ secretKeys }) {
+      const { current, versions } = await secretKeys.view();
+      return { current, versions: [...versions] };
+    },
+  }),
+  operation({
+    tag: 'cluster',
+    name: 'secret_keys.rotate',
+    summary: 'Encrypt secrets with a newer version of the key',
+    description:
+      'The new version is in use at once. The secrets there were follow in the background and stay readable.',
+    access: 'operate',
+    needs: ['secretKeys'],
+    input: {},
+    answer: SecretKeysAnswer,
+    rest: { method: 'POST', path: `${keyPath}/rotate`, style: 'coded' },
+    commands: ['secret rotate-key'],
+    async handle({ secretKeys }, { identity }) {
+      const { current, versions } = await secretKeys.rotate(identity);
+      return { current, versions: [...versions] };
     },
   }),
 ];

@@ -1107,6 +1107,18 @@ export type Secret = {
   readonly updated_by: string | null;
 };
 
+export type SecretKeys = {
+  /** The version that encrypts new secrets. */
+  readonly current: number;
+  /** Newest first. */
+  readonly versions: readonly ({
+    readonly version: number;
+    readonly made_at: string;
+    /** Secrets of all tenants that need this version. */
+    readonly secrets: number;
+  })[];
+};
+
 export type StartAnswer = {
   readonly execution_id: string;
   /** Why it cannot begin yet: tags that no live node has. */
@@ -2632,7 +2644,7 @@ export interface SvcClient {
       /** `db/password`, with `%2F` for each slash. */
       readonly path: string;
     }, options?: CallOptions): Promise<Secret>;
-    /** Create or rotate a secret of this node. The value there was is kept as an earlier version. (`PUT /v1/secrets/{path}`) */
+    /** Create or rotate a secret. The value there was is kept as an earlier version. (`PUT /v1/secrets/{path}`) */
     put(input: {
       /** `db/password`, with `%2F` for each slash. */
       readonly path: string;
@@ -2652,6 +2664,12 @@ export interface SvcClient {
       readonly version: number | null;
       readonly deleted: true;
     }>;
+  };
+  readonly secretKeys: {
+    /** Show the versions of the key that encrypts secrets, and how many secrets need each (`GET /v1/cluster/secret-keys`) */
+    get(options?: CallOptions): Promise<SecretKeys>;
+    /** Encrypt secrets with a newer version of the key. The new version is in use at once. The secrets there were follow in the background and stay readable. (`POST /v1/cluster/secret-keys/rotate`) */
+    rotate(options?: CallOptions): Promise<SecretKeys>;
   };
   readonly joinTokens: {
     /** Make a join token. A node joins with it once, within the hour, by default. The token is shown this once. (`POST /v1/cluster/join-tokens`) */
@@ -3447,6 +3465,8 @@ const SECRETS_LIST: Route = {"method":"GET","path":"/v1/secrets","query":["prefi
 const SECRETS_GET: Route = {"method":"GET","path":"/v1/secrets/{path}","query":[],"body":null,"answer":"json"};
 const SECRETS_PUT: Route = {"method":"PUT","path":"/v1/secrets/{path}","query":[],"body":"json","answer":"json"};
 const SECRETS_REMOVE: Route = {"method":"DELETE","path":"/v1/secrets/{path}","query":["version"],"body":null,"answer":"json"};
+const SECRET_KEYS_GET: Route = {"method":"GET","path":"/v1/cluster/secret-keys","query":[],"body":null,"answer":"json"};
+const SECRET_KEYS_ROTATE: Route = {"method":"POST","path":"/v1/cluster/secret-keys/rotate","query":[],"body":null,"answer":"json"};
 const JOIN_TOKENS_CREATE: Route = {"method":"POST","path":"/v1/cluster/join-tokens","query":[],"body":"json","answer":"json"};
 const JOIN_TOKENS_LIST: Route = {"method":"GET","path":"/v1/cluster/join-tokens","query":["limit","skip","page_token"],"body":null,"answer":"json"};
 const JOIN_TOKENS_REVOKE: Route = {"method":"DELETE","path":"/v1/cluster/join-tokens/{id}","query":[],"body":null,"answer":"json"};
@@ -3616,6 +3636,10 @@ export const operationsOf = (sender: Sender): SvcClient => ({
     get: (input, options) => sender.json(SECRETS_GET, input, options),
     put: (input, options) => sender.json(SECRETS_PUT, input, options),
     remove: (input, options) => sender.json(SECRETS_REMOVE, input, options),
+  },
+  secretKeys: {
+    get: (options) => sender.json(SECRET_KEYS_GET, {}, options),
+    rotate: (options) => sender.json(SECRET_KEYS_ROTATE, {}, options),
   },
   joinTokens: {
     create: (input, options) => sender.json(JOIN_TOKENS_CREATE, input, options),

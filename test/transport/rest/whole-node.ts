@@ -34,6 +34,7 @@ export const wholeNode = (): RestServerParts => ({
   cluster: uncalled(),
   peers: uncalled(),
   joinTokens: uncalled(),
+  secretKeys: uncalled(),
   chaos: uncalled(),
   actors: uncalled(),
   actorHistory: uncalled(),
