@@ -7,7 +7,8 @@ import type { SegmentRef } from './key-pages.ts';
 import type { KeyRuns } from './key-runs.ts';
 import { hashOf, type KeyKind } from './keys.ts';
 import type { LedgerDelivery, LedgerPage, LedgerReader, RecentPage } from './ledger-reader.ts';
-import { BY_POSITION, BY_TIME, checkWish, knowsAll, type ReadingOrder, readAll, readPage } from './reading.ts';
+import { knowsAll } from './page-token.ts';
+import { BY_POSITION, BY_TIME, checkWish, type ReadingOrder, readAll, readPage } from './reading.ts';
 import { recentPage } from './recent.ts';
 import { SegmentReader, type Wanted } from './segment-reader.ts';
 

@@ -1,7 +1,17 @@
-import { z } from 'zod';
 import { SvcError } from '../errors.ts';
 import type { SegmentRef } from './key-pages.ts';
 import type { LedgerDelivery } from './ledger-reader.ts';
+import {
+  decodeToken,
+  encodeToken,
+  firstToken,
+  isDone,
+  isLater,
+  type Place,
+  type Position,
+  type Token,
+  tokenOfLater,
+} from './page-token.ts';
 import { firstOf, partitionOf, type SegmentReader, type Wanted } from './segment-reader.ts';
 
 /** An order of deliveries that a reading follows, and the bounds of a segment in it. */
@@ -29,49 +39,6 @@ export const BY_POSITION: ReadingOrder = {
   highest: ({ last }) => last,
 };
 
-/** Newest round of each writer. */
-type Rounds = Readonly<Record<string, number>>;
-
-/**
- * Where a reading continues. The first page fixes which rounds of each writer are read (`upTo`), because a delivery of an
- * earlier time may be written while the pages are read. When these are read, those written since follow (`done` becomes
- * what `upTo` was).
- */
-interface Token {
-  readonly done: Rounds;
-  readonly upTo: Rounds;
-  /** Position of the last delivery. Null: none of these rounds was read yet. */
-  readonly last: Position | null;
-}
-
-interface Position {
-  readonly group: string;
-  /** When the group begins, Unix ms. */
-  readonly from: number;
-  readonly place: Place;
-}
-
-type Place = readonly [key: number, partition: string, seq: number, part: number];
-
-const Rounds = z.record(z.string(), z.number());
-const Token = z.object({
-  done: Rounds,
-  upTo: Rounds,
-  last: z
-    .object({ group: z.string(), from: z.number(), place: z.tuple([z.number(), z.string(), z.number(), z.number()]) })
-    .nullable(),
-});
-
-const encode = (token: Token): string => Buffer.from(JSON.stringify(token)).toString('base64url');
-
-function decode(text: string): Token {
-  try {
-    return Token.parse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')));
-  } catch (cause) {
-    throw new SvcError('invalid_argument', 'after is not the next of an earlier page', { field: 'after', cause });
-  }
-}
-
 /** Deliveries of some segments, read page by page. */
 export interface ReadingWish {
   readonly tenant: string;
@@ -87,17 +54,10 @@ export function checkWish({ limit, after }: Pick<ReadingWish, 'limit' | 'after'>
   if (!Number.isInteger(limit) || limit < 1 || limit > MOST_LIMIT) {
     throw new SvcError('invalid_argument', `limit must be a whole number from 1 to ${MOST_LIMIT}`, { field: 'limit' });
   }
-  if (after !== undefined) decode(after);
+  if (after !== undefined) decodeToken(after);
 }
 
 const MOST_LIMIT = 1_000;
-
-/** Whether the segments hold all rounds that a token has seen: the reader of another node may know more. */
-export function knowsAll(segments: readonly SegmentRef[], after: string | undefined): boolean {
-  if (after === undefined) return true;
-  const known = roundsOf(segments);
-  return Object.entries(decode(after).upTo).every(([writer, round]) => (known[writer] ?? 0) >= round);
-}
 
 /** Reads one page. `segments` are all segments with the wanted deliveries. */
 export async function readPage(
@@ -105,7 +65,7 @@ export async function readPage(
   segments: readonly SegmentRef[],
   wish: ReadingWish,
 ): Promise<{ readonly deliveries: readonly LedgerDelivery[]; readonly next: string | null }> {
-  let token: Token = wish.after === undefined ? { done: {}, upTo: roundsOf(segments), last: null } : decode(wish.after);
+  let token = wish.after === undefined ? firstToken(segments) : decodeToken(wish.after);
   const deliveries: LedgerDelivery[] = [];
   for (;;) {
     const room = wish.limit - deliveries.length;
@@ -113,19 +73,13 @@ export async function readPage(
     for (const { delivery } of found.slice(0, room)) deliveries.push(delivery);
     if (found.length > room) {
       const last = found[room - 1];
-      return { deliveries, next: encode(last === undefined ? token : { ...token, last: last.position }) };
+      return { deliveries, next: encodeToken(last === undefined ? token : { ...token, last: last.position }) };
     }
-    const later = segments.filter(({ writer, round }) => round > (token.upTo[writer] ?? 0));
+    const later = segments.filter((one) => isLater(token, one));
     // Read backwards from the newest, what was written since lies before the first page.
     if (later.length === 0 || wish.newestFirst === true) return { deliveries, next: null };
-    token = { done: token.upTo, upTo: { ...token.upTo, ...roundsOf(later) }, last: null };
+    token = tokenOfLater(token, later);
   }
-}
-
-function roundsOf(segments: readonly SegmentRef[]): Rounds {
-  const rounds: Record<string, number> = {};
-  for (const { writer, round } of segments) rounds[writer] = Math.max(rounds[writer] ?? 0, round);
-  return rounds;
 }
 
 interface Found {
@@ -145,12 +99,13 @@ async function readRounds(
   reader: Pick<SegmentReader, 'read'>,
   segments: readonly SegmentRef[],
   wish: ReadingWish,
-  { done, upTo, last }: Token,
+  token: Token,
   most: number,
 ): Promise<Found[]> {
   const sign = wish.newestFirst === true ? -1 : 1;
-  const earlier = segments.filter(({ writer, round }) => round <= (done[writer] ?? 0));
-  const wanted = segments.filter(({ writer, round }) => round > (done[writer] ?? 0) && round <= (upTo[writer] ?? 0));
+  const { last } = token;
+  const earlier = segments.filter((one) => isDone(token, one));
+  const wanted = segments.filter((one) => !isDone(token, one) && !isLater(token, one));
   const groups = [...Map.groupBy(wanted, wish.order.groupOf)]
     .map(([name, some]): Group => ({ name, segments: some, from: Math.min(...some.map(({ from }) => from)) }))
     .sort((a, b) => sign * compare([a.from, a.name], [b.from, b.name]));

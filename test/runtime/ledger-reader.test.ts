@@ -65,23 +65,60 @@ test('a delivery is found by its message, its trace and its actor, with the node
   }
 });
 
-test('the next of a list that many nodes wrote may be sent back', async () => {
-  const nodes = Array.from({ length: 40 }, (_none, at) => `svc-worker-6f7c9d8b5-${at}`);
-  const segments = nodes.map((writer, at) => {
-    const [from, to, round] = [at * 1_000, at * 1_000 + 1, 1_795_629_600_000 + at];
-    return { tenant: 'acme', id: `default:0.${at}`, last: at, from, to, writer, round };
-  });
-  const message = { id: 'm', to: fresh('counter'), from: null, cause: null, trace: 't', type: 'Add', payload: null };
-  const deliveries = segments.map(({ from, last: seq, writer }): LedgerDelivery => {
+/** Segments of many nodes with one delivery each, and what reads them. */
+class ManyNodes {
+  readonly segments: SegmentRef[] = [];
+  readonly #deliveries: LedgerDelivery[] = [];
+  readonly #to = fresh('counter');
+
+  /** A node writes a segment. */
+  write(node: number, from: number, round: number): void {
+    const writer = `svc-worker-6f7c9d8b5-${node}`;
+    const seq = this.segments.length + 1;
+    this.segments.push({ tenant: 'acme', id: `default:0.${seq}`, last: seq, from, to: from + 1, writer, round });
+    const message = { id: 'm', to: this.#to, from: null, cause: null, trace: 't', type: 'Add', payload: null };
     const shared = { partition: 'default:0', epoch: 1, row: null, body: '', effect: null } as const;
-    return { ...shared, at: from, seq, node: writer, message: { ...message, origin: 'client' } };
-  });
-  const reader = {
-    read: async (_tenant: string, refs: readonly SegmentRef[]) =>
-      deliveries.filter(({ seq }) => refs.some(({ last }) => last === seq)),
-  };
-  const wish = { tenant: 'acme', wanted: { part: null, fits: () => true }, order: BY_TIME, limit: 10 };
-  const { next } = await readPage(reader, segments, wish);
-  assert.ok(next !== null && next.length > 1_000);
-  assert.equal(nextField.parse(next), next);
+    this.#deliveries.push({ ...shared, at: from, seq, node: writer, message: { ...message, origin: 'client' } });
+  }
+
+  async page(limit: number, after?: string) {
+    const read = async (_tenant: string, refs: readonly SegmentRef[]) =>
+      refs.flatMap(({ last }) => this.#deliveries[last - 1] ?? []);
+    const wish = { tenant: 'acme', wanted: { part: null, fits: () => true }, order: BY_TIME, limit, after };
+    return readPage({ read }, [...this.segments], wish);
+  }
+}
+
+const ROUND = 1_795_629_600_000;
+
+test('the next of a list that a thousand nodes wrote may be sent back, and its pages hold each once while it grows', async () => {
+  const ledger = new ManyNodes();
+  for (let at = 0; at < 2_000; at += 1) ledger.write(at % 1_000, at * 10, ROUND + at * 10);
+  const found: number[] = [];
+  let next: string | undefined;
+  for (let pages = 1; ; pages += 1) {
+    const page = await ledger.page(100, next);
+    found.push(...page.deliveries.map(({ seq }) => seq));
+    if (page.next === null) break;
+    assert.equal(nextField.parse(page.next), page.next);
+    assert.ok(pages < 100, 'the pages have no end');
+    next = page.next;
+    if (pages > 25) continue;
+    // Nodes that wrote long ago, some a moment ago, and new ones, of times before the page and behind it.
+    for (const node of [pages, 999 - pages, 2_000 + pages]) ledger.write(node, pages * 700, ROUND + 20_000 + pages);
+  }
+  assert.equal(found.length, ledger.segments.length);
+  assert.equal(new Set(found).size, found.length);
+});
+
+test('the next of a page that an earlier version answered goes on', async () => {
+  const ledger = new ManyNodes();
+  for (let at = 0; at < 3; at += 1) ledger.write(at, at, ROUND + at);
+  const upTo = Object.fromEntries(ledger.segments.map(({ writer, round }) => [writer, round]));
+  const last = { group: '', from: 0, place: [1, 'default:0', 2, -1] };
+  const old = Buffer.from(JSON.stringify({ done: {}, upTo, last })).toString('base64url');
+  assert.deepEqual(
+    (await ledger.page(10, old)).deliveries.map(({ seq }) => seq),
+    [3],
+  );
 });
