@@ -86,7 +86,7 @@ export async function openWorkflowAreas(parts: WorkflowAreasParts) {
     workflows: workflowStarts(catalog, workflows),
     ended: async (tenant, id) => (await hasEnded(workflows, tenant, id)) && (await hasEnded(executions, tenant, id)),
     ownerOf: (tenant, id) => ownerOfRun(client, tenant, id),
-    isOpen: async (address, id) => (await waits.effects(address)).some((row) => row.id === id),
+    isOpen: async (address, id) => (await waits.effects(address, [id])).length > 0,
   };
   return {
     approvals,
@@ -102,7 +102,8 @@ export async function openWorkflowAreas(parts: WorkflowAreasParts) {
 /** Looks up what an actor waits for: the pool that serves it and its open effects. */
 export interface Waits {
   poolOf(address: Address): Promise<string>;
-  effects(address: Address): Promise<readonly EffectRow[]>;
+  /** Of these effects of an actor those that are not settled. */
+  effects(address: Address, ids: readonly string[]): Promise<readonly EffectRow[]>;
   /** What blocks an effect of this node outside of the node. */
   heldBy(effectId: string): string | undefined;
 }
@@ -120,7 +121,7 @@ export async function openWhy(parts: {
   return createWhyApi({
     lookups: {
       client,
-      effects: (address) => waits.effects(address),
+      effects: (address, ids) => waits.effects(address, ids),
       poolOf: (address) => waits.poolOf(address),
       heldBy: (effectId) => waits.heldBy(effectId),
       fleet: {
@@ -138,15 +139,15 @@ export async function openWhy(parts: {
 /** Reads the directory of actors and the records of their partitions. */
 export function waitsOf(
   { client }: Pick<Runtime, 'client'>,
-  store: Pick<ActorStore, 'openEffects'>,
+  store: Pick<ActorStore, 'effectRows'>,
   gates?: Pick<TargetGates, 'waitOf'>,
 ): Waits {
   return {
     poolOf: async (address) => poolOf(await client.partitionOf(address)),
-    async effects(address) {
+    async effects(address, ids) {
       parseAddress(address);
-      const rows = await store.openEffects(await client.partitionOf(address));
-      return rows.filter((row) => row.address === address);
+      const rows = await store.effectRows(await client.partitionOf(address), ids);
+      return rows.filter((row) => row !== null).filter((row) => row.address === address);
     },
     heldBy: (effectId) => gates?.waitOf(effectId),
   };

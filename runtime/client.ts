@@ -45,6 +45,8 @@ export interface ActorSnapshot {
   readonly archived: boolean;
   /** Names of its pending timers, those of the kernel included. */
   readonly timers: readonly string[];
+  /** Ids of its unsettled effects. */
+  readonly effects?: readonly string[];
   /** The trace that its messages go on in; absent while that was one delivery. */
   readonly trace?: string | undefined;
   /** Set while a message of the actor keeps failing (K6). */

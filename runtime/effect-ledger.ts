@@ -92,6 +92,8 @@ export type ClaimOutcome =
 export interface EffectLedger {
   /** Returns the unsettled effects of a partition, for the relay and the sweep. */
   openEffects(partition: Partition): Promise<EffectRow[]>;
+  /** Returns these effects, for readers; null for one that is settled or cancelled. Reads no others. */
+  effectRows(partition: Partition, ids: readonly string[]): Promise<(EffectRow | null)[]>;
   /** Returns the encoded requests of these effects, for readers; null for one that is settled or cancelled. */
   effectBodies(partition: Partition, ids: readonly string[]): Promise<(string | null)[]>;
   /**

@@ -125,6 +125,7 @@ export class MailboxClient implements ActorClient {
       lastEvent: record.lastEvent,
       archived,
       timers: Object.keys(record.timers),
+      effects: record.effects,
       trace: record.traced?.trace,
       stuck:
         record.stuck === null

@@ -39,6 +39,19 @@ export class RedisEffectLedger implements EffectLedger {
     }
   }
 
+  async effectRows(partition: Partition, ids: readonly string[]): Promise<(EffectRow | null)[]> {
+    if (ids.length === 0) return [];
+    try {
+      const rows = await this.#connection.hmget(this.#keys.of(partition).effects, ...ids);
+      return ids.map((id, index) => {
+        const row = rows[index];
+        return row == null ? null : readRow(id, row);
+      });
+    } catch (error) {
+      throw redisFailure(error);
+    }
+  }
+
   async effectBodies(partition: Partition, ids: readonly string[]): Promise<(string | null)[]> {
     if (ids.length === 0) return [];
     try {

@@ -192,6 +192,7 @@ export class RedisActorStore implements ActorStore {
     this.#commits.forget(lease, after, addresses, partition);
 
   openEffects = (partition: Partition) => this.#effects.openEffects(partition);
+  effectRows = (partition: Partition, ids: readonly string[]) => this.#effects.effectRows(partition, ids);
   effectBodies = (partition: Partition, ids: readonly string[]) => this.#effects.effectBodies(partition, ids);
   claimEffect: ActorStore['claimEffect'] = (...claim) => this.#effects.claimEffect(...claim);
   keepEffect = (partition: Partition, id: string, attempt: number, ttlMs: number) =>

@@ -88,17 +88,12 @@ export class EffectTable {
   }
 
   list(state: PartitionState): EffectRow[] {
-    return this.#all.all(state.id).map((row) => ({
-      ...notesIn(row),
-      id: text(row, 'id'),
-      queue: text(row, 'queue'),
-      address: addressIn(row),
-      mode: modeIn(row),
-      status: text(row, 'status') === 'started' ? 'started' : 'open',
-      attempt: integer(row, 'attempt'),
-      runner: claimantIn(row).runner,
-      until: integer(row, 'until'),
-    }));
+    return this.#all.all(state.id).map(effectIn);
+  }
+
+  row(state: PartitionState, id: string): EffectRow | null {
+    const row = this.#one.get(state.id, id);
+    return row === undefined ? null : effectIn(row);
   }
 
   claim(state: PartitionState, { id, runner, ttlMs, over, claim, now }: Claim): ClaimOutcome {
@@ -211,3 +206,15 @@ function addressIn(row: Row): Address {
   const { kind, tenant, id } = parseAddress(text(row, 'address'));
   return addressOf(kind, tenant, id);
 }
+
+const effectIn = (row: Row): EffectRow => ({
+  ...notesIn(row),
+  id: text(row, 'id'),
+  queue: text(row, 'queue'),
+  address: addressIn(row),
+  mode: modeIn(row),
+  status: text(row, 'status') === 'started' ? 'started' : 'open',
+  attempt: integer(row, 'attempt'),
+  runner: claimantIn(row).runner,
+  until: integer(row, 'until'),
+});

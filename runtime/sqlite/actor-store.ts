@@ -176,6 +176,13 @@ export class SqliteActorStore implements ActorStore {
   openEffects: ActorStore['openEffects'] = (partition) =>
     this.#readPartition(partition, [], ({ effects }, state) => effects.list(state));
 
+  effectRows: ActorStore['effectRows'] = (partition, ids) =>
+    this.#readPartition(
+      partition,
+      ids.map(() => null),
+      ({ effects }, state) => ids.map((id) => effects.row(state, id)),
+    );
+
   effectBodies: ActorStore['effectBodies'] = (partition, ids) =>
     this.#readPartition(
       partition,

@@ -53,10 +53,14 @@ export function effectContract(make: MakeStore): void {
       const bodies = () => rig.store.effectBodies(set.partition, ['unknown', set.id]);
       assert.deepEqual(await bodies(), [null, `body ${set.id}`]);
       assert.deepEqual(await rig.store.effectBodies(set.partition, []), []);
+      const rows = () => rig.store.effectRows(set.partition, ['unknown', set.id]);
+      assert.deepEqual(await rows(), [null, (await rig.store.openEffects(set.partition))[0]]);
+      assert.deepEqual(await rig.store.effectRows(set.partition, []), []);
       const attempt = await claimed(rig, set);
       assert.deepEqual(await bodies(), [null, `body ${set.id}`]);
       assert.equal(await rig.store.settleEffect(set.partition, set.id, attempt, rig.delivery(set.to)), true);
       assert.deepEqual(await bodies(), [null, null]);
+      assert.deepEqual(await rows(), [null, null]);
     });
 
     promise('a claim survives a restart', async (rig) => {

@@ -153,6 +153,7 @@ const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs'>, Case | nul
   load: read(({ store, partition, self }) => store.load(partition, [self])),
   recorded: read(({ store, partition }) => store.recorded(partition)),
   timersDue: read(({ store, partition }) => store.timersDue(partition, ['t'])),
+  effectRows: read(({ store, partition, effects }) => store.effectRows(partition, [...effects])),
   effectBodies: read(({ store, partition, effects }) => store.effectBodies(partition, [...effects])),
   openEffects: read(({ store, partition }) => store.openEffects(partition)),
   readEvents: read(({ store, partition, self }) => store.readEvents(partition, self, 0, 10)),

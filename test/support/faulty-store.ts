@@ -126,6 +126,7 @@ export class FaultyStore implements ActorStore {
   flushOutbox: ActorStore['flushOutbox'] = (...a) => this.#through('flushOutbox', () => this.#inner.flushOutbox(...a));
   forget: ActorStore['forget'] = (...a) => this.#through('forget', () => this.#inner.forget(...a));
   openEffects: ActorStore['openEffects'] = (...a) => this.#through('openEffects', () => this.#inner.openEffects(...a));
+  effectRows: ActorStore['effectRows'] = (...a) => this.#through('effectRows', () => this.#inner.effectRows(...a));
   effectBodies: ActorStore['effectBodies'] = (...a) =>
     this.#through('effectBodies', () => this.#inner.effectBodies(...a));
   claimEffect: ActorStore['claimEffect'] = (...a) => this.#through('claimEffect', () => this.#inner.claimEffect(...a));

@@ -23,7 +23,7 @@ export interface Sent {
 }
 
 /** The effect records a test works with: in memory, or those of a real store. */
-export interface TestLedger extends Omit<EffectLedger, 'effectBodies'> {
+export interface TestLedger extends Omit<EffectLedger, 'effectBodies' | 'effectRows'> {
   readonly sent: readonly Sent[];
   /** Late results: of an attempt that was not the current one. */
   readonly dropped: readonly Sent[];

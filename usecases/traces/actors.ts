@@ -7,7 +7,7 @@ import type { Identity } from '../../runtime/identity.ts';
 import { type Json, plainJson } from '../../runtime/json.ts';
 import { timerId } from '../../runtime/turns/actor-draft.ts';
 import type { Payloads } from '../../runtime/turns/payload.ts';
-import { type OpenEffect, openEffectsOf } from './open-effects.ts';
+import { actorEffects, type OpenEffect } from './open-effects.ts';
 import { isoTime, shownValue, withoutSecrets } from './reader-view.ts';
 import { Sight, type SightParts } from './sight.ts';
 
@@ -44,7 +44,7 @@ export interface ActorReadParts extends SightParts {
     mailbox(address: Address): Promise<Backlog & { readonly depth: number }>;
     partitionOf(address: Address): Promise<Partition>;
   };
-  readonly store: Pick<EffectLedger, 'openEffects' | 'effectBodies'> & {
+  readonly store: Pick<EffectLedger, 'effectRows' | 'effectBodies'> & {
     timersDue(partition: Partition, ids: readonly string[]): Promise<(number | null)[]>;
   };
   readonly payloads: Payloads;
@@ -86,7 +86,7 @@ async function shownActor(parts: ActorReadParts, address: Address, snapshot: Act
       partition,
       snapshot.timers.map((name) => timerId(address, name)),
     ),
-    openEffectsOf(parts, partition, new Set([address])),
+    actorEffects(parts, partition, snapshot.effects ?? []),
   ]);
   const { value, chars, omitted } = shownValue(plainJson(snapshot.state));
   return {

@@ -4,9 +4,34 @@ import { decodeEffect } from '../../runtime/effects/effect-envelope.ts';
 import type { Payloads } from '../../runtime/turns/payload.ts';
 import { isoTime, withoutSecrets } from './reader-view.ts';
 
-interface OpenEffectParts {
-  readonly store: Pick<EffectLedger, 'openEffects' | 'effectBodies'>;
+interface BodyParts {
+  readonly store: Pick<EffectLedger, 'effectBodies'>;
   readonly payloads: Payloads;
+}
+
+interface OpenEffectParts extends BodyParts {
+  readonly store: Pick<EffectLedger, 'openEffects' | 'effectBodies'>;
+}
+
+interface ActorEffectParts extends BodyParts {
+  readonly store: Pick<EffectLedger, 'effectRows' | 'effectBodies'>;
+}
+
+/** Most effects of one actor that are shown. */
+const MOST_OF_ACTOR = 500;
+
+/** Of the effects that an actor has asked for, those that are not settled. Reads no others of its partition. */
+export async function actorEffects(
+  parts: ActorEffectParts,
+  partition: Partition,
+  ids: readonly string[],
+): Promise<OpenEffect[]> {
+  const rows = await parts.store.effectRows(partition, ids.slice(0, MOST_OF_ACTOR));
+  return shownEffects(
+    parts,
+    partition,
+    rows.filter((row) => row !== null),
+  );
 }
 
 /** An effect that has not ended. */
@@ -30,11 +55,19 @@ export interface OpenEffect {
  * of all effects of the partition.
  */
 export async function openEffectsOf(
-  { store, payloads }: OpenEffectParts,
+  parts: OpenEffectParts,
   partition: Partition,
   addresses: ReadonlySet<Address>,
 ): Promise<OpenEffect[]> {
-  const rows = (await store.openEffects(partition)).filter((row) => addresses.has(row.address));
+  const rows = (await parts.store.openEffects(partition)).filter((row) => addresses.has(row.address));
+  return shownEffects(parts, partition, rows);
+}
+
+async function shownEffects(
+  { store, payloads }: BodyParts,
+  partition: Partition,
+  rows: readonly EffectRow[],
+): Promise<OpenEffect[]> {
   const bodies = await store.effectBodies(
     partition,
     rows.map(({ id }) => id),

@@ -55,8 +55,8 @@ export interface WaitReason extends OwnWait {
 /** Lookups for waits, besides an actor's committed state. */
 export interface WaitLookups {
   readonly client: Pick<ActorClient, 'isServed'>;
-  /** Unfinished effects of an actor. Absent: effects are listed without their attempts. */
-  readonly effects?: (address: Address) => Promise<readonly EffectRow[]>;
+  /** Of these effects of an actor those that are not settled. Absent: effects are listed without their attempts. */
+  readonly effects?: (address: Address, ids: readonly string[]) => Promise<readonly EffectRow[]>;
   /** The pool that serves an actor. Default: `default`. */
   readonly poolOf?: (address: Address) => Promise<string>;
   /** What blocks a started effect outside of its node, as far as this node knows (runtime/effects/target-gates.ts). */
@@ -92,7 +92,7 @@ export async function waitedEffects(
   if (asked.size === 0) return [];
   if (effects === undefined)
     return [...asked].map(([effect_id, kind]) => ({ effect_id, kind, status: 'open', attempt: 0 }));
-  const rows = new Map((await effects(address)).map((row) => [row.id, row]));
+  const rows = new Map((await effects(address, [...asked.keys()])).map((row) => [row.id, row]));
   return [...asked].map(([id, kind]) => {
     const waited = waitedEffect(id, kind, rows.get(id));
     const held_by = heldBy?.(id);

@@ -26,7 +26,7 @@ const rank = ({ row }: Found): number => {
 
 /** Ends the chain at the effect that an actor waits for, or at what keeps that effect. */
 export async function effectLinks(reading: Reading, address: Address, { ids, what }: AskedEffects): Promise<never> {
-  const rows = await reading.ask('actors', () => reading.lookups.effects(address));
+  const rows = await reading.ask('actors', () => reading.lookups.effects(address, [...ids.keys()]));
   const byId = new Map(rows.map((row) => [row.id, row]));
   const found = [...ids].map(([id, kind]): Found => ({ id, kind, row: byId.get(id) }));
   const [one] = found.sort((a, b) => rank(a) - rank(b));

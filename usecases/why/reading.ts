@@ -12,8 +12,8 @@ import type { LinkOf, WhyLink } from './links.ts';
 /** Lookups behind an explanation. */
 export interface WhyLookups {
   readonly client: Pick<ActorClient, 'read' | 'isServed' | 'mailbox'>;
-  /** Unfinished effects of an actor. */
-  effects(address: Address): Promise<readonly EffectRow[]>;
+  /** Of these effects of an actor those that are not settled. */
+  effects(address: Address, ids: readonly string[]): Promise<readonly EffectRow[]>;
   /** The pool that serves an actor. */
   poolOf(address: Address): Promise<string>;
   /** What blocks a started effect outside of its node, as far as this node knows. */
