@@ -86,6 +86,28 @@ describe('the page of runs', { skip: browserMissing() }, () => {
     assert.deepEqual(tab.complaints, []);
   });
 
+  test('a run is forked from a message that is picked, and the fork leads to it', async () => {
+    const id = await node.run(await node.deploy(agentYaml('forked')), 'text');
+    await waitUntil('its history', async () => {
+      const { body } = await node.call('GET', `/v1/actors/execution/${id}/history`);
+      return Array.isArray(body.deliveries) && body.deliveries.length > 1;
+    });
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    await page.goto(`${node.url}/runs/execution/${id}`);
+    await page.getByRole('button', { name: 'Fork' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Fork run' });
+    await dialog.getByLabel('Reason (optional)').fill('once more');
+    await dialog.getByLabel('After message').selectOption({ index: 1 });
+    await dialog.getByLabel('Other input (optional)').fill('another text');
+    assert.deepEqual(await tab.serious(), []);
+    await dialog.getByRole('button', { name: 'Fork run' }).click();
+    await page.waitForURL((url) => url.pathname.startsWith('/runs/execution/') && !url.pathname.endsWith(id));
+    await page.getByText('Forked from').waitFor();
+    await page.getByText('once more').waitFor();
+    assert.deepEqual(tab.complaints, []);
+  });
+
   test('a run is exported as a file, which svc open shows as a recording without a button that changes something', async () => {
     const [run] = z
       .object({ runs: z.array(z.object({ id: z.string() })) })
@@ -109,7 +131,7 @@ describe('the page of runs', { skip: browserMissing() }, () => {
       }
       await page.getByRole('button', { name: 'Export' }).waitFor();
       await page.getByRole('region', { name: 'Why it ended so' }).waitFor();
-      assert.equal(await page.getByRole('button', { name: /Delete|Cancel/ }).count(), 0);
+      assert.equal(await page.getByRole('button', { name: /Delete|Cancel|Fork/ }).count(), 0);
       const pages = page.getByRole('navigation', { name: 'Pages' }).getByRole('listitem');
       assert.deepEqual(await pages.allInnerTexts(), RECORDED_PAGES);
       assert.deepEqual(await tab.serious(), []);

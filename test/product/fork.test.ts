@@ -3,6 +3,8 @@ import { readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { svc } from '../cli/svc-run.ts';
 import { sample } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { normalise, WORKFLOW_EXAMPLES, type WorkflowExample } from '../support/workflow-examples.ts';
@@ -182,5 +184,52 @@ describe('a fork of a run', () => {
     assert.match(String(lacks.body.message), /no state ASK of kind Human/);
     assert.equal((await fork(id, { context: { a: 1 } })).status, 422);
     assert.equal((await fork('00000000-0000-4000-8000-000000000000', {})).status, 404);
+  });
+
+  test('svc fork starts one from a run, and one from each run that a filter finds, under keys of one key', async () => {
+    const id = await node.client.start('forked', { by: 'run' });
+    await node.client.end(id, [{ verdict: 'approve', text: 'yes' }]);
+    await messagesOf('workflow', id);
+    const url = await node.process.url;
+    const one = await svc(['--url', url, 'fork', id, '--reason', 'once more', '--output', 'json']);
+    assert.equal(one.code, 0, one.stderr);
+    const forked = asObject(JSON.parse(one.stdout));
+    assert.equal(asObject(forked.forked_from).reason, 'once more');
+    await node.client.end(String(forked.id));
+
+    const many = ['fork', '--filter', 'name=forked', '--filter', `text=${id}`, '--rate', '20/s', '--limit', '5'];
+    const keyed = ['--url', url, ...many, '--idempotency-key', 'batch', '--output', 'json'];
+    const first = await svc(keyed);
+    assert.equal(first.code, 0, first.stderr);
+    assert.match(first.stderr, /^1 run to fork under the key batch\n1 of 1: /);
+    assert.deepEqual((await svc(keyed)).stdout, first.stdout);
+    assert.equal((await svc(['fork', '--filter', 'name=forked', '--rate', 'fast'])).code, 2);
+  });
+
+  test('killed at any moment, it starts once or not at all, and what had ended is not repeated', async () => {
+    const id = await node.client.start('forked', { by: 'run' });
+    await node.client.end(id, [{ verdict: 'approve', text: 'yes' }]);
+    const messages = await messagesOf('workflow', id);
+    const message_id = messages.find(({ type }) => type === 'CommandEnded')?.id;
+    const earlier = (await lines()).filter((line) => line.startsWith('ONE')).length;
+    const rounds = sample({ normal: 3, long: 30 });
+    const forks: string[] = [];
+    for (let round = 0; round < rounds; round += 1) {
+      const asked = fork(id, { message_id }, `killed-${round}`);
+      await sleep((round * 17) % 60);
+      await node.process.kill('SIGKILL');
+      node.process.spawn();
+      // The client repeats the call under its key until it is answered.
+      const { status, body } = await asked;
+      assert.equal(status, 200, JSON.stringify(body));
+      forks.push(String(body.id));
+    }
+    for (const one of forks)
+      assert.equal((await node.client.end(one, [{ verdict: 'approve', text: 'yes' }])).status, 'completed');
+    const { body } = await node.client.call('GET', '/v1/runs?name=forked&limit=1000');
+    const listed = (Array.isArray(body.runs) ? body.runs : []).map(asObject);
+    const found = listed.filter(({ forked_from }) => asObject(forked_from).id === id).map((run) => String(run.id));
+    assert.deepEqual(found.sort(), forks.sort());
+    assert.equal((await lines()).filter((line) => line.startsWith('ONE')).length, earlier);
   });
 });

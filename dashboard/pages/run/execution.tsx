@@ -40,7 +40,7 @@ export function ExecutionPage({ id }: { readonly id: string }) {
   if (run === undefined) return <ReadState of={status} what="the run" />;
   return (
     <>
-      <RunHead kind="execution" id={id} status={run.status} listed={listed.data ?? null} />
+      <RunHead kind="execution" id={id} status={run.status} listed={listed.data ?? null} forkedFrom={run.forked_from} />
       <Why kind="execution" id={id} status={run.status} />
       <ExecutionFacts run={run} listed={listed.data ?? null} />
       <Tabs tabs={TABS} label="Parts of the run" />

@@ -1,6 +1,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import type { ForkedFrom } from '../../../clients/typescript/gen/operations.ts';
 import { saveRun } from '../../api/run-file.ts';
 import { cancelRun, hasEnded, type Run, type RunKind, removeRun } from '../../api/runs.ts';
 import { useMay, useSession } from '../../app/session.ts';
@@ -10,6 +11,7 @@ import { Id } from '../../parts/id.tsx';
 import { Failure } from '../../parts/notice.tsx';
 import { PageHead } from '../../parts/page-head.tsx';
 import { Status } from '../../parts/status.tsx';
+import { ForkButton } from './fork.tsx';
 
 interface RunHeadProps {
   readonly kind: RunKind;
@@ -17,10 +19,11 @@ interface RunHeadProps {
   readonly status: string;
   /** Null while the list does not have it. */
   readonly listed: Run | null;
+  readonly forkedFrom: ForkedFrom | undefined;
 }
 
 /** Name, status and buttons of a run. */
-export function RunHead({ kind, id, status, listed }: RunHeadProps) {
+export function RunHead({ kind, id, status, listed, forkedFrom }: RunHeadProps) {
   const may = useMay();
   const navigate = useNavigate();
   return (
@@ -42,6 +45,7 @@ export function RunHead({ kind, id, status, listed }: RunHeadProps) {
           Actor
         </Link>
         <ExportButton id={id} />
+        {may('run') && <ForkButton kind={kind} id={id} />}
         {may('run') && !hasEnded({ status }) && (
           <ActButton
             label="Cancel run"
@@ -62,6 +66,12 @@ export function RunHead({ kind, id, status, listed }: RunHeadProps) {
           />
         )}
       </PageHead>
+      {forkedFrom !== undefined && (
+        <p>
+          Forked from <RunLink kind={kind} id={forkedFrom.id} /> at message <Id id={forkedFrom.message_id} />
+          {forkedFrom.reason !== undefined && `: ${plainLine(forkedFrom.reason, 200)}`}
+        </p>
+      )}
       {listed?.parent != null && (
         <p>
           Started by {listed.parent.kind}{' '}

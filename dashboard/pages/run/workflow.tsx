@@ -44,7 +44,7 @@ export function WorkflowRunPage({ id }: { readonly id: string }) {
   const approvalId = run.waiting_for?.approval_id;
   return (
     <>
-      <RunHead kind="workflow" id={id} status={run.status} listed={listed.data ?? null} />
+      <RunHead kind="workflow" id={id} status={run.status} listed={listed.data ?? null} forkedFrom={run.forked_from} />
       <Why kind="workflow" id={id} status={run.status} />
       {approvalId !== undefined && <ApprovalAnswer id={approvalId} />}
       <Facts

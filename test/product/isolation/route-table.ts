@@ -147,6 +147,8 @@ export const NO_THING: ReadonlySet<string> = new Set([
   ...['executions/{id}/stream', 'workflows/executions/{id}/stream', 'workflows/executions/{id}/logs/stream'].map(
     (path) => `GET /v1/${path} last_event_id`,
   ),
+  // A message of the run whose id is in the path.
+  'POST /v1/runs/{id}/fork message_id',
   // A stream without end; its conditions are those of GET /v1/runs.
   ...['name', 'last_event_id'].map((field) => `GET /v1/feed ${field}`),
   // Makes an agent of the asker's own.

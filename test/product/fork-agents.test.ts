@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { ModelServer } from '../support/model-server.ts';
+import { sample } from '../support/size.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { asObject } from '../support/workflow-examples-run.ts';
+import { agentYaml, ProductNode } from './product-node.ts';
+
+/** Refined once: its first answer does not match. */
+const REFINED = agentYaml('refined', {
+  execution: { max_iterations: 3, validation: [{ type: 'regex', pattern: '^good' }] },
+});
+
+/** Its answer is judged by a panel of one, each time. */
+const JUDGE = agentYaml('judge');
+const JUDGED = agentYaml('judged', {
+  execution: { max_iterations: 2, validation: [{ type: 'semantic', judge_agent: 'judge', criteria: 'a verdict' }] },
+});
+
+/** Reads a file by a tool, then answers. */
+const WITH_TOOLS = agentYaml('with-tools', { tools: ['fs.list'] });
+
+describe('forks of executions', () => {
+  const models = new ModelServer();
+  const agents = new Map<string, string>();
+  let node: ProductNode;
+  before(async () => {
+    await models.start();
+    models.answer(({ body }) => {
+      const said = JSON.stringify(body.messages);
+      if (said.includes('criteria')) return { chunks: ['{"score": 1, "confidence": 1, "reasoning": "fine"}'] };
+      if (said.includes('use a tool') && !said.includes('tool_call_id'))
+        return { toolCalls: [{ id: 'a', name: 'fs.list', arguments: '{"path": "."}' }] };
+      return { chunks: [said.includes('bad answer') ? 'good ' : 'bad ', 'answer'] };
+    });
+    const provider = {
+      ...{ name: 'fake', type: 'openai-compatible', endpoint: `${models.url}/v1` },
+      models: [{ alias: 'default', model: 'one' }],
+    };
+    node = await ProductNode.start({ spec: { llm_providers: [provider] } });
+    await node.deploy(JUDGE);
+    for (const [name, yaml] of Object.entries({ refined: REFINED, judged: JUDGED, 'with-tools': WITH_TOOLS }))
+      agents.set(name, await node.deploy(yaml));
+  });
+  after(async () => {
+    await node[Symbol.asyncDispose]();
+    await models.stop();
+  });
+
+  const ended = (id: string) =>
+    waitUntil(`execution ${id} to end`, async () => {
+      const status = await node.statusOf(id);
+      return status.status === 'running' || status.status === 'pending' ? null : status;
+    });
+
+  async function historyOf(id: string): Promise<{ id: string; type: string }[]> {
+    return waitUntil(`the whole history of ${id}`, async () => {
+      const { body } = await node.call('GET', `/v1/actors/execution/${id}/history?limit=200`);
+      const { body: actor } = await node.call('GET', `/v1/actors/execution/${id}`);
+      const found = (Array.isArray(body.deliveries) ? body.deliveries : []).map(asObject);
+      const last = String(found.at(-1)?.message_id);
+      const at = await node.call('GET', `/v1/actors/execution/${id}/state?at=${last}`);
+      if (actor.archived !== true || at.body.revision !== actor.revision) return null;
+      return found.map(({ message_id, type }) => ({ id: String(message_id), type: String(type) }));
+    });
+  }
+
+  /** Calls of the model that a fork behind this message makes: those whose answers, and judges, came later. */
+  const left = (types: readonly string[]): number =>
+    types.filter((type) => type === 'ModelAnswered' || type === 'PanelWord').length;
+
+  const ENDS = ['status', 'iteration_count', 'last_output', 'last_error', 'usage', 'tool_calls_executed'];
+  const endOf = (status: Readonly<Record<string, unknown>>) => ENDS.map((name) => status[name]);
+
+  async function forkAtEach(name: string, input: string): Promise<number> {
+    const id = await node.run(agents.get(name) ?? '', input);
+    const original = await ended(id);
+    const messages = await historyOf(id);
+    const most = sample({ normal: 12, long: 1_000 });
+    let forks = 0;
+    for (const [place, { id: message_id, type }] of messages.entries()) {
+      if (forks >= most) break;
+      const calls = models.calls.length;
+      const answer = await node.json('POST', `/v1/runs/${id}/fork`, { message_id });
+      if (answer.status === 409) continue;
+      assert.equal(answer.status, 200, `${name} at ${type}: ${answer.text}`);
+      const status = await ended(String(answer.body.id));
+      assert.deepEqual(endOf(status), endOf(original), `${name} forked at ${place} ${type}`);
+      assert.deepEqual(status.forked_from, { id, message_id });
+      const expected = left(messages.slice(place + 1).map((one) => one.type));
+      assert.equal(models.calls.length - calls, expected, `calls of ${name} forked at ${place} ${type}`);
+      forks += 1;
+    }
+    return forks;
+  }
+
+  for (const [name, input] of [
+    ['refined', 'write'],
+    ['judged', 'write'],
+    ['with-tools', 'use a tool'],
+  ] as const) {
+    test(`${name}: at each message it ends as the original did, and no answered question is asked again`, async () => {
+      for (let round = 0; round < sample({ normal: 1, long: 17 }); round += 1)
+        assert.ok((await forkAtEach(name, input)) >= 2);
+    });
+  }
+
+  test('its stream is whole, and its history replays', async () => {
+    const id = await node.run(agents.get('refined') ?? '', 'write');
+    await ended(id);
+    const messages = await historyOf(id);
+    const answered = messages.find(({ type }) => type === 'ModelAnswered');
+    const { body } = await node.json('POST', `/v1/runs/${id}/fork`, { message_id: answered?.id });
+    const fork = String(body.id);
+    await ended(fork);
+    const names = async (run: string): Promise<unknown[]> => {
+      const { body: log } = await node.call('GET', `/v1/executions/${run}/events?limit=200`);
+      const events = (Array.isArray(log.events) ? log.events : []).map(asObject);
+      return events.map(({ event_type }) => event_type).filter((one) => one !== 'IterationOutput');
+    };
+    assert.deepEqual(await names(fork), await names(id));
+    assert.equal((await names(fork))[0], 'ExecutionStarted');
+    await historyOf(fork);
+    const again = await node.json('POST', `/v1/runs/${fork}/fork`, {});
+    assert.equal(again.status, 200, again.text);
+    assert.deepEqual(endOf(await ended(String(again.body.id))), endOf(await ended(id)));
+  });
+
+  test('another input is used from the message on', async () => {
+    const id = await node.run(agents.get('refined') ?? '', 'write');
+    await ended(id);
+    const [start] = await historyOf(id);
+    const calls = models.calls.length;
+    const { body } = await node.json('POST', `/v1/runs/${id}/fork`, { message_id: start?.id, input: 'something else' });
+    await ended(String(body.id));
+    assert.match(JSON.stringify(models.calls[calls]?.body.messages), /something else/);
+  });
+});
