@@ -96,6 +96,7 @@ export async function openAreas(parts: AreasParts) {
     search,
     recordings: openRecordings({
       runtime,
+      store: stores.store,
       settings: world.settings,
       executions,
       workflows: workflows.workflows,

@@ -1,5 +1,6 @@
 import { EXECUTIONS, type ExecutionDocument } from '../actors/execution/view.ts';
 import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../actors/workflow/view.ts';
+import type { ActorStore } from '../runtime/actor-store.ts';
 import type { Partition } from '../runtime/address.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { LedgerTail } from '../runtime/ledger/ledger-tail.ts';
@@ -18,8 +19,11 @@ import { keptLedger, type TraceParts } from '../usecases/traces/trace.ts';
 import { createTraceApi } from '../usecases/traces/traces.ts';
 import { recordedSettings, type TurnSettings } from './product-actors.ts';
 
+/** Where actors' timers and effects are read. */
+type WaitStore = Pick<ActorStore, 'openEffects' | 'effectRows' | 'effectBodies' | 'timersDue'>;
+
 interface TracesParts {
-  readonly stores: Pick<OpenStores, 'store' | 'documents'>;
+  readonly stores: Pick<OpenStores, 'documents'> & { readonly store: WaitStore };
   readonly runtime: Runtime;
   readonly clock: Clock;
   readonly executions: OperationPorts['executions'];
@@ -97,12 +101,13 @@ export async function openTraces({ stores, runtime, clock, executions, workflows
 }
 
 interface RecordingParts extends Pick<TracesParts, 'executions' | 'workflows'> {
+  readonly store: WaitStore;
   readonly runtime: Runtime;
   readonly settings: TurnSettings;
 }
 
 /** Opens what recordings of runs are made of. */
-export function openRecordings({ runtime, settings, executions, workflows }: RecordingParts): RecordingApi {
+export function openRecordings({ runtime, store, settings, executions, workflows }: RecordingParts): RecordingApi {
   const { client, recorded, ledger } = runtime;
   const { registry, payloads, retry } = recorded;
   return createRecordingApi({
@@ -111,6 +116,7 @@ export function openRecordings({ runtime, settings, executions, workflows }: Rec
     executions,
     workflows,
     payloads,
+    store,
     ledger,
     retry,
     settings: recordedSettings(settings),

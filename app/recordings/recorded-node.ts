@@ -7,10 +7,12 @@ import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../../actor
 import { createAgentCatalog } from '../../catalog/agent-catalog.ts';
 import { createWorkflowCatalog } from '../../catalog/workflow-catalog.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
+import type { Documents } from '../../runtime/documents.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { type OpenStores, openStores } from '../../runtime/open-stores.ts';
 import { systemRandom } from '../../runtime/random.ts';
 import { type NotShown, RecordingImport } from '../../runtime/recording/import-recording.ts';
+import type { RecordedWaits } from '../../runtime/recording/recorded-waits.ts';
 import type { RecordingHead } from '../../runtime/recording/recording.ts';
 import { refusedLine } from '../../runtime/recording/recording-lines.ts';
 import { createRuntime, type Runtime } from '../../runtime/runtime.ts';
@@ -60,7 +62,7 @@ export async function openRecordedNode(file: string, port: number): Promise<Reco
   const warn = (message: string, error: unknown): void => logger.warn({ err: error }, message);
   const stores = await openStores({ dataDir: directory, warn });
   opened.defer(() => stores.close());
-  const { head, settings, notShown } = await imported(file, stores);
+  const { head, settings, waits: store, notShown } = await imported(file, stores);
   const runtime = await createRuntime({
     store: stores.store,
     documents: stores.documents,
@@ -73,7 +75,16 @@ export async function openRecordedNode(file: string, port: number): Promise<Reco
     warn,
   });
   opened.defer(() => runtime.stop());
-  const rest = await openReader({ stores, runtime, head, settings, clock: clockOf(head), logger, warn });
+  const rest = await openReader({
+    documents: stores.documents,
+    store,
+    runtime,
+    head,
+    settings,
+    clock: clockOf(head),
+    logger,
+    warn,
+  });
   opened.defer(() => rest.close());
   const url = await rest.listen({ host: '127.0.0.1', port });
   const running = opened.move();
@@ -94,7 +105,7 @@ async function imported(file: string, { documents, blobs }: Pick<OpenStores, 'do
   }
   if (reading === null) throw refusedLine(1, 'the file is empty');
   const { head, settings, into } = reading;
-  return { head, settings, notShown: await into.end() };
+  return { head, settings, notShown: await into.end(), waits: into.waits };
 }
 
 function settingsOf({ settings, svc }: RecordingHead): TurnSettings {
@@ -111,7 +122,8 @@ function clockOf({ recorded_at: at }: RecordingHead): Clock {
 }
 
 interface ReaderParts {
-  readonly stores: OpenStores;
+  readonly documents: Documents;
+  readonly store: RecordedWaits;
   readonly runtime: Runtime;
   readonly head: RecordingHead;
   readonly settings: TurnSettings;
@@ -145,8 +157,7 @@ async function openReader(parts: ReaderParts) {
 }
 
 /** The use cases that read. What the file does not hold (volumes, keys, the fleet) is not served. */
-async function openPorts({ stores, runtime, settings, clock }: ReaderParts) {
-  const { documents, store } = stores;
+async function openPorts({ documents, store, runtime, settings, clock }: ReaderParts) {
   const { client, changes } = runtime;
   const lists = await openLists(documents);
   const waits = waitsOf(runtime, store);
@@ -163,7 +174,14 @@ async function openPorts({ stores, runtime, settings, clock }: ReaderParts) {
   const agents = await createAgentCatalog({ documents, clock, random: systemRandom });
   const catalog = await createWorkflowCatalog({ documents, clock, random: systemRandom, agents });
   const fleet = { view: async () => NO_FLEET, holderOf: async () => null, isLive: () => true };
-  const traces = await openTraces({ stores, runtime, clock, executions, workflows, placement: fleet });
+  const traces = await openTraces({
+    stores: { documents, store },
+    runtime,
+    clock,
+    executions,
+    workflows,
+    placement: fleet,
+  });
   const ports = {
     agents,
     executions,
@@ -171,7 +189,7 @@ async function openPorts({ stores, runtime, settings, clock }: ReaderParts) {
     approvals,
     runs: createRunsApi({ executions: lists.executions, workflows: lists.workflows, client }),
     why: await openWhy({ runtime, documents, waits, fleet, clock }),
-    recordings: openRecordings({ runtime, settings, executions, workflows }),
+    recordings: openRecordings({ runtime, store, settings, executions, workflows }),
     actors: traces.actors,
     actorHistory: traces.actorHistory,
     deadLetters: traces.deadLetters,

@@ -17,6 +17,7 @@ import { VERSION } from '../store-formats.ts';
 import { decodeMessageText, encodeEvent, encodeMessage } from '../turns/codec.ts';
 import { createPayloads, type Payloads } from '../turns/payload.ts';
 import { type ActorRecord, decodeRecord, encodeRecord, NewerVersion } from '../turns/record.ts';
+import { RecordedWaits } from './recorded-waits.ts';
 import type { ActorLine, DeliveryLine, EventLine, RecordingHead } from './recording.ts';
 import { type CheckedLine, refusedLine } from './recording-lines.ts';
 
@@ -73,6 +74,8 @@ export class RecordingImport {
   readonly #kinds: ReadonlyMap<string, ActorDefinition>;
   readonly #notShown: NotShown[] = [];
   #actor: OpenActor | null = null;
+  /** What the actors waited for. */
+  readonly waits = new RecordedWaits();
   #events: { seq: number; data: string }[] = [];
   #deliveries: ProjectedCommit[] = [];
   #chars = 0;
@@ -132,17 +135,17 @@ export class RecordingImport {
       this.#notShown.push({ actor: line.actor, reason });
     }
     const shown = definition !== undefined && isArchived(definition) ? this.#shown(definition, line, number) : null;
+    if (shown !== null) this.waits.add(line);
     this.#actor = { line, number, shown, lastEvent: 0, last: null };
   }
 
   #shown(definition: ActorDefinition, line: ActorLine, number: number): OpenActor['shown'] {
-    const { version, revision, last_event: lastEvent, state } = line;
-    const text = encodeRecord(version, { revision, lastEvent, timers: {}, effects: [], stuck: null, state });
+    const text = encodeRecord(line.version, recordOf(line));
     try {
       return { definition, record: decodeRecord(definition, text), text };
     } catch (thrown) {
       if (thrown instanceof NewerVersion) {
-        const written = `version ${version} of ${definition.kind}, written by svc ${this.#head.svc}`;
+        const written = `version ${line.version} of ${definition.kind}, written by svc ${this.#head.svc}`;
         throw refusedLine(
           number,
           `${written}; this is svc ${VERSION}, which reads versions up to ${definition.version}`,
@@ -208,6 +211,19 @@ export class RecordingImport {
     const collection = shown.definition.view?.collection;
     if (document !== null && collection !== undefined) await views.get(collection)?.put(document);
   }
+}
+
+/** The record of an actor. Of the messages that it waits with, a recording holds only what is shown. */
+function recordOf({ revision, last_event: lastEvent, state, open }: ActorLine): ActorRecord {
+  const { timers = [], effects = [], stuck = null } = open ?? {};
+  return {
+    revision,
+    lastEvent,
+    timers: Object.fromEntries(timers.map(({ name }) => [name, ''])),
+    effects: effects.map(({ id }) => id),
+    stuck: stuck && { body: '', type: stuck.message_type, error: stuck.error, attempts: stuck.attempts, behind: [] },
+    state,
+  };
 }
 
 /** The document of an actor in the list of its kind, and what the archive says about it. */

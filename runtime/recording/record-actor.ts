@@ -1,5 +1,5 @@
 import type { Address } from '../address.ts';
-import type { ActorClient } from '../client.ts';
+import type { ActorClient, ActorSnapshot } from '../client.ts';
 import type { Registry } from '../define-actor.ts';
 import { SvcError } from '../errors.ts';
 import { type Json, plainJson } from '../json.ts';
@@ -8,13 +8,15 @@ import type { Message } from '../message.ts';
 import type { DrainedTurn, TurnRow } from '../turns/actor-draft.ts';
 import { decodeEntry } from '../turns/loading.ts';
 import type { Payloads } from '../turns/payload.ts';
-import type { ActorLine, DeliveryLine, RecordingLine } from './recording.ts';
+import type { ActorLine, DeliveryLine, OpenLine, RecordingLine } from './recording.ts';
 
 export interface RecordParts {
   readonly client: Pick<ActorClient, 'read' | 'events'>;
   readonly registry: Pick<Registry, 'definitionOf'>;
   readonly ledger: Pick<LedgerReader, 'actor'>;
   readonly payloads: Payloads;
+  /** What an actor waits for. Absent: it is not recorded. */
+  readonly open?: (actor: ActorSnapshot) => Promise<Pick<OpenLine, 'timers' | 'effects'>>;
 }
 
 /** What the one who records may see. */
@@ -78,7 +80,8 @@ export async function recordActor(
 
 const maskedPart = (masked: boolean): { readonly masked?: true } => (masked ? { masked: true } : {});
 
-async function actorLine({ client, registry }: RecordParts, address: Address, reader: RecordedFor): Promise<ActorLine> {
+async function actorLine(parts: RecordParts, address: Address, reader: RecordedFor): Promise<ActorLine> {
+  const { client, registry } = parts;
   const snapshot = await client.read(address);
   const definition = registry.definitionOf(address);
   if (snapshot === null || definition === undefined) throw new SvcError('not_found', 'actor not found');
@@ -91,8 +94,28 @@ async function actorLine({ client, registry }: RecordParts, address: Address, re
     last_event: snapshot.lastEvent,
     archived: snapshot.archived,
     state: shown,
+    open: await openLine(parts, snapshot, reader),
     ...maskedPart(shown !== state),
   };
+}
+
+/** Undefined when the actor waits for nothing. */
+async function openLine(
+  { open }: RecordParts,
+  snapshot: ActorSnapshot,
+  reader: RecordedFor,
+): Promise<OpenLine | undefined> {
+  const { stuck } = snapshot;
+  const found = await open?.(snapshot);
+  const { timers, effects } = found ?? { timers: [], effects: [] };
+  if (timers.length === 0 && effects.length === 0 && stuck === null) return undefined;
+  const shown = effects.map((effect) => {
+    const { last_error: error } = effect;
+    return { ...effect, last_error: error && { ...error, message: reader.maskText(error.message) } };
+  });
+  if (stuck === null) return { timers, effects: shown, stuck };
+  const { messageType, error, attempts } = stuck;
+  return { timers, effects: shown, stuck: { message_type: messageType, error: reader.maskText(error), attempts } };
 }
 
 async function deliveries(

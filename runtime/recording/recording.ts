@@ -57,6 +57,32 @@ export const RecordingHead = z.object({
 });
 export type RecordingHead = z.output<typeof RecordingHead>;
 
+/** An effect that had not ended, without its input. */
+const OpenEffectLine = z.object({
+  id: z.string(),
+  queue: z.string(),
+  mode: z.enum(['repeatable', 'once']),
+  status: z.enum(['open', 'started']),
+  attempt: z.number().int().nonnegative(),
+  /** What ran it (`node/incarnation`); empty while nothing did. */
+  runner: z.string(),
+  until: time,
+  last_error: z.object({ code: z.string(), message: z.string() }).optional(),
+  /** What requested it; null when its request could not be read. */
+  request: z.object({ kind: z.string(), cause: z.string(), trace: z.string() }).nullable(),
+});
+
+const MOST_OPEN = 10_000;
+
+/** What an actor waited for when it was recorded. */
+export const OpenLine = z.object({
+  timers: z.array(z.object({ name: z.string(), due_at: time.nullable() })).max(MOST_OPEN),
+  effects: z.array(OpenEffectLine).max(MOST_OPEN),
+  /** A message that kept failing. */
+  stuck: z.object({ message_type: z.string(), error: z.string(), attempts: z.number().int() }).nullable(),
+});
+export type OpenLine = z.output<typeof OpenLine>;
+
 /** An actor as it was when it was recorded. Its events and deliveries follow. */
 export const ActorLine = z.object({
   actor: address,
@@ -66,6 +92,8 @@ export const ActorLine = z.object({
   last_event: z.number().int().nonnegative(),
   archived: z.boolean(),
   state: jsonField,
+  /** Absent when it waited for nothing, and in recordings of earlier versions. */
+  open: OpenLine.optional(),
   /** Secrets were taken out of the state. */
   masked: z.literal(true).optional(),
 });

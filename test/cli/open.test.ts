@@ -52,6 +52,17 @@ spec:
     DONE: { kind: System, command: finalize, env: { shipped: "{{WRITE.output}}" }, transitions: [] }
 `;
 
+/** Waits for an effect that runs. */
+const BUSY = `apiVersion: svc.dev/v1
+kind: Workflow
+metadata: { name: flight-busy, version: "1.0.0" }
+spec:
+  initial_state: WORK
+  states:
+    WORK: { kind: System, command: sleep 600, timeout: 15m, transitions: [{ target: DONE }] }
+    DONE: { kind: System, command: finalize, env: {}, transitions: [] }
+`;
+
 /** Reading operations of the table that have nothing to read in a recording, each with the reason. */
 const NOT_HELD: Readonly<Record<string, string>> = {
   'agents.list': 'catalog',
@@ -91,6 +102,7 @@ describe('svc open', () => {
   let directory = '';
   let ended: Recorded;
   let waiting: Recorded;
+  let busy: Recorded;
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'open-test-'));
     node = await ExampleNode.start();
@@ -99,15 +111,21 @@ describe('svc open', () => {
       const file = join(EXAMPLES, 'refine-with-judges', 'agents', `${agent}.yaml`);
       await client.deployText('agent', await readFile(file, 'utf8'));
     }
-    for (const text of [CHILD, FLIGHT]) await client.deployText('workflow', text);
+    for (const text of [CHILD, FLIGHT, BUSY]) await client.deployText('workflow', text);
     const [one, other] = [await client.start('flight', { by: 'run' }), await client.start('flight', { by: 'run' })];
     await client.end(one, [{ verdict: 'approve', text: 'yes' }]);
     await waitUntil('the other run to wait for a person', () => client.pendingApproval(other));
     ended = await exported(one, 'ended');
     waiting = await exported(other, 'waiting');
+    const third = await client.start('flight-busy', { by: 'run' });
+    await waitUntil('the command to run', async () => {
+      const { body } = await client.call('GET', `/v1/workflows/executions/${third}/why`);
+      return /attempt 1 on node/.test(String(body.sentence));
+    });
+    busy = await exported(third, 'waiting');
   });
   after(async () => {
-    await Promise.all([ended?.node.stop(), waiting?.node.stop()]);
+    await Promise.all([ended?.node.stop(), waiting?.node.stop(), busy?.node.stop()]);
     await node[Symbol.asyncDispose]();
     await rm(directory, { recursive: true, force: true });
   });
@@ -127,7 +145,7 @@ describe('svc open', () => {
       trace: head.run?.trace_id ?? '',
       node: await openRecordedNode(file, 0),
       actors: new Map([...ids].map(([kind, some]) => [kind, some.map(([, , id = '']) => id)])),
-      message: actors[0]?.deliveries[1]?.message.id ?? '',
+      message: actors[0]?.deliveries.at(-1)?.message.id ?? '',
     };
   }
 
@@ -175,9 +193,10 @@ describe('svc open', () => {
 
   it('answers each reading route as the node did that recorded the run', async () => {
     const url = await node.process.url;
-    for (const recorded of [ended, waiting]) {
+    for (const recorded of [ended, waiting, busy]) {
       const paths = Object.entries(pathsOf(recorded));
-      assert.deepEqual([...recorded.actors.keys()].sort(), ['approval', 'execution', 'judge-panel', 'workflow']);
+      const kinds = recorded === busy ? ['workflow'] : ['approval', 'execution', 'judge-panel', 'workflow'];
+      assert.deepEqual([...recorded.actors.keys()].sort(), kinds);
       for (const [operation, some] of paths) {
         for (const path of some) {
           const [there, here] = await Promise.all([answered(url, path), answered(recorded.node.url, path)]);
@@ -217,7 +236,7 @@ describe('svc open', () => {
       return { ...whole, traces: traces.filter((one) => asObject(one).trace_id === trace) };
     }
     if (operation === 'actors.get' && whole.archived === false) {
-      return { ...whole, archived: true, node: null, timers: [] };
+      return { ...whole, archived: true, node: null };
     }
     // There the person still takes time; here it stands still at the time of the recording.
     if (operation === 'traces.get_summary' && whole.status === 'running') {
@@ -226,13 +245,26 @@ describe('svc open', () => {
     return body;
   }
 
-  it('says for whom an unfinished run waits, and in the feed that nothing changes', async () => {
-    const { body } = await answered(waiting.node.url, `/v1/workflows/executions/${waiting.run}/why`);
-    assert.match(String(asObject(body).sentence), /waits in state GATE for approval/);
+  it('says what an unfinished run waits for, and in the feed that nothing changes', async () => {
+    const sentence = async ({ node: { url }, run }: Recorded): Promise<string> =>
+      String(asObject((await answered(url, `/v1/workflows/executions/${run}/why`)).body).sentence);
+    assert.match(await sentence(waiting), /waits in state GATE for approval/);
+    assert.match(await sentence(busy), /waits in state WORK for its command, attempt 1 on node/);
     const leave = new AbortController();
     const feed = await fetch(`${waiting.node.url}/v1/feed?topics=run,approval`, { signal: leave.signal });
     assert.equal(feed.status, 200);
     leave.abort();
+  });
+
+  it('says which message kept failing when the run was recorded', async () => {
+    const file = join(directory, 'stuck');
+    const stuck = { message_type: 'ChildEnded', error: 'it broke', attempts: 3 };
+    const open = JSON.stringify({ timers: [], effects: [], stuck });
+    const text = gunzipSync(await readFile(busy.file)).toString();
+    await writeFile(file, text.replace(/"open":\{.*?"stuck":null\}/, `"open":${open}`));
+    const { url, stop } = await openRecordedNode(file, 0);
+    const { body } = await answered(url, `/v1/workflows/executions/${busy.run}/why`).finally(stop);
+    assert.match(String(asObject(body).sentence), /message ChildEnded, which keeps failing \(3 attempts\): it broke/);
   });
 
   it('refuses every operation that is not a read, with one error', async () => {
@@ -321,6 +353,7 @@ describe('svc open', () => {
         changed('"actor"', '"blackboard":{', '"blackboard":7,"x":{'),
         /line 2: state: it is none of a workflow/,
       ],
+      ['open', changed('"actor"', '"archived":', '"open":{"timers":7},"archived":'), /line 2: open\.timers/],
       ['events', changed('"event":1', '"event":1', '"event":4'), /expected event 1/],
       ['time', changed('"event":1', /"at":\d+/, '"at":1e300'), /: at: /],
       ['turn', changed('"delivery"', '"outcome":"done"', '"outcome":["done"]'), /: row: expected a turn/],

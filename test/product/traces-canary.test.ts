@@ -8,6 +8,7 @@ const CANARY = 'canary-9c41e7d2';
 
 /** Every place that takes a secret has one: settings, the secret store, an API key, and what callers send by mistake. */
 const SPEC = {
+  builtin_dispatchers: [{ name: 'cmd', api_key: CANARY }],
   security_contexts: [{ name: 'any', capabilities: [{ tool_pattern: '*' }] }],
   stimulus: { webhooks: [{ source: 'hooked', scheme: 'github', secrets: ['env:OF_THE_HOOK'] }] },
 };
@@ -68,7 +69,9 @@ async function readings(): Promise<Map<string, string>> {
 test('a secret in every place that takes one is in no trace, message, state or dead letter', async () => {
   await done('PUT', '/v1/secrets/of-the-test', { value: CANARY });
   apiKey = String((await done('POST', '/v1/api-keys', { name: 'of the test' })).key);
-  const agent_id = await node.deploy(agentYaml('secretive'));
+  const agent_id = await node.deploy(
+    agentYaml('secretive', { env: { API_KEY: CANARY, OTHER: `literal:${CANARY}`, NAMED: 'secret:of-the-test' } }),
+  );
   const run = await done('POST', '/v1/executions', {
     agent_id,
     input: `use Bearer ${CANARY} or ${apiKey} at https://user:${CANARY}@host/`,

@@ -26,12 +26,33 @@ export async function actorEffects(
   partition: Partition,
   ids: readonly string[],
 ): Promise<OpenEffect[]> {
+  return (await actorEffectRows(parts, partition, ids)).map(({ row, request }) => shownEffect(row, request));
+}
+
+/** The rows of these effects, with what requested each. */
+export async function actorEffectRows(
+  parts: ActorEffectParts,
+  partition: Partition,
+  ids: readonly string[],
+): Promise<RequestedRow[]> {
   const rows = await parts.store.effectRows(partition, ids.slice(0, MOST_OF_ACTOR));
-  return shownEffects(
+  return withRequests(
     parts,
     partition,
     rows.filter((row) => row !== null),
   );
+}
+
+/** What a request says besides its input. */
+interface Requested {
+  readonly kind: string;
+  readonly cause: string;
+  readonly trace: string;
+}
+
+interface RequestedRow {
+  readonly row: EffectRow;
+  readonly request: Requested | null;
 }
 
 /** An effect that has not ended. */
@@ -60,31 +81,28 @@ export async function openEffectsOf(
   addresses: ReadonlySet<Address>,
 ): Promise<OpenEffect[]> {
   const rows = (await parts.store.openEffects(partition)).filter((row) => addresses.has(row.address));
-  return shownEffects(parts, partition, rows);
+  return (await withRequests(parts, partition, rows)).map(({ row, request }) => shownEffect(row, request));
 }
 
-async function shownEffects(
+async function withRequests(
   { store, payloads }: BodyParts,
   partition: Partition,
   rows: readonly EffectRow[],
-): Promise<OpenEffect[]> {
+): Promise<RequestedRow[]> {
   const bodies = await store.effectBodies(
     partition,
     rows.map(({ id }) => id),
   );
-  return Promise.all(rows.map(async (row, index) => shownEffect(row, await requestIn(bodies[index], payloads))));
+  return Promise.all(rows.map(async (row, index) => ({ row, request: await requestIn(bodies[index], payloads) })));
 }
 
-async function requestIn(
-  body: string | null | undefined,
-  payloads: Payloads,
-): Promise<{ readonly kind: string; readonly cause: string; readonly trace: string } | null> {
+async function requestIn(body: string | null | undefined, payloads: Payloads): Promise<Requested | null> {
   if (body == null) return null;
   const { request, cause, trace } = decodeEffect(await payloads.unpack(body));
   return { kind: request.kind, cause, trace };
 }
 
-function shownEffect(row: EffectRow, request: Awaited<ReturnType<typeof requestIn>>): OpenEffect {
+function shownEffect(row: EffectRow, request: Requested | null): OpenEffect {
   const waits = row.status === 'open' && row.attempt > 0;
   return {
     effect_id: row.id,

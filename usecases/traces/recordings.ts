@@ -11,7 +11,9 @@ import {
 } from '../../runtime/recording/record-actor.ts';
 import { RECORDING_VERSION, type RecordingHead } from '../../runtime/recording/recording.ts';
 import { VERSION } from '../../runtime/store-formats.ts';
-import type { RetrySettings } from '../../runtime/turns/actor-draft.ts';
+import { type RetrySettings, timerId } from '../../runtime/turns/actor-draft.ts';
+import type { ActorReadParts } from './actors.ts';
+import { actorEffectRows } from './open-effects.ts';
 import { isoTime, shownValue, withoutSecrets } from './reader-view.ts';
 import { Sight, type SightParts } from './sight.ts';
 import { keptLedger } from './trace.ts';
@@ -31,9 +33,10 @@ export interface RecordingApi {
 }
 
 export interface RecordingApiParts extends SightParts {
-  readonly client: SightParts['client'] & RecordParts['client'];
+  readonly client: SightParts['client'] & RecordParts['client'] & Pick<ActorReadParts['client'], 'partitionOf'>;
   readonly registry: SightParts['registry'] & RecordParts['registry'];
   readonly payloads: RecordParts['payloads'];
+  readonly store: ActorReadParts['store'];
   /** Null on a node that keeps no ledger. */
   readonly ledger: LedgerReader | null;
   readonly retry: RetrySettings;
@@ -77,10 +80,38 @@ export function createRecordingApi(parts: RecordingApiParts): RecordingApi {
       const sight = new Sight(parts, viewer);
       const address = addressOf(kind, sight.tenant, id);
       if (!(await sight.mayOpen(address))) throw new SvcError('not_found', 'actor not found');
-      return recordActor({ ...parts, ledger }, address, next, viewOf(sight));
+      return recordActor({ ...parts, ledger, open: openOf(parts) }, address, next, viewOf(sight));
     },
   };
 }
+
+/** Reads the timers and effects of an actor as a recording keeps them. */
+const openOf =
+  ({ client, store, payloads }: RecordingApiParts): NonNullable<RecordParts['open']> =>
+  async ({ address, timers: names, effects = [] }) => {
+    const partition = await client.partitionOf(address);
+    const [due, rows] = await Promise.all([
+      store.timersDue(
+        partition,
+        names.map((name) => timerId(address, name)),
+      ),
+      actorEffectRows({ store, payloads }, partition, effects),
+    ]);
+    return {
+      timers: names.map((name, index) => ({ name, due_at: due[index] ?? null })),
+      effects: rows.map(({ row, request }) => ({
+        id: row.id,
+        queue: row.queue,
+        mode: row.mode,
+        status: row.status,
+        attempt: row.attempt,
+        runner: row.runner,
+        until: row.until,
+        last_error: row.lastError,
+        request,
+      })),
+    };
+  };
 
 /** Masks what looks like a secret, as every reader's view does. */
 const viewOf = (sight: Sight): RecordedFor => ({
