@@ -46,7 +46,14 @@ export async function openSecrets(
     return { secrets: files, secretStore, secretKeys: NO_KEYS, notes: [note], close: async () => {} };
   }
   const stored = await SecretDocuments.open(documents, () => clock.now());
-  const ring = await KeyRing.open({ documents, source, clock, warn, uses: (version) => stored.usesOf(version) });
+  const ring = await KeyRing.open({
+    node: world.node,
+    documents,
+    source,
+    clock,
+    warn,
+    uses: (version) => stored.usesOf(version),
+  });
   const needsFile = neededFiles(settings);
   const moved = await moveSecretFiles({ directory, secrets: stored, ring, files, needsFile, warn });
   const { refresh_secs, lease_secs } = settings.secrets;
@@ -89,7 +96,7 @@ function keySourceOf({ settings, dataDir, resolveSecret, clock }: NodeWorld): Ke
   if (keys === undefined && isFleet) return null;
   if (keys?.backend !== 'vault') {
     const path = keys?.file === undefined ? join(dataDir, 'secret-keys.json') : resolve(keys.file);
-    return new FileKeySource({ path, isShared: isFleet, now: () => clock.now() });
+    return new FileKeySource({ path, isCopied: isFleet, now: () => clock.now() });
   }
   if (keys.vault === undefined) throw new SvcError('invalid_config', 'spec.secrets.keys.vault: required');
   const { token, approle, ...place } = keys.vault;

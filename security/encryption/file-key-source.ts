@@ -67,16 +67,16 @@ function jsonOf(text: string): unknown {
  */
 export class FileKeySource implements KeySource {
   readonly place: string;
+  readonly isCopied: boolean;
   readonly #path: string;
-  readonly #isShared: boolean;
   readonly #now: () => number;
   #keys = new Map<number, Uint8Array>();
 
-  /** `isShared`: other nodes have a copy of the file, so this node adds no version to it. */
-  constructor(parts: { readonly path: string; readonly isShared: boolean; readonly now: () => number }) {
+  /** `isCopied`: other nodes have a copy of the file, so this node adds no version to it. */
+  constructor(parts: { readonly path: string; readonly isCopied: boolean; readonly now: () => number }) {
     this.#path = parts.path;
     this.place = `the key file ${parts.path}`;
-    this.#isShared = parts.isShared;
+    this.isCopied = parts.isCopied;
     this.#now = parts.now;
   }
 
@@ -86,7 +86,7 @@ export class FileKeySource implements KeySource {
   }
 
   async create(): Promise<number> {
-    if (this.#isShared && (await this.newest()) > 0) {
+    if (this.isCopied && (await this.newest()) > 0) {
       throw new SvcError(
         'failed_precondition',
         'the key file has no newer version: add one with `svc secret add-key FILE`, copy the file to every node, and try again',

@@ -22,6 +22,18 @@ interface RingDocument extends StoredDocument {
 
 const RING = 'ring';
 
+/** The newest version in the copy of a node; the id is that of the node. */
+interface CopyDocument extends StoredDocument {
+  readonly newest: number;
+  /** Unix ms. */
+  readonly at: number;
+}
+
+/** A node that has not reported its copy for this long does not run. */
+const REPORTED_WITHIN_MS = 100_000;
+
+const MOST_NODES = 1_000;
+
 /** A data key, with what is stored of it. */
 export interface DataKey {
   readonly version: number;
@@ -39,6 +51,8 @@ export interface KeyVersionView {
 export type CountUses = (version: number) => Promise<number>;
 
 interface KeyRingParts {
+  /** Id of this node. */
+  readonly node: string;
   readonly documents: Documents;
   readonly source: KeySource;
   readonly clock: Pick<Clock, 'now'>;
@@ -49,12 +63,20 @@ interface KeyRingParts {
 /** The key versions in use by a store, and the data keys that they wrap. */
 export class KeyRing {
   readonly #documents: Collection<RingDocument>;
+  readonly #copies: Collection<CopyDocument>;
+  readonly #node: string;
   readonly #source: KeySource;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #uses: CountUses;
 
-  private constructor(documents: Collection<RingDocument>, parts: KeyRingParts) {
+  private constructor(
+    documents: Collection<RingDocument>,
+    copies: Collection<CopyDocument>,
+    parts: Omit<KeyRingParts, 'documents'>,
+  ) {
     this.#documents = documents;
+    this.#copies = copies;
+    this.#node = parts.node;
     this.#source = parts.source;
     this.#clock = parts.clock;
     this.#uses = parts.uses;
@@ -67,7 +89,12 @@ export class KeyRing {
   static async open(parts: KeyRingParts): Promise<KeyRing> {
     const { source, warn } = parts;
     const documents = await parts.documents.collection<RingDocument>({ name: 'secret_keys', unique: [], indexes: [] });
-    const ring = new KeyRing(documents, parts);
+    const copies = await parts.documents.collection<CopyDocument>({
+      name: 'secret_key_copies',
+      unique: [],
+      indexes: [],
+    });
+    const ring = new KeyRing(documents, copies, parts);
     try {
       await ring.#check();
     } catch (error) {
@@ -107,8 +134,29 @@ export class KeyRing {
     const from = await this.current();
     const newest = await this.#source.newest();
     const to = newest > from ? newest : await this.#source.create();
+    await this.#requireCopies(to);
     await this.#add(to);
     return { from, to };
+  }
+
+  /** Records the newest version in this node's copy of the keys. Called at intervals. */
+  async report(): Promise<void> {
+    if (!this.#source.isCopied) return;
+    const known = await this.#copies.get(SYSTEM_TENANT, this.#node);
+    const newest = await this.#source.newest();
+    const version = (known?.version ?? 0) + 1;
+    await this.#copies.put({ tenant: SYSTEM_TENANT, id: this.#node, version, newest, at: this.#clock.now() });
+  }
+
+  /** Throws `failed_precondition` naming the running nodes whose copy of the keys lacks the version. */
+  async #requireCopies(version: number): Promise<void> {
+    await this.report();
+    const copies = await this.#copies.find({ tenant: SYSTEM_TENANT, limit: MOST_NODES });
+    const runs = ({ at }: CopyDocument): boolean => this.#clock.now() - at <= REPORTED_WITHIN_MS;
+    const behind = copies.filter((copy) => runs(copy) && copy.newest < version).map(({ id }) => id);
+    if (behind.length === 0) return;
+    const cure = 'copy the key file there, wait half a minute, and try again';
+    throw new SvcError('failed_precondition', `key version ${version} is missing on ${behind.join(', ')}: ${cure}`);
   }
 
   async #check(): Promise<void> {

@@ -24,6 +24,7 @@ export type VaultKeySourceOptions = Omit<VaultAddress, 'setting'> &
 /** Keys in the transit engine of HashiCorp Vault or OpenBao, over its HTTP API. They never leave it. */
 export class VaultKeySource implements KeySource {
   readonly place: string;
+  readonly isCopied = false;
   readonly #client: VaultClient;
   readonly #mount: string;
   readonly #key: string;

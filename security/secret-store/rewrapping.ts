@@ -8,7 +8,10 @@ import type { SecretDocuments } from './secret-documents.ts';
 /** Secrets that are read at once. */
 const STEP = 20;
 
-/** How often each node looks for secrets of an older key version: left by a killed node, or written during a rotation. */
+/**
+ * How often each node looks for secrets of an older key version, left by a killed node or written during a rotation, and reports its
+ * copy of the keys.
+ */
 const LOOK_MS = 30_000;
 
 interface RewrappingParts {
@@ -73,6 +76,7 @@ export class SecretKeyRotation implements SecretKeys {
 
   async #rewrap(): Promise<void> {
     const { ring, secrets } = this.#parts;
+    await ring.report();
     const current = await ring.current();
     let wrapped = 0;
     while (!this.#isClosed && current > 1) {

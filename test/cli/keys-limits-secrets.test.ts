@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { CliScene } from './scene.ts';
@@ -68,6 +68,20 @@ describe('svc key, svc limits, svc secret', () => {
     assert.equal((await run(['secret', 'delete', 'db/password'])).stdout, 'deleted secret db/password\n');
     assert.equal((await run(['secret', 'get', 'db/password'])).code, 1);
     assert.equal((await run(['secret', 'create', '../etc'], 'x')).code, 2);
+  });
+
+  test('the key of secrets is shown and rotated, and a key file for a fleet is made', async () => {
+    await run(['secret', 'create', 'of/key'], 'hunter2');
+    const before = JSON.parse((await run(['secret', 'keys', '--output', 'json'])).stdout);
+    assert.deepEqual([before[0].version, before[0].secrets], [1, 1]);
+    const rotated = await run(['secret', 'rotate-key']);
+    assert.deepEqual(rotated.stdout, 'key version 2 is in use; the secrets there were follow\n', rotated.stderr);
+    assert.match((await run(['secret', 'keys'])).stdout, /^VERSION +MADE_AT +SECRETS\n2 +\S+ +\d+\n/);
+    const file = join(at.directory, 'keys.json');
+    for (const version of [1, 2]) {
+      assert.equal((await run(['secret', 'add-key', file])).stdout, `added key version ${version} to ${file}\n`);
+    }
+    assert.equal((await stat(file)).mode & 0o777, 0o600);
   });
 
   test('a secret or a key among the arguments is refused, and not said again', async () => {

@@ -71,9 +71,16 @@ export function secretsContract(
       const audit = (event: object): void => void audited.push(event);
       const warn = (message: string, error: unknown): void => assert.fail(`${message}: ${error}`);
       const documents = of.documents ?? rig.documents;
-      const source = new FileKeySource({ path: of.key ?? keyFile, isShared: true, now: () => clock.now() });
+      const source = new FileKeySource({ path: of.key ?? keyFile, isCopied: true, now: () => clock.now() });
       const secrets = await SecretDocuments.open(documents, () => clock.now());
-      const ring = await KeyRing.open({ documents, source, clock, warn, uses: (one) => secrets.usesOf(one) });
+      const ring = await KeyRing.open({
+        node: `node-${nodes}`,
+        documents,
+        source,
+        clock,
+        warn,
+        uses: (one) => secrets.usesOf(one),
+      });
       const files = createFileSecrets({ directory, environment: { PASS: 'of the environment' } });
       const needsFile = new Set(['store-url']);
       const store = new DocumentSecrets({
@@ -271,7 +278,16 @@ export function secretsContract(
       const [one, two] = [await node(), await node()];
       for (let n = 0; n < LOADED; n += 1) await one.store.put(admin('load'), `key-${n}`, `value ${n}`, 'any');
       await assert.rejects(one.keys.rotate(operator), refused('failed_precondition', /add-key/));
+      // A node with an old copy of the file would not read what the others write from then on.
+      const copy = join(root, 'copy.json');
+      await writeFile(copy, await readFile(keyFile), { mode: 0o600 });
+      const third = await node({ key: copy });
+      await third.ring.report();
       await addKeyVersion(keyFile, clock.now());
+      const lacks = /^key version 2 is missing on node-\d+: copy the key file there/;
+      await assert.rejects(one.keys.rotate(operator), refused('failed_precondition', lacks));
+      await writeFile(copy, await readFile(keyFile), { mode: 0o600 });
+      await third.ring.report();
       let isOver = false;
       closing.push(async () => {
         isOver = true;

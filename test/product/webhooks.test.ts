@@ -179,6 +179,19 @@ describe('webhooks of a node', { timeout: 120_000 }, () => {
     assert.deepEqual([await by('one'), await by('two')], ['invalid_signature', 200]);
   });
 
+  test('a source without settings may have its secret in the store, from one delivery to the next', async () => {
+    const by = async (secret: string) => {
+      const signature = `sha256=${hmac('', 'body', secret).digest('hex')}`;
+      return (await send('Kept.In-Store', 'body', { 'x-svc-signature': signature })).body.error;
+    };
+    assert.equal(await by('of the store'), 'secret_not_found');
+    const path = encodeURIComponent('webhooks/kept.in-store');
+    const made = await node.json('PUT', `/v1/secrets/${path}`, { value: 'of the store' });
+    assert.ok(made.status < 300, made.text);
+    assert.equal(await by('another'), 'invalid_signature');
+    assert.notEqual(await by('of the store'), 'invalid_signature');
+  });
+
   test('a secret that cannot be used is named in the log at start, and no value ever', () => {
     assert.match(
       node.process.log,

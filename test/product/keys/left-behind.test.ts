@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
@@ -13,6 +13,8 @@ import { type Answer, agentYaml, ProductNode } from '../product-node.ts';
 import { type CallerName, Realms } from '../realms.ts';
 
 const KILLS = 3;
+/** Secrets during a key rotation. */
+const MANY = 40;
 const PATH = 'db/password';
 const ROUTE = `/v1/secrets/${encodeURIComponent(PATH)}`;
 
@@ -27,10 +29,17 @@ async function storedVersions(data: string, tenant: string, path: string): Promi
   const documents = new SqliteDocuments({ directory: data });
   await documents.open();
   try {
-    const source = new FileKeySource({ path: join(data, 'secret-keys.json'), isShared: true, now: Date.now });
+    const source = new FileKeySource({ path: join(data, 'secret-keys.json'), isCopied: true, now: Date.now });
     const secrets = await SecretDocuments.open(documents, Date.now);
     const uses = (version: number) => secrets.usesOf(version);
-    const ring = await KeyRing.open({ documents, source, clock: { now: Date.now }, uses, warn: assert.fail });
+    const ring = await KeyRing.open({
+      node: 'reader',
+      documents,
+      source,
+      clock: { now: Date.now },
+      uses,
+      warn: assert.fail,
+    });
     const secret = await secrets.get(tenant, path);
     const found = new Map<number, string>();
     for (const { version } of secret === null ? [] : [secret.current, ...secret.earlier]) {
@@ -144,6 +153,35 @@ describe('what keys and secrets leave behind', await needsSandbox(), () => {
       Object(listed.body).secrets.map(({ path }: { path: string }) => path),
       [PATH],
     );
+  });
+});
+
+describe('the key of secrets', () => {
+  test('kill -9 while it is rotated: the next start goes on; without its key file the node does not start', async () => {
+    await using node = await ProductNode.start({});
+    const data = join(node.directory, 'data');
+    for (let n = 0; n < MANY; n += 1) await node.json('PUT', `/v1/secrets/many-${n}`, { value: `value ${n}` });
+    const rotated = await node.json('POST', '/v1/cluster/secret-keys/rotate', undefined);
+    assert.equal(rotated.body.current, 2, rotated.text);
+    await node.process.kill('SIGKILL');
+
+    const [file, aside] = [join(data, 'secret-keys.json'), join(data, 'aside.json')];
+    await rename(file, aside);
+    await assert.rejects(
+      node.spawn(),
+      /spec\.secrets\.keys: key version [12] is missing from the key file .*, \d+ secrets need it/,
+    );
+    await assert.rejects(readFile(file), /ENOENT/, 'no other key takes its place');
+    await rename(aside, file);
+    await node.spawn();
+    await waitUntil('all secrets have the new version', async () => {
+      const { body } = await node.call('GET', '/v1/cluster/secret-keys');
+      return Object(body).versions[0].secrets === MANY;
+    });
+    await node.process.kill('SIGKILL');
+    for (const n of [0, MANY - 1]) {
+      assert.deepEqual(await storedVersions(data, 'svc-system', `many-${n}`), new Map([[1, `value ${n}`]]));
+    }
   });
 });
 

@@ -13,7 +13,7 @@ import { VaultServer } from '../vault-server.ts';
 keySourceContract('a file', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'svc-keys-'));
   const path = join(directory, 'keys.json');
-  const open = () => new FileKeySource({ path, isShared: false, now: Date.now });
+  const open = () => new FileKeySource({ path, isCopied: false, now: Date.now });
   return { source: open(), another: open, stop: () => rm(directory, { recursive: true }) };
 });
 
