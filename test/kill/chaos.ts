@@ -6,9 +6,11 @@ import { type Followed, followExecution, isFinal } from './follower.ts';
 import { killAgainAndAgain } from './killer.ts';
 import { type Left, leftAtLast, leftIn } from './left.ts';
 import { SeededRandom } from './random.ts';
+import { readRawLedger } from './raw-ledger.ts';
 import { type RecordedResult, recordedResults } from './record.ts';
 import { RecoveryTimes } from './recovery.ts';
 import type { StoreKind } from './stores.ts';
+import { checkTraces, type TraceFigures } from './trace-checks.ts';
 import { explained, workUnderKills } from './under-kills.ts';
 import { type KillWorld, type ModelCallSeen, openWorld } from './world.ts';
 
@@ -44,6 +46,8 @@ export interface ChaosOutcome {
   readonly left: Left;
   /** What was still under way 30 s after the last kill (test/support/liveness.ts). */
   readonly unfinished: readonly string[];
+  /** The ledger compared with its raw files; null for a store whose files are not read. */
+  readonly traces: TraceFigures | null;
   readonly recovery: RecoveryTimes;
   /** Kills before the node listened. */
   readonly killsInStartup: number;
@@ -97,11 +101,17 @@ class Chaos {
       recorded: await this.#world.withStores(recordedResults),
       left,
       unfinished,
+      traces: this.#tracesOf(),
       recovery: this.#recovery,
       killsInStartup: this.#killsInStartup,
       tookMs: performance.now() - begun,
       log: node.log,
     };
+  }
+
+  #tracesOf(): TraceFigures | null {
+    const { dataDir } = this.#world.location;
+    return this.#options.kind === 'sqlite' ? checkTraces(readRawLedger(dataDir)) : null;
   }
 
   async #killWhileRunning(): Promise<ExecutionSeen[]> {

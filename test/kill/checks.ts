@@ -29,6 +29,10 @@ export function checkOutcome(outcome: ChaosOutcome): Counts {
   }
   assert.deepEqual(outcome.unfinished, [], 'when the kills are over all that was under way ends');
   assert.deepEqual(outcome.left, NOTHING_LEFT, 'ended executions leave the actor store');
+  if (outcome.traces !== null) {
+    assert.deepEqual(outcome.traces.broken, [], 'the ledger holds what was appended, one graph for each client call');
+    assert.ok(outcome.traces.calls >= outcome.executions.length, 'each start is a client call');
+  }
   const repeatedCalls = checkModelCalls(outcome);
   return { repeatedCalls, ...checkPrograms(outcome) };
 }

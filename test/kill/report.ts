@@ -14,10 +14,19 @@ export function reportLines(options: ChaosOptions, outcome: ChaosOutcome, counts
     `  ${executions.length} executions, ${events} events, ${resumed} streams resumed: no gap, no repeat`,
     `  model calls ${outcome.calls.length}, repeated ${counts.repeatedCalls}, none after its result was recorded`,
     `  programs started ${outcome.runs.length}, again ${counts.repeatedRuns}, admitted in doubt ${counts.inDoubt}, failed in doubt ${counts.failedInDoubt}`,
+    ...traceLines(outcome.traces),
     `  kill to first new event: ${quantiles(recovery.first)}`,
     ...histogram(recovery.first).map((line) => `    ${line}`),
     `  kill to next event of each execution that ran: ${quantiles(recovery.each)}`,
     ...histogram(recovery.each).map((line) => `    ${line}`),
     `  node listens to next event of each: ${quantiles(recovery.sinceUp)}`,
+  ];
+}
+
+function traceLines(traces: ChaosOutcome['traces']): string[] {
+  if (traces === null) return [];
+  const { appends, deliveries, writtenTwice, calls, largest, broken } = traces;
+  return [
+    `  raw ledger: ${appends} appends, ${deliveries} deliveries, ${writtenTwice} written twice; ${calls} client calls, the largest of ${largest} deliveries; broken: ${broken.length}`,
   ];
 }

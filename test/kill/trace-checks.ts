@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto';
+import type { RawDelivery, RawLedger } from './raw-ledger.ts';
+
+export interface TraceFigures {
+  readonly appends: number;
+  /** Deliveries, each counted once. */
+  readonly deliveries: number;
+  /** Deliveries that a crash had written a second time: equal rows. */
+  readonly writtenTwice: number;
+  /** Client calls: each is the root of a trace. */
+  readonly calls: number;
+  /** Deliveries of the largest trace. */
+  readonly largest: number;
+  /** Traces that go on from another one. */
+  readonly linked: number;
+  /** What is not as promised, the first hundred. */
+  readonly broken: readonly string[];
+}
+
+const MOST_TOLD = 100;
+
+/**
+ * Compares the ledger with what was appended, and its traces with what a trace is: one graph a client call without an
+ * orphan, each message once.
+ */
+export function checkTraces({ deliveries: rows, appended }: RawLedger): TraceFigures {
+  const broken: string[] = [];
+  const tell = (text: string): void => {
+    if (broken.length < MOST_TOLD) broken.push(text);
+  };
+  const deliveries = onceEach(rows, tell);
+  checkAppends(deliveries, appended, tell);
+  const byId = checkMessages(deliveries, tell);
+  const traces = Map.groupBy(deliveries, ({ tenant, trace }) => `${tenant} ${trace}`);
+  let linked = 0;
+  for (const [name, some] of traces) if (checkTrace(name, some, byId, tell)) linked += 1;
+  return {
+    appends: [...appended.values()].reduce((sum, one) => sum + one, 0),
+    deliveries: deliveries.length,
+    writtenTwice: rows.length - deliveries.length,
+    calls: deliveries.filter(({ cause }) => cause === null).length,
+    largest: Math.max(0, ...[...traces.values()].map(({ length }) => length)),
+    linked,
+    broken,
+  };
+}
+
+type Tell = (text: string) => void;
+
+const placeOf = ({ partition, seq }: RawDelivery): string => `${partition} ${seq}`;
+
+/** A crash between the segments and the trim of the journal writes deliveries again; they are to be the same. */
+function onceEach(rows: readonly RawDelivery[], tell: Tell): RawDelivery[] {
+  const known = new Map<string, RawDelivery>();
+  for (const row of rows) {
+    const first = known.get(placeOf(row));
+    if (first === undefined) known.set(placeOf(row), row);
+    else if (JSON.stringify(first) !== JSON.stringify(row)) tell(`${placeOf(row)}: two different deliveries`);
+  }
+  return [...known.values()];
+}
+
+/** Each entry that was appended was delivered, and nothing else. */
+function checkAppends(deliveries: readonly RawDelivery[], appended: RawLedger['appended'], tell: Tell): void {
+  const seqs = Map.groupBy(deliveries, ({ partition }) => partition);
+  for (const partition of new Set([...seqs.keys(), ...appended.keys()])) {
+    const found = new Set((seqs.get(partition) ?? []).map(({ seq }) => seq));
+    const last = appended.get(partition) ?? 0;
+    for (let seq = 1; seq <= last; seq += 1) if (!found.has(seq)) tell(`${partition} ${seq}: appended, not delivered`);
+    for (const seq of found) if (seq > last + 1) tell(`${partition} ${seq}: delivered, not appended`);
+  }
+}
+
+/** No message was appended twice. Answers the messages by tenant and id. */
+function checkMessages(deliveries: readonly RawDelivery[], tell: Tell): ReadonlyMap<string, RawDelivery> {
+  const byId = new Map<string, RawDelivery>();
+  for (const one of deliveries) {
+    const name = `${one.tenant} ${one.id}`;
+    const first = byId.get(name);
+    if (first !== undefined) tell(`message ${one.id} (${one.type}) at ${placeOf(first)} and at ${placeOf(one)}`);
+    else byId.set(name, one);
+  }
+  return byId;
+}
+
+/** Whether the trace goes on from another one. */
+function checkTrace(
+  name: string,
+  deliveries: readonly RawDelivery[],
+  byId: ReadonlyMap<string, RawDelivery>,
+  tell: Tell,
+): boolean {
+  const roots = deliveries.filter(({ cause }) => cause === null);
+  const isLinked = roots.length === 0;
+  if (roots.length > 1) tell(`trace ${name}: ${roots.length} roots, of ${roots.map(({ type }) => type).join(', ')}`);
+  for (const one of deliveries) {
+    if (one.cause === null) continue;
+    const cause = byId.get(`${one.tenant} ${one.cause}`);
+    if (cause === undefined) {
+      tell(`trace ${name}: ${one.type} to ${one.to} is an orphan: its cause ${one.cause} is nowhere`);
+    } else if (cause.trace !== one.trace && nextOf(cause.trace) !== one.trace) {
+      tell(`trace ${name}: ${one.type} to ${one.to} has its cause in trace ${cause.trace}`);
+    } else if (!endsAtRoot(one, byId)) tell(`trace ${name}: ${one.type} to ${one.to} is in a circle of causes`);
+  }
+  return isLinked;
+}
+
+/** The trace that another one goes on in (docs/decisions/0041). */
+const nextOf = (trace: string): string => createHash('sha256').update(`${trace} goes on`).digest('hex').slice(0, 32);
+
+function endsAtRoot(from: RawDelivery, byId: ReadonlyMap<string, RawDelivery>): boolean {
+  let one: RawDelivery | undefined = from;
+  for (let steps = 0; one !== undefined && steps <= byId.size; steps += 1) {
+    if (one.cause === null) return true;
+    one = byId.get(`${one.tenant} ${one.cause}`);
+  }
+  // What is not there is told for the message that it is missing for.
+  return one === undefined;
+}
