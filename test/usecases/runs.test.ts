@@ -48,6 +48,25 @@ for (const store of DOCUMENT_STORES)
       }
     }
 
+    test('a list by the beginning of an id keeps to its limit, and its pages hold each once', async () => {
+      const id = (n: number) => `abcdef0${n}-0000-4000-8000-000000000000`;
+      await fill('ids', {
+        executions: [1, 2, 3].map((n) => executionDocument(n, { id: `abcdef01-0000-4000-8000-00000000000${n}` })),
+        workflows: [4, 5].map((n) => workflowDocument(n, { id: `abcdef01-0000-4000-8000-00000000000${n}` })),
+      });
+      const page = await api.list('ids', { text: 'abcdef01' }, { limit: 2 });
+      assert.deepEqual(
+        page.runs.map(({ id: one }) => one.at(-1)),
+        ['5', '4'],
+      );
+      const ids = await walk('ids', { text: 'abcdef01' }, 2);
+      assert.deepEqual(
+        ids.map((one) => one.at(-1)),
+        ['5', '4', '3', '2', '1'],
+      );
+      assert.deepEqual(await walk('ids', { text: id(2).slice(0, 8) }, 2), []);
+    });
+
     test('executions and workflow runs are in one list, newest first, and a walk meets each once while it grows', async () => {
       await fill('walk', {
         executions: [1, 3, 4, 8].map((n) => executionDocument(n)),

@@ -51,19 +51,19 @@ export function createRunsApi({ executions, workflows, client }: RunsParts): Run
     return (await collections.workflow.find(asked)).map((document) => ({ kind, document }));
   }
 
-  async function byId(viewer: Viewer, filter: RunFilter, prefix: string): Promise<RunPage> {
+  async function byId(viewer: Viewer, filter: RunFilter, prefix: string, limit: number): Promise<RunPage> {
     const served = new ServedPools(client);
     const where = { removed: false, ...seenPart(viewer), id: { gte: prefix, lt: `${prefix}~` } };
     const asked: Find = { tenant: tenantOfViewer(viewer), where, sort: [['id', 'asc']], limit: MOST_BY_ID };
     const found = await Promise.all(kindsOf(filter).map((kind) => find(kind, asked)));
     const runs: Run[] = [];
     for (const one of found.flat()) runs.push(await served.run(one));
-    return {
-      runs: runs
-        .filter((run) => matches(run, filter))
-        .sort(newerFirst)
-        .slice(0, MOST_BY_ID),
-    };
+    const matching = runs.filter((run) => matches(run, filter)).sort(newerFirst);
+    const page = matching.slice(0, limit);
+    const last = page.at(-1);
+    // The pages behind are found along the order: an id that begins with the text matches it too.
+    if (last === undefined || matching.length <= limit) return { runs: page };
+    return { runs: page, next: tokenOf(placed(viewer, filter), [last.started_at, last.id]) };
   }
 
   return {
@@ -71,10 +71,10 @@ export function createRunsApi({ executions, workflows, client }: RunsParts): Run
       const tenant = tenantOfViewer(viewer);
       const prefix = filter.text?.toLowerCase() ?? '';
       if (next === undefined && ID_TEXT.test(prefix)) {
-        const found = await byId(viewer, filter, prefix);
+        const found = await byId(viewer, filter, prefix, limit);
         if (found.runs.length > 0) return found;
       }
-      const what = ['runs', tenant, seenPart(viewer), filter];
+      const what = placed(viewer, filter);
       const after = readToken(what, { pageToken: next }, 'next');
       const sources = sourcesOf(viewer, filter).map(
         (source) => new Source((asked) => find(source.kind, { ...asked, tenant, where: source.where }), after),
@@ -94,6 +94,9 @@ export function createRunsApi({ executions, workflows, client }: RunsParts): Run
     },
   };
 }
+
+/** What a token of a page belongs to. */
+const placed = (viewer: Viewer, filter: RunFilter) => ['runs', tenantOfViewer(viewer), seenPart(viewer), filter];
 
 const kindsOf = ({ kind }: RunFilter): readonly RunKind[] => (kind === undefined ? ['execution', 'workflow'] : [kind]);
 

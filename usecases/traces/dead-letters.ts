@@ -87,6 +87,9 @@ export interface DeadLetterApi {
 /** How often one letter may be replayed. */
 export const MOST_REPLAYS = 5;
 
+/** How often a replay that was sent is tried to be recorded. */
+const MOST_TRIES = 10;
+
 const NEWEST_FIRST = [
   ['at', 'desc'],
   ['id', 'desc'],
@@ -133,12 +136,19 @@ export function createDeadLetterApi(parts: DeadLetterParts): DeadLetterApi {
 
   /** Records a message that was sent, also in a letter that was discarded meanwhile. */
   async function record(sent: Opened, replay: Replay): Promise<DeadLetterInFull> {
-    const now = await letters.get(sent.letter.tenant, sent.letter.id);
-    const letter: StoredLetter = now ?? sent.letter;
-    const { status = 'replayed', replays = [] } = letter;
-    // Another call sent the same message and recorded it.
-    if (replays.some(({ message_id }) => message_id === replay.message_id)) throw changedMeanwhile();
-    return change({ ...sent, letter }, { status, replays: [...replays, replay] });
+    for (let tries = 1; ; tries += 1) {
+      const now = await letters.get(sent.letter.tenant, sent.letter.id);
+      const letter: StoredLetter = now ?? sent.letter;
+      const { status = 'replayed', replays = [] } = letter;
+      // Another call sent the same message and recorded it.
+      if (replays.some(({ message_id }) => message_id === replay.message_id)) throw changedMeanwhile();
+      try {
+        return await change({ ...sent, letter }, { status, replays: [...replays, replay] });
+      } catch (thrown) {
+        // The message is sent, so it has to be recorded, whatever else changes the letter.
+        if (!(thrown instanceof SvcError) || thrown.code !== 'conflict' || tries === MOST_TRIES) throw thrown;
+      }
+    }
   }
 
   const stepOf = (viewer: Identity, reason: string | null): LetterStep => ({

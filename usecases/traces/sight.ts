@@ -6,6 +6,7 @@ import { isArchived, type Registry } from '../../runtime/define-actor.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { type Identity, sees, seesAll, tenantOfViewer } from '../../runtime/identity.ts';
 import type { Message } from '../../runtime/message.ts';
+import { NewerVersion } from '../../runtime/turns/record.ts';
 import { allows } from '../../security/api.ts';
 import type { ExecutionApi } from '../executions.ts';
 import type { WorkflowApi } from '../workflow-runs.ts';
@@ -89,11 +90,12 @@ export class Sight {
   }
 
   /**
-   * The state of an actor that cannot be read names no owner, so operators alone see its deliveries. It must not keep
-   * the deliveries of other actors from readers. A store that is away is the caller's to try again.
+   * The state of an actor that cannot be read, such as one that a newer version wrote, names no owner, so operators alone
+   * see its deliveries. It must not keep the deliveries of other actors from readers. A store that is away is the
+   * caller's to try again.
    */
   #seesUnreadable(thrown: unknown): boolean {
-    if (toSvcError(thrown).code === 'unavailable') throw thrown;
+    if (!(thrown instanceof NewerVersion) && toSvcError(thrown).code === 'unavailable') throw thrown;
     return seesAll(this.viewer);
   }
 

@@ -1,6 +1,7 @@
 import { parseAddress } from '../../runtime/address.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { LedgerDelivery, LedgerReader } from '../../runtime/ledger/ledger-reader.ts';
+import { NewerVersion } from '../../runtime/turns/record.ts';
 import { nextTrace } from '../../runtime/turns/trace-count.ts';
 import type { Sight, SightParts } from './sight.ts';
 
@@ -79,6 +80,7 @@ async function traceOf(
   try {
     return (await (kind === 'execution' ? executions : workflows).status(sight.viewer, id)).trace_id;
   } catch (thrown) {
+    if (thrown instanceof NewerVersion) return undefined;
     if (thrown instanceof SvcError && thrown.code === 'not_found') return undefined;
     throw thrown;
   }

@@ -6,6 +6,7 @@ import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { LedgerDelivery } from '../../runtime/ledger/ledger-reader.ts';
 import type { Message } from '../../runtime/message.ts';
+import { NewerVersion } from '../../runtime/turns/record.ts';
 import type { ExecutionApi } from '../executions.ts';
 import type { WorkflowApi } from '../workflow-runs.ts';
 import { outcomeOf } from './delivery-row.ts';
@@ -80,7 +81,7 @@ async function runStanding(
     return { status: ended, endedAt: ended_at };
   } catch (thrown) {
     // A run that is unknown, or whose state cannot be read: its deliveries say how it stands.
-    if (toSvcError(thrown).code !== 'unavailable') return null;
+    if (thrown instanceof NewerVersion || toSvcError(thrown).code !== 'unavailable') return null;
     throw thrown;
   }
 }

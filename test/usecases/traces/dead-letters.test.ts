@@ -64,13 +64,17 @@ describe('dead letters', () => {
   const unknown = async (): Promise<never> => {
     throw new SvcError('not_found');
   };
-  const apiWith = async (client: Parameters<typeof createDeadLetterApi>[0]['client']): Promise<DeadLetterApi> =>
+  type Letters = Parameters<typeof createDeadLetterApi>[0]['letters'];
+  const apiWith = async (
+    client: Parameters<typeof createDeadLetterApi>[0]['client'],
+    over = (letters: Letters): Letters => letters,
+  ): Promise<DeadLetterApi> =>
     createDeadLetterApi({
       client,
       registry: node.runtime.recorded.registry,
       executions: { hasEnded: unknown },
       workflows: { status: unknown },
-      letters: await node.documents.collection<DeadLetter>(DEAD_LETTERS),
+      letters: over(await node.documents.collection<DeadLetter>(DEAD_LETTERS)),
       payloads: node.runtime.recorded.payloads,
       clock: { now: () => Date.parse('2026-02-01T00:00:00Z') },
     });
@@ -181,6 +185,28 @@ describe('dead letters', () => {
     assert.ok(ids.length >= 6);
     assert.equal((await letters.list(user('ann'), { limit: 200, kind: 'picky' })).items.length, ids.length);
     assert.deepEqual((await letters.list(user('ann'), { limit: 200, kind: 'pick' })).items, []);
+  });
+
+  test('a replay that was sent is recorded whatever else changes the letter at the same time', async () => {
+    await eat('nine', 'eel');
+    await mend('nine');
+    const { id } = await letterOf('nine');
+    const { client } = node.runtime;
+    let lost = 0;
+    const losing = (letters: Letters): Letters =>
+      new Proxy(letters, {
+        get(inner, name) {
+          const member: unknown = Reflect.get(inner, name);
+          if (typeof member !== 'function') return member;
+          return async (...call: unknown[]): Promise<unknown> => {
+            if (name === 'replace') lost += 1;
+            return name === 'replace' && lost <= 3 ? false : member.apply(inner, call);
+          };
+        },
+      });
+    const over = await apiWith(client, losing);
+    const { replays } = await over.replay(user('ann'), id, 'mended');
+    assert.deepEqual([replays.length, lost], [1, 4]);
   });
 
   test('a replay is recorded also when the letter is discarded while its message is sent', async () => {

@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { addressOf } from '../../../runtime/address.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { LedgerDelivery, LedgerReader } from '../../../runtime/ledger/ledger-reader.ts';
+import { NewerVersion } from '../../../runtime/turns/record.ts';
 import { nextTrace } from '../../../runtime/turns/trace-count.ts';
 import type { ExecutionStatus } from '../../../usecases/execution-status.ts';
 import type { TraceParts } from '../../../usecases/traces/trace.ts';
@@ -183,6 +184,27 @@ describe('a trace', () => {
     await client.tell(run, 'Rung', {}, { trace: nextTrace(trace), cause: root ?? '', identity: ann });
     await waitUntil('the linked trace', async () => (await links(trace)).some(({ relation }) => relation === 'next'));
     assert.equal((await ofRuns.page(ann, nextTrace(trace), { limit: 1 })).status, 'running');
+  });
+
+  test('of a run that a newer version wrote is listed and shown, as its deliveries say', async () => {
+    const trace = newTrace();
+    const newer = async (): Promise<never> => {
+      throw new NewerVersion('a newer version (2) of execution wrote this actor');
+    };
+    const { client } = node.runtime;
+    await client.tell(addressOf('execution', 'acme', 'newer'), 'Start', {}, { trace, identity: ann });
+    const executions = { status: newer, hasEnded: newer };
+    const old = createTraceApi({ ...parts, executions });
+    const operator = user('op', { kind: 'operator', roles: ['svc:operator'] });
+    const rows = await waitUntil('the trace in the list', async () => {
+      const found = (await old.list(operator, { limit: 200 })).traces.filter((one) => one.trace_id === trace);
+      return found.length > 0 && found;
+    });
+    // The kernel of the test knows no executions, so it refused the message.
+    assert.equal(rows[0]?.status, 'failed');
+    assert.equal((await old.page(operator, trace, { limit: 10 })).status, 'failed');
+    // Nothing says whose run it is.
+    assert.ok(!(await old.list(ann, { limit: 200 })).traces.some((one) => one.trace_id === trace));
   });
 
   test('of another tenant, of another user’s run, or that never was, is not there', async () => {
