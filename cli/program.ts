@@ -3,6 +3,7 @@ import { agent } from './commands/agent.ts';
 import { approval } from './commands/approval.ts';
 import { audit } from './commands/audit.ts';
 import { chaos } from './commands/chaos.ts';
+import { cluster } from './commands/cluster.ts';
 import { completion } from './commands/completion.ts';
 import { execute } from './commands/execute.ts';
 import { key } from './commands/key.ts';
@@ -33,7 +34,24 @@ import { printable } from './paint.ts';
 
 /** In the order of the help text. */
 const COMMANDS: readonly ((program: Command) => void)[] = [
-  ...[start, agent, task, workflow, run, runs, execute, why, approval, stimulus, node, volume, session, pattern, key],
+  ...[
+    start,
+    agent,
+    task,
+    workflow,
+    run,
+    runs,
+    execute,
+    why,
+    approval,
+    stimulus,
+    node,
+    cluster,
+    volume,
+    session,
+    pattern,
+    key,
+  ],
   ...[limits, secret, audit, trace, message, tap, actor, deadLetter, chaos, tools, system, completion, version],
   ...[replay, exportRun, open, fork],
 ];

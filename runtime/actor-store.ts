@@ -223,6 +223,8 @@ export interface Commits {
   load(partition: Partition, addresses: readonly Address[]): Promise<(string | null)[]>;
   /** Returns every actor of the partition that has a record. */
   recorded(partition: Partition): Promise<Address[]>;
+  /** Returns how many actors of the partition have a record, without reading them. */
+  actorCount(partition: Partition): Promise<number>;
   /**
    * Writes a commit. Repeating it is safe after `unavailable`: while nothing else was committed, the same `Commit`
    * object returns `committed` again and is written once. A copy of the object, or a batch built again, is another

@@ -3,6 +3,7 @@ import { AGENT_OPERATIONS } from './operations/agents.ts';
 import { API_KEY_OPERATIONS } from './operations/api-keys.ts';
 import { APPROVAL_OPERATIONS } from './operations/approvals.ts';
 import { AUDIT_OPERATIONS } from './operations/audit.ts';
+import { CLUSTER_OPERATIONS } from './operations/cluster.ts';
 import { DEAD_LETTER_OPERATIONS } from './operations/dead-letters.ts';
 import { EXECUTION_OPERATIONS } from './operations/executions.ts';
 import { FAULT_OPERATIONS } from './operations/faults.ts';
@@ -38,6 +39,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...RATE_LIMIT_OPERATIONS,
   ...SECRET_OPERATIONS,
   ...JOIN_TOKEN_OPERATIONS,
+  ...CLUSTER_OPERATIONS,
   ...FAULT_OPERATIONS,
   ...ACTOR_OPERATIONS,
   ...DEAD_LETTER_OPERATIONS,

@@ -13,6 +13,8 @@ import type { ChaosApi } from '../../usecases/ports/faults.ts';
 import { createChaos } from '../chaos/create-chaos.ts';
 import { kernelFaults } from '../chaos/fault-record.ts';
 import type { FleetPlacement } from '../placement/fleet-placement.ts';
+import { PartitionLoads } from '../placement/partition-loads.ts';
+import { changedFleet, movedBetween, planOf } from '../placement/plan.ts';
 import type { NodeControls } from './node-controls.ts';
 
 interface OperationsParts extends Pick<ClusterApiParts, 'peers' | 'push'> {
@@ -40,7 +42,8 @@ export async function openOperations(parts: OperationsParts): Promise<Operations
   const { settings, node, stores, fleet, runtime, controls, clock, random, warn, peers, push } = parts;
   const members = stores.store;
   const self = { node, incarnation: fleet.incarnation, role: settings.cluster.role, runtime, controls };
-  const cluster = createClusterApi({ fleet, members, clock, peers, push, local: () => localNode(self) });
+  const loads = new PartitionLoads({ store: stores.store, clock });
+  const cluster = createClusterApi({ fleet, members, loads, clock, peers, push, local: () => localNode(self) });
   const faults = kernelFaults(runtime, fleet);
   const { documents } = stores;
   const chaos = await createChaos({ members, documents, node, faults, settings: settings.chaos, clock, random, warn });
@@ -94,8 +97,9 @@ function localNode(parts: {
 }
 
 interface ClusterApiParts {
-  readonly fleet: Pick<FleetPlacement, 'view'>;
+  readonly fleet: Pick<FleetPlacement, 'view' | 'current'>;
   readonly members: Pick<Members, 'signal' | 'members'>;
+  readonly loads: PartitionLoads;
   readonly clock: Clock;
   readonly local: () => LocalNode;
   /** Registered peers with an address. */
@@ -118,7 +122,7 @@ const PUSH_AT_ONCE = 16;
 
 /** The fleet for operators, over the store's members. */
 function createClusterApi(parts: ClusterApiParts): ClusterApi {
-  const { fleet, members, clock, local, peers, push } = parts;
+  const { fleet, members, loads, clock, local, peers, push } = parts;
 
   /** Repeats the command until `done`, since a signal may be lost. */
   async function tell(
@@ -148,6 +152,16 @@ function createClusterApi(parts: ClusterApiParts): ClusterApi {
     drainMember: (nodeId) => tell(nodeId, { operator: 'drain', reason: '' }, (life) => drains(nodeId, life)),
     shutDownMember: (nodeId, reason) =>
       tell(nodeId, { operator: 'shutdown', reason: reason.slice(0, 1_000) }, (life) => drains(nodeId, life)),
+    async plan(change) {
+      const before = await fleet.current();
+      const after = changedFleet(before, change);
+      const moved = before.pools.flatMap((layout) => movedBetween(layout, before, after));
+      const actors = await loads.actorsIn(moved.map(({ partition }) => partition));
+      return planOf(before, after, (partition) => actors.get(partition) ?? 0);
+    },
+    async partitions() {
+      return loads.of(await fleet.current());
+    },
     async pushConfig() {
       const reachable = await peers();
       const answers: PushAnswer[] = [];

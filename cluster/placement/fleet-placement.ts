@@ -2,11 +2,12 @@ import { type Partition, poolOf } from '../../runtime/address.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Unsubscribe } from '../../runtime/leases.ts';
-import { type Assignment, type Placement, tagsOfPool } from '../../runtime/locator.ts';
+import type { Assignment, Placement } from '../../runtime/locator.ts';
 import type { Members } from '../../runtime/members.ts';
 import type { Random } from '../../runtime/random.ts';
-import type { ClusterStatus, MemberInfo, MemberStatus, PoolStatus, WaitingFor } from '../../usecases/ports/cluster.ts';
-import { type Fleet, type FleetMember, isServing } from './fleet.ts';
+import type { ClusterStatus, MemberInfo } from '../../usecases/ports/cluster.ts';
+import type { Fleet, FleetMember } from './fleet.ts';
+import { statusOf } from './fleet-status.ts';
 import { type FleetHint, MembershipPoller, parseFleetHint } from './membership-poller.ts';
 
 /** Every node defines its pools before it joins, so a store without pools has lost its data. */
@@ -163,6 +164,11 @@ export class FleetPlacement implements Placement {
     return statusOf(await this.#poller.unasked());
   }
 
+  /** The fleet now; polls the members. Throws `unavailable`. */
+  current(): Promise<Fleet> {
+    return this.#poller.unasked();
+  }
+
   /** The member that should own a partition; null without an eligible one. Polls the members. Throws `unavailable`. */
   async holderOf(partition: Partition): Promise<string | null> {
     const fleet = await this.#poller.unasked();
@@ -228,46 +234,4 @@ export class FleetPlacement implements Placement {
       for (const wake of [...this.#wakes]) wake();
     });
   }
-}
-
-/** The fleet for operators: partitions that each member should own, and pools without an eligible member. */
-function statusOf(fleet: Fleet): ClusterStatus {
-  const counts = new Map<string, Record<string, number>>();
-  for (const { node } of fleet.members) counts.set(node, {});
-  for (const layout of fleet.pools) {
-    for (const holder of fleet.holdersOf(layout)) {
-      const count = counts.get(holder);
-      if (count !== undefined) count[layout.pool] = (count[layout.pool] ?? 0) + 1;
-    }
-  }
-  const members = fleet.members.map(({ node, incarnation, info }): MemberStatus => {
-    // Includes pools that the member may serve but owns no partition of.
-    const pools = fleet.pools.map(({ pool }): [string, number] => [pool, counts.get(node)?.[pool] ?? 0]);
-    const member = { node, incarnation, info };
-    return {
-      node_id: node,
-      incarnation,
-      info,
-      partitions: Object.fromEntries(pools.filter(([pool]) => isServing(member, pool))),
-    };
-  });
-  const pools = fleet.pools.map(({ pool, partitions }): PoolStatus => {
-    const served = fleet.isServed(pool);
-    return {
-      pool,
-      tags: tagsOfPool(pool),
-      partitions,
-      served: served ? partitions : 0,
-      waiting_for: served ? null : waitingFor(pool),
-    };
-  });
-  return { members, pools };
-}
-
-/** What a pool without an eligible member waits for. */
-function waitingFor(pool: string): WaitingFor {
-  const tags = tagsOfPool(pool);
-  if (tags.length > 0) return { tags, reason: `waiting for a node with tags ${tags.join(', ')}` };
-  const role = pool === 'system' ? 'controller or hybrid' : 'worker or hybrid';
-  return { tags, reason: `waiting for a node with role ${role}` };
 }

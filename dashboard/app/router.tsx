@@ -56,7 +56,7 @@ const routes = root.addChildren([
   ),
   page(
     '/fleet',
-    lazyRouteComponent(() => import('../pages/fleet.tsx'), 'FleetPage'),
+    lazyRouteComponent(() => import('../pages/fleet/page.tsx'), 'FleetPage'),
   ),
   page(
     '/catalog',

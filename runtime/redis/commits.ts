@@ -103,6 +103,14 @@ export class RedisCommits implements Commits {
     }
   }
 
+  async actorCount(partition: Partition): Promise<number> {
+    try {
+      return await this.#connection.hlen(this.#keys.of(partition).states);
+    } catch (error) {
+      throw redisFailure(error);
+    }
+  }
+
   async commit(commit: Commit, readAhead: number): Promise<CommitOutcome> {
     if (commit.handled.length > MOST_HANDLED) {
       throw new SvcError('invalid_argument', `handled must name at most ${MOST_HANDLED} actors`, { field: 'handled' });

@@ -184,6 +184,7 @@ export class RedisActorStore implements ActorStore {
     this.#commits.poll(asks, limit);
   load = (partition: Partition, addresses: readonly Address[]) => this.#commits.load(partition, addresses);
   recorded = (partition: Partition) => this.#commits.recorded(partition);
+  actorCount = (partition: Partition) => this.#commits.actorCount(partition);
   commit = (commit: Commit, readAhead: number) => this.#commits.commit(commit, readAhead);
   fireTimers = (leases: readonly Lease<Partition>[]) => this.#commits.fireTimers(leases);
   timersDue = (partition: Partition, ids: readonly string[]) => this.#commits.timersDue(partition, ids);

@@ -14,6 +14,7 @@ export class ActorTable {
   readonly #dropEmpty;
   readonly #record;
   readonly #recorded;
+  readonly #count;
   readonly #find;
   readonly #create;
   readonly #drop;
@@ -33,6 +34,7 @@ export class ActorTable {
     );
     this.#record = database.prepare('SELECT record FROM actors WHERE partition = ? AND address = ?');
     this.#recorded = database.prepare('SELECT address FROM actors WHERE partition = ? AND record IS NOT NULL');
+    this.#count = database.prepare('SELECT COUNT(*) AS actors FROM actors WHERE partition = ? AND record IS NOT NULL');
     this.#find = database.prepare('SELECT id FROM actors WHERE partition = ? AND address = ?');
     this.#create = database.prepare('INSERT INTO actors (partition, address) VALUES (?, ?) RETURNING id');
     this.#drop = database.prepare('DELETE FROM actors WHERE id = ?');
@@ -60,6 +62,11 @@ export class ActorTable {
       const { kind, tenant, id } = parseAddress(text(row, 'address'));
       return addressOf(kind, tenant, id);
     });
+  }
+
+  count(partition: PartitionState): number {
+    const row = this.#count.get(partition.id);
+    return row === undefined ? 0 : integer(row, 'actors');
   }
 
   append(partition: PartitionState, { address, first, data }: EventAppend): void {

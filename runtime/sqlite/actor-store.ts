@@ -133,6 +133,9 @@ export class SqliteActorStore implements ActorStore {
   recorded: ActorStore['recorded'] = (partition) =>
     this.#readPartition(partition, [], ({ actors }, state) => actors.recorded(state));
 
+  actorCount: ActorStore['actorCount'] = (partition) =>
+    this.#readPartition(partition, 0, ({ actors }, state) => actors.count(state));
+
   commit = (commit: Commit, readAhead: number) =>
     this.#write((tables, now) => applyCommit(tables, commit, readAhead, now));
 

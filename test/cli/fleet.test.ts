@@ -86,6 +86,23 @@ describe('svc over a fleet of three', { skip: missing || false }, () => {
     assert.match(text.stdout, /^cara +ACTIVE +HYBRID +gpu +default \d+, system \d+ /m, text.stdout);
   });
 
+  test('a plan says what a node that leaves would hand over, as it does later', async () => {
+    const planned = JSON.parse((await at('bert', 'cluster', 'plan', '--without=bert', '--output=json')).stdout);
+    const shares = new Map(
+      planned.nodes.map((one: { node_id: string; after: Record<string, number> }) => [one.node_id, one.after.default]),
+    );
+    assert.equal(planned.moved_partitions > 0, true);
+    const text = (await at('anna', 'cluster', 'plan', '--without', 'bert', '--join', 'tags=gpu,count=2')).stdout;
+    assert.match(text, /^bert +leaves +default \d+, system \d+ +-$/m);
+    assert.match(text, /^new-2 +joins +- +default \d+$/m);
+    const before = await at('anna', 'node', 'drain', 'bert');
+    assert.equal(before.code, 0, before.stderr);
+    await waitUntil('the others hold what the plan said', async () => {
+      const counts = await Promise.all(['anna', 'cara'].map(held));
+      return counts[0] === shares.get('anna') && counts[1] === shares.get('cara');
+    });
+  });
+
   test('a node drains because another was asked, and its partitions move to the others', async () => {
     const drained = await at('anna', 'node', 'drain', 'bert');
     assert.deepEqual([drained.code, drained.stdout], [0, 'draining bert\n'], drained.stderr);

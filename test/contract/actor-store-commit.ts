@@ -216,6 +216,7 @@ export function commitContract(make: MakeStore): void {
       }
       assert.equal(await rig.store.forget(lease, 0, many), true);
       assert.deepEqual(await rig.store.recorded(partition), [stays]);
+      assert.equal(await rig.store.actorCount(partition), 1);
       for (const address of [many[0], many[4_999]]) {
         if (address !== undefined) assert.deepEqual(await rig.store.readEvents(partition, address, 0, 10), []);
       }

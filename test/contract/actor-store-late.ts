@@ -152,6 +152,7 @@ const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs'>, Case | nul
   pools: read(({ store }) => store.pools()),
   load: read(({ store, partition, self }) => store.load(partition, [self])),
   recorded: read(({ store, partition }) => store.recorded(partition)),
+  actorCount: read(({ store, partition }) => store.actorCount(partition)),
   timersDue: read(({ store, partition }) => store.timersDue(partition, ['t'])),
   effectRows: read(({ store, partition, effects }) => store.effectRows(partition, [...effects])),
   effectBodies: read(({ store, partition, effects }) => store.effectBodies(partition, [...effects])),

@@ -68,7 +68,7 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
     '/actors',
     ...['', '?tab=history'].map((tab) => `/actors/execution/${run}${tab}`),
     '/dead-letters',
-    '/fleet',
+    '/fleet?count=2&tags=gpu',
     '/stimuli',
     '/patterns',
     '/volumes',
@@ -117,6 +117,31 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
       const { body } = await node.call('GET', `/v1/workflows/executions/${asking}`);
       return body.status === 'completed';
     });
+    assert.deepEqual(tab.complaints, []);
+  });
+
+  test('shows the load of each partition, and what would happen if nodes joined or left', async () => {
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    await page.goto(`${node.url}/fleet`);
+    const loads: unknown = (await node.call('GET', '/v1/cluster/partitions')).body.partitions;
+    assert.ok(Array.isArray(loads));
+    await page.getByRole('heading', { name: 'Partitions' }).waitFor();
+    await waitUntil(
+      'a square for each partition',
+      async () => (await page.locator('.heat-cells i').count()) === loads.length,
+    );
+    await page.getByLabel('Nodes that join').fill('2');
+    await page.getByLabel('with tags').fill('gpu');
+    await page.getByText(/^\d+ partitions with \d+ actors would move\.$/).waitFor();
+    await page.waitForURL(/count=2.*tags=gpu/);
+    await page.getByRole('group', { name: 'Nodes that leave' }).getByRole('checkbox').first().check();
+    const planned = await node.call('GET', `/v1/cluster/plan?without=${loads[0].node}&join=tags=gpu,count=2`);
+    const [said] = await page
+      .getByText(new RegExp(`^${planned.body.moved_partitions} partitions with`))
+      .allTextContents();
+    assert.match(said ?? '', /would move/);
+    await page.getByText('system: waiting for a node with role controller or hybrid').waitFor();
     assert.deepEqual(tab.complaints, []);
   });
 

@@ -187,6 +187,8 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'POST /v1/dead-letters/{id}/discard': { access: 'write', body: { reason: 'x' } },
 
   'GET /v1/cluster/status': { access: 'inspect' },
+  'GET /v1/cluster/plan': { access: 'inspect' },
+  'GET /v1/cluster/partitions': { access: 'inspect' },
   'GET /v1/cluster/nodes': { access: 'inspect' },
   'GET /v1/cluster/nodes/{id}': { access: 'inspect', thing: 'node' },
   'DELETE /v1/cluster/nodes/{id}': { access: 'operate', thing: 'node' },

@@ -109,6 +109,7 @@ export class FaultyStore implements ActorStore {
   renewedAt: ActorStore['renewedAt'] = (lease) => this.#inner.renewedAt(lease);
   freeze: ActorStore['freeze'] = (ms) => this.#inner.freeze(ms);
   vouch: ActorStore['vouch'] = (...a) => this.#through('vouch', () => this.#inner.vouch(...a));
+  actorCount: ActorStore['actorCount'] = (...a) => this.#through('actorCount', () => this.#inner.actorCount(...a));
   recorded: ActorStore['recorded'] = (...a) => this.#through('recorded', () => this.#inner.recorded(...a));
   isKnown: ActorStore['isKnown'] = (...a) => this.#through('isKnown', () => this.#inner.isKnown(...a));
   release: ActorStore['release'] = (...a) => this.#through('release', () => this.#inner.release(...a));

@@ -56,6 +56,75 @@ export interface ClusterStatus {
   readonly pools: readonly PoolStatus[];
 }
 
+/** A change of the fleet to be tried out: members that leave, and nodes that join. */
+export interface FleetChange {
+  readonly without: readonly string[];
+  readonly join: readonly JoiningNodes[];
+}
+
+/** Equal nodes that join. */
+export interface JoiningNodes {
+  readonly count: number;
+  readonly role: MemberInfo['role'];
+  readonly tags: readonly string[];
+  readonly weight: number;
+}
+
+/** Partitions that change from one owner to another. Null: no node serves them. */
+export interface PlannedMove {
+  readonly from: string | null;
+  readonly to: string | null;
+  readonly partitions: number;
+  /** Actors that live in them now. */
+  readonly actors: number;
+}
+
+export interface PlannedPool {
+  readonly pool: string;
+  readonly tags: readonly string[];
+  readonly partitions: number;
+  /** Whether a live member may serve it now. */
+  readonly was_served: boolean;
+  /** What the pool would wait for; null when a member may serve it. */
+  readonly waiting_for: WaitingFor | null;
+  readonly moved_partitions: number;
+  readonly moved_actors: number;
+  /** Most partitions first. */
+  readonly moves: readonly PlannedMove[];
+}
+
+export interface PlannedNode {
+  readonly node_id: string;
+  readonly change: 'stays' | 'leaves' | 'joins';
+  /** Null when this version cannot read what the node publishes. */
+  readonly role: MemberInfo['role'] | null;
+  readonly tags: readonly string[];
+  /** Number of partitions now and after the change, by pool. */
+  readonly before: Readonly<Record<string, number>>;
+  readonly after: Readonly<Record<string, number>>;
+}
+
+/** What a change of the fleet would do. Ordered by node id, and by pool. */
+export interface ClusterPlan {
+  readonly nodes: readonly PlannedNode[];
+  readonly pools: readonly PlannedPool[];
+  readonly moved_partitions: number;
+  readonly moved_actors: number;
+  /** Tags that a working member has now and none would have. */
+  readonly lost_tags: readonly string[];
+}
+
+/** How much lives and waits in a partition. */
+export interface PartitionLoad {
+  readonly partition: string;
+  readonly pool: string;
+  /** The member that should serve it; null when no member may. */
+  readonly node: string | null;
+  readonly actors: number;
+  /** Messages that wait in its log. Partitions of one node may share a log, and then have the same number. */
+  readonly waiting_messages: number;
+}
+
 /** A node's answer to a configuration that was pushed to it. */
 export interface PushAnswer {
   readonly node_id: string;
@@ -74,6 +143,13 @@ export interface ClusterApi {
   drainMember(nodeId: string): Promise<void>;
   /** Signals a live member through the store to drain and then exit. Throws `not_found`. */
   shutDownMember(nodeId: string, reason: string): Promise<void>;
+  /**
+   * What a change of the fleet would do, by the same assignment that the nodes compute. Changes nothing. Throws
+   * `invalid_argument` for a node in `without` that is not a member, and `unavailable`.
+   */
+  plan(change: FleetChange): Promise<ClusterPlan>;
+  /** The load of every partition, at most 2 s old, ordered by pool and number. Throws `unavailable`. */
+  partitions(): Promise<readonly PartitionLoad[]>;
   /** Sends the managed configuration in force to every reachable node (G30). */
   pushConfig(): Promise<readonly PushAnswer[]>;
 }

@@ -199,6 +199,62 @@ export type AuditRecord = {
   readonly hash: string;
 };
 
+export type ClusterPlan = {
+  readonly moved_partitions: number;
+  readonly moved_actors: number;
+  /** Tags that a working node has now and none would have. */
+  readonly lost_tags: readonly (string)[];
+  /** Unfinished runs whose pool is served now and would not be. */
+  readonly waiting_runs: {
+    readonly count: number;
+    /** False: there are more unfinished runs than were examined. */
+    readonly complete: boolean;
+    /** The newest 50. */
+    readonly runs: readonly ({
+      readonly id: string;
+      readonly kind: "execution" | "workflow";
+      readonly name: string;
+      readonly status: "pending" | "running" | "waiting_for_human_input" | "completed" | "failed" | "cancelled";
+      readonly tags: readonly (string)[];
+      readonly pool: string;
+    })[];
+  };
+  readonly nodes: readonly ({
+    readonly node_id: string;
+    readonly change: "stays" | "leaves" | "joins";
+    readonly role: "controller" | "worker" | "hybrid" | null;
+    readonly tags: readonly (string)[];
+    /** Number of partitions by pool. */
+    readonly before: Readonly<Record<string, number>>;
+    /** Number of partitions by pool. */
+    readonly after: Readonly<Record<string, number>>;
+  })[];
+  readonly pools: readonly ({
+    readonly pool: string;
+    readonly tags: readonly (string)[];
+    readonly partitions: number;
+    /** Whether a live node may serve it now. */
+    readonly was_served: boolean;
+    /** What its actors would wait for; null when a node may serve it. */
+    readonly waiting_for: {
+      readonly tags: readonly (string)[];
+      /** Such as "waiting for a node with tags gpu". */
+      readonly reason: string;
+    } | null;
+    readonly moved_partitions: number;
+    readonly moved_actors: number;
+    /** Most partitions first. */
+    readonly moves: readonly ({
+      /** Null: no node serves them. */
+      readonly from: string | null;
+      readonly to: string | null;
+      readonly partitions: number;
+      /** Actors that live in them now. */
+      readonly actors: number;
+    })[];
+  })[];
+};
+
 export type ContainerRunCompleted = {
   readonly execution_id: string;
   readonly state_name: string;
@@ -2722,6 +2778,89 @@ export interface SvcClient {
       readonly id: string;
     }, options?: CallOptions): Promise<JoinToken>;
   };
+  readonly cluster: {
+    /** Show what would happen if nodes left or joined; changes nothing. Uses the assignment that the nodes compute, over the members of now. Joining nodes get made-up ids: which partitions move to a real node depends on its id, their number hardly does. Runs are those of the caller’s tenant. (`GET /v1/cluster/plan`) */
+    plan(input?: {
+      /** Nodes that leave; may be there several times. */
+      readonly without?: readonly (string)[];
+      /** Nodes that join, as `tags=gpu,count=2`; may be there several times. Keys: tags (several: `tags=gpu,a100`), count, role (worker, hybrid, controller), weight. */
+      readonly join?: readonly (string)[];
+    }, options?: CallOptions): Promise<ClusterPlan>;
+    /** List the partitions with their nodes and loads (`GET /v1/cluster/partitions`) */
+    partitions(options?: CallOptions): Promise<{
+      readonly partitions: readonly ({
+        /** Pool and number. */
+        readonly partition: string;
+        readonly pool: string;
+        /** Node that should serve it; null when none may. */
+        readonly node: string | null;
+        readonly actors: number;
+        /** Messages that wait in its log. Partitions of one node may share a log and then have the same number. */
+        readonly waiting_messages: number;
+      })[];
+    }>;
+    /** Show this node, the fleet in numbers, and which pools nobody serves (`GET /v1/cluster/status`) */
+    status(options?: CallOptions): Promise<{
+      /** Node that answered. */
+      readonly node: {
+        readonly node_id: string;
+        /** Incarnation: UUID of this run of the node process. */
+        readonly incarnation: string;
+        readonly role: "controller" | "worker" | "hybrid";
+        readonly tags: readonly (string)[];
+        readonly ready: boolean;
+        readonly draining: boolean;
+        /** Number of partitions by pool. */
+        readonly partitions: Readonly<Record<string, number>>;
+        /** Actors in memory. */
+        readonly residents: number;
+        /** Alarm: owned partitions whose messages wait and are not read. */
+        readonly unread_partitions: number;
+        /** Number of messages that wait until the state of their actor is loaded. */
+        readonly postponed_messages: number;
+        /** Commits refused since the start because the lease was lost. */
+        readonly fenced_commits: number;
+        readonly running_effects: number;
+        /** Milliseconds since the node lease was last extended. */
+        readonly lease_age_ms: number;
+      };
+      readonly nodes: {
+        readonly ACTIVE: number;
+        readonly DRAINING: number;
+        readonly UNHEALTHY: number;
+      };
+      readonly pools: readonly ({
+        readonly pool: string;
+        readonly tags: readonly (string)[];
+        readonly partitions: number;
+        /** Number of partitions that live nodes should serve. */
+        readonly served: number;
+        readonly waiting_for: {
+          readonly tags: readonly (string)[];
+          /** Such as "waiting for a node with tags gpu". */
+          readonly reason: string;
+        } | null;
+      })[];
+      /** Whether fault injection is enabled on the node that answers. */
+      readonly chaos: boolean;
+    }>;
+    /** Show the configuration that controllers manage for all nodes (`GET /v1/cluster/config`) */
+    getConfig(options?: CallOptions): Promise<ManagedConfig>;
+    /** Set the configuration that controllers manage for all nodes. Takes it as YAML, or as JSON that holds it. Every registered node is told with its next heartbeat. (`PUT /v1/cluster/config`) */
+    putConfig(input: {
+      readonly body: {
+        readonly config_yaml: string;
+      } | string;
+    }, options?: CallOptions): Promise<ManagedConfig>;
+    /** Push the managed configuration to every node that can be reached (`POST /v1/cluster/config/push`) */
+    pushConfig(options?: CallOptions): Promise<{
+      readonly nodes: readonly ({
+        readonly node_id: string;
+        readonly accepted: boolean;
+        readonly reason: string | null;
+      })[];
+    }>;
+  };
   readonly faults: {
     /** Make a fault on purpose. Only where `spec.chaos` is on, for actors of the tenants it names; nodes need `svc-system` among them. (`POST /v1/chaos/faults`) */
     inject(input: {
@@ -3036,69 +3175,6 @@ export interface SvcClient {
       /** Same as the header Last-Event-ID, for clients that cannot set headers. */
       readonly last_event_id?: string;
     }, options?: CallOptions): AsyncGenerator<StreamedEvent<FeedEvent>, void, undefined>;
-  };
-  readonly cluster: {
-    /** Show this node, the fleet in numbers, and which pools nobody serves (`GET /v1/cluster/status`) */
-    status(options?: CallOptions): Promise<{
-      /** Node that answered. */
-      readonly node: {
-        readonly node_id: string;
-        /** Incarnation: UUID of this run of the node process. */
-        readonly incarnation: string;
-        readonly role: "controller" | "worker" | "hybrid";
-        readonly tags: readonly (string)[];
-        readonly ready: boolean;
-        readonly draining: boolean;
-        /** Number of partitions by pool. */
-        readonly partitions: Readonly<Record<string, number>>;
-        /** Actors in memory. */
-        readonly residents: number;
-        /** Alarm: owned partitions whose messages wait and are not read. */
-        readonly unread_partitions: number;
-        /** Number of messages that wait until the state of their actor is loaded. */
-        readonly postponed_messages: number;
-        /** Commits refused since the start because the lease was lost. */
-        readonly fenced_commits: number;
-        readonly running_effects: number;
-        /** Milliseconds since the node lease was last extended. */
-        readonly lease_age_ms: number;
-      };
-      readonly nodes: {
-        readonly ACTIVE: number;
-        readonly DRAINING: number;
-        readonly UNHEALTHY: number;
-      };
-      readonly pools: readonly ({
-        readonly pool: string;
-        readonly tags: readonly (string)[];
-        readonly partitions: number;
-        /** Number of partitions that live nodes should serve. */
-        readonly served: number;
-        readonly waiting_for: {
-          readonly tags: readonly (string)[];
-          /** Such as "waiting for a node with tags gpu". */
-          readonly reason: string;
-        } | null;
-      })[];
-      /** Whether fault injection is enabled on the node that answers. */
-      readonly chaos: boolean;
-    }>;
-    /** Show the configuration that controllers manage for all nodes (`GET /v1/cluster/config`) */
-    getConfig(options?: CallOptions): Promise<ManagedConfig>;
-    /** Set the configuration that controllers manage for all nodes. Takes it as YAML, or as JSON that holds it. Every registered node is told with its next heartbeat. (`PUT /v1/cluster/config`) */
-    putConfig(input: {
-      readonly body: {
-        readonly config_yaml: string;
-      } | string;
-    }, options?: CallOptions): Promise<ManagedConfig>;
-    /** Push the managed configuration to every node that can be reached (`POST /v1/cluster/config/push`) */
-    pushConfig(options?: CallOptions): Promise<{
-      readonly nodes: readonly ({
-        readonly node_id: string;
-        readonly accepted: boolean;
-        readonly reason: string | null;
-      })[];
-    }>;
   };
   readonly nodes: {
     /** List the nodes: members with a node lease, and registered peers (`GET /v1/cluster/nodes`) */
@@ -3470,6 +3546,8 @@ const SECRET_KEYS_ROTATE: Route = {"method":"POST","path":"/v1/cluster/secret-ke
 const JOIN_TOKENS_CREATE: Route = {"method":"POST","path":"/v1/cluster/join-tokens","query":[],"body":"json","answer":"json"};
 const JOIN_TOKENS_LIST: Route = {"method":"GET","path":"/v1/cluster/join-tokens","query":["limit","skip","page_token"],"body":null,"answer":"json"};
 const JOIN_TOKENS_REVOKE: Route = {"method":"DELETE","path":"/v1/cluster/join-tokens/{id}","query":[],"body":null,"answer":"json"};
+const CLUSTER_PLAN: Route = {"method":"GET","path":"/v1/cluster/plan","query":["without","join"],"body":null,"answer":"json"};
+const CLUSTER_PARTITIONS: Route = {"method":"GET","path":"/v1/cluster/partitions","query":[],"body":null,"answer":"json"};
 const FAULTS_INJECT: Route = {"method":"POST","path":"/v1/chaos/faults","query":[],"body":"json","answer":"json"};
 const FAULTS_LIST: Route = {"method":"GET","path":"/v1/chaos/faults","query":["limit"],"body":null,"answer":"json"};
 const ACTORS_GET: Route = {"method":"GET","path":"/v1/actors/{kind}/{id}","query":[],"body":null,"answer":"json"};
@@ -3646,6 +3724,14 @@ export const operationsOf = (sender: Sender): SvcClient => ({
     list: (input, options) => sender.json(JOIN_TOKENS_LIST, input, options),
     revoke: (input, options) => sender.json(JOIN_TOKENS_REVOKE, input, options),
   },
+  cluster: {
+    plan: (input, options) => sender.json(CLUSTER_PLAN, input, options),
+    partitions: (options) => sender.json(CLUSTER_PARTITIONS, {}, options),
+    status: (options) => sender.json(CLUSTER_STATUS, {}, options),
+    getConfig: (options) => sender.json(CLUSTER_GET_CONFIG, {}, options),
+    putConfig: (input, options) => sender.json(CLUSTER_PUT_CONFIG, input, options),
+    pushConfig: (options) => sender.json(CLUSTER_PUSH_CONFIG, {}, options),
+  },
   faults: {
     inject: (input, options) => sender.json(FAULTS_INJECT, input, options),
     list: (input, options) => sender.json(FAULTS_LIST, input, options),
@@ -3689,12 +3775,6 @@ export const operationsOf = (sender: Sender): SvcClient => ({
   },
   feed: {
     stream: (input, options) => sender.stream(FEED_STREAM, input, options),
-  },
-  cluster: {
-    status: (options) => sender.json(CLUSTER_STATUS, {}, options),
-    getConfig: (options) => sender.json(CLUSTER_GET_CONFIG, {}, options),
-    putConfig: (input, options) => sender.json(CLUSTER_PUT_CONFIG, input, options),
-    pushConfig: (options) => sender.json(CLUSTER_PUSH_CONFIG, {}, options),
   },
   nodes: {
     list: (input, options) => sender.json(NODES_LIST, input, options),

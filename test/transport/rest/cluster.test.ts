@@ -3,10 +3,16 @@ import { describe, it } from 'node:test';
 import { FakeChaos, FakeCluster, FakePeers } from './fake-fleet.ts';
 import { namedUsers, type SceneOptions, scene } from './scene.ts';
 
+const NO_RUNS = { list: async () => ({ runs: [] }) };
+
 const fleet = (options: SceneOptions = {}) => {
   const cluster = new FakeCluster();
   const peers = new FakePeers();
-  return { cluster, peers, open: () => scene({ cluster, peers, chaos: new FakeChaos(), ...options }) };
+  return {
+    cluster,
+    peers,
+    open: () => scene({ cluster, peers, chaos: new FakeChaos(), runs: NO_RUNS, ...options }),
+  };
 };
 const MANAGED = 'apiVersion: svc.dev/v1\nkind: ManagedConfig\nspec: { observability: { logging: { level: debug } } }\n';
 const yaml = (body: string): RequestInit => ({ body, headers: { 'content-type': 'application/yaml' } });
@@ -53,6 +59,31 @@ describe('the fleet over REST', () => {
     const unknown = await at.call('GET', '/v1/cluster/nodes/nobody');
     assert.deepEqual([unknown.status, unknown.body.error], [404, 'not_found']);
     assert.equal((await at.call('GET', '/v1/cluster/nodes/a%2Fb')).status, 400);
+  });
+
+  it('a plan reads nodes that leave and join from the query, and refuses others naming the field', async () => {
+    const { cluster, open } = fleet();
+    await using at = await open();
+    const query = '?without=alpha&without=beta&join=tags%3Dgpu,a100,count%3D2&join=role%3Dhybrid,weight%3D0.5';
+    const planned = await at.call('GET', `/v1/cluster/plan${query}`);
+    assert.deepEqual(
+      [planned.status, planned.body.waiting_runs],
+      [200, { count: 0, complete: true, runs: [] }],
+      JSON.stringify(planned.body),
+    );
+    assert.deepEqual(cluster.planned, {
+      without: ['alpha', 'beta'],
+      join: [
+        { tags: ['gpu', 'a100'], count: 2, role: 'worker', weight: 1 },
+        { tags: [], count: 1, role: 'hybrid', weight: 0.5 },
+      ],
+    });
+    for (const wrong of ['count=0', 'count=1001', 'role=boss', 'colour=red', 'tags=<b>', 'count=1,count=2']) {
+      const { status, body } = await at.call('GET', `/v1/cluster/plan?join=${encodeURIComponent(wrong)}`);
+      assert.deepEqual([status, body.field?.startsWith('join') ?? body.message.includes('join')], [400, true], wrong);
+    }
+    const { body } = await at.call('GET', '/v1/cluster/partitions');
+    assert.deepEqual(body.partitions[0].actors, 2);
   });
 
   it('drain reaches a member through the store, and a peer that is none by command', async () => {
@@ -131,6 +162,8 @@ describe('the fleet over REST', () => {
 
 const ROUTES: [method: string, path: string, allowed: string[]][] = [
   ['GET', '/v1/cluster/status', ['reader', 'operator', 'admin']],
+  ['GET', '/v1/cluster/plan', ['reader', 'operator', 'admin']],
+  ['GET', '/v1/cluster/partitions', ['reader', 'operator', 'admin']],
   ['GET', '/v1/cluster/nodes', ['reader', 'operator', 'admin']],
   ['GET', '/v1/cluster/nodes/alpha', ['reader', 'operator', 'admin']],
   ['POST', '/v1/cluster/nodes/alpha/drain', ['operator', 'admin']],

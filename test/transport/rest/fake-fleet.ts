@@ -4,9 +4,12 @@ import type { Identity } from '../../../runtime/identity.ts';
 import type { ManagedConfig, NodePeer, NodePeerApi } from '../../../usecases/node-api.ts';
 import type {
   ClusterApi,
+  ClusterPlan,
   ClusterStatus,
+  FleetChange,
   LocalNode,
   MemberStatus,
+  PartitionLoad,
   PushAnswer,
 } from '../../../usecases/ports/cluster.ts';
 import type { ChaosApi, Fault, FaultRequest } from '../../../usecases/ports/faults.ts';
@@ -94,6 +97,14 @@ export class FakeCluster implements ClusterApi {
   }
   async shutDownMember(nodeId: string, reason: string): Promise<void> {
     this.done.push(`shut down ${nodeId}: ${reason}`);
+  }
+  planned: FleetChange | null = null;
+  async plan(change: FleetChange): Promise<ClusterPlan> {
+    this.planned = change;
+    return { nodes: [], pools: [], moved_partitions: 0, moved_actors: 0, lost_tags: [] };
+  }
+  async partitions(): Promise<readonly PartitionLoad[]> {
+    return [{ partition: 'default:0', pool: 'default', node: 'alpha', actors: 2, waiting_messages: 1 }];
   }
   async pushConfig(): Promise<readonly PushAnswer[]> {
     return this.pushed;

@@ -40,6 +40,7 @@ export interface SceneOptions
     RestServerParts,
     | 'cluster'
     | 'peers'
+    | 'runs'
     | 'chaos'
     | 'approvals'
     | 'stimuli'

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { tag } from '../../../manifests/node/cluster.ts';
+import { RUN_KINDS, RUN_STATUSES } from '../../runs/run.ts';
 
 export const NODE_STATUSES = ['ACTIVE', 'DRAINING', 'UNHEALTHY'] as const;
 /** A read-only list, since answers are never changed after they are made. */
@@ -98,4 +100,112 @@ export const ManagedConfigBody = z.object({ config_yaml: z.string().max(1_048_57
 
 export const PushAnswers = z.object({
   nodes: list(z.object({ node_id: z.string(), accepted: z.boolean(), reason: z.string().nullable() })),
+});
+
+const MOST_TAGS = 32;
+
+const JOINING = {
+  tags: z.array(tag).max(MOST_TAGS),
+  count: z.coerce.number().int().min(1).max(1_000),
+  role: z.enum(['worker', 'hybrid', 'controller']),
+  weight: z.coerce.number().positive().max(100),
+};
+
+const EXPECTED_JOIN = 'expected nodes such as tags=gpu,count=2 with keys tags, count, role and weight';
+
+/** `tags=gpu,a100,count=2` as nodes; null when it cannot be read. A part without a key is one more tag. */
+function readJoining(given: string) {
+  const tags: string[] = [];
+  const rest = new Map<string, string>();
+  for (const part of given.split(',')) {
+    const at = part.indexOf('=');
+    const key = at < 0 ? 'tags' : part.slice(0, at).trim();
+    const value = part.slice(at + 1).trim();
+    if (key === 'tags') tags.push(...(value === '' ? [] : [value]));
+    else if (rest.has(key)) return null;
+    else rest.set(key, value);
+  }
+  const { count = '1', role = 'worker', weight = '1', ...others } = Object.fromEntries(rest);
+  if (Object.keys(others).length > 0) return null;
+  return z.object(JOINING).safeParse({ tags, count, role, weight }).data ?? null;
+}
+
+/** Equal nodes that join in a plan. */
+export const joiningNodes = z
+  .string()
+  .max(2_000)
+  .transform((given, context) => {
+    const nodes = readJoining(given);
+    if (nodes !== null) return nodes;
+    context.issues.push({ code: 'custom', message: EXPECTED_JOIN, input: given });
+    return z.NEVER;
+  });
+
+const count = z.number().int();
+
+const PlannedNode = z.object({
+  node_id: z.string(),
+  change: z.enum(['stays', 'leaves', 'joins']),
+  role: z.enum(['controller', 'worker', 'hybrid']).nullable(),
+  tags: list(z.string()),
+  before: Partitions,
+  after: Partitions,
+});
+
+const PlannedPool = z.object({
+  pool: z.string(),
+  tags: list(z.string()),
+  partitions: count,
+  was_served: z.boolean().describe('Whether a live node may serve it now.'),
+  waiting_for: WaitingFor.nullable().describe('What its actors would wait for; null when a node may serve it.'),
+  moved_partitions: count,
+  moved_actors: count,
+  moves: list(
+    z.object({
+      from: z.string().nullable().describe('Null: no node serves them.'),
+      to: z.string().nullable(),
+      partitions: count,
+      actors: count.describe('Actors that live in them now.'),
+    }),
+  ).describe('Most partitions first.'),
+});
+
+export const PlanAnswer = z
+  .object({
+    moved_partitions: count,
+    moved_actors: count,
+    lost_tags: list(z.string()).describe('Tags that a working node has now and none would have.'),
+    waiting_runs: z
+      .object({
+        count,
+        complete: z.boolean().describe('False: there are more unfinished runs than were examined.'),
+        runs: list(
+          z.object({
+            id: z.string(),
+            kind: z.enum(RUN_KINDS),
+            name: z.string(),
+            status: z.enum(RUN_STATUSES),
+            tags: list(z.string()),
+            pool: z.string(),
+          }),
+        ).describe('The newest 50.'),
+      })
+      .describe('Unfinished runs whose pool is served now and would not be.'),
+    nodes: list(PlannedNode),
+    pools: list(PlannedPool),
+  })
+  .meta({ id: 'ClusterPlan' });
+
+export const PartitionLoads = z.object({
+  partitions: list(
+    z.object({
+      partition: z.string().describe('Pool and number.'),
+      pool: z.string(),
+      node: z.string().nullable().describe('Node that should serve it; null when none may.'),
+      actors: count,
+      waiting_messages: count.describe(
+        'Messages that wait in its log. Partitions of one node may share a log and then have the same number.',
+      ),
+    }),
+  ),
 });

@@ -1,17 +1,19 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import type { Node } from '../../clients/typescript/gen/operations.ts';
-import { api, listRefreshMs } from '../api/queries.ts';
-import { useMay } from '../app/session.ts';
-import { ActButton } from '../parts/act-button.tsx';
-import { formatCount, formatDuration, plainLine } from '../parts/format.ts';
-import { Id } from '../parts/id.tsx';
-import { ReadState } from '../parts/notice.tsx';
-import { PageHead } from '../parts/page-head.tsx';
-import { PlainTable } from '../parts/plain-table.tsx';
-import { Status } from '../parts/status.tsx';
-import { TimeAgo } from '../parts/time.tsx';
-import { Facts } from './run/head.tsx';
+import type { Node } from '../../../clients/typescript/gen/operations.ts';
+import { api, listRefreshMs } from '../../api/queries.ts';
+import { useMay } from '../../app/session.ts';
+import { ActButton } from '../../parts/act-button.tsx';
+import { formatCount, formatDuration, plainLine } from '../../parts/format.ts';
+import { Id } from '../../parts/id.tsx';
+import { ReadState } from '../../parts/notice.tsx';
+import { PageHead } from '../../parts/page-head.tsx';
+import { PlainTable } from '../../parts/plain-table.tsx';
+import { Status } from '../../parts/status.tsx';
+import { TimeAgo } from '../../parts/time.tsx';
+import { Facts } from '../run/head.tsx';
+import { HeatMap } from './heat-map.tsx';
+import { PlanSection } from './plan.tsx';
 
 const sum = (counts: Readonly<Record<string, number>>): number =>
   Object.values(counts).reduce((all, one) => all + one, 0);
@@ -34,6 +36,7 @@ export function FleetPage() {
       <PageHead title="Fleet" note={nodes.data === undefined ? undefined : `${list.length} known`} />
       <ReadState of={nodes} what="nodes" />
       {list.length > 0 && <Nodes nodes={list} />}
+      {list.length > 0 && <PlanSection nodes={list} />}
       <ReadState of={status} what="the node" />
       {status.data !== undefined && (
         <>
@@ -68,6 +71,7 @@ export function FleetPage() {
               ],
             ]}
           />
+          <HeatMap />
           <h2>The node that answers</h2>
           <ThisNode node={status.data.node} />
         </>
