@@ -88,7 +88,7 @@ export async function openCluster(parts: ClusterParts) {
     cluster: operations.cluster,
     chaos: operations.chaos,
     async close() {
-      operations.close();
+      await operations.close();
       await clusterNode?.close();
     },
   };

@@ -126,6 +126,8 @@ export interface Placement {
   onChange(wake: () => void): Unsubscribe;
   /** Signals the other nodes that partitions were released, so that they do not wait for their next read. */
   freed(): Promise<void>;
+  /** Called when this node begins to serve a partition. */
+  served?(partition: Partition): void;
   /** Signals this node and the others that a pool was defined, so that they check who serves it. */
   poolDefined(): Promise<void>;
   /** Makes this node want no partitions from now on, and tells the other nodes (P2, drain). */

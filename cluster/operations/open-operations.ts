@@ -15,6 +15,7 @@ import { kernelFaults } from '../chaos/fault-record.ts';
 import type { FleetPlacement } from '../placement/fleet-placement.ts';
 import { PartitionLoads } from '../placement/partition-loads.ts';
 import { changedFleet, movedBetween, planOf } from '../placement/plan.ts';
+import { Takeovers } from '../placement/takeovers.ts';
 import type { NodeControls } from './node-controls.ts';
 
 interface OperationsParts extends Pick<ClusterApiParts, 'peers' | 'push'> {
@@ -35,7 +36,7 @@ interface OperationsParts extends Pick<ClusterApiParts, 'peers' | 'push'> {
 interface Operations {
   readonly cluster: ClusterApi;
   readonly chaos: ChaosApi;
-  close(): void;
+  close(): Promise<void>;
 }
 
 export async function openOperations(parts: OperationsParts): Promise<Operations> {
@@ -43,7 +44,17 @@ export async function openOperations(parts: OperationsParts): Promise<Operations
   const members = stores.store;
   const self = { node, incarnation: fleet.incarnation, role: settings.cluster.role, runtime, controls };
   const loads = new PartitionLoads({ store: stores.store, clock });
-  const cluster = createClusterApi({ fleet, members, loads, clock, peers, push, local: () => localNode(self) });
+  const takeovers = await Takeovers.open({ documents: stores.documents, node, fleet, clock, random, warn });
+  const cluster = createClusterApi({
+    fleet,
+    members,
+    loads,
+    takeovers,
+    clock,
+    peers,
+    push,
+    local: () => localNode(self),
+  });
   const faults = kernelFaults(runtime, fleet);
   const { documents } = stores;
   const chaos = await createChaos({ members, documents, node, faults, settings: settings.chaos, clock, random, warn });
@@ -57,9 +68,10 @@ export async function openOperations(parts: OperationsParts): Promise<Operations
   return {
     cluster,
     chaos,
-    close() {
+    async close() {
       unsubscribe();
       chaos.close();
+      await takeovers.close();
     },
   };
 }
@@ -100,6 +112,7 @@ interface ClusterApiParts {
   readonly fleet: Pick<FleetPlacement, 'view' | 'current'>;
   readonly members: Pick<Members, 'signal' | 'members'>;
   readonly loads: PartitionLoads;
+  readonly takeovers: Takeovers;
   readonly clock: Clock;
   readonly local: () => LocalNode;
   /** Registered peers with an address. */
@@ -122,7 +135,7 @@ const PUSH_AT_ONCE = 16;
 
 /** The fleet for operators, over the store's members. */
 function createClusterApi(parts: ClusterApiParts): ClusterApi {
-  const { fleet, members, loads, clock, local, peers, push } = parts;
+  const { fleet, members, loads, takeovers, clock, local, peers, push } = parts;
 
   /** Repeats the command until `done`, since a signal may be lost. */
   async function tell(
@@ -162,6 +175,7 @@ function createClusterApi(parts: ClusterApiParts): ClusterApi {
     async partitions() {
       return loads.of(await fleet.current());
     },
+    takeovers: (of, page) => takeovers.list(of, page),
     async pushConfig() {
       const reachable = await peers();
       const answers: PushAnswer[] = [];

@@ -14,6 +14,9 @@ import { type FleetHint, MembershipPoller, parseFleetHint } from './membership-p
 const EMPTIED =
   'the store has no pools: it was emptied while this node was running, and its data is lost; restart the nodes';
 
+/** Most incarnations that left and are remembered. */
+const MOST_LEFT = 1_000;
+
 /** Info of this node; `drain` sets whether it drains. */
 export type OwnMemberInfo = Omit<MemberInfo, 'draining'>;
 
@@ -42,7 +45,10 @@ export class FleetPlacement implements Placement {
   #earlier: string | null = null;
   readonly #poller: MembershipPoller;
   readonly #wakes = new Set<() => void>();
-  readonly #watchers = new Set<(members: readonly FleetMember[]) => void>();
+  readonly #watchers = new Set<(fleet: Fleet, before: Fleet | null) => void>();
+  readonly #servedWatchers = new Set<(partition: Partition) => void>();
+  /** Incarnations that said that they leave. */
+  readonly #left = new Set<string>();
   #unsubscribe: Unsubscribe | null = null;
   #waking = false;
 
@@ -52,8 +58,8 @@ export class FleetPlacement implements Placement {
     this.incarnation = options.random.uuid();
     this.#poller = new MembershipPoller({
       ...options,
-      onSeen: (fleet) => {
-        for (const watch of this.#watchers) watch(fleet.members);
+      onSeen: (fleet, before) => {
+        for (const watch of this.#watchers) watch(fleet, before);
       },
       onSurprise: () => this.#wake(),
     });
@@ -153,11 +159,29 @@ export class FleetPlacement implements Placement {
 
   /** Calls back with the live members: immediately when known, and after each change. */
   onMembers(watch: (members: readonly FleetMember[]) => void): Unsubscribe {
-    this.#watchers.add(watch);
     const { fleet } = this.#poller;
     if (fleet !== null) watch(fleet.members);
+    return this.onFleet(({ members }) => watch(members));
+  }
+
+  /** Calls back after each change of the members or pools. */
+  onFleet(watch: (fleet: Fleet, before: Fleet | null) => void): Unsubscribe {
+    this.#watchers.add(watch);
     return () => this.#watchers.delete(watch);
   }
+
+  served(partition: Partition): void {
+    for (const watch of this.#servedWatchers) watch(partition);
+  }
+
+  /** Calls back when this node begins to serve a partition. */
+  onServed(watch: (partition: Partition) => void): Unsubscribe {
+    this.#servedWatchers.add(watch);
+    return () => this.#servedWatchers.delete(watch);
+  }
+
+  /** Whether an incarnation said lately that it leaves. Such a hint may be lost. */
+  hasLeft = (incarnation: string): boolean => this.#left.has(incarnation);
 
   /** The view of operators; polls the members. Throws `unavailable`. */
   async view(): Promise<ClusterStatus> {
@@ -221,8 +245,15 @@ export class FleetPlacement implements Placement {
   #onHint(text: string): void {
     const hint = parseFleetHint(text);
     if (hint === null || hint.by === this.incarnation) return;
+    if (hint.fleet === 'left') this.#noteLeft(hint.by);
     this.#poller.readAll();
     this.#wake(this.#poller.spreadMs);
+  }
+
+  #noteLeft(incarnation: string): void {
+    this.#left.add(incarnation);
+    const [oldest] = this.#left;
+    if (oldest !== undefined && this.#left.size > MOST_LEFT) this.#left.delete(oldest);
   }
 
   /** Wakes the kernel at most once a turn of the event loop: many hints arrive together when a node leaves. */

@@ -42,6 +42,12 @@ export class Fleet {
     for (const [pool, shared] of before === null ? [] : before.#shared) this.#shared.set(pool, shared);
   }
 
+  /** The same fleet without a member. */
+  without(node: string): Fleet {
+    const others = this.members.filter((member) => member.node !== node);
+    return new Fleet(others.map(cardOf), this.pools, this);
+  }
+
   /** `node`, or `node/incarnation`. */
   isLive(holder: string): boolean {
     return this.#live.has(holder);
@@ -79,6 +85,13 @@ export class Fleet {
 
 export const keyOf = (members: readonly Member[], pools: readonly PoolLayout[]): string =>
   JSON.stringify([members.map(({ node, incarnation, card }) => [node, incarnation, card]), pools]);
+
+/** A member as the store holds it. */
+export const cardOf = ({ node, incarnation, info }: FleetMember): Member => ({
+  node,
+  incarnation,
+  card: JSON.stringify(info),
+});
 
 function readInfo(text: string): MemberInfo | null {
   try {

@@ -11,7 +11,7 @@ interface MembershipPollerParts {
   readonly random: Random;
   readonly warn: (message: string, error: unknown) => void;
   /** Called when a poll saw a change. */
-  readonly onSeen: (fleet: Fleet) => void;
+  readonly onSeen: (fleet: Fleet, before: Fleet | null) => void;
   /** Called when a poll that the kernel did not request saw a change: the kernel should assign again. */
   readonly onSurprise: () => void;
 }
@@ -76,7 +76,7 @@ export class MembershipPoller {
     this.#known = { version: found.version, members };
     if (before?.key === keyOf(members, pools)) return before;
     this.#fleet = new Fleet(members, pools, before);
-    this.#parts.onSeen(this.#fleet);
+    this.#parts.onSeen(this.#fleet, before);
     return this.#fleet;
   }
 

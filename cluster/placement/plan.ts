@@ -2,7 +2,7 @@ import type { Partition, PoolLayout } from '../../runtime/address.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { tagsOfPool } from '../../runtime/locator.ts';
 import type { ClusterPlan, FleetChange, MemberInfo, PlannedMove, PlannedPool } from '../../usecases/ports/cluster.ts';
-import { Fleet, type FleetMember, isServing } from './fleet.ts';
+import { cardOf, Fleet, type FleetMember, isServing } from './fleet.ts';
 import { poolStatusOf } from './fleet-status.ts';
 
 /** A partition that would get another owner. Null: no node serves it. */
@@ -31,12 +31,7 @@ export function changedFleet(fleet: Fleet, { without, join }: FleetChange): Flee
       joining.push({ node, incarnation: node, info: infoOf(role, tags, weight) });
     }
   }
-  const members = [...staying, ...joining].map(({ node, incarnation, info }) => ({
-    node,
-    incarnation,
-    card: JSON.stringify(info),
-  }));
-  return new Fleet(members, fleet.pools, fleet);
+  return new Fleet([...staying, ...joining].map(cardOf), fleet.pools, fleet);
 }
 
 function unusedId(known: ReadonlySet<string>): string {

@@ -252,6 +252,7 @@ export class Dispatcher {
 
   #taken(server: LogServer<Partition>, nextTimerAt: number | null): void {
     const { lease } = server;
+    this.#options.placement.served?.(lease.log);
     this.#opened(server);
     if (nextTimerAt !== null) this.#timers.note(lease.log, nextTimerAt);
     this.#owe(lease.log);

@@ -103,6 +103,21 @@ describe('svc over a fleet of three', { skip: missing || false }, () => {
     });
   });
 
+  const takeovers = async (...filter: string[]) => {
+    const { stdout } = await at('anna', 'cluster', 'takeovers', '--output=json', ...filter);
+    const found: { node: string; from: string | null; reason: string; pool: string; partitions: number }[] =
+      JSON.parse(stdout);
+    return found;
+  };
+
+  test('the history says who took over what a node had that drained', async () => {
+    await waitUntil('all that it had is in the history', async () => {
+      const drained = (await takeovers()).filter(({ from, reason }) => from === 'bert' && reason === 'drained');
+      return ['anna', 'cara'].every((name) => drained.some(({ node, pool }) => node === name && pool === 'default'));
+    });
+    assert.ok((await takeovers('--node=anna')).every(({ node }) => node === 'anna'));
+  });
+
   test('a node drains because another was asked, and its partitions move to the others', async () => {
     const drained = await at('anna', 'node', 'drain', 'bert');
     assert.deepEqual([drained.code, drained.stdout], [0, 'draining bert\n'], drained.stderr);
@@ -143,6 +158,9 @@ describe('svc over a fleet of three', { skip: missing || false }, () => {
       JSON.parse((await at(name, 'node', 'status', '--output=json')).stdout).node.partitions.default ?? 0;
     const whole = async () => (await holds('anna')) + (await holds('cara')) === PARTITIONS;
     await waitUntil('every partition is held again', whole, 20_000);
+    await waitUntil('the history says that a lease was lost and taken again', async () =>
+      (await takeovers('--node=cara')).some(({ from, reason }) => from === 'cara' && reason === 'lease_lost'),
+    );
   });
 
   test('a node is killed through another, and the rest of the fleet goes on without it', async () => {
@@ -150,6 +168,9 @@ describe('svc over a fleet of three', { skip: missing || false }, () => {
     assert.deepEqual([killed.code, killed.stdout], [0, 'kill-node cara: done by cara\n'], killed.stderr);
     await waitUntil('the fleet sees it gone', async () => (await list('anna')).length === 2, 15_000);
     assert.equal(await held('anna'), PARTITIONS);
+    await waitUntil('the history says what anna took over from the dead node', async () =>
+      (await takeovers('--node=anna')).some(({ from, reason }) => from === 'cara' && reason === 'died'),
+    );
     const { faults } = JSON.parse((await at('anna', 'chaos', 'list', '--output=json')).stdout);
     const said = faults.map(({ kind, node, state }: Record<string, string>) => `${kind} ${node} ${state}`);
     const ofNodes = said.filter((line: string) => line.startsWith('kill-node'));

@@ -131,6 +131,11 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
       'a square for each partition',
       async () => (await page.locator('.heat-cells i').count()) === loads.length,
     );
+    await page
+      .getByRole('region', { name: 'Takeovers' })
+      .getByText(/No node served them/)
+      .first()
+      .waitFor();
     await page.getByLabel('Nodes that join').fill('2');
     await page.getByLabel('with tags').fill('gpu');
     await page.getByText(/^\d+ partitions with \d+ actors would move\.$/).waitFor();

@@ -62,6 +62,7 @@ const EXCEPTIONS: Readonly<Record<string, readonly (number | string)[]>> = {
   'GET /v1/actors/{kind}/{id}/recording': [400],
   'GET /v1/audit': [400],
   'GET /v1/cluster/plan': [400],
+  'GET /v1/cluster/takeovers': [400],
   'GET /v1/dead-letters': [400],
   'GET /v1/feed': [400],
   'GET /v1/runs': [400],

@@ -188,6 +188,7 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
 
   'GET /v1/cluster/status': { access: 'inspect' },
   'GET /v1/cluster/plan': { access: 'inspect' },
+  'GET /v1/cluster/takeovers': { access: 'inspect' },
   'GET /v1/cluster/partitions': { access: 'inspect' },
   'GET /v1/cluster/nodes': { access: 'inspect' },
   'GET /v1/cluster/nodes/{id}': { access: 'inspect', thing: 'node' },

@@ -1,8 +1,11 @@
 import { z } from 'zod';
 import { planFleet } from '../fleet-plan.ts';
 import { operation } from './operation.ts';
-import { joiningNodes, NodeId, PartitionLoads, PlanAnswer } from './schemas/cluster.ts';
+import { joiningNodes, NodeId, PartitionLoads, PlanAnswer, TakeoverAnswer } from './schemas/cluster.ts';
+import { limitField, nextPageField, pageTokenField } from './schemas/fields.ts';
 import { several } from './schemas/runs.ts';
+
+const MOST_LISTED = 500;
 
 /** Most hypothetical nodes of a plan. */
 const MOST_JOINING = 1_000;
@@ -47,5 +50,30 @@ export const CLUSTER_OPERATIONS = [
     rest: { method: 'GET', path: '/v1/cluster/partitions', style: 'coded' },
     commands: ['cluster partitions'],
     handle: async ({ cluster }) => ({ partitions: await cluster.partitions() }),
+  }),
+  operation({
+    tag: 'cluster',
+    needs: ['cluster'],
+    name: 'cluster.takeovers',
+    summary: 'List which nodes took over which partitions, when and why; newest first',
+    description: 'The fleet keeps the newest 5,000 records.',
+    access: 'inspect',
+    input: {
+      query: z.object({
+        node: NodeId.optional().describe('Only what this node took over.'),
+        limit: limitField(50, MOST_LISTED),
+        page_token: pageTokenField,
+      }),
+    },
+    answer: z.object({ takeovers: z.array(TakeoverAnswer), ...nextPageField }),
+    rest: { method: 'GET', path: '/v1/cluster/takeovers', style: 'coded' },
+    commands: ['cluster takeovers'],
+    async handle({ cluster }, { query: { node, limit, page_token } }) {
+      const { items, ...next } = await cluster.takeovers(node, {
+        limit: Math.min(limit, MOST_LISTED),
+        pageToken: page_token,
+      });
+      return { takeovers: items, ...next };
+    },
   }),
 ];

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Page, PageAsked } from '../../runtime/documents/pages.ts';
 
 /** This node's own view of itself. */
 export interface LocalNode {
@@ -125,6 +126,43 @@ export interface PartitionLoad {
   readonly waiting_messages: number;
 }
 
+/** Partitions of a pool that a node began to serve at about the same time and for one reason. */
+export interface Takeover {
+  readonly id: string;
+  /** ISO 8601. */
+  readonly at: string;
+  /** The node that serves them since then. */
+  readonly node: string;
+  readonly incarnation: string;
+  /** The node that should have served them before; null for none. */
+  readonly from: string | null;
+  readonly reason: TakeoverReason;
+  /** For `rebalanced`: the nodes that came, went or changed. */
+  readonly because: readonly string[];
+  readonly pool: string;
+  readonly partitions: number;
+  /** Their numbers in the pool. */
+  readonly numbers: readonly number[];
+}
+
+/**
+ * `new_pool`, `not_served`: no member served it. `died`, `left`, `drained`: what happened to the node before.
+ * `not_eligible`: that node has no longer the tags or role. `rebalanced`: other nodes came, went or changed.
+ * `lease_lost`: the same node lost the lease and took it again.
+ */
+export const TAKEOVER_REASONS = [
+  'new_pool',
+  'not_served',
+  'died',
+  'left',
+  'drained',
+  'not_eligible',
+  'rebalanced',
+  'lease_lost',
+] as const;
+
+export type TakeoverReason = (typeof TAKEOVER_REASONS)[number];
+
 /** A node's answer to a configuration that was pushed to it. */
 export interface PushAnswer {
   readonly node_id: string;
@@ -150,6 +188,8 @@ export interface ClusterApi {
   plan(change: FleetChange): Promise<ClusterPlan>;
   /** The load of every partition, at most 2 s old, ordered by pool and number. Throws `unavailable`. */
   partitions(): Promise<readonly PartitionLoad[]>;
+  /** Which partitions nodes took over, when and why; newest first. `node`: only those of this node. */
+  takeovers(node: string | undefined, page: PageAsked): Promise<Page<Takeover>>;
   /** Sends the managed configuration in force to every reachable node (G30). */
   pushConfig(): Promise<readonly PushAnswer[]>;
 }

@@ -1231,6 +1231,24 @@ export type SubworkflowTriggered = {
   readonly triggered_at: string;
 };
 
+export type Takeover = {
+  readonly id: string;
+  readonly at: string;
+  /** Node that serves them since then. */
+  readonly node: string;
+  readonly incarnation: string;
+  /** Node that should have served them before; null for none. */
+  readonly from: string | null;
+  /** new_pool, not_served: no node served them; died, left, drained: what happened to the node before; not_eligible: it has no longer the tags or role; rebalanced: other nodes came, went or changed; lease_lost: the same node lost the lease and took it again. */
+  readonly reason: "new_pool" | "not_served" | "died" | "left" | "drained" | "not_eligible" | "rebalanced" | "lease_lost";
+  /** For rebalanced: the nodes that came, went or changed. */
+  readonly because: readonly (string)[];
+  readonly pool: string;
+  readonly partitions: number;
+  /** Their numbers in the pool. */
+  readonly numbers: readonly (number)[];
+};
+
 export type TapEvent = {
   readonly delivery: {
     readonly message_id: string;
@@ -2799,6 +2817,19 @@ export interface SvcClient {
         readonly waiting_messages: number;
       })[];
     }>;
+    /** List which nodes took over which partitions, when and why; newest first. The fleet keeps the newest 5,000 records. (`GET /v1/cluster/takeovers`) */
+    takeovers(input?: {
+      /** Only what this node took over. */
+      readonly node?: string;
+      /** Maximum number of entries; default 50, at most 500. */
+      readonly limit?: number;
+      /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
+      readonly page_token?: string;
+    }, options?: CallOptions): Promise<{
+      readonly takeovers: readonly (Takeover)[];
+      /** For `page_token`; absent at the end. */
+      readonly next_page_token?: string;
+    }>;
     /** Show this node, the fleet in numbers, and which pools nobody serves (`GET /v1/cluster/status`) */
     status(options?: CallOptions): Promise<{
       /** Node that answered. */
@@ -3548,6 +3579,7 @@ const JOIN_TOKENS_LIST: Route = {"method":"GET","path":"/v1/cluster/join-tokens"
 const JOIN_TOKENS_REVOKE: Route = {"method":"DELETE","path":"/v1/cluster/join-tokens/{id}","query":[],"body":null,"answer":"json"};
 const CLUSTER_PLAN: Route = {"method":"GET","path":"/v1/cluster/plan","query":["without","join"],"body":null,"answer":"json"};
 const CLUSTER_PARTITIONS: Route = {"method":"GET","path":"/v1/cluster/partitions","query":[],"body":null,"answer":"json"};
+const CLUSTER_TAKEOVERS: Route = {"method":"GET","path":"/v1/cluster/takeovers","query":["node","limit","page_token"],"body":null,"answer":"json"};
 const FAULTS_INJECT: Route = {"method":"POST","path":"/v1/chaos/faults","query":[],"body":"json","answer":"json"};
 const FAULTS_LIST: Route = {"method":"GET","path":"/v1/chaos/faults","query":["limit"],"body":null,"answer":"json"};
 const ACTORS_GET: Route = {"method":"GET","path":"/v1/actors/{kind}/{id}","query":[],"body":null,"answer":"json"};
@@ -3727,6 +3759,7 @@ export const operationsOf = (sender: Sender): SvcClient => ({
   cluster: {
     plan: (input, options) => sender.json(CLUSTER_PLAN, input, options),
     partitions: (options) => sender.json(CLUSTER_PARTITIONS, {}, options),
+    takeovers: (input, options) => sender.json(CLUSTER_TAKEOVERS, input, options),
     status: (options) => sender.json(CLUSTER_STATUS, {}, options),
     getConfig: (options) => sender.json(CLUSTER_GET_CONFIG, {}, options),
     putConfig: (input, options) => sender.json(CLUSTER_PUT_CONFIG, input, options),

@@ -14,6 +14,7 @@ import { TimeAgo } from '../../parts/time.tsx';
 import { Facts } from '../run/head.tsx';
 import { HeatMap } from './heat-map.tsx';
 import { PlanSection } from './plan.tsx';
+import { TakeoverHistory } from './takeovers.tsx';
 
 const sum = (counts: Readonly<Record<string, number>>): number =>
   Object.values(counts).reduce((all, one) => all + one, 0);
@@ -72,6 +73,7 @@ export function FleetPage() {
             ]}
           />
           <HeatMap />
+          <TakeoverHistory />
           <h2>The node that answers</h2>
           <ThisNode node={status.data.node} />
         </>

@@ -163,6 +163,7 @@ describe('the fleet over REST', () => {
 const ROUTES: [method: string, path: string, allowed: string[]][] = [
   ['GET', '/v1/cluster/status', ['reader', 'operator', 'admin']],
   ['GET', '/v1/cluster/plan', ['reader', 'operator', 'admin']],
+  ['GET', '/v1/cluster/takeovers', ['reader', 'operator', 'admin']],
   ['GET', '/v1/cluster/partitions', ['reader', 'operator', 'admin']],
   ['GET', '/v1/cluster/nodes', ['reader', 'operator', 'admin']],
   ['GET', '/v1/cluster/nodes/alpha', ['reader', 'operator', 'admin']],

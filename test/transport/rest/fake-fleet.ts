@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Page } from '../../../runtime/documents/pages.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import type { ManagedConfig, NodePeer, NodePeerApi } from '../../../usecases/node-api.ts';
@@ -11,6 +12,7 @@ import type {
   MemberStatus,
   PartitionLoad,
   PushAnswer,
+  Takeover,
 } from '../../../usecases/ports/cluster.ts';
 import type { ChaosApi, Fault, FaultRequest } from '../../../usecases/ports/faults.ts';
 
@@ -105,6 +107,9 @@ export class FakeCluster implements ClusterApi {
   }
   async partitions(): Promise<readonly PartitionLoad[]> {
     return [{ partition: 'default:0', pool: 'default', node: 'alpha', actors: 2, waiting_messages: 1 }];
+  }
+  async takeovers(): Promise<Page<Takeover>> {
+    return { items: [] };
   }
   async pushConfig(): Promise<readonly PushAnswer[]> {
     return this.pushed;

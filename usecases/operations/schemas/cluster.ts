@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { tag } from '../../../manifests/node/cluster.ts';
+import { TAKEOVER_REASONS } from '../../ports/cluster.ts';
 import { RUN_KINDS, RUN_STATUSES } from '../../runs/run.ts';
 
 export const NODE_STATUSES = ['ACTIVE', 'DRAINING', 'UNHEALTHY'] as const;
@@ -209,3 +210,24 @@ export const PartitionLoads = z.object({
     }),
   ),
 });
+
+export const TakeoverAnswer = z
+  .object({
+    id: z.string(),
+    at: z.string(),
+    node: z.string().describe('Node that serves them since then.'),
+    incarnation: z.string(),
+    from: z.string().nullable().describe('Node that should have served them before; null for none.'),
+    reason: z
+      .enum(TAKEOVER_REASONS)
+      .describe(
+        'new_pool, not_served: no node served them; died, left, drained: what happened to the node before; not_eligible: ' +
+          'it has no longer the tags or role; rebalanced: other nodes came, went or changed; lease_lost: the same node ' +
+          'lost the lease and took it again.',
+      ),
+    because: list(z.string()).describe('For rebalanced: the nodes that came, went or changed.'),
+    pool: z.string(),
+    partitions: count,
+    numbers: list(count).describe('Their numbers in the pool.'),
+  })
+  .meta({ id: 'Takeover' });

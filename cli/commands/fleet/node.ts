@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { contextOf } from '../context.ts';
-import { CliFailure, EXIT } from '../failure.ts';
-import { isObject, type JsonObject, listOf, textOf, textsOf } from '../json.ts';
-import { isForMachines, print } from '../output.ts';
-import { printDone, printList } from '../print-answer.ts';
-import { readText } from '../read-input.ts';
+import { contextOf } from '../../context.ts';
+import { CliFailure, EXIT } from '../../failure.ts';
+import { isObject, type JsonObject, listOf, textOf, textsOf } from '../../json.ts';
+import { isForMachines, print } from '../../output.ts';
+import { printDone, printList } from '../../print-answer.ts';
+import { readText } from '../../read-input.ts';
 import { nodeInit, nodeJoin, nodeLeave } from './node-join.ts';
 import { nodeToken } from './node-token.ts';
 

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
-import { contextOf } from '../context.ts';
-import { isObject, type JsonObject, listOf, textOf, textsOf } from '../json.ts';
-import { counted, print, table } from '../output.ts';
-import { printList } from '../print-answer.ts';
-import { several } from '../read-input.ts';
+import { contextOf } from '../../context.ts';
+import { isObject, type JsonObject, listOf, textOf, textsOf } from '../../json.ts';
+import { counted, print, table } from '../../output.ts';
+import { printList } from '../../print-answer.ts';
+import { several } from '../../read-input.ts';
 
 /** `svc cluster …`: the fleet as a whole. */
 export function cluster(program: Command): void {
-  const group = program.command('cluster').description('the fleet as a whole: plans, partitions');
+  const group = program.command('cluster').description('the fleet as a whole: plans, partitions, takeovers');
   plan(group);
   group
     .command('partitions')
@@ -17,6 +17,19 @@ export function cluster(program: Command): void {
         path: '/v1/cluster/partitions',
         member: 'partitions',
         columns: ['partition', 'node', 'actors', 'waiting_messages'],
+      }),
+    );
+  group
+    .command('takeovers')
+    .description('list which nodes took over which partitions, when and why; newest first')
+    .option('--node <node>', 'only what this node took over')
+    .action(({ node }: { node?: string }, command: Command) =>
+      printList(command, {
+        path: '/v1/cluster/takeovers',
+        member: 'takeovers',
+        query: { node },
+        columns: ['at', 'node', 'from', 'reason', 'pool', 'partitions', 'because'],
+        row: (one) => ({ ...one, because: textsOf(one, 'because').join(',') || '-' }),
       }),
     );
 }

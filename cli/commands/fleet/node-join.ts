@@ -1,14 +1,14 @@
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { contextOf } from '../context.ts';
-import { CliFailure, EXIT, invalid } from '../failure.ts';
-import { isObject, numberOf, textOf } from '../json.ts';
-import type { NodeClient } from '../node-client.ts';
-import { commaList, endpointsOf, roleOf, type WrittenNode, writeNode } from '../node-file.ts';
-import { print } from '../output.ts';
-import { wholeNumber } from '../read-input.ts';
-import { startInProcess } from './start.ts';
+import { contextOf } from '../../context.ts';
+import { CliFailure, EXIT, invalid } from '../../failure.ts';
+import { isObject, numberOf, textOf } from '../../json.ts';
+import type { NodeClient } from '../../node-client.ts';
+import { commaList, endpointsOf, roleOf, type WrittenNode, writeNode } from '../../node-file.ts';
+import { print } from '../../output.ts';
+import { wholeNumber } from '../../read-input.ts';
+import { startInProcess } from '../start.ts';
 
 interface JoinOptions extends NodeFileOptions {
   readonly role: string;

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import { contextOf } from '../context.ts';
-import { invalid } from '../failure.ts';
-import { textOf, textsOf } from '../json.ts';
-import { print } from '../output.ts';
-import { printDone, printList } from '../print-answer.ts';
-import { several, wholeNumber } from '../read-input.ts';
-import { secondsOf } from './key.ts';
+import { contextOf } from '../../context.ts';
+import { invalid } from '../../failure.ts';
+import { textOf, textsOf } from '../../json.ts';
+import { print } from '../../output.ts';
+import { printDone, printList } from '../../print-answer.ts';
+import { several, wholeNumber } from '../../read-input.ts';
+import { secondsOf } from '../key.ts';
 
 const PATH = '/v1/cluster/join-tokens';
 
