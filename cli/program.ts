@@ -28,31 +28,16 @@ import { exportRun, replay } from './commands/traces/time-machine.ts';
 import { trace } from './commands/traces/trace.ts';
 import { why } from './commands/traces/why.ts';
 import { volume } from './commands/volume.ts';
+import { whoami } from './commands/whoami.ts';
 import { workflow } from './commands/workflow.ts';
 import { CliFailure, EXIT, type ExitCode } from './failure.ts';
 import { printable } from './paint.ts';
 
 /** In the order of the help text. */
 const COMMANDS: readonly ((program: Command) => void)[] = [
-  ...[
-    start,
-    agent,
-    task,
-    workflow,
-    run,
-    runs,
-    execute,
-    why,
-    approval,
-    stimulus,
-    node,
-    cluster,
-    volume,
-    session,
-    pattern,
-    key,
-  ],
-  ...[limits, secret, audit, trace, message, tap, actor, deadLetter, chaos, tools, system, completion, version],
+  ...[start, agent, task, workflow, run, runs, execute, why, approval, stimulus, node, cluster],
+  ...[volume, session, pattern, key],
+  ...[limits, secret, whoami, audit, trace, message, tap, actor, deadLetter, chaos, tools, system, completion, version],
   ...[replay, exportRun, open, fork],
 ];
 

@@ -6,7 +6,7 @@ import type { ProvenCall } from './node-proofs/proof.ts';
 import type { NodeIdentity } from './node-tokens.ts';
 
 export type { ApiKeys, ApiKeyView, Caller, KeyGrant, KeyVerifier, NewApiKey } from './api-keys/api.ts';
-export { requireScope, SCOPES, type ScopeArea } from './api-keys/api.ts';
+export { heldScopes, requireScope, SCOPES, type ScopeArea } from './api-keys/api.ts';
 export type {
   AuditedCall,
   AuditedCaller,

@@ -3,6 +3,7 @@ import { AGENT_OPERATIONS } from './operations/agents.ts';
 import { API_KEY_OPERATIONS } from './operations/api-keys.ts';
 import { APPROVAL_OPERATIONS } from './operations/approvals.ts';
 import { AUDIT_OPERATIONS } from './operations/audit.ts';
+import { CALLER_OPERATIONS } from './operations/callers.ts';
 import { CLUSTER_OPERATIONS } from './operations/cluster.ts';
 import { DEAD_LETTER_OPERATIONS } from './operations/dead-letters.ts';
 import { EXECUTION_OPERATIONS } from './operations/executions.ts';
@@ -35,6 +36,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...STIMULUS_OPERATIONS,
   ...VOLUME_OPERATIONS,
   ...PATTERN_OPERATIONS,
+  ...CALLER_OPERATIONS,
   ...API_KEY_OPERATIONS,
   ...RATE_LIMIT_OPERATIONS,
   ...SECRET_OPERATIONS,

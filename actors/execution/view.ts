@@ -17,7 +17,9 @@ export const EXECUTIONS: CollectionSpec = {
     ['agent_name', 'removed', 'started_at'],
     ['agent_id', 'removed', 'ended_at'],
     ['status', 'removed', 'started_at'],
-    ['workflow_execution_id'],
+    ['workflow_execution_id', 'removed', 'started_at'],
+    ['parent_id', 'removed', 'started_at'],
+    ['trace_id', 'removed', 'started_at'],
   ],
   beside: ['owner'],
 };

@@ -14,6 +14,8 @@ export const WORKFLOW_EXECUTIONS: CollectionSpec = {
     ['workflow_id', 'removed', 'started_at'],
     ['workflow_name', 'removed', 'started_at'],
     ['status', 'removed', 'started_at'],
+    ['parent_id', 'removed', 'started_at'],
+    ['trace_id', 'removed', 'started_at'],
   ],
   beside: ['owner'],
   counted: ['removed', 'workflow_id', 'status', 'owner'],

@@ -57,6 +57,8 @@ interface ListOptions {
   readonly node?: string;
   readonly waitReason: readonly string[];
   readonly errorCode?: string;
+  readonly parent?: string;
+  readonly trace?: string;
   readonly text?: string;
   readonly limit?: string;
 }
@@ -94,13 +96,16 @@ export function runs(program: Command): void {
       [],
     )
     .option('--error-code <code>', 'code of the failure')
+    .option('--parent <id>', 'id of the run, panel of judges or stimulus that started it')
+    .option('--trace <id>', 'id of its trace')
     .option('--text <text>', 'the beginning of the id, or a part of the name')
     .option('--limit <count>', `maximum number of runs (default: ${DEFAULT_LIMIT})`)
     .action(async (options: ListOptions, command: Command) => {
       const { client, output } = contextOf(command);
-      const { waitReason, errorCode, limit, ...same } = options;
+      const { waitReason, errorCode, trace, limit, ...same } = options;
       const most = Number(wholeNumber(limit, '--limit', 1) ?? DEFAULT_LIMIT);
-      const items = await foundRuns(client, { ...same, wait_reason: waitReason, error_code: errorCode }, most);
+      const conditions = { ...same, wait_reason: waitReason, error_code: errorCode, trace_id: trace };
+      const items = await foundRuns(client, conditions, most);
       const rows = { items: items.map((run) => ({ ...run, 'waits for': run.wait_reason })), columns: COLUMNS };
       await print(output, { value: items, rows });
     });

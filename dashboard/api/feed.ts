@@ -3,6 +3,8 @@ import { StreamCutError, SvcApiError } from '../../clients/typescript/client.ts'
 import type { FeedEvent } from '../../clients/typescript/gen/operations.ts';
 import { api, queries, setLive } from './queries.ts';
 
+const TOPICS = ['run', 'approval', 'node'] as const;
+
 const RECONNECT_MS = 1_000;
 /** Changes of this time are one read of each list. */
 const GATHER_MS = 700;
@@ -27,16 +29,19 @@ export function holdFeed(): () => void {
   };
 }
 
-/** Follows the changes of the node while the page is seen, and has lists read again that they are in. */
-export function useFeed(withNodes: boolean): void {
+/**
+ * Follows the changes of the node while the page is seen, and has lists read again that they are in. `topics` are parted by
+ * spaces; none: nothing is followed.
+ */
+export function useFeed(topics: string): void {
   useEffect(() => {
     let stop: AbortController | null = null;
     const look = (): void => {
-      const isWanted = document.visibilityState === 'visible' && holds === 0;
+      const isWanted = topics !== '' && document.visibilityState === 'visible' && holds === 0;
       if (isWanted === (stop !== null)) return;
       stop?.abort();
       stop = isWanted ? new AbortController() : null;
-      if (stop !== null) follow(withNodes, stop.signal).catch(() => setLive(false));
+      if (stop !== null) follow(topics.split(' '), stop.signal).catch(() => setLive(false));
       else setLive(false);
     };
     look();
@@ -48,12 +53,12 @@ export function useFeed(withNodes: boolean): void {
       stop?.abort();
       setLive(false);
     };
-  }, [withNodes]);
+  }, [topics]);
 }
 
 /** Reads until the signal; goes on after a cut. Ends by itself when the node refuses: then pages read at intervals. */
-async function follow(withNodes: boolean, signal: AbortSignal): Promise<void> {
-  const topic = withNodes ? (['run', 'approval', 'node'] as const) : (['run', 'approval'] as const);
+async function follow(topics: readonly string[], signal: AbortSignal): Promise<void> {
+  const topic = TOPICS.filter((one) => topics.includes(one));
   while (!signal.aborted) {
     try {
       for await (const record of api.feed.stream({ topic }, { signal, lastEventId: place })) {

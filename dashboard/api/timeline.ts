@@ -5,7 +5,7 @@ import type { RunKind } from './runs.ts';
 export interface Span {
   readonly key: string;
   readonly label: string;
-  readonly kind: 'iteration' | 'state' | 'container' | 'child' | 'approval';
+  readonly kind: 'iteration' | 'state' | 'container' | 'child' | 'approval' | 'effect' | 'tool' | 'takeover';
   readonly from: number;
   /** Null while it goes on. */
   readonly to: number | null;
@@ -142,6 +142,10 @@ export function spansOf(events: readonly RunEvent[]): Span[] {
   }
   return spans;
 }
+
+/** Spans of several sources in the order of their beginning, each behind what it lies within. */
+export const inOrder = (...parts: readonly (readonly Span[])[]): Span[] =>
+  parts.flat().sort((a, b) => a.from - b.from || (b.to ?? Infinity) - (a.to ?? Infinity));
 
 /** One attempt of an agent: what it said, why it was refused, what changed to the next. */
 export interface Attempt {

@@ -1,4 +1,4 @@
-import { type Action, useMay, useSession } from './session.ts';
+import { type Action, type Area, useMay, useSession } from './session.ts';
 
 interface PageEntry {
   readonly to:
@@ -23,6 +23,8 @@ interface PageEntry {
   readonly key: string;
   /** What the user must be allowed to do for the page to hold anything. */
   readonly needs?: Action;
+  /** Area of the API that the page reads. */
+  readonly area: Area;
   /** A recorded run has something for it. */
   readonly isRecorded?: true;
 }
@@ -36,37 +38,37 @@ const PAGES: readonly PageGroup[] = [
   {
     group: 'Work',
     pages: [
-      { to: '/', label: 'Overview', key: 'o', isRecorded: true },
-      { to: '/runs', label: 'Runs', key: 'r', isRecorded: true },
-      { to: '/traces', label: 'Traces', key: 't', isRecorded: true },
-      { to: '/approvals', label: 'Approvals', key: 'a', isRecorded: true },
-      { to: '/catalog', label: 'Catalog', key: 'c' },
+      { to: '/', area: 'executions', label: 'Overview', key: 'o', isRecorded: true },
+      { to: '/runs', area: 'executions', label: 'Runs', key: 'r', isRecorded: true },
+      { to: '/traces', area: 'executions', label: 'Traces', key: 't', isRecorded: true },
+      { to: '/approvals', area: 'approvals', label: 'Approvals', key: 'a', isRecorded: true },
+      { to: '/catalog', area: 'agents', label: 'Catalog', key: 'c' },
     ],
   },
   {
     group: 'Inside',
     pages: [
-      { to: '/actors', label: 'Actors', key: 'k', isRecorded: true },
-      { to: '/dead-letters', label: 'Dead letters', key: 'd', isRecorded: true },
-      { to: '/fleet', label: 'Fleet', key: 'f', needs: 'inspect' },
-      { to: '/faults', label: 'Faults', key: 'b', needs: 'break' },
+      { to: '/actors', area: 'executions', label: 'Actors', key: 'k', isRecorded: true },
+      { to: '/dead-letters', area: 'executions', label: 'Dead letters', key: 'd', isRecorded: true },
+      { to: '/fleet', area: 'cluster', label: 'Fleet', key: 'f', needs: 'inspect' },
+      { to: '/faults', area: 'cluster', label: 'Faults', key: 'b', needs: 'break' },
     ],
   },
   {
     group: 'Around',
     pages: [
-      { to: '/stimuli', label: 'Stimuli', key: 's' },
-      { to: '/patterns', label: 'Learned patterns', key: 'p' },
-      { to: '/volumes', label: 'Volumes', key: 'v' },
+      { to: '/stimuli', area: 'stimuli', label: 'Stimuli', key: 's' },
+      { to: '/patterns', area: 'patterns', label: 'Learned patterns', key: 'p' },
+      { to: '/volumes', area: 'volumes', label: 'Volumes', key: 'v' },
     ],
   },
   {
     group: 'Access',
     pages: [
-      { to: '/secrets', label: 'Secrets', key: 'e' },
-      { to: '/keys', label: 'API keys', key: 'y' },
-      { to: '/limits', label: 'Limits', key: 'l' },
-      { to: '/audit', label: 'Audit', key: 'u' },
+      { to: '/secrets', area: 'secrets', label: 'Secrets', key: 'e' },
+      { to: '/keys', area: 'keys', label: 'API keys', key: 'y' },
+      { to: '/limits', area: 'limits', label: 'Limits', key: 'l' },
+      { to: '/audit', area: 'audit', label: 'Audit', key: 'u', needs: 'audit' },
     ],
   },
 ];
@@ -74,11 +76,12 @@ const PAGES: readonly PageGroup[] = [
 /** The pages that hold something for the user, in the order of the navigation. */
 export function usePages(): readonly PageGroup[] {
   const may = useMay();
-  const isRecording = useSession().config.recording !== null;
-  return PAGES.map(({ group, pages }) => ({
-    group,
-    pages: pages.filter(
-      ({ needs, isRecorded }) => (needs === undefined || may(needs)) && (!isRecording || isRecorded === true),
-    ),
-  })).filter(({ pages }) => pages.length > 0);
+  const { me, config } = useSession();
+  if (config.recording !== null) return groupsOf(({ isRecorded }) => isRecorded === true);
+  // Until the node has said what the caller may do, the pages that everyone may see.
+  if (me === null) return groupsOf(({ needs }) => needs === undefined);
+  return groupsOf(({ needs = 'read', area }) => may(needs, area));
 }
+
+const groupsOf = (isShown: (page: PageEntry) => boolean): readonly PageGroup[] =>
+  PAGES.map(({ group, pages }) => ({ group, pages: pages.filter(isShown) })).filter(({ pages }) => pages.length > 0);

@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from 'react';
+import type { Me } from '../../clients/typescript/gen/operations.ts';
 import { finishSignIn, type Oidc, renew, type Tokens } from './oidc.ts';
 
 /** What the node says without a bearer. */
@@ -18,12 +19,32 @@ interface Recorded {
 }
 
 /** Actions of the API that pages offer only to those who may do them; the API refuses them anyway. */
-export type Action = 'read' | 'run' | 'write' | 'inspect' | 'operate' | 'break';
+export type Action = Me['actions'][number];
+
+/** Areas of the API, by which keys are limited. */
+export type Area =
+  | 'agents'
+  | 'approvals'
+  | 'audit'
+  | 'cluster'
+  | 'executions'
+  | 'keys'
+  | 'limits'
+  | 'patterns'
+  | 'secrets'
+  | 'stimuli'
+  | 'tools'
+  | 'volumes'
+  | 'workflows';
 
 interface Session {
   readonly config: DashboardConfig;
   /** Null until signed in; kept in memory only. */
   readonly tokens: Tokens | null;
+  /** Number of the sign-in, so that what was read for another user is not shown. */
+  readonly signIn: number;
+  /** What the node says about the caller; null until it has answered. */
+  readonly me: Me | null;
   /** Why signing in failed, or why the token counts no more. */
   readonly problem: string | null;
 }
@@ -31,6 +52,8 @@ interface Session {
 let session: Session = {
   config: { sign_in: 'none', oidc: null, role_claim: 'svc_role', version: '', recording: null },
   tokens: null,
+  signIn: 0,
+  me: null,
   problem: null,
 };
 const listeners = new Set<() => void>();
@@ -56,7 +79,7 @@ export async function startSession(): Promise<void> {
   if (config.oidc === null) return;
   try {
     const tokens = await finishSignIn(config.oidc);
-    if (tokens !== null) change({ tokens });
+    if (tokens !== null) change({ tokens, signIn: session.signIn + 1, me: null });
   } catch (error) {
     change({ problem: `Signing in failed: ${error instanceof Error ? error.message : String(error)}` });
   }
@@ -64,9 +87,16 @@ export async function startSession(): Promise<void> {
 
 /** The user pasted a token: the node's local token, an API key, or one of an identity provider. */
 export const useToken = (token: string): void =>
-  change({ tokens: { access: token, refresh: null, expiresAt: Number.POSITIVE_INFINITY }, problem: null });
+  change({
+    tokens: { access: token, refresh: null, expiresAt: Number.POSITIVE_INFINITY },
+    signIn: session.signIn + 1,
+    me: null,
+    problem: null,
+  });
 
-export const signOut = (problem: string | null = null): void => change({ tokens: null, problem });
+export const signOut = (problem: string | null = null): void => change({ tokens: null, me: null, problem });
+
+export const setMe = (me: Me): void => change({ me });
 
 /** The bearer token for the next call, renewed shortly before it expires; undefined where none is needed. */
 export async function bearer(): Promise<string | undefined> {
@@ -103,30 +133,23 @@ function claimsOf(token: string): Readonly<Record<string, unknown>> | null {
 }
 
 /** Who is signed in, for the page. */
-export function whoIs({ config, tokens }: Session): {
-  readonly name: string;
-  readonly roles: readonly string[] | null;
-} {
-  if (config.recording !== null) return { name: 'recording', roles: null };
-  if (tokens === null) return { name: 'local operator', roles: null };
+export function whoIs({ config, tokens, me }: Session): string {
+  if (config.recording !== null) return 'recording';
+  if (tokens === null) return 'local operator';
   const claims = claimsOf(tokens.access);
-  if (claims === null) return { name: 'token', roles: null };
-  const name = [claims.preferred_username, claims.name, claims.email, claims.sub].find(
-    (one) => typeof one === 'string',
-  );
-  const roles = [claims[config.role_claim]].flat().filter((role) => typeof role === 'string');
-  return { name: name ?? 'user', roles };
+  const named = [claims?.preferred_username, claims?.name, claims?.email, me?.subject, claims?.sub];
+  return named.find((one) => typeof one === 'string') ?? 'user';
 }
 
-/** Whether to offer an action. True where the roles are unknown: then the API's refusal is shown. */
-export function useMay(): (action: Action) => boolean {
-  const session = useSession();
-  const { roles } = whoIs(session);
-  return (action) => {
-    if (session.config.recording !== null) return action === 'read';
-    if (roles === null || roles.includes('svc:admin')) return true;
-    if (roles.includes('svc:operator')) return action !== 'break';
-    if (roles.includes('svc:readonly')) return action === 'read' || action === 'inspect';
-    return action === 'read' || action === 'run';
+/** Whether to offer an action in an area. False until the node has said what the caller may do. */
+export function useMay(): (action: Action, area?: Area) => boolean {
+  const { me, config } = useSession();
+  return (action, area = 'executions') => {
+    // A recording has no tool sessions.
+    if (config.recording !== null) return action === 'read' && area !== 'tools';
+    if (me === null || !me.actions.includes(action)) return false;
+    const looks = action === 'read' || action === 'audit' || action === 'inspect';
+    const acts = area === 'tools' ? 'call' : 'write';
+    return me.scopes.includes(`${area}:${looks ? 'read' : acts}`);
   };
 }

@@ -1,6 +1,8 @@
 import { Link, Outlet } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { useFeed } from '../api/feed.ts';
+import { useCaller } from '../api/me.ts';
+import { queries } from '../api/queries.ts';
 import { plainLine } from '../parts/format.ts';
 import { TimeAgo } from '../parts/time.tsx';
 import { Keys, type Over } from './keys.tsx';
@@ -12,16 +14,23 @@ import { chooseTheme, chosenTheme, type Theme } from './theme.ts';
 /** What all pages share: navigation at the side, the page, keys. */
 export function Shell() {
   const session = useSession();
-  if (needsSignIn(session)) return <SignIn />;
-  return <Frame />;
+  const isOut = needsSignIn(session);
+  useEffect(() => {
+    // The next user must not see what the last one read.
+    if (isOut) queries.clear();
+  }, [isOut]);
+  return isOut ? <SignIn /> : <Frame />;
 }
 
 function Frame() {
   const may = useMay();
   const groups = usePages();
+  const { me } = useSession();
   const [isOpen, setIsOpen] = useState(false);
   const [shown, setShown] = useState<Over>(null);
-  useFeed(may('inspect'));
+  useCaller();
+  const topics = ['run', may('read', 'approvals') && 'approval', may('inspect', 'cluster') && 'node'];
+  useFeed(me === null || !may('read') ? '' : topics.filter((one) => one !== false).join(' '));
   return (
     <div className={`shell${isOpen ? ' open' : ''}`}>
       <a className="skip" href="#page">
@@ -115,7 +124,7 @@ function SideFoot({ showKeys }: { readonly showKeys: () => void }) {
           <option value="dark">dark</option>
         </select>
       </label>
-      <span className="quiet">{plainLine(whoIs(session).name, 60)}</span>
+      <span className="quiet">{plainLine(whoIs(session), 60)}</span>
       {session.tokens !== null && (
         <button type="button" onClick={() => signOut()}>
           Sign out

@@ -32,7 +32,7 @@ export function ApprovalAnswer({ id }: { readonly id: string }) {
       <p className="quiet">
         Asked <TimeAgo at={request.created_at} />. <Deadline request={request} />
       </p>
-      {may('run') ? (
+      {may('run', 'approvals') ? (
         <>
           <div className="field">
             <label htmlFor={field}>Comment (a reason is needed to reject)</label>

@@ -81,7 +81,7 @@ function Letters({ letters }: { readonly letters: readonly DeadLetter[] }) {
                 <button type="button" onClick={() => setShown(id)}>
                   Inspect
                 </button>
-                {may('operate') && status !== 'discarded' && (
+                {may('write') && status !== 'discarded' && (
                   <>
                     <ActButton
                       label="Replay"

@@ -44,7 +44,7 @@ function Faults() {
   };
   return (
     <>
-      {may('break') && (
+      {may('break', 'cluster') && (
         <div className="filters">
           <label className="field">
             Address of an actor: kind/tenant/id

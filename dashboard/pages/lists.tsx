@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { api } from '../api/queries.ts';
-import { useMay } from '../app/session.ts';
+import { useMay, useSession } from '../app/session.ts';
 import { ActButton } from '../parts/act-button.tsx';
 import { formatBytes, formatCount, plainLine } from '../parts/format.ts';
 import { Id } from '../parts/id.tsx';
@@ -140,21 +140,24 @@ export const KeysPage = () => (
       ['Scopes', ({ scopes }) => plainLine(scopes.join(' '))],
       ['Last used', ({ last_used_at }) => <TimeAgo at={last_used_at} />],
       ['Expires', ({ expires_at }) => <TimeAgo at={expires_at} />],
-      [
-        '',
-        ({ id, status }) =>
-          status === 'active' ? (
-            <ActButton
-              label="Revoke"
-              isDanger
-              ask="Calls with this key are refused within a second, and so are keys that it made."
-              act={() => api.apiKeys.revoke({ id })}
-            />
-          ) : null,
-      ],
+      ['', ({ id, status }) => (status === 'active' ? <RevokeKey id={id} /> : null)],
     ]}
   />
 );
+
+/** Who may read keys may revoke them, unless a key of the page allows less. */
+function RevokeKey({ id }: { readonly id: string }) {
+  const { me } = useSession();
+  if (me?.scopes.includes('keys:write') !== true) return null;
+  return (
+    <ActButton
+      label="Revoke"
+      isDanger
+      ask="Calls with this key are refused within a second, and so are keys that it made."
+      act={() => api.apiKeys.revoke({ id })}
+    />
+  );
+}
 
 export function LimitsPage() {
   const may = useMay();
@@ -195,7 +198,7 @@ export function LimitsPage() {
           )}
         </>
       )}
-      {may('operate') && <Overrides />}
+      {may('inspect', 'limits') && <Overrides />}
     </>
   );
 }

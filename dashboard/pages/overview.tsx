@@ -62,8 +62,8 @@ function Figures({ from, open, recent }: FiguresProps) {
         <Tile label="Failed" value={count(failed)} to="/runs" search={{ status: 'failed', from }} />
         <Tile label="Median duration" value={at(0.5)} to="/runs" search={{ status: 'completed', from }} />
         <Tile label="95th percentile" value={at(0.95)} to="/runs" search={{ status: 'completed', from }} />
-        <ApprovalTile />
-        {may('inspect') && <NodeTile />}
+        {may('read', 'approvals') && <ApprovalTile />}
+        {may('inspect', 'cluster') && <NodeTile />}
       </div>
       {recent.length > 0 && (
         <section className="card" aria-label="Runs started each minute">

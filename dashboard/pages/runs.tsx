@@ -6,15 +6,13 @@ import { useMay } from '../app/session.ts';
 import { useFilters } from '../app/use-filters.ts';
 import { type Column, DataTable } from '../parts/data-table.tsx';
 import { MoreFilters, NewRows, SelectFilter, TextFilter } from '../parts/filters.tsx';
-import { formatCount, plainLine } from '../parts/format.ts';
-import { Id } from '../parts/id.tsx';
+import { formatCount } from '../parts/format.ts';
 import { Empty, ReadState } from '../parts/notice.tsx';
 import { PageHead } from '../parts/page-head.tsx';
-import { RowLink } from '../parts/row-link.tsx';
-import { Status, statusLabel } from '../parts/status.tsx';
+import { statusLabel } from '../parts/status.tsx';
 import { useSteadyRows } from '../parts/steady-rows.ts';
-import { Duration, TimeAgo } from '../parts/time.tsx';
 import { RunActions } from './runs-actions.tsx';
+import { ColumnChoice, useChosenColumns } from './runs-columns.tsx';
 
 const keyOf = (run: Run): string => run.id;
 
@@ -92,6 +90,7 @@ function RunFilters({ fresh, show }: { readonly fresh: number; readonly show: ()
         change={(value) => setFilters({ text: value }, true)}
       />
       <MoreFilters fields={TEXT_FILTERS} values={search} change={setFilters} />
+      <ColumnChoice />
       <NewRows count={fresh} show={show} />
     </div>
   );
@@ -122,6 +121,7 @@ function useColumns(
 ): readonly Column<Run>[] {
   const may = useMay();
   const selects = may('run') || may('write');
+  const columns = useChosenColumns();
   return useMemo(() => {
     const choose: Column<Run> = {
       key: 'select',
@@ -148,74 +148,6 @@ function useColumns(
         />
       ),
     };
-    return selects ? [choose, ...COLUMNS] : COLUMNS;
-  }, [rows, selected, setSelected, selects]);
+    return selects ? [choose, ...columns] : columns;
+  }, [rows, selected, setSelected, selects, columns]);
 }
-
-/** Why it failed, or what it waits for. */
-function Reason({ run }: { readonly run: Run }) {
-  const waits = WAIT_REASONS.find(([kind]) => kind === run.wait_reason)?.[1];
-  const place = run.ended_at === null && run.state_name !== null ? `in state ${run.state_name}` : '';
-  const text = run.reason ?? `${waits === undefined ? '' : `waits for ${waits} `}${place}`;
-  return (
-    <span className="ellipsis" title={plainLine(text, 1_000)}>
-      {plainLine(text)}
-    </span>
-  );
-}
-
-const COLUMNS: readonly Column<Run>[] = [
-  { key: 'status', label: 'Status', width: '144px', cell: ({ status }) => <Status status={status} /> },
-  {
-    key: 'name',
-    label: 'Name',
-    width: 'minmax(150px, 1.6fr)',
-    cell: ({ kind, id, name, version }) => (
-      <>
-        <RowLink href={`/runs/${kind}/${id}`}>{plainLine(name, 100)}</RowLink>
-        <span className="quiet"> {plainLine(version, 20)}</span>
-      </>
-    ),
-  },
-  {
-    key: 'kind',
-    label: 'Kind',
-    width: '72px',
-    wide: true,
-    cell: ({ kind }) => (kind === 'execution' ? 'agent' : 'workflow'),
-  },
-  {
-    key: 'reason',
-    label: 'Waits for, or why it failed',
-    width: 'minmax(160px, 2.4fr)',
-    wide: true,
-    cell: (run) => <Reason run={run} />,
-  },
-  {
-    key: 'labels',
-    label: 'Labels',
-    width: 'minmax(0, 0.6fr)',
-    wide: true,
-    cell: ({ labels }) =>
-      plainLine(
-        Object.entries(labels)
-          .map(([key, value]) => `${key}=${value}`)
-          .join(' '),
-      ),
-  },
-  {
-    key: 'started',
-    label: 'Started',
-    width: '88px',
-    wide: true,
-    cell: ({ started_at }) => <TimeAgo at={started_at} />,
-  },
-  {
-    key: 'took',
-    label: 'Took',
-    width: '88px',
-    wide: true,
-    cell: ({ started_at, ended_at }) => <Duration from={started_at} to={ended_at} />,
-  },
-  { key: 'id', label: 'Id', width: '96px', wide: true, cell: ({ id }) => <Id id={id} /> },
-];

@@ -106,6 +106,10 @@ export function holds(granted: readonly string[], scope: string): boolean {
   return granted.includes('*') && scope !== MAKES_KEYS;
 }
 
+/** The scopes without wildcards that granted ones include; null: a caller without a key, which has all. */
+export const heldScopes = (granted: readonly string[] | null): readonly string[] =>
+  SCOPES.filter((scope) => !scope.endsWith('*') && (granted === null || holds(granted, scope)));
+
 /** Whether `granted` permits every call that `asked` permits. */
 export function isWithin(asked: string, granted: readonly string[]): boolean {
   if (granted.includes(asked)) return true;

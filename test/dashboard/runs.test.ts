@@ -46,6 +46,22 @@ describe('the page of runs', { skip: browserMissing() }, () => {
     assert.deepEqual(tab.complaints, []);
   });
 
+  test('columns are chosen, and the address keeps them', async () => {
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    await page.goto(`${node.url}/runs`);
+    await page.getByRole('columnheader', { name: 'Labels' }).waitFor();
+    await page.getByText('Columns', { exact: true }).click();
+    await page.getByRole('group', { name: 'Shown columns' }).getByLabel('Show Trace').check();
+    await page.getByRole('group', { name: 'Shown columns' }).getByLabel('Show Labels').uncheck();
+    await page.waitForURL((url) => /trace/.test(url.searchParams.get('columns') ?? ''));
+    await page.reload();
+    await page.getByRole('columnheader', { name: 'Trace' }).waitFor();
+    assert.equal(await page.getByRole('columnheader', { name: 'Labels' }).count(), 0);
+    assert.deepEqual(await tab.serious(), []);
+    assert.deepEqual(tab.complaints, []);
+  });
+
   test('a selected run is cancelled, and the list shows it by itself', async () => {
     await using tab = await browser.open(node.url);
     const { page } = tab;
@@ -71,7 +87,14 @@ describe('the page of runs', { skip: browserMissing() }, () => {
     const { sentence } = (await node.call('GET', `/v1/executions/${id}/why`)).body;
     await page.getByRole('region', { name: 'Why it ended so' }).getByText(String(sentence), { exact: true }).waitFor();
     const bars = page.getByRole('region', { name: 'Timeline' }).getByRole('listitem');
-    await waitUntil('a bar for each iteration', async () => (await bars.count()) === 2);
+    await waitUntil(
+      'a bar for each iteration',
+      async () => (await bars.and(page.locator('.axis-iteration')).count()) === 2,
+    );
+    await waitUntil(
+      'a bar for each call of the model',
+      async () => (await bars.and(page.locator('.axis-effect')).count()) === 2,
+    );
     await page.getByRole('link', { name: 'Attempts' }).click();
     await page.getByRole('region', { name: 'Attempt 2' }).getByText('No difference.').waitFor({ state: 'attached' });
     await page.getByRole('link', { name: 'Events' }).click();

@@ -146,10 +146,20 @@ describe('signing in to the dashboard', { skip: browserMissing() }, () => {
 });
 
 describe('a node whose calls need its local token', { skip: browserMissing() }, () => {
-  test('the page asks for the token of the data directory', async () => {
+  let node: ProductNode;
+  let browser: DashboardBrowser;
+  before(async () => {
     await built();
-    await using node = await ProductNode.start({ spec: { iam: { local: 'token' } } });
-    await using browser = await DashboardBrowser.start();
+    node = await ProductNode.start({ spec: { iam: { local: 'token' } } });
+    browser = await DashboardBrowser.start();
+  });
+  after(async () => {
+    await browser?.[Symbol.asyncDispose]();
+    await node?.[Symbol.asyncDispose]();
+  });
+  const localToken = () => readFile(join(node.directory, 'data', 'local-token'), 'utf8');
+
+  test('the page asks for the token of the data directory', async () => {
     await using tab = await browser.open(node.url);
     const { page } = tab;
     await page.goto(`${node.url}/runs`);
@@ -159,10 +169,40 @@ describe('a node whose calls need its local token', { skip: browserMissing() }, 
       .getByRole('alert')
       .getByText(/not valid/)
       .waitFor();
-    const token = await readFile(join(node.directory, 'data', 'local-token'), 'utf8');
-    await page.getByLabel('Token').fill(token);
+    await page.getByLabel('Token').fill(await localToken());
     await page.getByRole('button', { name: 'Use token' }).click();
     await page.getByText('Nothing has run here yet.').waitFor();
     assert.deepEqual(await tab.serious(), []);
+  });
+
+  test('an API key is offered what its scopes allow, and another user sees nothing of the one before', async () => {
+    const headers = { authorization: `Bearer ${await localToken()}` };
+    const run = await node.run(await node.deploy(agentYaml('slow-one'), headers), 'sleepy', headers);
+    const keyOf = async (...scopes: string[]): Promise<string> =>
+      String((await node.json('POST', '/v1/api-keys', { name: 'page', scopes }, headers)).body.key);
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    const signIn = async (token: string): Promise<void> => {
+      await page.getByLabel('Token').fill(token);
+      await page.getByRole('button', { name: 'Use token' }).click();
+      await page.getByRole('link', { name: 'Runs', exact: true }).waitFor();
+      await page.getByText('local-operator').waitFor();
+    };
+    await page.goto(`${node.url}/runs/execution/${run}`);
+    await signIn(await keyOf('executions:read'));
+    await page.getByRole('heading', { name: 'slow-one' }).waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Cancel run' }).count(), 0);
+    for (const name of ['Approvals', 'Catalog', 'Fleet', 'Secrets', 'API keys', 'Audit'])
+      assert.equal(await page.getByRole('link', { name, exact: true }).count(), 0, name);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signIn(await keyOf('executions:*', 'workflows:*', 'agents:read', 'cluster:read'));
+    await page.getByRole('button', { name: 'Cancel run' }).waitFor();
+    await page.getByRole('link', { name: 'Catalog', exact: true }).click();
+    await page.getByRole('link', { name: 'New workflow' }).waitFor();
+    assert.equal(await page.getByRole('link', { name: 'New agent' }).count(), 0);
+    await page.getByRole('link', { name: 'Fleet', exact: true }).click();
+    await page.getByRole('region', { name: 'Nodes' }).waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Drain' }).count(), 0);
+    assert.deepEqual(tab.complaints, []);
   });
 });

@@ -142,6 +142,31 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
     assert.deepEqual(tab.complaints, []);
   });
 
+  test('a run shows the tree of its parents and children with their statuses, and an agent what it was given', async () => {
+    const { runs } = z
+      .object({ runs: z.array(z.object({ id: z.string(), kind: z.string(), name: z.string() })) })
+      .parse((await node.call('GET', `/v1/runs?trace_id=${trace}`)).body);
+    const above = runs.find(({ kind }) => kind === 'workflow');
+    const children = runs.filter(({ kind }) => kind === 'execution');
+    assert.ok(above !== undefined && children.length > 0);
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    page.setDefaultTimeout(15_000);
+    await page.goto(`${node.url}/runs/workflow/${above.id}?tab=tree`);
+    const tree = page.getByRole('region', { name: 'Parents and children' });
+    await tree.getByText(above.name).waitFor();
+    assert.equal(await tree.getByRole('link').count(), children.length);
+    assert.equal(await tree.getByText('completed').count(), runs.length);
+    await tree.getByRole('link').first().click();
+    await page.waitForURL(/\/runs\/execution\//);
+    await page.getByRole('region', { name: 'Timeline' }).getByText('model.generate').first().waitFor();
+    await page.getByRole('link', { name: 'Parents and children' }).click();
+    await tree.getByRole('link', { name: new RegExp(above.name) }).waitFor();
+    await page.getByRole('link', { name: 'Input', exact: true }).click();
+    await page.getByRole('region', { name: 'Input' }).locator('pre').first().waitFor();
+    assert.deepEqual(tab.complaints, []);
+  });
+
   test('causes, effects and the critical path are one click, and go back with the address', async () => {
     const { deliveries } = await rawTrace(trace);
     const path = z.object({ steps: z.array(z.object({ message_id: z.string() })) });

@@ -99,6 +99,28 @@ for (const store of DOCUMENT_STORES)
       assert.deepEqual(await walk('same', {}, 1), [4, 3, 2, 1].map(runId));
     });
 
+    test('runs are found by their parent and by their trace, each once, on every page', async () => {
+      const [above, panel, trace] = [runId(9), runId(50), 'a'.repeat(32)];
+      const mine = { parent_kind: 'workflow', parent_id: above, trace_id: trace };
+      await fill('trees', {
+        executions: [
+          executionDocument(1, { ...mine, workflow_execution_id: above }),
+          executionDocument(2, { workflow_execution_id: above, trace_id: trace }),
+          executionDocument(3, { parent_kind: 'judge-panel', parent_id: panel, trace_id: trace }),
+          executionDocument(4),
+        ],
+        workflows: [workflowDocument(5, mine), workflowDocument(9, { trace_id: trace })],
+      });
+      for (const limit of [1, 2, 10]) {
+        assert.deepEqual(await walk('trees', { parent: above }, limit), [5, 2, 1].map(runId));
+        assert.deepEqual(await walk('trees', { traceId: trace }, limit), [9, 5, 3, 2, 1].map(runId));
+      }
+      assert.deepEqual(await walk('trees', { parent: panel }, 10), [3].map(runId));
+      assert.deepEqual(await walk('trees', { parent: above, kind: 'workflow' }, 10), [5].map(runId));
+      assert.deepEqual(await walk('trees', { parent: above, traceId: 'b'.repeat(32) }, 10), []);
+      assert.deepEqual(await walk('filters', { traceId: trace }, 10), []);
+    });
+
     test('each filter leaves what it names', async () => {
       await fill('filters', {
         executions: [

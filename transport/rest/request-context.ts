@@ -34,8 +34,8 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     access?: Access;
-    /** What a key's scopes are compared with. Absent: `access` in the area of the path. */
-    scope?: { readonly area: ScopeArea; readonly action: Action };
+    /** What a key's scopes are compared with. Absent: `access` in the area of the path; `any`: every key may call it. */
+    scope?: { readonly area: ScopeArea; readonly action: Action } | 'any';
     /** True: accepts bodies of every content type, including web forms, from callers that sign them. */
     takesForms?: boolean;
     problems?: ProblemStyle;
@@ -118,7 +118,7 @@ async function admitCaller(
   onCaller(caller);
   const { url = '', config } = request.routeOptions;
   const scope = config.scope ?? { area: areaOfPath(url, access), action: access };
-  requireScope(caller, scope.area, scope.action);
+  if (scope !== 'any') requireScope(caller, scope.area, scope.action);
   requireRole(caller, access);
 }
 
@@ -149,6 +149,7 @@ const AREAS: Readonly<Record<string, ScopeArea>> = {
   '/v1/feed': 'executions',
   '/v1/human-approvals': 'approvals',
   '/v1/invoke': 'tools',
+  '/v1/me': 'system',
   '/v1/runs': 'executions',
   '/v1/runtimes': 'system',
   '/v1/schemas': 'system',

@@ -126,8 +126,8 @@ export interface Operation {
   readonly description?: string;
   /** What the caller must be allowed to do. */
   readonly access: Action;
-  /** What a key's scopes are compared with. Absent: `access` in the area of the path. */
-  readonly scope?: { readonly area: ScopeArea; readonly action: Action };
+  /** What a key's scopes are compared with. Absent: `access` in the area of the path; `any`: every key may call it. */
+  readonly scope?: { readonly area: ScopeArea; readonly action: Action } | 'any';
   readonly needs: readonly (keyof OperationPorts)[];
   readonly input: Schemas;
   readonly answer: z.ZodType;

@@ -86,6 +86,8 @@ export function createRunsApi({ executions, workflows, client }: RunsParts): Run
       for (let examined = 0; runs.length < limit && examined < MOST_EXAMINED; examined += 1) {
         const document = await newest(sources, chunk);
         if (document === null) return { runs };
+        // Two queries may find the same run: one by its parent, one by its workflow run.
+        if (document.document.id === last?.[1]) continue;
         last = [document.document.started_at, document.document.id];
         const run = await served.run(document);
         if (matches(run, filter)) runs.push(run);
@@ -122,6 +124,13 @@ function sourcesOf(viewer: Viewer, filter: RunFilter): SourceQuery[] {
     ...seenPart(viewer),
     ...(Object.keys(time).length === 0 ? {} : { started_at: time }),
   };
+  const { parent, traceId } = filter;
+  if (parent !== undefined)
+    return kindsOf(filter).flatMap((kind): SourceQuery[] => [
+      { kind, where: { ...shared, parent_id: parent } },
+      ...(kind === 'execution' ? [{ kind, where: { ...shared, workflow_execution_id: parent } }] : []),
+    ]);
+  if (traceId !== undefined) return kindsOf(filter).map((kind) => ({ kind, where: { ...shared, trace_id: traceId } }));
   const byName = name !== undefined && !(statuses?.every(isUnfinished) ?? false);
   return kindsOf(filter).flatMap((kind): SourceQuery[] => {
     if (byName) return [{ kind, where: { ...shared, [kind === 'execution' ? 'agent_name' : 'workflow_name']: name } }];
@@ -131,8 +140,8 @@ function sourcesOf(viewer: Viewer, filter: RunFilter): SourceQuery[] {
 }
 
 /** Whether every document that the queries find meets the conditions. */
-const isIndexed = ({ version, labels, tags, node, text, outcome, errorCode, waitReason }: RunFilter): boolean =>
-  [version, labels, tags, node, text, outcome, errorCode, waitReason].every((one) => one === undefined);
+const isIndexed = ({ version, labels, tags, node, text, outcome, errorCode, waitReason, parent }: RunFilter): boolean =>
+  [version, labels, tags, node, text, outcome, errorCode, waitReason, parent].every((one) => one === undefined);
 
 const isOf = (kind: RunKind, status: RunStatus): boolean =>
   status !== (kind === 'execution' ? 'waiting_for_human_input' : 'pending');

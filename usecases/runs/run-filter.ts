@@ -26,6 +26,9 @@ export interface RunFilter {
   readonly node?: string | undefined;
   readonly waitReason?: readonly WaitKind[] | undefined;
   readonly errorCode?: string | undefined;
+  /** Id of the run, panel or stimulus that started it. */
+  readonly parent?: string | undefined;
+  readonly traceId?: string | undefined;
   /** Beginning of the id, or a part of the name in any case. */
   readonly text?: string | undefined;
 }
@@ -52,6 +55,7 @@ export function statusesOf(filter: RunFilter): readonly RunStatus[] | null {
 
 export function matches(run: Run, filter: RunFilter): boolean {
   const { kind, status, outcome, name, version, labels, from, to, tags, node, waitReason, errorCode, text } = filter;
+  const { parent, traceId } = filter;
   const is = <T>(wanted: T | undefined, value: T): boolean => wanted === undefined || wanted === value;
   return (
     is(kind, run.kind) &&
@@ -61,6 +65,8 @@ export function matches(run: Run, filter: RunFilter): boolean {
     is(version, run.version) &&
     is<string | null>(node, run.node) &&
     is<string | null>(errorCode, run.error_code) &&
+    is<string | null | undefined>(parent, run.parent?.id) &&
+    is<string | null>(traceId, run.trace_id) &&
     (from === undefined || run.started_at >= from) &&
     (to === undefined || run.started_at < to) &&
     (waitReason === undefined || (run.wait_reason !== null && waitReason.includes(run.wait_reason))) &&

@@ -799,6 +799,25 @@ export type ManagedConfig = {
   readonly version: number;
 };
 
+export type Me = {
+  /** local: the operator of a loopback node without an identity provider. */
+  readonly kind: "local" | "operator" | "service_account" | "consumer" | "tenant_user" | "actor";
+  readonly subject: string;
+  readonly tenant: string;
+  readonly roles: readonly (string)[];
+  readonly tier: string;
+  /** What the roles allow. inspect, operate and break are about the fleet; the others about the tenant. */
+  readonly actions: readonly ("read" | "run" | "write" | "audit" | "inspect" | "operate" | "break")[];
+  /** API key of the call; null for other tokens. */
+  readonly key: {
+    readonly id: string;
+    /** As granted. */
+    readonly scopes: readonly (string)[];
+  } | null;
+  /** `AREA:read` and `AREA:write` (`tools:call`) that the key allows; all without a key. */
+  readonly scopes: readonly (string)[];
+};
+
 export type Message = {
   readonly message_id: string;
   readonly trace_id: string;
@@ -2381,6 +2400,10 @@ export interface SvcClient {
       /** What an unfinished one waits for; any of these. */
       readonly wait_reason?: readonly ("node" | "timer" | "approval" | "child" | "judges" | "effect" | "volumes" | "turn")[];
       readonly error_code?: string;
+      /** Id of the run, panel of judges or stimulus that started it. */
+      readonly parent?: string;
+      /** Runs of this trace. */
+      readonly trace_id?: string;
       /** The beginning of the id, or a part of the name. */
       readonly text?: string;
       /** Maximum number of entries; default 50, at most 1000. */
@@ -2594,6 +2617,10 @@ export interface SvcClient {
       readonly deduplicated: boolean;
       readonly new_frequency: number;
     }>;
+  };
+  readonly callers: {
+    /** Show who calls, and what the caller may do. A call is allowed when `actions` has its action and `scopes` its scope. Every API key may call this. (`GET /v1/me`) */
+    me(options?: CallOptions): Promise<Me>;
   };
   readonly apiKeys: {
     /** Make an API key. It acts as its maker, with the rights of this moment, within its scopes. The key is shown this once. (`POST /v1/api-keys`) */
@@ -3199,6 +3226,10 @@ export interface SvcClient {
       /** What an unfinished one waits for; any of these. */
       readonly wait_reason?: readonly ("node" | "timer" | "approval" | "child" | "judges" | "effect" | "volumes" | "turn")[];
       readonly error_code?: string;
+      /** Id of the run, panel of judges or stimulus that started it. */
+      readonly parent?: string;
+      /** Runs of this trace. */
+      readonly trace_id?: string;
       /** The beginning of the id, or a part of the name. */
       readonly text?: string;
       /** Run whose events are sent too. */
@@ -3540,7 +3571,7 @@ const WORKFLOW_EXECUTIONS_WHY: Route = {"method":"GET","path":"/v1/workflows/exe
 const WORKFLOW_EXECUTIONS_LIST_LOGS: Route = {"method":"GET","path":"/v1/workflows/executions/{id}/logs","query":["limit","offset"],"body":null,"answer":"json"};
 const WORKFLOW_EXECUTIONS_SIGNAL: Route = {"method":"POST","path":"/v1/workflows/executions/{id}/signal","query":[],"body":"json","answer":"json"};
 const WORKFLOW_EXECUTIONS_CANCEL: Route = {"method":"POST","path":"/v1/workflows/executions/{id}/cancel","query":[],"body":null,"answer":"json"};
-const RUNS_LIST: Route = {"method":"GET","path":"/v1/runs","query":["status","outcome","kind","name","version","label","from","to","tag","node","wait_reason","error_code","text","limit","next"],"body":null,"answer":"json"};
+const RUNS_LIST: Route = {"method":"GET","path":"/v1/runs","query":["status","outcome","kind","name","version","label","from","to","tag","node","wait_reason","error_code","parent","trace_id","text","limit","next"],"body":null,"answer":"json"};
 const RUNS_FORK: Route = {"method":"POST","path":"/v1/runs/{id}/fork","query":[],"body":"json","answer":"json"};
 const APPROVALS_LIST: Route = {"method":"GET","path":"/v1/human-approvals","query":["limit","skip","page_token"],"body":null,"answer":"json"};
 const APPROVALS_GET: Route = {"method":"GET","path":"/v1/human-approvals/{id}","query":[],"body":null,"answer":"json"};
@@ -3558,6 +3589,7 @@ const VOLUMES_GET: Route = {"method":"GET","path":"/v1/volumes/{id}","query":[],
 const VOLUMES_DELETE: Route = {"method":"DELETE","path":"/v1/volumes/{id}","query":[],"body":null,"answer":"json"};
 const PATTERNS_LIST: Route = {"method":"GET","path":"/v1/cortex/patterns","query":["error_signature","error_type","min_success_score","limit","skip","page_token"],"body":null,"answer":"json"};
 const PATTERNS_STORE: Route = {"method":"POST","path":"/v1/cortex/patterns","query":[],"body":"json","answer":"json"};
+const CALLERS_ME: Route = {"method":"GET","path":"/v1/me","query":[],"body":null,"answer":"json"};
 const API_KEYS_CREATE: Route = {"method":"POST","path":"/v1/api-keys","query":[],"body":"json","answer":"json"};
 const API_KEYS_LIST: Route = {"method":"GET","path":"/v1/api-keys","query":["all","limit","skip","page_token"],"body":null,"answer":"json"};
 const API_KEYS_GET: Route = {"method":"GET","path":"/v1/api-keys/{id}","query":[],"body":null,"answer":"json"};
@@ -3611,7 +3643,7 @@ const EXECUTE_GET: Route = {"method":"GET","path":"/v1/execute/{id}","query":[],
 const WORKFLOWS_EXPORT: Route = {"method":"GET","path":"/v1/workflows/{name}/export","query":["version"],"body":null,"answer":"text"};
 const WORKFLOW_EXECUTIONS_STREAM: Route = {"method":"GET","path":"/v1/workflows/executions/{id}/stream","query":["last_event_id"],"body":null,"answer":"stream"};
 const WORKFLOW_EXECUTIONS_STREAM_LOGS: Route = {"method":"GET","path":"/v1/workflows/executions/{id}/logs/stream","query":["last_event_id"],"body":null,"answer":"stream"};
-const FEED_STREAM: Route = {"method":"GET","path":"/v1/feed","query":["topic","status","outcome","kind","name","version","label","from","to","tag","node","wait_reason","error_code","text","run","last_event_id"],"body":null,"answer":"stream"};
+const FEED_STREAM: Route = {"method":"GET","path":"/v1/feed","query":["topic","status","outcome","kind","name","version","label","from","to","tag","node","wait_reason","error_code","parent","trace_id","text","run","last_event_id"],"body":null,"answer":"stream"};
 const CLUSTER_STATUS: Route = {"method":"GET","path":"/v1/cluster/status","query":[],"body":null,"answer":"json"};
 const NODES_LIST: Route = {"method":"GET","path":"/v1/cluster/nodes","query":["status","tag"],"body":null,"answer":"json"};
 const NODES_GET: Route = {"method":"GET","path":"/v1/cluster/nodes/{id}","query":[],"body":null,"answer":"json"};
@@ -3726,6 +3758,9 @@ export const operationsOf = (sender: Sender): SvcClient => ({
   patterns: {
     list: (input, options) => sender.json(PATTERNS_LIST, input, options),
     store: (input, options) => sender.json(PATTERNS_STORE, input, options),
+  },
+  callers: {
+    me: (options) => sender.json(CALLERS_ME, {}, options),
   },
   apiKeys: {
     create: (input, options) => sender.json(API_KEYS_CREATE, input, options),

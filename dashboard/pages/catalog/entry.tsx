@@ -109,7 +109,7 @@ interface EntryActionsProps {
 
 function EntryActions({ kind, id, name, status }: EntryActionsProps) {
   const may = useMay();
-  if (!may('write')) return null;
+  if (!may('write', kind === 'agent' ? 'agents' : 'workflows')) return null;
   const set = (next: 'deployed' | 'paused') =>
     kind === 'agent'
       ? api.agents.setStatus({ id, body: { status: next } })

@@ -47,15 +47,15 @@ export function CatalogPage() {
   return (
     <>
       <PageHead title="Catalog" note={read.data === undefined ? undefined : formatCount(rows.length)}>
-        {may('write') && (
-          <>
-            <Link className="button" to="/catalog/edit" search={{ kind: 'agent' }}>
-              New agent
-            </Link>
-            <Link className="button" to="/catalog/edit" search={{ kind: 'workflow' }}>
-              New workflow
-            </Link>
-          </>
+        {may('write', 'agents') && (
+          <Link className="button" to="/catalog/edit" search={{ kind: 'agent' }}>
+            New agent
+          </Link>
+        )}
+        {may('write', 'workflows') && (
+          <Link className="button" to="/catalog/edit" search={{ kind: 'workflow' }}>
+            New workflow
+          </Link>
         )}
       </PageHead>
       <div className="filters">

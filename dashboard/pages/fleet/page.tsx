@@ -109,7 +109,7 @@ function Nodes({ nodes }: { readonly nodes: readonly Node[] }) {
         [
           '',
           ({ node_id, status }) =>
-            may('operate') && status === 'ACTIVE' ? (
+            may('operate', 'cluster') && status === 'ACTIVE' ? (
               <ActButton
                 label="Drain"
                 ask={`The node hands its partitions over and takes no new work. It does not come back by itself.`}

@@ -1,7 +1,9 @@
+import { useQuery } from '@tanstack/react-query';
+import { api } from '../../api/queries.ts';
 import type { Attempt } from '../../api/timeline.ts';
 import { Differences } from '../../parts/differences.tsx';
-import { formatCount, plainLine, plainText } from '../../parts/format.ts';
-import { Empty } from '../../parts/notice.tsx';
+import { formatCount, jsonText, plainLine, plainText } from '../../parts/format.ts';
+import { Empty, ReadState } from '../../parts/notice.tsx';
 import { Status } from '../../parts/status.tsx';
 
 const MOST_CHARS = 20_000;
@@ -58,6 +60,38 @@ function OneAttempt({ attempt, before, isLive }: OneAttemptProps) {
           <summary>What the next attempt was told</summary>
           <pre tabIndex={0}>{plainText(refinement)}</pre>
         </details>
+      )}
+    </section>
+  );
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** What an agent was given: the payload of the message that started it, as the reader may see it. */
+export function AgentInput({ id }: { readonly id: string }) {
+  const read = useQuery({
+    queryKey: ['agent-input', id],
+    queryFn: async () => {
+      const { deliveries } = await api.actors.listHistory({ kind: 'execution', id, order: 'oldest_first', limit: 1 });
+      const [first] = deliveries;
+      return first === undefined ? null : api.messages.get({ id: first.message_id });
+    },
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  if (read.data === undefined) return <ReadState of={read} what="the input" />;
+  const payload = read.data?.payload;
+  if (!isObject(payload)) return <Empty title="The message that started the run is not kept." />;
+  const { input, context } = payload;
+  return (
+    <section aria-label="Input">
+      <h2>Input</h2>
+      <pre tabIndex={0}>{plainText(typeof input === 'string' ? input : jsonText(input))}</pre>
+      {context !== undefined && (
+        <>
+          <h2>Context</h2>
+          <pre tabIndex={0}>{plainText(jsonText(context))}</pre>
+        </>
       )}
     </section>
   );

@@ -1,28 +1,42 @@
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import type { ExecutionStatus } from '../../../clients/typescript/gen/operations.ts';
+import type { AuditChain } from '../../api/audit-chain.ts';
 import { api, listRefreshMs } from '../../api/queries.ts';
 import { useRunEvents } from '../../api/run-events.ts';
+import { useTraceSpans } from '../../api/run-trace.ts';
 import { hasEnded, listedRun, type Run } from '../../api/runs.ts';
-import { attemptsOf, spansOf } from '../../api/timeline.ts';
+import { attemptsOf, inOrder, type Span, spansOf } from '../../api/timeline.ts';
+import { toolSpansOf, useToolChains } from '../../api/tool-calls.ts';
 import { useFilters } from '../../app/use-filters.ts';
 import { formatCount, plainLine } from '../../parts/format.ts';
 import { Failure, ReadState } from '../../parts/notice.tsx';
 import { Tabs } from '../../parts/tabs.tsx';
 import { Duration } from '../../parts/time.tsx';
-import { Attempts } from './attempts.tsx';
+import { AgentInput, Attempts } from './attempts.tsx';
 import { EventLog } from './event-log.tsx';
 import { DefinitionLink, Facts, RunHead } from './head.tsx';
 import { Timeline } from './timeline.tsx';
 import { ToolCalls } from './tool-calls.tsx';
+import { ListedTree } from './tree.tsx';
 import { Why } from './why.tsx';
 
 const TABS = [
   ['timeline', 'Timeline'],
   ['attempts', 'Attempts'],
   ['tools', 'Tool calls'],
+  ['input', 'Input'],
+  ['tree', 'Parents and children'],
   ['events', 'Events'],
 ] as const;
+
+const NO_CHAINS: readonly AuditChain[] = [];
+
+/** Iterations, effects and tool calls on one axis. The effect of a tool call is shown once: with its tool, where the audit has it. */
+function allSpans(spans: readonly Span[], trace: readonly Span[], chains: readonly AuditChain[]): Span[] {
+  const tools = toolSpansOf(chains);
+  return inOrder(spans, tools.length === 0 ? trace : trace.filter(({ label }) => label !== 'tool.call'), tools);
+}
 
 /** A run of an agent: why first, then the evidence. */
 export function ExecutionPage({ id }: { readonly id: string }) {
@@ -37,6 +51,10 @@ export function ExecutionPage({ id }: { readonly id: string }) {
   const attempts = useMemo(() => attemptsOf(log.events), [log.events]);
   const [{ tab = '' }] = useFilters();
   const run = status.data;
+  const isLive = run !== undefined && !hasEnded(run);
+  const trace = useTraceSpans({ kind: 'execution', id, trace: listed.data?.trace_id ?? null, isLive });
+  const { data: chains = NO_CHAINS } = useToolChains(id, isLive);
+  const all = useMemo(() => allSpans(spans, trace, chains), [spans, trace, chains]);
   if (run === undefined) return <ReadState of={status} what="the run" />;
   return (
     <>
@@ -47,12 +65,14 @@ export function ExecutionPage({ id }: { readonly id: string }) {
       {log.error !== null && <Failure error={log.error} />}
       {tab === '' && (
         <>
-          <Timeline spans={spans} startedAt={run.started_at} endedAt={run.ended_at} />
+          <Timeline spans={all} startedAt={run.started_at} endedAt={run.ended_at} />
           <Attempts attempts={attempts.slice(-1)} isLive={!hasEnded(run)} />
         </>
       )}
       {tab === 'attempts' && <Attempts attempts={attempts} isLive={!hasEnded(run)} />}
-      {tab === 'tools' && <ToolCalls executionId={id} />}
+      {tab === 'tools' && <ToolCalls executionId={id} isLive={isLive} />}
+      {tab === 'input' && <AgentInput id={id} />}
+      {tab === 'tree' && <ListedTree of={listed} />}
       {tab === 'events' && <EventLog log={log} />}
     </>
   );

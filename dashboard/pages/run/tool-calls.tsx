@@ -1,6 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { type AuditChain, checkChain } from '../../api/audit-chain.ts';
 import { api } from '../../api/queries.ts';
+import { useToolChains } from '../../api/tool-calls.ts';
+import { useMay } from '../../app/session.ts';
 import { plainLine } from '../../parts/format.ts';
 import { Id } from '../../parts/id.tsx';
 import { Empty, ReadState } from '../../parts/notice.tsx';
@@ -8,14 +10,10 @@ import { Status } from '../../parts/status.tsx';
 import { ClockTime } from '../../parts/time.tsx';
 
 /** Tool calls of a run with the decision of the policy, from the audit chains of its sessions. */
-export function ToolCalls({ executionId }: { readonly executionId: string }) {
-  const read = useQuery({
-    queryKey: ['tool-calls', executionId],
-    queryFn: async () => {
-      const { sessions } = await api.sealSessions.list({ execution_id: executionId });
-      return Promise.all(sessions.map(({ session_id: id }) => api.sealSessions.audit({ id })));
-    },
-  });
+export function ToolCalls({ executionId, isLive }: { readonly executionId: string; readonly isLive: boolean }) {
+  const may = useMay();
+  const read = useToolChains(executionId, isLive);
+  if (!may('read', 'tools')) return <Empty title="Sessions of tools are not shown here." />;
   if (read.data === undefined) return <ReadState of={read} what="tool calls" />;
   if (read.data.length === 0) return <Empty title="This run has called no tool." />;
   return (

@@ -2,8 +2,9 @@ import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useMemo } from 'react';
 import { api, listRefreshMs } from '../../api/queries.ts';
 import { useRunEvents } from '../../api/run-events.ts';
+import { useTraceSpans } from '../../api/run-trace.ts';
 import { hasEnded, listedRun } from '../../api/runs.ts';
-import { spansOf } from '../../api/timeline.ts';
+import { inOrder, spansOf } from '../../api/timeline.ts';
 import { useFilters } from '../../app/use-filters.ts';
 import { formatCount, jsonText, plainLine, plainText } from '../../parts/format.ts';
 import { Failure, Loading, ReadState } from '../../parts/notice.tsx';
@@ -15,6 +16,7 @@ import { EventLog } from './event-log.tsx';
 import { DefinitionLink, Facts, RunHead } from './head.tsx';
 import { Judges } from './judges.tsx';
 import { Timeline } from './timeline.tsx';
+import { ListedTree } from './tree.tsx';
 import { Why } from './why.tsx';
 
 const WayGraph = lazy(() => import('./way.tsx').then(({ RunWay }) => ({ default: RunWay })));
@@ -25,6 +27,7 @@ const TABS = [
   ['blackboard', 'Blackboard'],
   ['judges', 'Judges'],
   ['output', 'Input and output'],
+  ['tree', 'Parents and children'],
   ['events', 'Events'],
 ] as const;
 
@@ -40,6 +43,9 @@ export function WorkflowRunPage({ id }: { readonly id: string }) {
   const spans = useMemo(() => spansOf(log.events), [log.events]);
   const [{ tab = '' }] = useFilters();
   const run = read.data;
+  const isLive = run !== undefined && !hasEnded(run);
+  const trace = useTraceSpans({ kind: 'workflow', id, trace: listed.data?.trace_id ?? null, isLive });
+  const all = useMemo(() => inOrder(spans, trace), [spans, trace]);
   if (run === undefined) return <ReadState of={read} what="the run" />;
   const approvalId = run.waiting_for?.approval_id;
   return (
@@ -62,7 +68,7 @@ export function WorkflowRunPage({ id }: { readonly id: string }) {
       />
       <Tabs tabs={TABS} label="Parts of the run" />
       {log.error !== null && <Failure error={log.error} />}
-      {tab === '' && <Timeline spans={spans} startedAt={run.started_at} endedAt={run.ended_at} />}
+      {tab === '' && <Timeline spans={all} startedAt={run.started_at} endedAt={run.ended_at} />}
       {tab === 'graph' && (
         <Suspense fallback={<Loading what="the graph" />}>
           <WayGraph run={run} events={log.events} />
@@ -78,6 +84,7 @@ export function WorkflowRunPage({ id }: { readonly id: string }) {
           <pre tabIndex={0}>{plainText(jsonText(run.output))}</pre>
         </>
       )}
+      {tab === 'tree' && <ListedTree of={listed} />}
       {tab === 'events' && <EventLog log={log} />}
     </>
   );

@@ -40,6 +40,12 @@ export const runFilterFields = {
   node: text(256).optional().describe('Id of the node that handled its last message.'),
   wait_reason: several(z.enum(WAIT_KINDS)).describe('What an unfinished one waits for; any of these.'),
   error_code: text(256).optional(),
+  parent: text(256).optional().describe('Id of the run, panel of judges or stimulus that started it.'),
+  trace_id: z
+    .string()
+    .regex(/^[0-9a-f]{32}$/, 'expected the id of a trace: 32 hex digits')
+    .optional()
+    .describe('Runs of this trace.'),
   text: text(256).optional().describe('The beginning of the id, or a part of the name.'),
 };
 
@@ -47,12 +53,12 @@ const RunFilterQuery = z.object(runFilterFields);
 
 /** Translates the query of a URL for the use case. */
 export function runFilterOf(query: z.output<typeof RunFilterQuery>): RunFilter {
-  const { label, tag, wait_reason, error_code, ...rest } = query;
+  const { label, tag, wait_reason, error_code, trace_id, ...rest } = query;
   const labels = label?.map((given) => {
     const [, key = '', value = ''] = LABEL.exec(given) ?? [];
     return [key, value] as const;
   });
-  const { status, outcome, kind, name, version, from, to, node, text: part } = rest;
+  const { status, outcome, kind, name, version, from, to, node, parent, text: part } = rest;
   return {
     status,
     outcome,
@@ -66,6 +72,8 @@ export function runFilterOf(query: z.output<typeof RunFilterQuery>): RunFilter {
     node,
     waitReason: wait_reason,
     errorCode: error_code,
+    parent,
+    traceId: trace_id,
     text: part,
   };
 }

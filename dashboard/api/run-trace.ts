@@ -1,0 +1,101 @@
+import { useQuery } from '@tanstack/react-query';
+import type { Delivery, TraceEffect } from '../../clients/typescript/gen/operations.ts';
+import { api } from './queries.ts';
+import type { RunKind } from './runs.ts';
+import type { Span } from './timeline.ts';
+
+/** Pages of a trace that a run's page reads; what is behind them is on the page of the trace. */
+const MOST_PAGES = 5;
+
+const LIVE_MS = 2_000;
+
+interface RunRef {
+  readonly kind: RunKind;
+  readonly id: string;
+  /** Null while the list does not have the run. */
+  readonly trace: string | null;
+  readonly isLive: boolean;
+}
+
+/** Effects and takeovers of a run from its trace, as spans of its time axis. */
+export function useTraceSpans({ kind, id, trace, isLive }: RunRef): readonly Span[] {
+  const { data = [] } = useQuery({
+    queryKey: ['run-trace', trace, kind, id],
+    enabled: trace !== null,
+    queryFn: async () => {
+      // A moment after the start the ledger does not know the trace yet.
+      const { deliveries } = await api.actors.listHistory({ kind, id, limit: 1 });
+      if (deliveries.length === 0) return [];
+      return spansOfTrace(`${kind}/`, `/${id}`, await readTrace(trace ?? ''));
+    },
+    refetchInterval: isLive ? LIVE_MS : false,
+    retry: false,
+  });
+  return data;
+}
+
+interface Read {
+  readonly deliveries: Delivery[];
+  readonly effects: TraceEffect[];
+}
+
+async function readTrace(trace_id: string): Promise<Read> {
+  const read: Read = { deliveries: [], effects: [] };
+  let next: string | undefined;
+  for (let pages = 0; pages < MOST_PAGES; pages += 1) {
+    const page = await api.traces.get({ trace_id, next });
+    read.deliveries.push(...page.deliveries);
+    read.effects.push(...page.effects);
+    if (page.next === null) break;
+    next = page.next;
+  }
+  return read;
+}
+
+/** Effects that turns of the run requested, and the moments when another node went on with it. */
+function spansOfTrace(begin: string, end: string, { deliveries, effects }: Read): Span[] {
+  const own = deliveries.filter(({ to }) => to.startsWith(begin) && to.endsWith(end));
+  const messages = new Set(own.map(({ message_id }) => message_id));
+  const spans = effects.flatMap((effect) => (messages.has(effect.message_id ?? '') ? spanOf(effect) : []));
+  let node: string | null = null;
+  for (const delivery of own) {
+    const at = Date.parse(delivery.at);
+    if (node !== null && delivery.node !== null && delivery.node !== node)
+      spans.push({
+        key: `takeover ${delivery.message_id}`,
+        label: 'taken over',
+        kind: 'takeover',
+        from: at,
+        to: at,
+        status: 'waiting',
+        detail: `${node} → ${delivery.node}`,
+      });
+    node = delivery.node ?? node;
+  }
+  return spans;
+}
+
+const STATUS: Readonly<Record<TraceEffect['outcome'], Span['status']>> = {
+  done: 'completed',
+  failed: 'failed',
+  in_doubt: 'failed',
+  open: 'waiting',
+  started: 'running',
+  retrying: 'waiting',
+};
+
+function spanOf({ effect_id, kind, attempt, node, started_at, ended_at, outcome }: TraceEffect): Span[] {
+  if (started_at === null) return [];
+  const tries = attempt > 1 ? `, attempt ${attempt}` : '';
+  return [
+    {
+      key: `effect ${effect_id} ${attempt}`,
+      label: kind ?? 'effect',
+      kind: 'effect',
+      from: Date.parse(started_at),
+      to: ended_at === null ? null : Date.parse(ended_at),
+      status: STATUS[outcome],
+      detail: `${outcome.replaceAll('_', ' ')}${tries}${node === null ? '' : ` on ${node}`}`,
+    },
+  ];
+}
