@@ -55,7 +55,7 @@ export const ARCHIVED_ACTORS: CollectionSpec = {
 };
 
 /** Events in one archived document. With 64 KiB each they stay under a document store's limit of 16 MB. */
-const SEGMENT_EVENTS = 200;
+export const SEGMENT_EVENTS = 200;
 
 /** Actors whose events are in memory at a time. */
 const AT_ONCE = 16;
@@ -143,7 +143,7 @@ export class Archive {
     }
   }
 
-  /** Writes events of an actor that follow those that were written before, of which all calls had 200. */
+  /** Writes events of an actor behind those that were written before, `SEGMENT_EVENTS` in each call but the last. */
   async storeEvents(address: Address, events: readonly { seq: number; data: string }[]): Promise<void> {
     const segment = segmentOf(address, events);
     if (segment !== null) await this.#events.put(segment);

@@ -10,7 +10,7 @@ import { keysOfTurn } from '../ledger/keys.ts';
 import { LedgerWriter } from '../ledger/ledger-writer.ts';
 import type { Message } from '../message.ts';
 import { retainedOf } from '../projection/actor-projection.ts';
-import { Archive } from '../projection/archive.ts';
+import { Archive, SEGMENT_EVENTS } from '../projection/archive.ts';
 import { openViews, type ProjectedCommit, type Views } from '../projection/views.ts';
 import type { Random } from '../random.ts';
 import { VERSION } from '../store-formats.ts';
@@ -55,9 +55,6 @@ interface OpenActor {
   lastEvent: number;
   last: DeliveryLine | null;
 }
-
-/** Events that are written together: those of one document of the archive. */
-const EVENTS_AT_ONCE = 200;
 
 /** Characters of messages that are in memory until they are written together. */
 const MOST_CHARS = 8 * 1024 * 1024;
@@ -161,7 +158,7 @@ export class RecordingImport {
     const data = await encodeEvent(this.#open.payloads, actor.line.actor, { n: name, at, p: payload });
     actor.lastEvent = seq;
     this.#events.push({ seq, data });
-    if (this.#events.length === EVENTS_AT_ONCE) await this.#writeEvents(actor);
+    if (this.#events.length === SEGMENT_EVENTS) await this.#writeEvents(actor);
   }
 
   async #writeEvents({ line }: OpenActor): Promise<void> {

@@ -250,20 +250,37 @@ describe('svc open', () => {
       String(asObject((await answered(url, `/v1/workflows/executions/${run}/why`)).body).sentence);
     assert.match(await sentence(waiting), /waits in state GATE for approval/);
     assert.match(await sentence(busy), /waits in state WORK for its command, attempt 1 on node/);
+    const summary = await answered(waiting.node.url, `/v1/traces/${waiting.trace}/summary`);
+    const { started_at, people_ms } = asObject(summary.body);
+    const recordedFor = Date.parse(waiting.node.head.recorded_at ?? '') - Date.parse(String(started_at));
+    assert.ok(Number(people_ms) > 0 && Number(people_ms) <= recordedFor, 'the person takes no more time');
     const leave = new AbortController();
     const feed = await fetch(`${waiting.node.url}/v1/feed?topics=run,approval`, { signal: leave.signal });
     assert.equal(feed.status, 200);
     leave.abort();
   });
 
-  it('says which message kept failing when the run was recorded', async () => {
+  it('shows a run of another tenant with many events, and which message kept failing', async () => {
     const file = join(directory, 'stuck');
     const stuck = { message_type: 'ChildEnded', error: 'it broke', attempts: 3 };
     const open = JSON.stringify({ timers: [], effects: [], stuck });
-    const text = gunzipSync(await readFile(busy.file)).toString();
-    await writeFile(file, text.replace(/"open":\{.*?"stuck":null\}/, `"open":${open}`));
+    const text = gunzipSync(await readFile(busy.file))
+      .toString()
+      .replaceAll('svc-system', 'acme');
+    const [head = '', actor = '', ...others] = text.trimEnd().split('\n').slice(0, -1);
+    const [event = ''] = others.filter((line) => line.startsWith('{"event":1,'));
+    const events = Array.from({ length: 450 }, (_, at) => event.replace('"event":1,', `"event":${at + 1},`));
+    const deliveries = others.filter((line) => line.includes('"delivery"'));
+    const changed = actor
+      .replace(/"open":\{.*?"stuck":null\}/, `"open":${open}`)
+      .replace(/"last_event":\d+/, '"last_event":450');
+    const lines = [head, changed, ...events, ...deliveries];
+    await writeFile(file, [...lines, `{"end":${lines.length + 1}}`].join('\n'));
     const { url, stop } = await openRecordedNode(file, 0);
+    const logs = await answered(url, `/v1/workflows/executions/${busy.run}/logs?limit=100&offset=400`);
     const { body } = await answered(url, `/v1/workflows/executions/${busy.run}/why`).finally(stop);
+    const { total, events: shown } = asObject(logs.body);
+    assert.deepEqual([total, Array.isArray(shown) && shown.length], [450, 50]);
     assert.match(String(asObject(body).sentence), /message ChildEnded, which keeps failing \(3 attempts\): it broke/);
   });
 

@@ -12,6 +12,7 @@ import {
 import { RECORDING_VERSION, type RecordingHead } from '../../runtime/recording/recording.ts';
 import { VERSION } from '../../runtime/store-formats.ts';
 import { type RetrySettings, timerId } from '../../runtime/turns/actor-draft.ts';
+import { nextTrace } from '../../runtime/turns/trace-count.ts';
 import type { ActorReadParts } from './actors.ts';
 import { actorEffectRows } from './open-effects.ts';
 import { isoTime, shownValue, withoutSecrets } from './reader-view.ts';
@@ -137,6 +138,22 @@ async function traceOf(ledger: LedgerReader, address: Address): Promise<string |
   return deliveries[0]?.message.trace ?? null;
 }
 
+/** Whom the messages of a trace were for, and those of the traces that it goes on in. */
+async function recipientsOf(ledger: LedgerReader, tenant: string, first: string | null): Promise<ReadonlySet<Address>> {
+  const named = new Set<Address>();
+  let read = 0;
+  let trace = first;
+  for (let after: string | undefined; trace !== null && read < MOST_DELIVERIES; ) {
+    const page = await ledger.trace(tenant, trace, { limit: PAGE, after });
+    for (const { message } of page.deliveries) named.add(message.to);
+    read += page.deliveries.length;
+    // A trace without deliveries is none.
+    if (page.next === null) trace = page.deliveries.length === 0 ? null : nextTrace(trace);
+    after = page.next ?? undefined;
+  }
+  return named;
+}
+
 /** The run first, then the other actors of its trace in the order of their first delivery. */
 async function actorsOf(
   { registry, client }: RecordingApiParts,
@@ -145,17 +162,8 @@ async function actorsOf(
   run: Address,
   trace: string | null,
 ): Promise<readonly Address[]> {
-  const named = new Set<Address>([run]);
-  let read = 0;
-  for (let after: string | undefined; trace !== null && read < MOST_DELIVERIES; ) {
-    const page = await ledger.trace(sight.tenant, trace, { limit: PAGE, after });
-    for (const { message } of page.deliveries) named.add(message.to);
-    read += page.deliveries.length;
-    if (page.next === null) break;
-    after = page.next;
-  }
   const actors: Address[] = [];
-  for (const address of named) {
+  for (const address of new Set([run, ...(await recipientsOf(ledger, sight.tenant, trace))])) {
     const { kind, tenant } = parseAddress(address);
     if (tenant !== sight.tenant || SHARED_KINDS.has(kind) || registry.definitionOf(address) === undefined) continue;
     if ((await sight.mayOpen(address)) && (await client.read(address)) !== null) actors.push(address);
