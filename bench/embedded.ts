@@ -5,6 +5,7 @@ import type { ActorDefinition } from '../runtime/define-actor.ts';
 import type { EffectHandler } from '../runtime/effect.ts';
 import { type OpenStores, openStores } from '../runtime/open-stores.ts';
 import { type Runtime, type RuntimeSettings, startRuntime } from '../runtime/runtime.ts';
+import type { Tracing } from '../runtime/tracing/spans.ts';
 
 export interface EmbeddedNode {
   readonly directory: string;
@@ -18,11 +19,12 @@ export async function startEmbedded(
   definitions: readonly ActorDefinition[],
   handlers: readonly EffectHandler[] = [],
   settings: Partial<RuntimeSettings> = {},
+  tracing?: Tracing,
 ): Promise<EmbeddedNode> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-bench-'));
   const warn = (message: string, error: unknown): void => console.error(message, error);
   const ports = await openStores({ dataDir: directory, warn });
-  const runtime = await startRuntime({ ...ports, definitions, handlers, node: 'bench', settings, warn });
+  const runtime = await startRuntime({ ...ports, definitions, handlers, node: 'bench', settings, warn, tracing });
   return {
     directory,
     ports,

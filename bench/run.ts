@@ -22,6 +22,7 @@ import { innerLoop } from './suites/inner-loop.ts';
 import { ledgerLookUps } from './suites/ledger.ts';
 import { management } from './suites/management.ts';
 import { members } from './suites/members.ts';
+import { otlp } from './suites/otlp.ts';
 import { overload } from './suites/overload.ts';
 import { patterns } from './suites/patterns.ts';
 import { processes } from './suites/processes.ts';
@@ -49,6 +50,7 @@ const SUITES: Readonly<Record<string, (plan: Plan) => Promise<Section>>> = {
   ledger: ledgerLookUps,
   management,
   members,
+  otlp,
   overload,
   patterns,
   processes,

@@ -5,6 +5,7 @@ import type { Query, StoredDocument } from './documents.ts';
 import type { ErrorCode, ErrorDetail } from './errors.ts';
 import type { Identity } from './identity.ts';
 import type { Json, JsonObject } from './json.ts';
+import type { TraceContext } from './tracing/trace-context.ts';
 
 export type Schemas = Readonly<Record<string, z.ZodType>>;
 
@@ -50,6 +51,8 @@ export interface Turn<Events extends Schemas, Messages extends Schemas, Answer =
   readonly identity: Identity | null;
   readonly messageId: string;
   readonly trace: string;
+  /** What the messages of the trace carry beside its id. */
+  readonly traceContext: TraceContext | undefined;
   /** Recorded time of the turn, Unix ms. A replay sees the same time. */
   readonly now: number;
   /** Returns the next UUID of the turn's seeded sequence. A replay gets the same one. */

@@ -61,6 +61,8 @@ export interface Message {
   readonly reported?: readonly [count: number, unreported: number];
   /** What else the messages of the trace carry. */
   readonly traceContext?: TraceContext;
+  /** The trace of its cause, when this message goes on in a linked one. */
+  readonly causeTrace?: string;
   /** For a call: the span of the caller, 16 hex digits. */
   readonly parentSpan?: string;
   readonly origin: MessageOrigin;
@@ -78,6 +80,12 @@ export interface Message {
   readonly replyAs?: string;
   /** Timer name, for `origin: timer`. */
   readonly timer?: string;
+}
+
+/** A message with the trace that its turn goes on in. */
+export interface HandledMessage extends Message {
+  /** The trace that the message came in, when it is another one. */
+  readonly leftTrace?: string;
 }
 
 /** What a message that follows from another one in its trace carries. */

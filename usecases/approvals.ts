@@ -91,11 +91,12 @@ async function traceOf(
   client: Pick<ActorClient, 'read'>,
   address: Address,
   identity: Identity,
-): Promise<Pick<CallOptions, 'trace' | 'cause'>> {
+): Promise<Pick<CallOptions, 'trace' | 'cause' | 'traceContext'>> {
   const snapshot = await client.read(address);
   const state = snapshot === null ? null : ApprovalState.parse(snapshot.state);
   if (state?.status !== 'pending' || state.asked_by === undefined || !sees(identity, state.owner)) return {};
-  return { trace: state.asked_by.trace, cause: state.asked_by.message };
+  const { trace, message, context } = state.asked_by;
+  return { trace, cause: message, traceContext: context };
 }
 
 const approvalAddress = (tenant: string, approvalId: string): Address => addressOf('approval', tenant, approvalId);

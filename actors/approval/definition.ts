@@ -42,6 +42,8 @@ function closed({
   return asked;
 }
 
+const carried = ({ traceContext: context }: ApprovalTurn) => (context === undefined ? {} : { context });
+
 /** new → pending. The same question again changes nothing, whatever has happened to the approval since. */
 function Ask(state: ApprovalState, ask: AskMessage, turn: ApprovalTurn): ApprovalState {
   turn.reply({ approval_id: ask.approval_id });
@@ -51,7 +53,7 @@ function Ask(state: ApprovalState, ask: AskMessage, turn: ApprovalTurn): Approva
     status: 'pending',
     created_at: timeOf(turn),
     expires_at: ask.timeout_ms === null ? null : turn.now + ask.timeout_ms,
-    asked_by: { message: turn.messageId, trace: turn.trace },
+    asked_by: { message: turn.messageId, trace: turn.trace, ...carried(turn) },
   };
   const { prompt, timeout_ms, created_at } = pending;
   turn.emit('ApprovalRequested', { ...subjectOf(pending), prompt, timeout_ms, requested_at: created_at });

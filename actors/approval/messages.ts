@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { Identity } from '../../runtime/identity.ts';
 import { jsonField } from '../../runtime/json.ts';
 import { Notify } from '../../runtime/message.ts';
+import { TraceContext } from '../../runtime/tracing/trace-context.ts';
 
 /** Opens an approval. The workflow gets each `ApprovalUpdate` as the message that `notify.as` names. */
 export const Ask = z.object({
@@ -77,7 +78,7 @@ export const ApprovalState = z.discriminatedUnion('status', [
     default_response: z.string().nullable(),
     notify: Notify,
     /** The message that asked, and its trace: the answer goes on from there. Absent: asked before this was kept. */
-    asked_by: z.object({ message: z.string(), trace: z.string() }).optional(),
+    asked_by: z.object({ message: z.string(), trace: z.string(), context: TraceContext.optional() }).optional(),
   }),
   z.object({
     ...over,

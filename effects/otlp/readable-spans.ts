@@ -84,11 +84,12 @@ class SpanShape {
     return 'message' in span ? this.#delivery(span) : this.#work(span);
   }
 
-  #work({ trace, id, parent, state, tenant, name, kind, startedAt, endedAt, attributes, error }: EndedSpan) {
+  #work(ended: EndedSpan): ReadableSpan {
+    const { trace, id, parent, link, state, tenant, name, kind, startedAt, endedAt, attributes, error } = ended;
     return this.#span({
       own: contextOf(trace, id, state),
-      parent: contextOf(trace, parent, state),
-      link: undefined,
+      parent: parent === undefined ? undefined : contextOf(trace, parent, state),
+      link: link === undefined ? undefined : contextOf(link.trace, link.span, state),
       name,
       kind: KINDS[kind],
       startedAt,
@@ -109,7 +110,7 @@ class SpanShape {
       own: contextOf(trace, id, state),
       parent:
         parent === undefined ? undefined : { ...contextOf(trace, parent, state), isRemote: one.origin === 'client' },
-      link: link === undefined ? undefined : contextOf(trace, link, state),
+      link: link === undefined ? undefined : contextOf(one.causeTrace ?? trace, link, state),
       name: `${kind} ${one.type}`,
       kind: SpanKind.CONSUMER,
       startedAt: one.startedAt,
@@ -177,7 +178,8 @@ const contextOf = (traceId: string, spanId: string, state: string | undefined): 
 
 /**
  * The span before a delivery: that of the caller, of the effect whose result it is, or of the turn that sent it. What may
- * come any time after its cause is linked to it instead: a timer, a call that goes on from an earlier turn.
+ * come any time after its cause is linked to it instead: a timer, a call that goes on from an earlier turn. So is what goes
+ * on in a linked trace.
  */
 function before(one: WaitingDelivery): { readonly parent?: string; readonly link?: string } {
   const { cause, origin } = one;
@@ -185,5 +187,5 @@ function before(one: WaitingDelivery): { readonly parent?: string; readonly link
   if (one.effect !== undefined) return { parent: spanOfAttempt(one.effect.id, one.effect.attempt) };
   if (cause === null) return {};
   const span = spanOfMessage(cause);
-  return origin === 'actor' || one.isRetry ? { parent: span } : { link: span };
+  return one.causeTrace === undefined && (origin === 'actor' || one.isRetry) ? { parent: span } : { link: span };
 }

@@ -29,7 +29,7 @@ export interface SpanCounts {
   readonly failed: number;
 }
 
-const BATCH = 512;
+const BATCH = 256;
 /** Pause before a batch that is not full. */
 const EVERY_MS = 1_000;
 /**

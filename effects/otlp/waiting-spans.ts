@@ -9,6 +9,8 @@ export interface WaitingDelivery {
   readonly message: string;
   readonly trace: string;
   readonly cause: string | null;
+  /** The trace of the cause, when that is another one. */
+  readonly causeTrace: string | undefined;
   readonly parentSpan: string | undefined;
   readonly state: string | undefined;
   readonly to: Address;
@@ -37,6 +39,7 @@ export function waitingDelivery({ message, at, row, epoch }: DeliveredTurn): Wai
     message: message.id,
     trace: message.trace,
     cause: message.cause,
+    causeTrace: message.causeTrace,
     parentSpan: message.parentSpan,
     state: message.traceContext?.state,
     to: message.to,

@@ -99,7 +99,7 @@ export function followsFrom(
   const ofEffect = running?.effect === undefined ? undefined : running.trace;
   const trace = asked.trace ?? ofEffect ?? newTrace();
   if (running?.trace !== trace) {
-    const begun = samples(trace) ? undefined : { sampled: false as const };
+    const begun = asked.cause !== undefined || samples(trace) ? undefined : { sampled: false as const };
     return withContext({ cause: asked.cause ?? null, trace }, asked.traceContext ?? begun);
   }
   const parent = { cause: asked.cause ?? running.cause, trace, parentSpan: running.span };

@@ -4,9 +4,9 @@ import type { EffectRequest } from '../define-actor.ts';
 import type { EffectJob } from '../effect-queue.ts';
 import { SvcError } from '../errors.ts';
 import { jsonField, jsonObjectField } from '../json.ts';
-import { contextOf, type Message } from '../message.ts';
+import { contextOf, type HandledMessage } from '../message.ts';
 import type { EffectEnd } from '../meter.ts';
-import type { SpanSink } from '../tracing/spans.ts';
+import type { EndedSpan, SpanSink } from '../tracing/spans.ts';
 import { spanOfAttempt, spanOfMessage, TraceContext } from '../tracing/trace-context.ts';
 
 /** Content of `EffectOpen.body`: the request, and the fields that its results need to be sent as messages. */
@@ -19,6 +19,8 @@ export interface EffectEnvelope {
   /** W3C trace id of that turn. */
   readonly trace: string;
   readonly traceContext?: TraceContext | undefined;
+  /** The trace of `cause`, when the effect is in a linked one. */
+  readonly causeTrace?: string | undefined;
   readonly tenant: string;
   /** Time of that turn, Unix ms. Absent in records written before this field existed. */
   readonly askedAtMs?: number | undefined;
@@ -45,6 +47,7 @@ const Envelope = z.object({
   cause: z.string(),
   trace: z.string(),
   traceContext: TraceContext.optional(),
+  causeTrace: z.string().optional(),
   tenant: z.string(),
   askedAtMs: z.number().optional(),
 });
@@ -56,12 +59,21 @@ export function encodeEffect(envelope: EffectEnvelope): string {
 /** Encodes an effect that the turn of `cause` requested. */
 export function encodeRequest(asked: {
   readonly request: EffectRequest;
-  readonly cause: Pick<Message, 'id' | 'to' | 'trace' | 'traceContext'>;
+  readonly cause: Pick<HandledMessage, 'id' | 'to' | 'trace' | 'traceContext' | 'leftTrace'>;
   readonly askedAtMs: number;
 }): string {
   const { request, cause, askedAtMs } = asked;
-  const { to, id, trace } = cause;
-  return encodeEffect({ request, to, cause: id, trace, ...contextOf(cause), tenant: tenantOf(to), askedAtMs });
+  const { to, id, trace, leftTrace: causeTrace } = cause;
+  return encodeEffect({
+    request,
+    to,
+    cause: id,
+    trace,
+    ...contextOf(cause),
+    causeTrace,
+    tenant: tenantOf(to),
+    askedAtMs,
+  });
 }
 
 /** Decodes the text that `encodeRequest` wrote. Throws `internal` for any other text. */
@@ -80,10 +92,14 @@ export function decodeEffect(body: string): EffectEnvelope {
 export const askedAgo = ({ askedAtMs }: EffectEnvelope, now: number): { readonly askedAgoMs?: number } =>
   askedAtMs === undefined ? {} : { askedAgoMs: Math.max(0, now - askedAtMs) };
 
+/** A span of another trace is no parent. */
+const follows = (span: string, trace: string | undefined): Pick<EndedSpan, 'parent' | 'link'> =>
+  trace === undefined ? { parent: span } : { parent: undefined, link: { trace, span } };
+
 /** Exports the span of an attempt that has ended, unless its trace is not sampled. */
 export function exportSpan(
   sink: SpanSink | null,
-  { request, cause, trace, traceContext, tenant, to }: EffectEnvelope,
+  { request, cause, trace, traceContext, causeTrace, tenant, to }: EffectEnvelope,
   ended: {
     readonly id: string;
     readonly attempt: number;
@@ -98,7 +114,7 @@ export function exportSpan(
   sink.ended({
     trace,
     id: spanOfAttempt(id, attempt),
-    parent: spanOfMessage(cause),
+    ...follows(spanOfMessage(cause), causeTrace),
     state: traceContext?.state,
     tenant,
     name: `effect ${request.kind}`,

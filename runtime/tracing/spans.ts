@@ -16,7 +16,9 @@ export type SpanAttributes = Record<string, string | number | boolean | string[]
 export interface EndedSpan {
   readonly trace: string;
   readonly id: string;
-  readonly parent: string;
+  readonly parent: string | undefined;
+  /** A span that it follows without being its child. */
+  readonly link?: { readonly trace: string; readonly span: string };
   /** The caller's `tracestate`. */
   readonly state: string | undefined;
   readonly tenant: string;

@@ -1,7 +1,7 @@
 import type { Address, Partition } from '../address.ts';
 import type { ActorDefinition } from '../define-actor.ts';
 import type { SvcError } from '../errors.ts';
-import { contextOf, type Message, type Reply } from '../message.ts';
+import { contextOf, type HandledMessage, type Message, type Reply } from '../message.ts';
 import type { ActorRecord } from './record.ts';
 
 /** The changes of a batch to one actor. */
@@ -138,7 +138,7 @@ export function retryMessage(cause: Message, attempts: number): Message {
   };
 }
 
-export function answerMessage(asked: Message, to: Address, type: string, reply: Reply): Message {
+export function answerMessage(asked: HandledMessage, to: Address, type: string, reply: Reply): Message {
   return {
     id: `${asked.id}-reply`,
     to,
@@ -146,6 +146,7 @@ export function answerMessage(asked: Message, to: Address, type: string, reply: 
     cause: asked.id,
     trace: asked.trace,
     ...contextOf(asked),
+    ...(asked.leftTrace === undefined ? {} : { causeTrace: asked.leftTrace }),
     origin: 'actor',
     type,
     payload: reply.ok

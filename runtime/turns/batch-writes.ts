@@ -1,6 +1,6 @@
 import type { Address } from '../address.ts';
 import type { EffectRequest } from '../define-actor.ts';
-import type { Message, Reply } from '../message.ts';
+import type { HandledMessage, Message, Reply } from '../message.ts';
 import { type Activation, type ActorDraft, answerMessage, beginDraft, RETRY_TIMER, timerId } from './actor-draft.ts';
 import type { ActorRecord } from './record.ts';
 import { keptCount, report } from './trace-count.ts';
@@ -9,7 +9,7 @@ import type { DoneTurn } from './turn.ts';
 interface AskedEffect {
   readonly id: string;
   readonly request: EffectRequest;
-  readonly cause: Message;
+  readonly cause: HandledMessage;
   readonly askedAtMs: number;
   readonly fairnessKey: string | null;
 }
@@ -37,7 +37,8 @@ export class BatchWrites {
       state === draft.record.state &&
       decision.events.length + decision.timersSet.length + decision.timersCleared.length === 0 &&
       decision.effects.length + decision.effectsCancelled.length === 0;
-    const asker = traced.trace === message.trace ? message : { ...message, trace: traced.trace };
+    const asker =
+      traced.trace === message.trace ? message : { ...message, trace: traced.trace, leftTrace: message.trace };
     const { sends, known } = report(traced, decision.sends);
     for (const send of sends) this.sends.push(send);
     for (const id of decision.lazy) this.lazy.add(id);
@@ -111,7 +112,7 @@ export class BatchWrites {
     return effects.filter((other) => other !== id);
   }
 
-  answer(message: Message, reply: Reply | null): void {
+  answer(message: HandledMessage, reply: Reply | null): void {
     if (message.session !== undefined) {
       this.replies.push({ message, reply: reply ?? { ok: true, value: null } });
     } else if (message.replyAs !== undefined && message.from !== null && reply !== null) {

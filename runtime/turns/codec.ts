@@ -19,6 +19,7 @@ const wireMessage = z.object({
   trace: z.string(),
   reported: z.tuple([z.number(), z.number()]).optional(),
   traceContext: TraceContext.optional(),
+  causeTrace: z.string().optional(),
   parentSpan: z.string().optional(),
   origin: z.enum(['client', 'actor', 'timer', 'effect']),
   type: z.string(),

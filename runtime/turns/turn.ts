@@ -15,6 +15,7 @@ import { type ErrorCode, type ErrorDetail, SvcError } from '../errors.ts';
 import type { Identity } from '../identity.ts';
 import { type Json, plainJson, plainObject } from '../json.ts';
 import { contextOf, type Message, type Reply } from '../message.ts';
+import type { TraceContext } from '../tracing/trace-context.ts';
 import { type ActorRecord, frozen } from './record.ts';
 import { counted, type TraceCount } from './trace-count.ts';
 
@@ -52,6 +53,7 @@ class SeededTurn implements Turn<Schemas, Schemas> {
   readonly identity: Identity | null;
   readonly messageId: string;
   readonly trace: string;
+  readonly traceContext: TraceContext | undefined;
   readonly now: number;
   readonly decision: Decision = {
     events: [],
@@ -85,6 +87,7 @@ class SeededTurn implements Turn<Schemas, Schemas> {
     this.identity = message.identity ?? null;
     this.messageId = message.id;
     this.trace = trace;
+    this.traceContext = message.traceContext;
     this.now = now;
   }
 
@@ -165,6 +168,7 @@ class SeededTurn implements Turn<Schemas, Schemas> {
       type,
       payload,
       ...contextOf(this.#message),
+      ...(this.trace === this.#message.trace ? {} : { causeTrace: this.#message.trace }),
       ...(this.#message.identity === undefined ? {} : { identity: this.#message.identity }),
       ...extra,
     };

@@ -65,7 +65,7 @@ describe('OpenTelemetry', () => {
   });
   after(async () => {
     await node[Symbol.asyncDispose]();
-    await Promise.all([receiver.stop(), models.stop(), tools[Symbol.asyncDispose]()]);
+    await Promise.all([models.stop(), tools[Symbol.asyncDispose]()]);
   });
 
   test("one trace leads from the caller's span to the requests of a model and of a tool server", async () => {
@@ -152,5 +152,15 @@ describe('OpenTelemetry', () => {
     await Promise.all([whole(overGrpc, follows), whole(overMcp, follows)]);
     assert.match(String(tools.calls.at(-1)?.meta.traceparent), new RegExp(`^00-${overMcp}-`));
     assert.deepEqual(receiver.of(unsampled), []);
+  });
+
+  test('a receiver that is gone keeps no run from its end and no node from stopping', async () => {
+    await receiver.stop();
+    models.script({ chunks: ['alone'] });
+    const status = await completed(await node.run(agent, 'go on'));
+    assert.deepEqual([status.status, status.last_output], ['completed', 'alone']);
+    const stopping = performance.now();
+    await node.process.kill('SIGTERM');
+    assert.ok(performance.now() - stopping < 15_000, `${performance.now() - stopping} ms`);
   });
 });

@@ -1,0 +1,10 @@
+/** Takes what is sent to it and answers 200: a receiver of OTLP that costs as little as one can. Sends its port. */
+import { createServer } from 'node:http';
+
+const server = createServer((request, response) => {
+  request.resume().on('end', () => response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end());
+});
+server.listen(0, '127.0.0.1', () => {
+  const address = server.address();
+  process.send?.(typeof address === 'object' && address !== null ? address.port : 0);
+});
