@@ -50,7 +50,7 @@ export const wholeStepsOneKill = (seed: number): StepsOptions => ({
 export const smallSteps = (mode: StepsOptions['mode'], seed: number): StepsOptions => ({
   ...wholeSteps(seed),
   runs: sample({ normal: 10, long: 20 }),
-  steps: 40,
+  steps: sample({ normal: 24, long: 40 }),
   kill: { everyMs: 500 },
   mode,
 });
