@@ -13,10 +13,13 @@ import { NodeProcess } from '../support/node-process.ts';
 import { freeRedisPort, redisMissing, startRedis } from '../support/redis.ts';
 import { startRedisCluster } from '../support/redis-cluster.ts';
 import { startRedisSentinel } from '../support/redis-sentinel.ts';
+import { sample } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml, objectOf, ProductNode } from './product-node.ts';
 
 const skip = (redisMissing() ?? (await mongoMissing())) || false;
+/** Enough that both nodes run some when one is killed. */
+const RUNS = sample({ normal: 10, long: 24 });
 const PASSWORD = 'p@ss:w/rd';
 /** docs/operations/operating-a-cluster.md, "Redis and MongoDB": all that a node may need, and nothing of a Redis operator. */
 const RIGHTS = ['~svc*', '~{svc*', '&svc*', '&{svc*', '+@all', '-@admin', '-@dangerous', '+info', '+config|get'];
@@ -46,7 +49,7 @@ async function shareAndLoseNothing(stores: Stores): Promise<void> {
   await waitUntil('both nodes hold partitions', () => both(nodes, holdsSome), 20_000);
   const agent = await dies.deploy(agentYaml('talker'));
   const ids = await Promise.all(
-    Array.from({ length: 24 }, (_, at) => (at % 2 === 0 ? dies : lives).run(agent, 'slow')),
+    Array.from({ length: RUNS }, (_, at) => (at % 2 === 0 ? dies : lives).run(agent, 'slow')),
   );
   await waitUntil('both nodes run effects', () => both(nodes, runsSome));
   await dies.process.kill('SIGKILL');
