@@ -8,6 +8,7 @@ import { stringify } from 'yaml';
 import { z } from 'zod';
 import { removeTree } from '../../effects/volumes/tree.ts';
 import { LOCAL_TOKEN_FILE } from '../../security/local-token.ts';
+import { COMPILED } from '../support/child-program.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const Held = z.object({ longestMs: z.number(), totalMs: z.number(), rssBytes: z.number() });
@@ -51,7 +52,7 @@ export class AttackedNode implements AsyncDisposable {
     await writeFile(config, stringify({ apiVersion: 'svc.dev/v1', kind: 'NodeConfig', spec }));
     const flags = ['--config', config, '--data', join(directory, 'data'), '--http-port', '0', '--grpc-port', '0'];
     const args = ['--expose-gc', '--import', join(import.meta.dirname, 'probe.ts'), join(ROOT, 'main.ts'), ...flags];
-    const env = { PATH: process.env.PATH, HOME: process.env.HOME, SVC_WEBHOOK_SECRET_MAIL: 'secret' };
+    const env = { PATH: process.env.PATH, HOME: process.env.HOME, ...COMPILED, SVC_WEBHOOK_SECRET_MAIL: 'secret' };
     const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
     process.once('exit', () => child.kill('SIGKILL'));
     const at = await announced(child, guarded);

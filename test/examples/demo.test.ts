@@ -6,6 +6,7 @@ import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
+import { COMPILED } from '../support/child-program.ts';
 import { ModelServer } from '../support/model-server.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -15,7 +16,7 @@ const onceBarMs = (): number => 15_000 * Math.max(1, (loadavg()[0] ?? 0) / avail
 const run = promisify(execFile);
 
 /** No key, no setting of this machine: the demo then says that a script answers. */
-const ENV = { PATH: process.env.PATH, HOME: process.env.HOME, NODE_NO_WARNINGS: '1' };
+const ENV = { PATH: process.env.PATH, HOME: process.env.HOME, NODE_NO_WARNINGS: '1', ...COMPILED };
 
 interface Demo {
   readonly child: ChildProcess;

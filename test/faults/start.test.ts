@@ -7,13 +7,13 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { Redis } from 'ioredis';
+import { COMPILED } from '../support/child-program.ts';
 import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
 import { NodeProcess } from '../support/node-process.ts';
 import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
 
 const skip = (redisMissing() ?? (await mongoMissing())) || false;
 const MAIN = join(import.meta.dirname, '..', '..', 'main.ts');
-const COMPILED = join(import.meta.dirname, '..', '..', '.cache', 'compiled');
 /** What a supervisor waits for: beyond it the start hangs. */
 const MOST_MS = 25_000;
 
@@ -49,7 +49,7 @@ describe('a start without its stores', { skip, timeout: 180_000 }, () => {
 
   /** Runs `node main.ts` until it ends by itself; answers what it said. */
   async function refused(stores: Stores): Promise<string> {
-    const env = { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILED, NODE_NO_WARNINGS: '1' };
+    const env = { PATH: process.env.PATH, ...COMPILED, NODE_NO_WARNINGS: '1' };
     const stdio: ['ignore', 'ignore', 'pipe'] = ['ignore', 'ignore', 'pipe'];
     const child = spawn(process.execPath, [MAIN, ...argsOf(stores)], { env, stdio });
     const begun = performance.now();

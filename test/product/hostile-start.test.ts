@@ -10,12 +10,12 @@ import { after, before, describe, test } from 'node:test';
 import { startNode } from '../../main.ts';
 import { readFlags } from '../../read-settings.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { COMPILED } from '../support/child-program.ts';
 import { sample } from '../support/size.ts';
 import { smallFileSystem } from '../support/small-disk.ts';
 import { ProductNode } from './product-node.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', 'main.ts');
-const COMPILED = join(import.meta.dirname, '..', '..', '.cache', 'compiled');
 /** A node that cannot start says so at once. What hangs is cut off and fails. */
 const MOST_MS = 15_000;
 /** One start in so many is a process of its own too, which takes most of a second of processor time. */
@@ -108,7 +108,7 @@ describe('a start that cannot be', () => {
 
   async function refused(args: readonly string[], title = args.join(' ')): Promise<{ stderr: string; ms: number }> {
     const startedAt = performance.now();
-    const env = { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILED, NODE_NO_WARNINGS: '1' };
+    const env = { PATH: process.env.PATH, ...COMPILED, NODE_NO_WARNINGS: '1' };
     const child = spawn(process.execPath, [MAIN, ...args], {
       cwd: directory,
       env,

@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
-/** Compiled modules, so that a program is up in half the time: tests start hundreds. */
-const COMPILED = new URL('../../.cache/compiled', import.meta.url).pathname;
+/** Environment with the compiled modules, so that a program is up in half the time: tests start hundreds. */
+export const COMPILED = { NODE_COMPILE_CACHE: new URL('../../.cache/compiled', import.meta.url).pathname } as const;
 const LOG_CHARS = 60_000;
 
 export interface ChildProgramParts<Ready> {
@@ -49,7 +49,7 @@ export class ChildProgram<Ready> {
     // Settings of the machine must not reach a test's node.
     const { PATH, HOME } = process.env;
     const child = spawn(process.execPath, args, {
-      env: { PATH, HOME, NODE_NO_WARNINGS: '1', NODE_COMPILE_CACHE: COMPILED, ...env },
+      env: { PATH, HOME, NODE_NO_WARNINGS: '1', ...COMPILED, ...env },
       stdio: ['ignore', 'pipe', stderr],
     });
     this.#child = child;
