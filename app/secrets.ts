@@ -48,6 +48,7 @@ export async function openSecrets(
   const stored = await SecretDocuments.open(documents, () => clock.now());
   const ring = await KeyRing.open({
     node: world.node,
+    isAlone: settings.stores.redis === undefined,
     documents,
     source,
     clock,

@@ -32,6 +32,12 @@ const WRAP_USE = 'svc-data-key';
 /** Adds a version to a key file, or creates the file with version 1 (mode 0600). Returns the number of the version. */
 export async function addKeyVersion(path: string, now: number): Promise<number> {
   const known = await readKeyFile(path);
+  if ((known?.keys.length ?? 0) >= MOST_VERSIONS) {
+    throw new SvcError(
+      'limit_reached',
+      `the key file has ${MOST_VERSIONS} versions: remove those that no secret needs`,
+    );
+  }
   const version = Math.max(0, ...(known?.keys ?? []).map((one) => one.version)) + 1;
   const made = { version, made_at: new Date(now).toISOString(), key: randomBytes(DATA_KEY_BYTES).toString('base64') };
   const keys = [...(known?.keys ?? []), made];

@@ -55,6 +55,8 @@ interface KeyRingParts {
   readonly node: string;
   readonly documents: Documents;
   readonly source: KeySource;
+  /** Whether this is the only node, so that a store without any secret may get another key. */
+  readonly isAlone: boolean;
   readonly clock: Pick<Clock, 'now'>;
   readonly uses: CountUses;
   readonly warn: (message: string, error: unknown) => void;
@@ -66,6 +68,7 @@ export class KeyRing {
   readonly #copies: Collection<CopyDocument>;
   readonly #node: string;
   readonly #source: KeySource;
+  readonly #isAlone: boolean;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #uses: CountUses;
 
@@ -78,6 +81,7 @@ export class KeyRing {
     this.#copies = copies;
     this.#node = parts.node;
     this.#source = parts.source;
+    this.#isAlone = parts.isAlone;
     this.#clock = parts.clock;
     this.#uses = parts.uses;
   }
@@ -167,22 +171,30 @@ export class KeyRing {
       return this.#check();
     }
     if (known.format > RING_FORMAT) throw this.#refused(`written by a newer version (format ${known.format})`);
-    for (const { version, proof } of known.keys) {
-      const used = await this.#uses(version);
-      if (used === 0 && version !== known.current) continue;
-      await this.#prove(version, proof, used);
+    const uses = await Promise.all(known.keys.map(({ version }) => this.#uses(version)));
+    for (const [index, { version, proof }] of known.keys.entries()) {
+      const used = uses[index] ?? 0;
+      if ((used === 0 && version !== known.current) || (await this.#opens(version, proof))) continue;
+      if (!this.#isAlone || uses.some((count) => count > 0)) throw await this.#lost(version, used);
+      await this.#documents.deleteVersion(SYSTEM_TENANT, RING, known.version);
+      return this.#check();
     }
   }
 
-  async #prove(version: number, proof: string, used: number): Promise<void> {
+  /** Whether the source has the version, and it is the same key. */
+  async #opens(version: number, proof: string): Promise<boolean> {
     try {
-      if (PROOF.equals(await this.#source.unwrap(version, proof))) return;
+      return PROOF.equals(await this.#source.unwrap(version, proof));
     } catch (error) {
-      if (!(error instanceof SvcError) || error.code !== 'failed_precondition') throw error;
+      if (error instanceof SvcError && error.code === 'failed_precondition') return false;
+      throw error;
     }
+  }
+
+  async #lost(version: number, used: number): Promise<SvcError> {
     const has = (await this.#source.newest()) >= version ? 'is another key in' : 'is missing from';
     const cure = 'restore it from a backup, or copy it from a node that runs';
-    throw this.#refused(`key version ${version} ${has} ${this.#source.place}, ${used} secrets need it: ${cure}`);
+    return this.#refused(`key version ${version} ${has} ${this.#source.place}, ${used} secrets need it: ${cure}`);
   }
 
   #refused(why: string): SvcError {

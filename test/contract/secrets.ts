@@ -20,7 +20,7 @@ import { waitUntil } from '../support/wait-until.ts';
 const REFRESH_MS = 5_000;
 const LEASE_MS = 60_000;
 /** Secrets in use during a key rotation. */
-const LOADED = 25;
+const LOADED = 15;
 
 export const operator: Identity = {
   ...{ kind: 'operator', subject: 'olga', tenant: 'svc-system', roles: ['svc:operator'], tier: 'free' },
@@ -75,6 +75,7 @@ export function secretsContract(
       const secrets = await SecretDocuments.open(documents, () => clock.now());
       const ring = await KeyRing.open({
         node: `node-${nodes}`,
+        isAlone: false,
         documents,
         source,
         clock,
@@ -307,7 +308,7 @@ export function secretsContract(
       // Stopped in the middle, as by a kill: the other node goes on.
       await one.keys.close();
       two.keys.start();
-      await waitUntil('all have the new version', async () => (await two.secrets.usesOf(1)) === 0);
+      await waitUntil('all have the new version', async () => (await two.secrets.usesOf(1)) === 0, 60_000);
       isOver = true;
       await Promise.all(load);
       assert.ok(reads > 0);

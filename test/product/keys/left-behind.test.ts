@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmod, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
@@ -34,6 +34,7 @@ async function storedVersions(data: string, tenant: string, path: string): Promi
     const uses = (version: number) => secrets.usesOf(version);
     const ring = await KeyRing.open({
       node: 'reader',
+      isAlone: false,
       documents,
       source,
       clock: { now: Date.now },
@@ -160,6 +161,10 @@ describe('the key of secrets', () => {
   test('kill -9 while it is rotated: the next start goes on; without its key file the node does not start', async () => {
     await using node = await ProductNode.start({});
     const data = join(node.directory, 'data');
+    // A store without any secret, as from a backup of the databases alone, gets a new key.
+    await node.process.kill('SIGKILL');
+    await rm(join(data, 'secret-keys.json'));
+    await node.spawn();
     for (let n = 0; n < MANY; n += 1) await node.json('PUT', `/v1/secrets/many-${n}`, { value: `value ${n}` });
     const rotated = await node.json('POST', '/v1/cluster/secret-keys/rotate', undefined);
     assert.equal(rotated.body.current, 2, rotated.text);
