@@ -6,6 +6,7 @@ import { EditorView } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import { basicSetup } from 'codemirror';
 import { useEffect, useRef } from 'react';
+import { type JsonSchema, schemaCompletion } from './schema-completion.ts';
 
 /** A problem at a place of the text; lines and columns begin at 1. */
 export interface Problem {
@@ -21,6 +22,8 @@ interface EditorProps {
   readonly change: (text: string) => void;
   /** Called when the user stops typing. */
   readonly check?: (text: string) => Promise<readonly Problem[]>;
+  /** What keys and values are completed by; null while it is read. */
+  readonly schema?: JsonSchema | null;
 }
 
 const PAUSE_MS = 500;
@@ -46,10 +49,10 @@ const colours = HighlightStyle.define([
  * An editor for YAML. It lives in a shadow root: there CodeMirror uses constructed style sheets, which the policy of the page
  * allows; in the document it would make a `<style>` element.
  */
-export function Editor({ label, text, change, check }: EditorProps) {
+export function Editor({ label, text, change, check, schema = null }: EditorProps) {
   const host = useRef<HTMLDivElement>(null);
-  const calls = useRef({ change, check });
-  calls.current = { change, check };
+  const calls = useRef({ change, check, schema });
+  calls.current = { change, check, schema };
   const first = useRef(text);
   useEffect(() => {
     const element = host.current;
@@ -63,7 +66,7 @@ export function Editor({ label, text, change, check }: EditorProps) {
         basicSetup,
         syntaxHighlighting(colours),
         yaml(),
-        autocompletion(),
+        autocompletion({ override: [schemaCompletion(() => calls.current.schema)] }),
         lintGutter(),
         linter(
           async ({ state: { doc } }) => {

@@ -150,6 +150,36 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
     assert.deepEqual(tab.complaints, []);
   });
 
+  test('completes a manifest by its schema, says what is wrong while it is typed, and replaces a version only when told to', async () => {
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    await page.goto(`${node.url}/catalog/edit?kind=agent`);
+    const editor = page.getByRole('textbox', { name: 'Manifest' });
+    await editor.click();
+    await page.keyboard.press('Control+End');
+    await page.keyboard.type('  exec');
+    await page.getByRole('option', { name: /^execution/ }).click();
+    await page.keyboard.press('Enter');
+    await page.keyboard.type('  max_iter');
+    await page.getByRole('option', { name: /^max_iterations/ }).waitFor();
+    await page.keyboard.type('ations: none');
+    const problems = page.getByRole('list', { name: 'Problems' });
+    await problems.getByText(/max_iterations/).waitFor();
+    for (const _letter of 'none') await page.keyboard.press('Backspace');
+    await page.keyboard.type('2');
+    await waitUntil('no problem', async () => (await problems.getByRole('listitem').count()) === 0);
+    for (const isFirst of [true, false]) {
+      await page.goto(`${node.url}/catalog/edit?kind=agent`);
+      await page.getByRole('button', { name: 'Deploy' }).click();
+      if (!isFirst) await page.getByRole('button', { name: 'Replace this version' }).click();
+      await page.getByRole('heading', { name: 'my-agent' }).waitFor();
+    }
+    assert.deepEqual(
+      tab.complaints.filter((one) => !one.includes('409')),
+      [],
+    );
+  });
+
   test('reaches any page by keys: search and go', async () => {
     await using tab = await browser.open(node.url);
     const { page } = tab;

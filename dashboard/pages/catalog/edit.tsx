@@ -3,6 +3,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { useDeferredValue, useMemo, useState } from 'react';
 import { parse } from 'yaml';
 import { SvcApiError } from '../../../clients/typescript/client.ts';
+import { type ManifestKind, manifestProblems, manifestSchema } from '../../api/manifest-schema.ts';
 import { api } from '../../api/queries.ts';
 import { graphOf } from '../../api/state-graph.ts';
 import { useFilters } from '../../app/use-filters.ts';
@@ -63,34 +64,45 @@ function Manifest({ isWorkflow, text: first }: { readonly isWorkflow: boolean; r
   const [text, setText] = useState(first);
   const [problems, setProblems] = useState<readonly Problem[]>([]);
   const navigate = useNavigate();
+  const kind: ManifestKind = isWorkflow ? 'workflow' : 'agent';
+  const schema = useQuery({
+    queryKey: ['manifest-schema', kind],
+    queryFn: () => manifestSchema(kind),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
   const deploy = useMutation({
-    mutationFn: async () => {
-      if (isWorkflow) {
-        const { workflow_id: id } = await api.workflows.deploy({ body: text, force: 'true' });
-        return { kind: 'workflow', id };
-      }
-      const { agent_id: id } = await api.agents.deploy({ body: text, force: 'true' });
-      return { kind: 'agent', id };
+    mutationFn: async (replaces: boolean) => {
+      const manifest = { body: text, force: replaces ? ('true' as const) : undefined };
+      if (isWorkflow) return { kind, id: (await api.workflows.deploy(manifest)).workflow_id };
+      return { kind, id: (await api.agents.deploy(manifest)).agent_id };
     },
-    onSuccess: ({ kind, id }) => navigate({ to: '/catalog/$kind/$id', params: { kind, id } }),
+    onSuccess: (params) => navigate({ to: '/catalog/$kind/$id', params }),
     onError: (error) => setProblems(problemsOf(error)),
   });
   const check = async (typed: string): Promise<readonly Problem[]> => {
-    if (!isWorkflow) return [];
-    const { findings } = await api.workflows.validate({ body: { manifest_yaml: typed } });
-    setProblems(findings);
-    return findings;
+    const found = await manifestProblems(kind, typed);
+    setProblems(found);
+    return found;
   };
   return (
     <>
       <PageHead title={isWorkflow ? 'Workflow manifest' : 'Agent manifest'}>
-        <button type="button" className="primary" disabled={deploy.isPending} onClick={() => deploy.mutate()}>
+        <button type="button" className="primary" disabled={deploy.isPending} onClick={() => deploy.mutate(false)}>
           Deploy
         </button>
       </PageHead>
       {deploy.error !== null && <Failure error={deploy.error} />}
+      {isTaken(deploy.error) && (
+        <p className="actions">
+          Give the manifest another version, or{' '}
+          <button type="button" disabled={deploy.isPending} onClick={() => deploy.mutate(true)}>
+            Replace this version
+          </button>
+          . Runs of it that have begun keep their manifest.
+        </p>
+      )}
       <div className={isWorkflow ? 'edit with-graph' : 'edit'}>
-        <Editor label="Manifest" text={first} change={setText} check={check} />
+        <Editor label="Manifest" text={first} change={setText} check={check} schema={schema.data ?? null} />
         {isWorkflow && <Preview text={text} />}
       </div>
       <ul aria-label="Problems" className="problems">
@@ -104,6 +116,9 @@ function Manifest({ isWorkflow, text: first }: { readonly isWorkflow: boolean; r
     </>
   );
 }
+
+/** Whether a deploy was refused because the version exists. */
+const isTaken = (error: unknown): boolean => error instanceof SvcApiError && error.status === 409;
 
 /** Problems of a refused deploy. */
 function problemsOf(error: unknown): Problem[] {
