@@ -12,6 +12,7 @@ import { asksOnRedis } from './suites/asks-redis.ts';
 import { asksOnSqlite } from './suites/asks-sqlite.ts';
 import { assignment } from './suites/assignment.ts';
 import { checker } from './suites/checker.ts';
+import { dashboards } from './suites/dashboards.ts';
 import { executionRate } from './suites/executions.ts';
 import { failover } from './suites/failover.ts';
 import { fileTools } from './suites/file-tools.ts';
@@ -39,6 +40,7 @@ const SUITES: Readonly<Record<string, (plan: Plan) => Promise<Section>>> = {
   'asks-sqlite': asksOnSqlite,
   assignment,
   checker,
+  dashboards,
   executions: executionRate,
   followers,
   failover: (plan) => failover(plan, 'everysec'),

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { z } from 'zod';
@@ -164,6 +165,58 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
     await tree.getByRole('link', { name: new RegExp(above.name) }).waitFor();
     await page.getByRole('link', { name: 'Input', exact: true }).click();
     await page.getByRole('region', { name: 'Input' }).locator('pre').first().waitFor();
+    assert.deepEqual(tab.complaints, []);
+  });
+
+  test('every step of the tour in the guide works as it says', async () => {
+    const guide = await readFile('docs/guides/why-did-my-run-do-that.md', 'utf8');
+    const titles = [...guide.matchAll(/^\d+\. \*\*(.+?)\.\*\*/gm)].map(([, title]) => title ?? '');
+    const { runs } = z
+      .object({ runs: z.array(z.object({ id: z.string(), kind: z.string() })) })
+      .parse((await node.call('GET', `/v1/runs?trace_id=${trace}`)).body);
+    const id = runs.find(({ kind }) => kind === 'execution')?.id;
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    page.setDefaultTimeout(15_000);
+    const steps: Readonly<Record<string, () => Promise<unknown>>> = {
+      'Read why': async () => {
+        await page.goto(`${node.url}/runs/execution/${id}`);
+        await page.getByRole('region', { name: 'Why it ended so' }).waitFor();
+      },
+      'Look at its time': () =>
+        page.getByRole('region', { name: 'Timeline' }).getByText('model.generate').first().waitFor(),
+      'See what it was given': async () => {
+        await page.getByRole('link', { name: 'Input', exact: true }).click();
+        await page.getByRole('region', { name: 'Input' }).getByText('write').first().waitFor();
+      },
+      'Find who started it': async () => {
+        await page.getByRole('link', { name: 'Parents and children' }).click();
+        await page
+          .getByRole('region', { name: 'Parents and children' })
+          .getByRole('link', { name: 'two-steps' })
+          .waitFor();
+      },
+      'Open the trace': async () => {
+        await page.getByRole('link', { name: 'Trace', exact: true }).click();
+        await picture(page).waitFor();
+      },
+      'Take the critical path': async () => {
+        await page.getByRole('button', { name: 'Critical path' }).click();
+        await page.waitForURL(/flow=path/);
+      },
+      'Choose a message': async () => {
+        await picture(page).focus();
+        await page.keyboard.press('ArrowRight');
+        await page.keyboard.press('ArrowRight');
+        await page.getByRole('complementary', { name: /^Message/ }).waitFor();
+      },
+      'Ask why it happened': async () => {
+        await page.getByRole('button', { name: 'Why did this happen' }).click();
+        await page.waitForURL(/flow=causes/);
+      },
+    };
+    assert.deepEqual(titles, Object.keys(steps));
+    for (const step of Object.values(steps)) await step();
     assert.deepEqual(tab.complaints, []);
   });
 
