@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
+import { z } from 'zod';
 import { agentYaml, ProductNode } from '../product/product-node.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { browserMissing, DashboardBrowser } from './browser.ts';
@@ -8,6 +9,8 @@ import { built } from './built.ts';
 
 /** Text that a stranger may write anywhere: markup, escapes of terminals, marks that turn the direction, no end. */
 const HOSTILE = `<script>alert(1)</script><img src=x onerror=alert(2)> "'\`{{7*7}} \u202egnp.exe ${'long '.repeat(2_000)}`;
+
+const Deliveries = z.object({ deliveries: z.array(z.object({ message_id: z.string() })) });
 
 /** A workflow that ends at a question. */
 const ASKS = (prompt: string): string => `
@@ -105,6 +108,25 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
     await tab.page.getByRole('region', { name: 'Question' }).getByText('<script>alert(1)</script>').waitFor();
     assert.deepEqual(tab.complaints, []);
     assert.equal(await tab.page.locator('img').count(), 0);
+  });
+
+  test('shows hostile text in a trace as text: payload, state and differences of a message', async () => {
+    const found = await waitUntil('the trace of the run', async () => {
+      const { body } = await node.call('GET', `/v1/actors/execution/${run}/history?limit=1&order=oldest_first`);
+      return Deliveries.parse(body).deliveries[0];
+    });
+    const { trace_id } = (await node.call('GET', `/v1/messages/${found.message_id}`)).body;
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    for (const view of ['', '&view=table']) {
+      await page.goto(`${node.url}/traces/${String(trace_id)}?m=${found.message_id}${view}`);
+      const drawer = page.getByRole('complementary', { name: /^Message/ });
+      await drawer.getByText('<script>alert(1)</script>').first().waitFor();
+      await drawer.getByText('⟨202E⟩gnp.exe').first().waitFor();
+      assert.equal(await page.locator('img').count(), 0);
+    }
+    assert.deepEqual(await tab.serious(), []);
+    assert.deepEqual(tab.complaints, []);
   });
 
   test('answers a question from the inbox, and the run goes on', async () => {
