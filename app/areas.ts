@@ -126,6 +126,7 @@ export async function openAreas(parts: AreasParts) {
     messages: traces.messages,
     tap: traces.tap,
     audit: audit.reader,
+    isReadOnly: false,
   };
   const management = openManagement(parts, ports, judges);
   const feed = (cluster: ClusterApi): FeedApi =>

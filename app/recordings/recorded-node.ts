@@ -196,6 +196,7 @@ async function openPorts({ documents, store, runtime, settings, clock }: ReaderP
     traces: traces.traces,
     messages: traces.messages,
     tap: traces.tap,
+    isReadOnly: true,
   } satisfies OperationPorts;
   return { ports, lists };
 }

@@ -41,7 +41,7 @@ export const CALLER_OPERATIONS = [
     answer: Me,
     rest: { method: 'GET', path: '/v1/me', style: 'coded' },
     commands: ['whoami'],
-    async handle(_ports, { caller }) {
+    async handle({ isReadOnly = false }, { caller }) {
       const { kind, subject, tenant, roles, tier, key } = caller;
       return {
         kind,
@@ -49,7 +49,7 @@ export const CALLER_OPERATIONS = [
         tenant,
         roles,
         tier,
-        actions: ACTIONS.filter((action) => allows(caller, action)),
+        actions: ACTIONS.filter((action) => allows(caller, action) && (!isReadOnly || action === 'read')),
         key: key === undefined ? null : { id: key.id, scopes: key.scopes },
         scopes: heldScopes(key?.scopes ?? null),
       };

@@ -77,6 +77,8 @@ export interface OperationPorts extends StartLimits {
   readonly traces?: TraceApi;
   readonly messages?: MessageApi;
   readonly tap?: TapApi;
+  /** The node shows a recording: callers may read, and no more. */
+  readonly isReadOnly?: boolean;
   /** The audit of operations. */
   readonly audit?: AuditReader;
 }
