@@ -1,4 +1,3 @@
-import { parseAgentManifest } from '../manifests/agent/parse.ts';
 import type { AgentManifest } from '../manifests/agent/schema.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Collection, Documents } from '../runtime/documents.ts';
@@ -20,6 +19,7 @@ import {
 } from './api.ts';
 import { type BuiltIns, NO_BUILT_INS } from './built-in/api.ts';
 import { checkPage, invalidManifest } from './changes.ts';
+import { readAgentManifest } from './manifest-reading.ts';
 import type { CatalogEntry, EntryWithManifest } from './store/entry.ts';
 import { readLog } from './store/log-reading.ts';
 import { openManifestStore } from './store/manifest-store.ts';
@@ -92,7 +92,7 @@ class DocumentAgentCatalog extends VersionedCatalog<AgentManifest, AgentSummary>
     { force, scope = 'tenant' }: { readonly force: boolean; readonly scope?: CatalogScope },
   ): Promise<{ agent_id: string; deployed: true }> {
     this.requireDeploy(identity, scope);
-    const manifest = readManifest(manifestYaml);
+    const manifest = await readManifest(manifestYaml);
     return { agent_id: await this.register(identity, { manifest, manifestYaml, force }, scope), deployed: true };
   }
 
@@ -119,8 +119,8 @@ class DocumentAgentCatalog extends VersionedCatalog<AgentManifest, AgentSummary>
 }
 
 /** Parses a manifest. Throws `invalid_manifest` with the path, line and column of each problem. */
-function readManifest(manifestYaml: string): AgentManifest {
-  const parsed = parseAgentManifest(manifestYaml);
+async function readManifest(manifestYaml: string): Promise<AgentManifest> {
+  const parsed = await readAgentManifest(manifestYaml);
   if (parsed.ok) return parsed.manifest;
   throw invalidManifest(parsed.problems);
 }

@@ -1,6 +1,4 @@
-import { checkWorkflow, type Known } from '../manifests/workflow/check/check-workflow.ts';
-import { agentsNamedIn, type Finding as CheckFinding, childrenNamedIn } from '../manifests/workflow/finding.ts';
-import { type ProblemRule, parseWorkflowManifest, readWorkflow } from '../manifests/workflow/parse.ts';
+import { agentsNamedIn, childrenNamedIn } from '../manifests/workflow/finding.ts';
 import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { CollectionSpec, Documents } from '../runtime/documents.ts';
@@ -21,6 +19,8 @@ import {
 } from './api.ts';
 import { type BuiltIns, NO_BUILT_INS } from './built-in/api.ts';
 import { invalidManifest } from './changes.ts';
+import { readWorkflowManifest, workflowFindings } from './manifest-reading.ts';
+import type { CheckedWorkflow, KnownToChecker } from './manifest-work.ts';
 import type { CatalogEntry, EntryWithManifest } from './store/entry.ts';
 import type { StoredEvent } from './store/event-log.ts';
 import { openManifestStore } from './store/manifest-store.ts';
@@ -29,6 +29,8 @@ import { VersionedCatalog, type VersionedCatalogParts } from './store/versioned-
 
 /** Maximum number of children that the checker looks up; it reports nothing about further ones. */
 const MAX_CHILDREN = 200;
+
+const NOTHING_KNOWN: KnownToChecker = { agents: [], workflows: null };
 
 /** Finds a workflow that the reader sees; null when there is none. */
 type FindManifest = (reader: CatalogReader, idOrName: string) => Promise<WorkflowManifest | null>;
@@ -44,18 +46,18 @@ class WorkflowChecks {
   }
 
   async check(reader: CatalogReader, manifestYaml: string): Promise<CheckedWorkflow> {
-    const read = readWorkflow(manifestYaml);
-    if (!read.ok) return validateWorkflow(manifestYaml);
-    const { manifest, yaml } = read;
-    return { manifest, findings: checkWorkflow(manifest, yaml.locate, await this.#knownTo(reader, manifest)) };
+    const read = await readWorkflowManifest(manifestYaml);
+    const manifest = read.ok ? read.manifest : null;
+    const known = manifest === null ? NOTHING_KNOWN : await this.#knownTo(reader, manifest);
+    return { manifest, findings: await workflowFindings(manifestYaml, known) };
   }
 
-  async #knownTo(reader: CatalogReader, manifest: WorkflowManifest): Promise<Known> {
-    const agents = new Set<string>();
+  async #knownTo(reader: CatalogReader, manifest: WorkflowManifest): Promise<KnownToChecker> {
+    const agents: string[] = [];
     for (const name of new Set(agentsNamedIn(manifest).map((named) => named.name)))
-      if (await this.#isAgent(reader, name)) agents.add(name);
+      if (await this.#isAgent(reader, name)) agents.push(name);
     const { found, isWhole } = await this.#children(reader, manifest);
-    return { agents: (name) => agents.has(name), ...(isWhole ? { workflows: (name) => found.get(name) } : {}) };
+    return { agents, workflows: isWhole ? found : null };
   }
 
   async #isAgent(reader: CatalogReader, name: string): Promise<boolean> {
@@ -101,8 +103,8 @@ function checkedManifest({ manifest, findings }: CheckedWorkflow): WorkflowManif
 }
 
 /** Parses a text that was deployed. */
-function readWorkflowManifest(manifestYaml: string): WorkflowManifest {
-  const parsed = parseWorkflowManifest(manifestYaml);
+async function readDeployed(manifestYaml: string): Promise<WorkflowManifest> {
+  const parsed = await readWorkflowManifest(manifestYaml);
   if (parsed.ok) return parsed.manifest;
   throw invalidManifest(parsed.problems);
 }
@@ -116,7 +118,7 @@ const WORKFLOW: CatalogKind<WorkflowManifest> = {
     moved: 'WorkflowScopeChanged',
     status: { deployed: 'WorkflowResumed', paused: 'WorkflowPaused', archived: 'WorkflowArchived' },
   },
-  read: readWorkflowManifest,
+  read: readDeployed,
   shown: ({ metadata: { description, labels }, spec: { initial_state } }) => ({ description, labels, initial_state }),
 };
 
@@ -219,30 +221,3 @@ export const WORKFLOW_EVENTS: CollectionSpec = {
   unique: [],
   indexes: [['workflow_id', 'sequence'], ['recorded_at']],
 };
-
-interface CheckedWorkflow {
-  /** Null when there are errors. */
-  readonly manifest: WorkflowManifest | null;
-  readonly findings: readonly CheckFinding[];
-}
-
-/** How to fix each kind of error. */
-export const ERROR_CURES: Readonly<Record<ProblemRule, string>> = {
-  invalid_yaml: 'Correct the YAML at this place.',
-  invalid_field: 'Write what is expected; docs/reference/workflow-manifest.md has every field with its rule.',
-  unknown_state: 'Correct the name, or add the state under spec.states.',
-  unknown_volume: 'Correct the name, or declare the volume under spec.storage.shared_volumes.',
-};
-
-/**
- * All findings about a workflow manifest, in the order of its lines: errors where it violates the format (W1–W16), and
- * warnings, which are given only when there are no errors. Never throws.
- */
-export function validateWorkflow(text: string, known: Known = {}): CheckedWorkflow {
-  const read = readWorkflow(text);
-  if (read.ok) return { manifest: read.manifest, findings: checkWorkflow(read.manifest, read.yaml.locate, known) };
-  const findings = read.problems.map(
-    (problem): CheckFinding => ({ ...problem, severity: 'error', cure: ERROR_CURES[problem.rule] }),
-  );
-  return { manifest: null, findings };
-}

@@ -1,7 +1,5 @@
-import { extname } from 'node:path';
-import { Worker } from 'node:worker_threads';
-import { SvcError } from '../runtime/errors.ts';
 import type { Json } from '../runtime/json.ts';
+import { WorkerThread } from '../runtime/kit/worker-thread.ts';
 import {
   decoded,
   JSON_NAMES,
@@ -37,7 +35,8 @@ export async function parseJsonBytes(bytes: Buffer, place: JsonPlace): Promise<J
       return read.value;
     }
   }
-  const answer = await thread.ask({ bytes: owned(bytes), maxDepth, maxValues, maxNames: JSON_NAMES });
+  const own = owned(bytes);
+  const answer = await thread.ask({ bytes: own, maxDepth, maxValues, maxNames: JSON_NAMES }, [own.buffer]);
   if ('problem' in answer) throw refusedJson(answer.problem, place);
   return 'value' in answer ? answer.value : JSON.parse(decoded(answer.bytes) ?? '');
 }
@@ -48,53 +47,11 @@ const owned = (bytes: Buffer): Uint8Array<ArrayBuffer> =>
     ? new Uint8Array(bytes.buffer)
     : new Uint8Array(bytes);
 
-interface Asked {
-  readonly resolve: (answer: JsonAnswer) => void;
-  readonly reject: (error: SvcError) => void;
-}
-
-/**
- * The one thread that parses large bodies of the process. It starts with the first body and keeps the process alive
- * only while it parses.
- */
-class JsonThread {
-  #worker: Worker | null = null;
-  /** Requests to the thread, oldest first. */
-  #asked: Asked[] = [];
-
-  ask(question: JsonQuestion): Promise<JsonAnswer> {
-    if (this.#asked.length >= MOST_WAITING) throw new SvcError('overloaded', undefined, { retryAfterMs: 1_000 });
-    this.#worker ??= this.#start();
-    this.#worker.ref();
-    const { promise, resolve, reject } = Promise.withResolvers<JsonAnswer>();
-    this.#asked.push({ resolve, reject });
-    this.#worker.postMessage(question, [question.bytes.buffer]);
-    return promise;
-  }
-
-  #start(): Worker {
-    // The worker has the extension of this file, so that it is found in the sources and in the package. It gets none of
-    // the node's environment variables.
-    const file = new URL(`./json-worker${extname(import.meta.filename)}`, import.meta.url);
-    const worker = new Worker(file, {
-      ...{ env: {}, execArgv: [], stdin: false },
-      resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
-    });
-    worker.on('message', (answer: JsonAnswer) => {
-      this.#asked.shift()?.resolve(answer);
-      if (this.#asked.length === 0) worker.unref();
-    });
-    const gone = (cause?: unknown): void => {
-      if (this.#worker !== worker) return;
-      this.#worker = null;
-      const asked = this.#asked;
-      this.#asked = [];
-      for (const { reject } of asked) reject(new SvcError('unavailable', 'The body could not be read.', { cause }));
-    };
-    worker.on('error', gone);
-    worker.on('exit', () => gone());
-    return worker;
-  }
-}
-
-const thread = new JsonThread();
+/** The one thread that parses large bodies of the process. */
+const thread = new WorkerThread<JsonQuestion, JsonAnswer>({
+  from: import.meta,
+  module: 'json-worker',
+  mostWaiting: MOST_WAITING,
+  maxHeapMb: MAX_HEAP_MB,
+  lost: 'The body could not be read.',
+});

@@ -1,4 +1,4 @@
-import { validateWorkflow } from '../../catalog/workflow-catalog.ts';
+import { validateWorkflow } from '../../catalog/manifest-work.ts';
 import { type Plan, type Section, table } from '../report.ts';
 
 const SIZES = [50, 200, 800];

@@ -15,11 +15,11 @@ import {
   type SearchEntry,
   type SearchedKind,
   type Sources,
-  tellingText,
 } from './entry.ts';
 import { EmbeddingsBreaker, EntryVectors, SEARCH_VECTORS, type Vector, type VectorRecord } from './entry-vectors.ts';
 import { LexicalIndex } from './lexical-index.ts';
 import { type Meaning, type Ranked, rank, type SearchedIndex } from './ranking.ts';
+import { tellingText } from './telling-text.ts';
 import { TenantIndex, TenantIndexes } from './tenant-index.ts';
 
 export interface CatalogSearchParts {

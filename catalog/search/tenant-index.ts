@@ -1,8 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../../runtime/clock.ts';
 import { OneAtATime } from '../../runtime/kit/queues.ts';
+import { wordsOfManifest } from '../manifest-reading.ts';
 import type { CatalogRecord } from '../store/record.ts';
-import { byIds, entryOf, type SearchEntry, type Sources, tellingText } from './entry.ts';
+import { byIds, entryOf, type SearchEntry, type Sources } from './entry.ts';
 import type { EntryVectors } from './entry-vectors.ts';
 import { LexicalIndex } from './lexical-index.ts';
 
@@ -139,7 +140,7 @@ export class TenantIndex {
       const textOf = new Map(texts.map(({ id, manifest_yaml }) => [id, manifest_yaml]));
       for (const { entry, manifestId } of some) {
         // The manifest was replaced between the two reads; that change is noted too and read next.
-        const instruction = tellingText(textOf.get(manifestId) ?? '');
+        const instruction = await wordsOfManifest(textOf.get(manifestId) ?? '');
         this.words.put(entry, instruction);
         this.vectors?.want(entry, instruction);
       }

@@ -88,7 +88,7 @@ export interface CatalogKind<Manifest extends ManifestHead> {
     readonly status: Readonly<Record<CatalogStatus, string>>;
   };
   /** Parses a text that was deployed. */
-  read(manifestYaml: string): Manifest;
+  read(manifestYaml: string): Promise<Manifest>;
   shown(manifest: Manifest): Shown;
 }
 

@@ -10,10 +10,10 @@ export interface ManifestRecord extends StoredDocument {
 /** Manifests by id, as text and parsed. */
 export class StoredManifests<Manifest> {
   readonly #texts: Collection<ManifestRecord>;
-  readonly #read: (text: string) => Manifest;
+  readonly #read: (text: string) => Promise<Manifest>;
   readonly #cache = new ManifestCache<Manifest>(CACHE_CHARACTERS);
 
-  constructor(texts: Collection<ManifestRecord>, read: (text: string) => Manifest) {
+  constructor(texts: Collection<ManifestRecord>, read: (text: string) => Promise<Manifest>) {
     this.#texts = texts;
     this.#read = read;
   }
@@ -28,7 +28,7 @@ export class StoredManifests<Manifest> {
     if (cached !== undefined) return cached;
     const stored = await this.#texts.get(tenant, id);
     if (stored === null) return null;
-    const parsed = { manifest: this.#read(stored.manifest_yaml), manifest_yaml: stored.manifest_yaml };
+    const parsed = { manifest: await this.#read(stored.manifest_yaml), manifest_yaml: stored.manifest_yaml };
     this.#cache.set(id, parsed);
     return parsed;
   }

@@ -8,6 +8,9 @@ import { NodeConfigSchema } from './schema.ts';
 /** Longest text of a managed configuration. */
 export const MANAGED_CONFIG_BYTES = 256 * 1024;
 
+/** Most elements of YAML in it: reading them takes some 50 ms. */
+const MANAGED_CONFIG_TOKENS = 25_000;
+
 /** First line of a managed text: a comment, so that readers without versions can still read it. */
 const VERSION_LINE = /^# version (\d{1,16})\n/;
 
@@ -60,7 +63,7 @@ const NOTHING: ManagedNodeConfig = { apiVersion: API_VERSION, kind: 'ManagedConf
  */
 export function parseManagedConfig(text: string): ParsedManagedConfig {
   if (text.trim() === '') return { ok: true, config: NOTHING };
-  const parsed = parseYaml(text, { ...YAML_LIMITS, maxBytes: MANAGED_CONFIG_BYTES });
+  const parsed = parseYaml(text, { ...YAML_LIMITS, maxBytes: MANAGED_CONFIG_BYTES, maxTokens: MANAGED_CONFIG_TOKENS });
   if (!parsed.ok) return parsed;
   const checked = checkDocument(ManagedConfigSchema, parsed.yaml);
   return checked.ok

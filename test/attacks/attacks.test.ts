@@ -5,10 +5,12 @@ import { after, before, describe, test } from 'node:test';
 import { AttackedNode } from './attacked-node.ts';
 import { MOST_BYTES } from './bodies.ts';
 import { underAttack } from './bystander.ts';
-import { restAttacks, strangerAttacks } from './cases.ts';
+import { AGENT, deploy, restAttacks, strangerAttacks } from './cases.ts';
 import { GrpcFuzzer } from './grpc-fuzz.ts';
 import { listenerAttacks } from './listeners.ts';
+import { manifestAttacks } from './manifests.ts';
 import { measured } from './measure.ts';
+import { messageAttacks } from './messages.ts';
 
 /** Where a shared machine ends to be a reason. */
 const MOST_MS = 250;
@@ -40,6 +42,15 @@ describe('a node under the largest requests that it takes', { timeout: 400_000 }
       [],
     );
     assert.ok(rows.some(({ status }) => status === 200));
+  });
+
+  test('nor does a manifest, or a message of as many parts as fit', async () => {
+    const agent = await deploy(node, '/v1/agents?force=true', AGENT);
+    const rows = await measured(node, [...manifestAttacks(node), ...(await messageAttacks(node, agent))], MOST_MS);
+    assert.deepEqual(
+      rows.filter(({ heldMs }) => heldMs > MOST_MS),
+      [],
+    );
   });
 
   test('nor does one of a stranger on the internal address', async () => {

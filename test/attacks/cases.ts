@@ -81,7 +81,7 @@ function ofRoute(
         const title = `${method} ${path} ${field}: ${name}, ${bytes / 1024} KiB`;
         attacks.push({
           name: title,
-          send: () => post(url, method, `{${head}"${field}":${fitting(field, part(bytes))}}`),
+          send: () => sendBody(url, method, `{${head}"${field}":${fitting(field, part(bytes))}}`),
         });
       }
     }
@@ -100,8 +100,14 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
 };
 const needs = (path: string, key: string): boolean => NEEDED[path]?.includes(key) === true;
 
-async function post(url: string, method: string, body: string): Promise<number> {
-  const answer = await fetch(url, { method, body, headers: { 'content-type': 'application/json' } }).catch(refused);
+/** The status of the answer; 0 when the node closed the connection before it had read all. */
+export async function sendBody(
+  url: string,
+  method: string,
+  body: string,
+  type: 'application/json' | 'application/yaml' = 'application/json',
+): Promise<number> {
+  const answer = await fetch(url, { method, body, headers: { 'content-type': type } }).catch(refused);
   await answer?.arrayBuffer().catch(refused);
   return answer?.status ?? 0;
 }
@@ -126,7 +132,8 @@ export function strangerAttacks(node: AttackedNode): Attack[] {
   return COSTLY.flatMap(({ name, part }) =>
     [MiB - 64, MOST_BYTES].map((bytes) => ({
       name: `POST internal /v1/seal/invoke without a token: ${name}, ${Math.ceil(bytes / 1024)} KiB`,
-      send: () => post(`${node.internalUrl}/v1/seal/invoke`, 'POST', `{"security_token":"x","payload":${part(bytes)}}`),
+      send: () =>
+        sendBody(`${node.internalUrl}/v1/seal/invoke`, 'POST', `{"security_token":"x","payload":${part(bytes)}}`),
     })),
   );
 }

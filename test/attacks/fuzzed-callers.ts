@@ -51,7 +51,7 @@ export async function fuzzedCallers(
 }
 
 /** A token for the dispatch gateway, signed with the key in the node's data directory. */
-async function executionToken(node: AttackedNode, execution: string): Promise<string> {
+export async function executionToken(node: AttackedNode, execution: string): Promise<string> {
   const directory = join(node.dataDirectory, 'signing-keys');
   const keys = createFileKeys({ directory, rotateAfterDays: 365, clock: systemClock });
   await keys.open();

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { parse, stringify } from 'yaml';
-import { validateWorkflow } from '../../catalog/workflow-catalog.ts';
+import { validateWorkflow } from '../../catalog/manifest-work.ts';
 import { svc } from '../cli/svc-run.ts';
 import { ProductNode } from '../product/product-node.ts';
 import { fencesOf, page } from './pages.ts';

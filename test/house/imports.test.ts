@@ -22,7 +22,6 @@ const OF_TRANSPORT: ReadonlySet<string> = new Set([
   'runtime/random.ts',
   'runtime/tracing/trace-context.ts',
   // Schemas of what callers send and get.
-  'manifests/agent/parse.ts',
   'manifests/agent/schema.ts',
   'manifests/audit/record.ts',
   'manifests/node/managed.ts',
@@ -36,6 +35,7 @@ const OF_TRANSPORT: ReadonlySet<string> = new Set([
   'actors/workflow/events.ts',
   // Surfaces of what is deployed and of who may call.
   'catalog/api.ts',
+  'catalog/manifest-reading.ts',
   'catalog/patterns-api.ts',
   'security/api.ts',
 ]);

@@ -4,7 +4,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 import { type StartCall, startExecution } from '../../usecases/starts/start-execution.ts';
 import { IdempotencyKey } from '../../usecases/starts/start-keys.ts';
-import { parseJson } from '../json-measure.ts';
+import { parseJsonBytes } from '../json-thread.ts';
 import { single } from './access.ts';
 import { callerOf, hasBegun } from './call-context.ts';
 import type { GrpcLimits } from './limits.ts';
@@ -16,7 +16,7 @@ import { streamExecution } from './stream-execution.ts';
 export const executeAgent = (parts: GrpcParts): StreamInBytes =>
   streamExecution(parts, async (call, signal) => {
     const caller = callerOf(call.metadata);
-    const asked = startCallOf(decoded(ExecuteAgentRequest, call.request), parts.limits);
+    const asked = await startCallOf(decoded(ExecuteAgentRequest, call.request), parts.limits);
     const key = idempotencyKeyOf(call.metadata);
     const { execution_id, waiting_for } = await startExecution(parts, asked, {
       ...caller,
@@ -43,9 +43,9 @@ const invalid = (field: string, expected: string): SvcError =>
   new SvcError('invalid_argument', `${field}: expected ${expected}`, { field });
 
 /** The start that the message asks for. Throws `invalid_argument` naming the field. */
-function startCallOf(request: ExecuteAgentRequest, limits: GrpcLimits): StartCall {
+async function startCallOf(request: ExecuteAgentRequest, limits: GrpcLimits): Promise<StartCall> {
   const { agent_id, input, context_json, security_policy, workflow_execution_id } = request;
-  const context = contextOf(context_json, limits);
+  const context = await contextOf(context_json, limits);
   return {
     agent: agentOf(agent_id),
     input,
@@ -67,11 +67,14 @@ function workflowOf(id: string): string {
 }
 
 /** Parses `context_json`. An empty text means none, since proto3 cannot express a missing field here. */
-export function contextOf(text: string, { contextBytes, contextDepth }: GrpcLimits): JsonObject | undefined {
+export async function contextOf(
+  text: string,
+  { contextBytes, contextDepth }: GrpcLimits,
+): Promise<JsonObject | undefined> {
   const field = 'context_json';
   if (text === '') return undefined;
   if (Buffer.byteLength(text) > contextBytes) throw invalid(field, `at most ${contextBytes} bytes`);
-  const value = parseJson(text, { field, what: `${field}:`, maxDepth: contextDepth });
+  const value = await parseJsonBytes(Buffer.from(text), { field, what: `${field}:`, maxDepth: contextDepth });
   if (value === null || typeof value !== 'object' || Array.isArray(value)) throw invalid(field, 'a JSON object');
   return value;
 }

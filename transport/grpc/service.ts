@@ -1,3 +1,4 @@
+import { BinaryReader } from '@bufbuild/protobuf/wire';
 import type { handleServerStreamingCall, handleUnaryCall } from '@grpc/grpc-js';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { NOT_A_MESSAGE, traceOfCall, type UnaryCall } from './call-context.ts';
@@ -23,11 +24,39 @@ export type UnaryInBytes = handleUnaryCall<Buffer, Buffer>;
 
 export type StreamInBytes = handleServerStreamingCall<Buffer, Buffer>;
 
-/** Decodes a request. Throws `invalid_argument` when the bytes are not such a message. */
-export function decoded<T>(message: { decode(input: Uint8Array): T }, request: Buffer): T {
+/** Most fields of a request, those of nested messages included; as many as JSON may have values over REST. */
+const MOST_FIELDS = 100_000;
+
+/** The generated code reads a number for the tag of a field, and mostly one for its length. */
+const MOST_NUMBERS = 2 * MOST_FIELDS;
+
+/** Stops before more fields are built than a request may have: one of 16 MiB has room for eight million. */
+class BoundedReader extends BinaryReader {
+  constructor(bytes: Uint8Array) {
+    super(bytes);
+    let left = MOST_NUMBERS;
+    const read = this.uint32;
+    this.uint32 = () => {
+      left -= 1;
+      if (left < 0)
+        throw new SvcError('payload_too_large', `the request has more than ${MOST_FIELDS} fields`, {
+          field: 'request',
+        });
+      return read.call(this);
+    };
+  }
+}
+
+interface Decodable<T> {
+  decode(input: BinaryReader): T;
+}
+
+/** Decodes a request. Throws `invalid_argument` when the bytes are not such a message, `payload_too_large`. */
+export function decoded<T>(message: Decodable<T>, request: Uint8Array): T {
   try {
-    return message.decode(request);
+    return message.decode(new BoundedReader(request));
   } catch (cause) {
+    if (cause instanceof SvcError) throw cause;
     throw new SvcError('invalid_argument', NOT_A_MESSAGE, { cause });
   }
 }
@@ -51,7 +80,7 @@ export const unary =
  * A specified method that this version does not serve: answers UNIMPLEMENTED to an authenticated caller with a valid
  * request.
  */
-export const unserved = (parts: GrpcParts, message: { decode(input: Uint8Array): unknown }): UnaryInBytes =>
+export const unserved = (parts: GrpcParts, message: Decodable<unknown>): UnaryInBytes =>
   unary(parts, async (call) => {
     decoded(message, call.request);
     throw new SvcError('unimplemented', `${call.getPath().slice(1)} is specified but not served by this version`);

@@ -30,7 +30,7 @@ export const validateWithJudges = (parts: Parts, panels: JudgePanelApi): UnaryIn
     const { identity, trace } = callerOf(call.metadata);
     const request = decoded(ValidateRequest, call.request);
     const consensus = ruleOf(request.consensus);
-    const judges = await deployed(judgesOf(request, parts.limits), identity, parts);
+    const judges = await deployed(await judgesOf(request, parts.limits), identity, parts);
     const concluded = await whileCalled(call, parts, (signal) =>
       panels.validate(
         { panelId: randomUUID(), judges, consensus, identity },
@@ -129,11 +129,11 @@ const invalid = (field: string, expected: string): SvcError =>
  * The judges with their inputs: the judge's template rendered with `task`, `output`, `context` and the members of the
  * context, or without a template the JSON {task, output, criteria?, context}. Throws `invalid_argument`.
  */
-function judgesOf(request: ValidateRequest, limits: GrpcLimits): Judge[] {
+async function judgesOf(request: ValidateRequest, limits: GrpcLimits): Promise<Judge[]> {
   const { judges, task, output } = request;
   if (judges.length === 0) throw invalid('judges', 'at least one judge');
   if (judges.length > MAX_JUDGES) throw invalid('judges', `at most ${MAX_JUDGES} judges`);
-  const context = contextOf(request.context_json, limits) ?? {};
+  const context = (await contextOf(request.context_json, limits)) ?? {};
   const scope: JsonObject = { ...context, task, output, context };
   const { criteria } = context;
   const plain = JSON.stringify({ task, output, ...(criteria === undefined ? {} : { criteria }), context });

@@ -12,7 +12,7 @@ import {
   PLATFORM_LABEL,
 } from '../../../catalog/built-in/api.ts';
 import { createBuiltIns } from '../../../catalog/built-in/built-ins.ts';
-import { validateWorkflow } from '../../../catalog/workflow-catalog.ts';
+import { validateWorkflow } from '../../../catalog/manifest-work.ts';
 
 const builtIns = createBuiltIns();
 

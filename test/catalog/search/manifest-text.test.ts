@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { tellingText } from '../../../catalog/search/entry.ts';
+import { tellingText } from '../../../catalog/search/telling-text.ts';
 import { wordsOf } from '../../../catalog/search/words.ts';
 
 const rows: readonly (readonly [style: string, yaml: string, words: string])[] = [

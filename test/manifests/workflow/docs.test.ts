@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
-import { ERROR_CURES, validateWorkflow } from '../../../catalog/workflow-catalog.ts';
+import { ERROR_CURES, validateWorkflow } from '../../../catalog/manifest-work.ts';
 import { RULES } from '../../../manifests/workflow/check/check-workflow.ts';
 import { WORKFLOW_MANIFEST_KEY, workflowJsonSchema } from '../../../manifests/workflow/json-schema.ts';
 import { CONDITIONS } from '../../../manifests/workflow/transition.ts';

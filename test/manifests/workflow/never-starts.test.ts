@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { validateWorkflow } from '../../../catalog/workflow-catalog.ts';
+import { validateWorkflow } from '../../../catalog/manifest-work.ts';
 import { ContainerInput } from '../../../effects/containers/input.ts';
 import { Command } from '../../../usecases/ports/commands.ts';
 import { STATES, workflowText } from './document.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ERROR_CURES, validateWorkflow } from '../../../catalog/workflow-catalog.ts';
+import { ERROR_CURES, validateWorkflow } from '../../../catalog/manifest-work.ts';
 import { RULES } from '../../../manifests/workflow/check/check-workflow.ts';
 import { workflowText } from './document.ts';
 import { known } from './known.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { stringify } from 'yaml';
-import { validateWorkflow } from '../../../catalog/workflow-catalog.ts';
+import { validateWorkflow } from '../../../catalog/manifest-work.ts';
 import { componentsOf, flowOf } from '../../../manifests/workflow/check/flow.ts';
 import { CONDITIONS } from '../../../manifests/workflow/transition.ts';
 import { sample } from '../../support/size.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { validateWorkflow } from '../../../catalog/workflow-catalog.ts';
+import { validateWorkflow } from '../../../catalog/manifest-work.ts';
 import { workflowText } from './document.ts';
 import { known } from './known.ts';
 import { SOUND } from './sound.ts';

@@ -48,6 +48,19 @@ describe('limits of the gRPC server', () => {
     client.close();
   });
 
+  test('a message of more than 100,000 fields is refused before they are built', async () => {
+    await using it = await scene();
+    const client = bytesClient(it.address);
+    // Two bytes each: field 3, a judge without content.
+    const judges = Buffer.alloc(2 * 100_001, Buffer.from([0x1a, 0x00]));
+    const refused = await unary((callback) => client.ValidateWithJudges?.(judges, callback));
+    assert.equal(refused.code, 'INVALID_ARGUMENT');
+    assert.equal(refused.details, 'the request has more than 100000 fields');
+    const few = await unary((callback) => client.ValidateWithJudges?.(judges.subarray(0, 2 * 99_999), callback));
+    assert.doesNotMatch(few.details, /fields/);
+    client.close();
+  });
+
   test('an empty message is a message: its fields are missing, by name', async () => {
     await using it = await scene();
     const run = await ended(it.client.executeAgent(request('')));

@@ -80,6 +80,7 @@ export function bytesClient(address: string) {
   const Client = makeGenericClientConstructor(
     {
       AttestAgent: { ...SvcRuntimeService.attestAgent, ...codec },
+      ValidateWithJudges: { ...SvcRuntimeService.validateWithJudges, ...codec },
     },
     'svc.runtime.v1.SvcRuntime',
   );

@@ -1,5 +1,5 @@
 import type { AgentCatalog, AgentSummary, CatalogReader } from '../../../catalog/api.ts';
-import { parseAgentManifest } from '../../../manifests/agent/parse.ts';
+import { readAgentManifest } from '../../../catalog/manifest-reading.ts';
 import type { ExecutionApi, ExecutionStatus } from '../../../usecases/executions.ts';
 import { type LateManagement, readerOf, requireChange } from '../../../usecases/management.ts';
 import type { Tool } from '../../tool.ts';
@@ -49,7 +49,7 @@ async function update(
   { manifest_yaml, force }: { readonly manifest_yaml: string; readonly force: boolean },
   { ports: { agents }, identity }: ManagedCall,
 ): Promise<object> {
-  const parsed = parseAgentManifest(manifest_yaml);
+  const parsed = await readAgentManifest(manifest_yaml);
   // For an invalid manifest, `deploy` below throws the precise error.
   const found = parsed.ok ? await agents.lookup(readerOf(identity), parsed.manifest.metadata.name) : null;
   if (found !== null) refuseShipped('agent', { id: found.agent_id, name: found.name });

@@ -1,16 +1,15 @@
 import { z } from 'zod';
-import { parseAgentManifest } from '../../../manifests/agent/parse.ts';
+import { readAgentManifest, readWorkflowManifest } from '../../../catalog/manifest-reading.ts';
 import { AGENT_MANIFEST_KEY, agentJsonSchema } from '../../../manifests/agent/schema.ts';
 import type { Problem } from '../../../manifests/schema-problems.ts';
 import { WORKFLOW_MANIFEST_KEY, workflowJsonSchema } from '../../../manifests/workflow/json-schema.ts';
-import { parseWorkflowManifest } from '../../../manifests/workflow/parse.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import type { LateManagement } from '../../../usecases/management.ts';
 import type { Tool } from '../../tool.ts';
 import { schemaGet, schemaValidate } from '../contracts.ts';
 import { managed } from '../managed.ts';
 
-const PARSERS = { agent: parseAgentManifest, workflow: parseWorkflowManifest } as const;
+const PARSERS = { agent: readAgentManifest, workflow: readWorkflowManifest } as const;
 
 /** svc.schema.* (W41). The schemas and checks come from the zod schemas that a deploy uses. */
 export function schemaTools(late: LateManagement): Tool[] {
@@ -18,7 +17,7 @@ export function schemaTools(late: LateManagement): Tool[] {
   return [
     define(schemaGet, async ({ key }) => manifestSchema(key)),
     define(schemaValidate, async ({ kind, manifest_yaml }) => {
-      const parsed = PARSERS[kind](manifest_yaml);
+      const parsed = await PARSERS[kind](manifest_yaml);
       return parsed.ok ? { valid: true } : { valid: false, errors: parsed.problems.map(told) };
     }),
   ];

@@ -1,3 +1,4 @@
+import type { BinaryReader } from '@bufbuild/protobuf/wire';
 import { SealNodeEnvelope } from '../../../proto/gen/svc/cluster/v1/cluster.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import {
@@ -23,7 +24,7 @@ import { decoded, type UnaryInBytes, unary } from '../service.ts';
 import { NODE_ADDRESS_KEY } from './wire-names.ts';
 
 export interface RequestType<T> {
-  decode(input: Uint8Array): T;
+  decode(input: BinaryReader): T;
 }
 
 /** A verified request: the node that sent it and its payload. */
@@ -63,7 +64,7 @@ export async function openedCall<T>(
 
 function envelopeOf(request: Buffer): SealNodeEnvelope {
   try {
-    return SealNodeEnvelope.decode(request);
+    return decoded(SealNodeEnvelope, request);
   } catch (cause) {
     throw new SvcError('unauthenticated', 'the request is not a SealNodeEnvelope', { cause });
   }

@@ -193,7 +193,7 @@ const forwardExecution = (parts: ClusterParts): StreamInBytes =>
     requireController(node);
     const identity = actingFor(node, call.metadata);
     const { executions } = workerOf(parts);
-    const start = forwardedStart(request, identity, parts.limits);
+    const start = await forwardedStart(request, identity, parts.limits);
     const { execution_id } = await startOnce(executions, start, { trace: traceOfCall(call.metadata), signal });
     return { tenant: identity.tenant, executionId: execution_id, executions };
   });

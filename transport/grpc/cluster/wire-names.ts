@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
 import type { Metadata } from '@grpc/grpc-js';
-import { parseAgentManifest } from '../../../manifests/agent/parse.ts';
+import { readAgentManifest } from '../../../catalog/manifest-reading.ts';
 import type { AgentManifest } from '../../../manifests/agent/schema.ts';
 import {
   type ForwardExecutionRequest,
@@ -121,19 +121,19 @@ export function uuidOf(id: string, field: string): string {
  * The execution that a controller forwards to this worker, to be started in a partition that this worker owns (P4).
  * Throws `invalid_argument` naming the field, `invalid_manifest` with path and line of each problem.
  */
-export function forwardedStart(
+export async function forwardedStart(
   request: ForwardExecutionRequest,
   identity: Identity,
   limits: GrpcLimits,
-): StartExecution {
+): Promise<StartExecution> {
   const { agent_id, input } = request;
   const executionId = uuidOf(request.execution_id, 'execution_id');
   if (agent_id === '' || agent_id.length > MAX_AGENT_ID_CHARS) throw invalid('agent_id', 'the id of an agent');
-  const context = contextOf(request.context_json, limits);
+  const context = await contextOf(request.context_json, limits);
   return {
     executionId,
     agentId: agent_id,
-    manifest: manifestOf(request.manifest_yaml),
+    manifest: await manifestOf(request.manifest_yaml),
     input,
     identity,
     here: true,
@@ -141,8 +141,8 @@ export function forwardedStart(
   };
 }
 
-function manifestOf(text: string): AgentManifest {
-  const parsed = parseAgentManifest(text);
+async function manifestOf(text: string): Promise<AgentManifest> {
+  const parsed = await readAgentManifest(text);
   if (parsed.ok) return parsed.manifest;
   const [first] = parsed.problems;
   const message = `manifest_yaml: ${first === undefined ? 'not a manifest' : `${first.path}: ${first.message}`}`;

@@ -97,7 +97,7 @@ interface GenerateParts extends InternalGrpcParts {
 const generate = (parts: GenerateParts): UnaryInBytes =>
   unary(parts, async (call) => {
     const caller = parts.callerOf(call.metadata);
-    const request = gatewayRequest(decoded(GenerateRequest, call.request));
+    const request = await gatewayRequest(decoded(GenerateRequest, call.request));
     using wait = parts.streams.open();
     call.once('cancelled', () => wait.stop('client_gone'));
     const forget = atDeadline(call.getDeadline(), () => wait.stop('client_gone'));

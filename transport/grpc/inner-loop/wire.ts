@@ -2,31 +2,37 @@ import type { GenerateRequest, GenerateResponse, Message, ToolCall } from '../..
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import { type GatewayAnswer, type GatewayRequest, gatewayRequestOf } from '../../../usecases/gateway.ts';
-import { JSON_DEPTH, parseJson } from '../../json-measure.ts';
+import { JSON_DEPTH } from '../../json-measure.ts';
+import { parseJsonBytes } from '../../json-thread.ts';
 
 /** Translates a request and validates it as over REST. Throws `invalid_argument` naming the field. */
-export function gatewayRequest({ request }: GenerateRequest): GatewayRequest {
+export async function gatewayRequest({ request }: GenerateRequest): Promise<GatewayRequest> {
   if (request === undefined) {
     throw new SvcError('invalid_argument', 'request: expected generate or dispatch_result', { field: 'request' });
   }
   if (request.$case === 'dispatch_result') return gatewayRequestOf({ type: 'dispatch_result', ...request.value });
   const { messages, ...fields } = request.value;
-  return gatewayRequestOf({ type: 'generate', ...fields, messages: messages.map(conversationMessage) });
+  const conversation: JsonObject[] = [];
+  for (const [index, message] of messages.entries()) conversation.push(await conversationMessage(message, index));
+  return gatewayRequestOf({ type: 'generate', ...fields, messages: conversation });
 }
 
-function conversationMessage(message: Message, index: number): JsonObject {
-  const { role, content, tool_call_id, tool_calls } = message;
+async function conversationMessage(message: Message, index: number): Promise<JsonObject> {
+  const { role, content, tool_call_id } = message;
+  const tool_calls: JsonObject[] = [];
+  for (const call of message.tool_calls) tool_calls.push(await toolCall(call, index));
   return {
     role,
     content,
     ...(tool_call_id === '' ? {} : { tool_call_id }),
-    ...(tool_calls.length === 0 ? {} : { tool_calls: tool_calls.map((call) => toolCall(call, index)) }),
+    ...(tool_calls.length === 0 ? {} : { tool_calls }),
   };
 }
 
-function toolCall({ id, name, arguments: text }: ToolCall, index: number): JsonObject {
+async function toolCall({ id, name, arguments: text }: ToolCall, index: number): Promise<JsonObject> {
   const field = `messages.${index}.tool_calls.arguments`;
-  return { id, name, arguments: text === '' ? {} : parseJson(text, { field, what: field, maxDepth: JSON_DEPTH }) };
+  const place = { field, what: field, maxDepth: JSON_DEPTH };
+  return { id, name, arguments: text === '' ? {} : await parseJsonBytes(Buffer.from(text), place) };
 }
 
 export function wireResponse(answer: GatewayAnswer): GenerateResponse {

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { commandWarnings } from '../../../manifests/agent/parse.ts';
-import { runtimeWarnings } from '../../../manifests/runtime-table/table.ts';
+import { agentWarnings } from '../../../catalog/manifest-reading.ts';
 import { DeployAnswer } from '../../../usecases/operations/schemas/agents.ts';
 import { DeployBody, DeployQuery } from '../../../usecases/operations/schemas/catalog.ts';
 import { AgentIdParams, CallerHeaders } from '../../../usecases/operations/schemas/fields.ts';
@@ -30,8 +29,7 @@ export function deployAgentRoute(app: RestApp, { agents, runtimes }: RestParts):
     plugin.post('/v1/agents', { config: agentRoute('write'), schema: deployAgentSchema }, async (request) => {
       const { manifest_yaml, ...options } = deployment(request.body, request.query);
       const deployed = await agents.deploy(callerOf(request), manifest_yaml, options);
-      const ofRuntime = runtimes === undefined ? [] : runtimeWarnings(manifest_yaml, runtimes);
-      const warnings = [...ofRuntime, ...commandWarnings(manifest_yaml)];
+      const warnings = await agentWarnings(manifest_yaml, runtimes ?? null);
       return warnings.length === 0 ? deployed : { ...deployed, warnings };
     });
     done();

@@ -1,0 +1,61 @@
+import type { AgentManifest } from '../manifests/agent/schema.ts';
+import type { RuntimeTable } from '../manifests/runtime-table/table.ts';
+import type { Parsed } from '../manifests/schema-problems.ts';
+import type { Finding } from '../manifests/workflow/finding.ts';
+import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
+import { SvcError } from '../runtime/errors.ts';
+import { WorkerThread } from '../runtime/kit/worker-thread.ts';
+import { answerOf, type KnownToChecker, type ManifestAnswer, type ManifestQuestion } from './manifest-work.ts';
+
+/** A longer text is read on a thread: reading the largest takes a second of CPU, in which no other call is served. */
+const HERE_CHARS = 8 * 1024;
+/** Most texts that wait for the thread; each has at most a mebibyte. */
+const MOST_WAITING = 64;
+const MAX_HEAP_MB = 512;
+
+/** The one thread of the process for manifests. */
+const thread = new WorkerThread<ManifestQuestion, ManifestAnswer>({
+  from: import.meta,
+  module: 'manifest-work',
+  mostWaiting: MOST_WAITING,
+  maxHeapMb: MAX_HEAP_MB,
+  lost: 'The manifest could not be read.',
+});
+
+/** Like `parseAgentManifest`. These functions also throw `overloaded` and `unavailable`. */
+export async function readAgentManifest(text: string): Promise<Parsed<AgentManifest>> {
+  const answer = await answered({ kind: 'agent', text });
+  return answer.kind === 'agent' ? answer.value : notThat(answer);
+}
+
+/** Like `parseWorkflowManifest`. */
+export async function readWorkflowManifest(text: string): Promise<Parsed<WorkflowManifest>> {
+  const answer = await answered({ kind: 'workflow', text });
+  return answer.kind === 'workflow' ? answer.value : notThat(answer);
+}
+
+/** Warnings of a deploy about an agent's commands, and about its runtime if a table is given. Never refuses a deploy. */
+export async function agentWarnings(text: string, runtimes: RuntimeTable | null): Promise<Finding[]> {
+  const answer = await answered({ kind: 'agent warnings', text, runtimes });
+  return answer.kind === 'agent warnings' ? answer.value : notThat(answer);
+}
+
+/** Like `validateWorkflow`. */
+export async function workflowFindings(text: string, known: KnownToChecker): Promise<readonly Finding[]> {
+  const answer = await answered({ kind: 'workflow findings', text, known });
+  return answer.kind === 'workflow findings' ? answer.value : notThat(answer);
+}
+
+/** Like `tellingText`. */
+export async function wordsOfManifest(text: string): Promise<string> {
+  const answer = await answered({ kind: 'words', text });
+  return answer.kind === 'words' ? answer.value : notThat(answer);
+}
+
+async function answered(question: ManifestQuestion): Promise<ManifestAnswer> {
+  return question.text.length <= HERE_CHARS ? answerOf(question) : thread.ask(question);
+}
+
+function notThat({ kind }: ManifestAnswer): never {
+  throw new SvcError('internal', `the thread for manifests answered "${kind}" to another question`);
+}
