@@ -19,6 +19,7 @@ const OF_TRANSPORT: ReadonlySet<string> = new Set([
   'runtime/identity.ts',
   'runtime/json.ts',
   'runtime/kit/lazy.ts',
+  'runtime/kit/worker-thread.ts',
   'runtime/random.ts',
   'runtime/tracing/trace-context.ts',
   // Schemas of what callers send and get.
