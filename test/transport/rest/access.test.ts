@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { describe, it } from 'node:test';
 import { SvcError } from '../../../runtime/errors.ts';
+import { SURFACE } from '../../product/surface.ts';
 import { MANIFEST, namedUsers, scene, UNKNOWN } from './scene.ts';
 
 const as = (user: string) => ({ authorization: `Bearer ${user}` });
@@ -28,6 +30,12 @@ const ROUTES: [method: string, path: string, allowed: string[]][] = [
   ['DELETE', `/v1/executions/${UNKNOWN}`, ['operator', 'alice']],
 ];
 
+/** Public routes that the description of the API does not hold. */
+const NOT_DESCRIBED = [
+  ...['GET /v1/openapi.json', 'GET /docs', 'GET /', 'GET /assets/{name}'],
+  ...['GET /dashboard', 'GET /dashboard/config.json'],
+];
+
 describe('who may call what', () => {
   it('without a token every route but health and the description is 401, whatever else is wrong', async () => {
     await using at = await scene({ authenticator: namedUsers });
@@ -41,6 +49,20 @@ describe('who may call what', () => {
     assert.equal(bad.headers.get('www-authenticate'), 'Bearer realm="svc", error="invalid_token"');
     for (const path of ['/health', '/health/live', '/health/ready', '/v1/openapi.json', '/docs/']) {
       assert.equal((await at.call('GET', path)).status, 200, path);
+    }
+  });
+
+  it('what needs no bearer is what the reference names, and answers so', async () => {
+    const page = await readFile(new URL('../../../docs/reference/rest.md', import.meta.url), 'utf8');
+    const [, section = ''] = /Without a bearer a node([\s\S]*?)\n###/.exec(page) ?? [];
+    const named = [...section.matchAll(/`((?:GET|POST) \/[^`]*)`/g)].map((match) => match[1] ?? '');
+    const described = Object.entries(SURFACE).filter(([, { access }]) => access === 'public');
+    assert.deepEqual(named.sort(), [...described.map(([operation]) => operation), ...NOT_DESCRIBED].sort());
+    await using at = await scene({ authenticator: namedUsers });
+    for (const operation of named) {
+      const [method = '', path = ''] = operation.split(' ');
+      const { status } = await at.call(method, path.replaceAll(/\{\w+\}/g, 'x'));
+      assert.ok(status !== 401 || method === 'POST', `${operation}: ${status}`);
     }
   });
 
