@@ -28,6 +28,7 @@ const AREAS = [
 /** They make other files of the package. */
 const NOT_SHIPPED = new Set([
   'cli/pack.ts',
+  'cli/notices.ts',
   'clients/typescript/generate.ts',
   'clients/typescript/methods.ts',
   'clients/typescript/type-text.ts',

@@ -66,6 +66,7 @@ describe('the npm package', () => {
     );
     for (const needed of [
       'LICENSE',
+      'THIRD-PARTY-NOTICES.txt',
       'dist/main.js',
       'dist/runtime/redis/functions/commit.lua',
       'dist/proto/gen/descriptors.binpb',

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { z } from 'zod';
+import { noticesText } from '../../cli/notices.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
@@ -81,4 +82,10 @@ test('each package of the lock file has its hash, for every platform, and comes 
       .map(([path]) => path),
     [],
   );
+});
+
+test('the notices of third parties are those of what is installed', async () => {
+  const text = await readFile(join(ROOT, 'THIRD-PARTY-NOTICES.txt'), 'utf8');
+  assert.ok(text === noticesText(), 'run "npm run notices"');
+  for (const name of ['fastify', 'react', 'elkjs']) assert.match(text, new RegExp(`^${name} \\d`, 'm'));
 });
