@@ -110,6 +110,9 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const figures = openFigures(metrics, { world, stores, runtime, areas });
   opened.defer(async () => figures?.close());
   const cluster = await openCluster({ world, stores, signing, runtime, placement, controls });
+  // A start that fails below closes it here; later it is closed before the transports, through which it says goodbye.
+  await using unfinished = new AsyncDisposableStack();
+  unfinished.defer(() => cluster.close());
   const transports = await openTransports({
     world,
     access,
@@ -124,7 +127,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
     figures,
   });
   opened.defer(() => transports.close());
-  opened.defer(() => cluster.close());
+  opened.use(unfinished.move());
   opened.defer(contractFormats({ world, stores, placement, areas }));
 
   const addresses = await transports.listen();

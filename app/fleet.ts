@@ -66,7 +66,9 @@ export type Cluster = Awaited<ReturnType<typeof openCluster>>;
 export async function openCluster(parts: ClusterParts) {
   const { world, stores, runtime, placement, controls } = parts;
   const { settings, node, clock, random, warn } = world;
+  await using opened = new AsyncDisposableStack();
   const { peers, joinTokens, clusterNode } = await openPeers(parts);
+  opened.defer(async () => clusterNode?.close());
   const operations = await openOperations({
     settings,
     node,
@@ -81,16 +83,15 @@ export async function openCluster(parts: ClusterParts) {
     onDrained: () => clusterNode?.heartbeatNow(),
     push: (id, address) => clusterNode?.push(id, address) ?? Promise.resolve(NOT_ENABLED),
   });
+  opened.defer(async () => operations.close());
+  const open = opened.move();
   return {
     peers,
     joinTokens,
     clusterNode,
     cluster: operations.cluster,
     chaos: operations.chaos,
-    async close() {
-      await operations.close();
-      await clusterNode?.close();
-    },
+    close: () => open.disposeAsync(),
   };
 }
 

@@ -7,9 +7,14 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { type ConnectionOptions, connect } from 'node:tls';
 import { Client, credentials } from '@grpc/grpc-js';
+import { startNode } from '../../main.ts';
+import { systemClock } from '../../runtime/clock.ts';
 import { type Certificate, certificateIn } from '../support/certificates.ts';
 import { NodeProcess } from '../support/node-process.ts';
 import { waitUntil } from '../support/wait-until.ts';
+
+/** How often a node looks at the files of a certificate (security/certificate-files.ts). */
+const CERTIFICATE_POLL_MS = 5_000;
 
 /** Status of GET, and whose certificate the server showed. */
 function ask(url: string, ca: Buffer, agent?: Agent): Promise<{ readonly status: number; readonly shown: string }> {
@@ -144,5 +149,31 @@ describe('public addresses with TLS', { timeout: 120_000 }, () => {
       await refused(`${cert}, key_path: ${first.key_path}`),
       /spec\.network\.tls\.key_path: expected the private key of the certificate/,
     );
+  });
+
+  test('a node whose public certificate cannot be used leaves nothing of its part in the fleet running', async (t) => {
+    const cluster = `{enabled: true, role: controller, cluster_grpc_port: 0, tls: {enabled: true, cert_path: ${first.cert_path}, key_path: ${first.key_path}, ca_cert: ${first.ca_cert}}}`;
+    const tls = `{enabled: true, cert_path: ${at('live.crt')}, key_path: ${at('nowhere')}}`;
+    const spec = `{network: {tls: ${tls}}, cluster: ${cluster}}`;
+    const yaml = `apiVersion: svc.dev/v1\nkind: NodeConfig\nmetadata: {name: unfinished}\nspec: ${spec}\n`;
+    await writeFile(at('unfinished.yaml'), yaml);
+    const armed = new Set<object>();
+    const { after: afterwards } = systemClock;
+    let looks = 0;
+    t.mock.method(systemClock, 'after', (delayMs: number, call: () => void) => {
+      const cancel = afterwards(delayMs, call);
+      if (delayMs !== CERTIFICATE_POLL_MS) return cancel;
+      looks += 1;
+      const timer = {};
+      armed.add(timer);
+      return () => {
+        armed.delete(timer);
+        cancel();
+      };
+    });
+    const flags = { data: at('unfinished'), config: at('unfinished.yaml') };
+    await assert.rejects(startNode({ flags, env: {} }), /spec\.network\.tls\.key_path: .*ENOENT/);
+    assert.ok(looks > 0);
+    assert.equal(armed.size, 0);
   });
 });
