@@ -1,3 +1,8 @@
+/** A look may be a request to a busy node: the longer the wait, the longer the pauses. */
+const SHORTEST_MS = 5;
+const LONGEST_MS = 50;
+const PART_OF_WAIT = 0.1;
+
 /**
  * Waits for a condition instead of a time. The time-out's error says what was waited for and what was last seen.
  */
@@ -6,12 +11,15 @@ export async function waitUntil<T>(
   look: () => T | null | undefined | false | Promise<T | null | undefined | false>,
   timeoutMs = 10_000,
 ): Promise<T> {
-  const deadline = performance.now() + timeoutMs;
+  const begun = performance.now();
+  const deadline = begun + timeoutMs;
   for (;;) {
     const seen = await look();
     if (seen !== null && seen !== undefined && seen !== false) return seen;
-    if (performance.now() > deadline) throw new Error(`waited ${timeoutMs} ms for: ${what}`);
+    const now = performance.now();
+    if (now > deadline) throw new Error(`waited ${timeoutMs} ms for: ${what}`);
     // A short pause between looks, not a synchronisation: the condition decides.
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    const pauseMs = Math.min(LONGEST_MS, Math.max(SHORTEST_MS, (now - begun) * PART_OF_WAIT));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
