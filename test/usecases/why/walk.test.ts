@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { addressOf } from '../../../runtime/address.ts';
 import type { ActorSnapshot } from '../../../runtime/client.ts';
 import { systemClock } from '../../../runtime/clock.ts';
+import type { EffectRow } from '../../../runtime/effect-ledger.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import { Reading, type WhyLookups } from '../../../usecases/why/reading.ts';
 import { type RunFinder, Walk } from '../../../usecases/why/walk.ts';
@@ -51,6 +52,13 @@ function parent(id: string, child: string, owner?: string): WorkflowFound {
     },
   };
   return isFound(found) ? found : assert.fail();
+}
+
+/** A run whose volumes are being prepared. */
+function volumesOf(id: string): WorkflowFound {
+  const { state, ...found } = parent(id, 'none');
+  const waiting: unknown = { ...found, state: { ...state, awaiting: { kind: 'volumes', effect_id: 'e1' } } };
+  return isFound(waiting) ? waiting : assert.fail();
 }
 
 /** The fields that the walk reads are there. */
@@ -121,6 +129,46 @@ describe('the walk from run to run', () => {
     assert.deepEqual([last.depth, last.node], [2, 'n1']);
     assert.match(last.reason, /^2 messages in its mailbox/);
     assert.doesNotMatch(JSON.stringify(last), /\b7\b|"before"/);
+  });
+
+  test('names volumes that are not prepared, and the quota that their preparation met, alone and three deep', async () => {
+    const until = Date.UTC(2026, 0, 1, 18);
+    const row = {
+      id: 'e1',
+      queue: 'default',
+      address: addressOf('workflow', 'acme', '2'),
+      mode: 'repeatable',
+    } as const;
+    const full = { code: 'quota_exceeded', message: 'the volume is full: its limit is 5 bytes (ENOSPC)' };
+    const rows: readonly { readonly row: EffectRow; readonly kinds: readonly string[] }[] = [
+      { row: { ...row, status: 'started', attempt: 1, runner: 'n1/1', until }, kinds: ['volumes', 'effect'] },
+      {
+        row: { ...row, status: 'open', attempt: 1, runner: '', until, lastError: full },
+        kinds: ['volumes', 'effect', 'quota'],
+      },
+    ];
+    const deep = runs(async (_tenant, id) => (id === '1' ? parent('1', '2', 'uma') : volumesOf(id)));
+    const alone = runs(async (_tenant, id) => volumesOf(id));
+    for (const { row: one, kinds } of rows) {
+      for (const finder of [deep, alone]) {
+        const asked: string[][] = [];
+        const effects: WhyLookups['effects'] = async (_address, ids) => {
+          asked.push([...ids]);
+          return [one];
+        };
+        const chain = await walked(finder, lookups({ effects }));
+        assert.deepEqual(
+          chain.slice(-kinds.length).map(({ kind }) => kind),
+          kinds,
+        );
+        // Only the effect that the run waits for is read.
+        assert.deepEqual(asked, [['e1']]);
+        const last = chain.at(-1);
+        if (last?.kind !== 'quota') continue;
+        assert.equal(last.until, '2026-01-01T18:00:00.000Z');
+        assert.equal(last.reason, 'a quota (the volume is full: its limit is 5 bytes (ENOSPC))');
+      }
+    }
   });
 
   test('masks secrets in the texts of errors', () => {

@@ -1,0 +1,249 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { stringify } from 'yaml';
+import { z } from 'zod';
+import { modelTurn } from './agents.ts';
+import { deploy, start, untilAnswered } from './calls.ts';
+import { leftAtLast, leftIn } from './left.ts';
+import { SeededRandom } from './random.ts';
+import { readRawLedger } from './raw-ledger.ts';
+import { checkTraces, type TraceFigures } from './trace-checks.ts';
+import { explained } from './under-kills.ts';
+import { type KillWorld, openWorld } from './world.ts';
+
+export interface TraceRunOptions {
+  readonly runs: number;
+  readonly atATime: number;
+  readonly seed: number;
+  /** Shortest and longest life of a node once it listens, ms. */
+  readonly livesMs: readonly [number, number];
+}
+
+export interface TraceRunOutcome {
+  readonly traces: TraceFigures;
+  readonly runs: number;
+  /** How many runs ended in each status, by kind. */
+  readonly ended: Readonly<Record<string, number>>;
+  readonly kills: number;
+  /** Starts whose first answer the client did not wait for. */
+  readonly lostAnswers: number;
+  readonly tookMs: number;
+}
+
+const ENDED: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled']);
+
+/** Starts whose answer is thrown away, and how long the client waits before it does so. */
+const LOST_SHARE = 0.3;
+const LOST_MS = 12;
+const LOOK_MS = 150;
+/** A run that has not ended after this long hangs. */
+const HANGS_MS = 180_000;
+
+const Status = z.looseObject({ status: z.string() });
+const Begun = z.looseObject({ execution_id: z.string() });
+
+const agentYaml = (name: string, spec: object): string =>
+  stringify({ apiVersion: 'svc.dev/v1', kind: 'Agent', metadata: { name, version: '1.0.0' }, spec });
+
+const JUDGE = agentYaml('judge', {
+  task: { prompt_template: 'JUDGE {{input}}' },
+  execution: { mode: 'one-shot' },
+});
+
+const JUDGED = agentYaml('judged', {
+  task: { prompt_template: 'agent=short key={{input}} iteration={{iteration_number}};' },
+  execution: {
+    mode: 'iterative',
+    max_iterations: 3,
+    validation: [{ type: 'multi_judge', judges: ['judge', 'judge'], timeout_seconds: 120 }],
+  },
+});
+
+const workflowYaml = (name: string, state: object): string =>
+  stringify({
+    apiVersion: 'svc.dev/v1',
+    kind: 'Workflow',
+    metadata: { name, version: '1.0.0', annotations: { 'svc.dev/on-in-doubt': 'retry' } },
+    spec: {
+      initial_state: 'STEP',
+      states: {
+        STEP: { timeout: '5m', transitions: [{ condition: 'always', target: 'END' }], ...state },
+        END: { kind: 'System', command: 'finalize', transitions: [] },
+      },
+    },
+  });
+
+/** In the order in which they are deployed: a later one may name an earlier one. */
+const WORKFLOWS: Readonly<Record<string, object>> = {
+  gate: { kind: 'Human', prompt: 'May I?', default_response: 'yes', timeout: '1s' },
+  command: { kind: 'System', command: 'sleep 0.05; echo done' },
+  asks: { kind: 'Agent', agent: 'refined', input: 'k' },
+  nested: { kind: 'Subworkflow', workflow_id: 'gate' },
+  deeper: { kind: 'Subworkflow', workflow_id: 'nested' },
+  panel: {
+    kind: 'ParallelAgents',
+    agents: [1, 2, 3].map((n) => ({ agent: 'judge', input: `draft ${n}`, timeout_seconds: 120 })),
+    consensus: { strategy: 'majority' },
+  },
+};
+
+const AGENTS: readonly string[] = ['short', 'refined', 'hopeless', 'program', 'judged'];
+
+const VERDICT = JSON.stringify({ score: 0.9, confidence: 0.9, reasoning: 'fine' });
+
+/**
+ * Random runs of all kinds on one SQLite node that is killed again and again, by clients that lose answers; then the raw
+ * ledger is compared with what was appended.
+ */
+export async function runTraces(options: TraceRunOptions): Promise<TraceRunOutcome> {
+  const world = await openWorld('sqlite');
+  try {
+    return await explained(world.node, options.seed, new TraceRun(world, options).run());
+  } finally {
+    await world.destroy();
+  }
+}
+
+class TraceRun {
+  readonly #world: KillWorld;
+  readonly #options: TraceRunOptions;
+  readonly #random: SeededRandom;
+  readonly #abort = new AbortController();
+  readonly #agentIds = new Map<string, string>();
+  readonly #ended: Record<string, number> = {};
+  readonly #executions: { readonly id: string }[] = [];
+  #left: number;
+  #lost = 0;
+
+  constructor(world: KillWorld, options: TraceRunOptions) {
+    this.#world = world;
+    this.#options = options;
+    this.#random = new SeededRandom(options.seed);
+    this.#left = options.runs;
+  }
+
+  async run(): Promise<TraceRunOutcome> {
+    const { node, model, location } = this.#world;
+    const begun = performance.now();
+    model.answer((call) => {
+      return JSON.stringify(call.body).includes('JUDGE') ? { chunks: [VERDICT], delayMs: 5 } : modelTurn(call);
+    });
+    node.spawn();
+    await this.#deploy();
+    const lanes = Promise.all(Array.from({ length: this.#options.atATime }, () => this.#lane()));
+    const killing = this.#killUntil(lanes);
+    lanes.catch((error: unknown) => this.#abort.abort(error));
+    killing.catch((error: unknown) => this.#abort.abort(error));
+    await lanes;
+    const kills = await killing;
+    await node.url;
+    await leftAtLast(node, () => this.#world.withStores((stores) => leftIn(stores, this.#executions)));
+    return {
+      traces: checkTraces(readRawLedger(location.dataDir)),
+      runs: this.#options.runs,
+      ended: this.#ended,
+      kills,
+      lostAnswers: this.#lost,
+      tookMs: performance.now() - begun,
+    };
+  }
+
+  async #deploy(): Promise<void> {
+    const { node, agents } = this.#world;
+    const { signal } = this.#abort;
+    const manifests = new Map(agents.map(({ name, manifest }) => [name, manifest]));
+    manifests.set('judge', JUDGE).set('judged', JUDGED);
+    for (const name of ['judge', ...AGENTS]) {
+      this.#agentIds.set(name, await deploy(node, { manifest: manifests.get(name) ?? '' }, signal));
+    }
+    for (const [name, state] of Object.entries(WORKFLOWS)) {
+      const headers = { 'content-type': 'application/yaml' };
+      await untilAnswered(node, '/v1/workflows', { method: 'POST', headers, body: workflowYaml(name, state) }, signal);
+    }
+  }
+
+  async #lane(): Promise<void> {
+    const kinds = [...AGENTS, ...Object.keys(WORKFLOWS)];
+    while (this.#left > 0) {
+      this.#left -= 1;
+      const kind = kinds[this.#random.between(0, kinds.length)] ?? 'short';
+      const status = await (kind in WORKFLOWS ? this.#workflow(kind) : this.#agent(kind));
+      const name = `${kind} ${status}`;
+      this.#ended[name] = (this.#ended[name] ?? 0) + 1;
+    }
+  }
+
+  async #agent(name: string): Promise<string> {
+    const { node } = this.#world;
+    const key = randomUUID();
+    const agentId = this.#agentIds.get(name) ?? '';
+    await this.#maybeLose((signal) => start(node, agentId, key, signal));
+    const id = await start(node, agentId, key, this.#abort.signal);
+    this.#executions.push({ id });
+    return this.#end(`/v1/executions/${id}`);
+  }
+
+  async #workflow(name: string): Promise<string> {
+    const { node } = this.#world;
+    const headers = { 'content-type': 'application/json', 'idempotency-key': randomUUID() };
+    const init = { method: 'POST', headers, body: JSON.stringify({ input: {} }) };
+    const call = (signal: AbortSignal) => untilAnswered(node, `/v1/workflows/${name}/run`, init, signal);
+    await this.#maybeLose(call);
+    const { execution_id: id } = Begun.parse(await call(this.#abort.signal));
+    return this.#end(`/v1/workflows/executions/${id}`);
+  }
+
+  /** Begins a call and leaves before its answer, sometimes; the call with the same key comes again. */
+  async #maybeLose(call: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
+    if (!this.#random.chance(LOST_SHARE)) return;
+    this.#lost += 1;
+    // The answer is lost on purpose: nobody reads how this call ends.
+    await call(AbortSignal.timeout(this.#random.between(1, LOST_MS))).catch(() => undefined);
+  }
+
+  async #end(path: string): Promise<string> {
+    for (const begun = Date.now(); ; ) {
+      if (Date.now() - begun > HANGS_MS) {
+        const why = await untilAnswered(this.#world.node, `${path}/why`, {}, this.#abort.signal);
+        throw new Error(`${path} does not end: ${JSON.stringify(why)}`);
+      }
+      const { status } = Status.parse(await untilAnswered(this.#world.node, path, {}, this.#abort.signal));
+      if (ENDED.has(status)) return status;
+      await pause(LOOK_MS);
+    }
+  }
+
+  /** kill -9 after lives of random length, until the work is done. */
+  async #killUntil(work: Promise<unknown>): Promise<number> {
+    const { node } = this.#world;
+    const [from, to] = this.#options.livesMs;
+    const over = work.then(
+      () => true,
+      () => true,
+    );
+    for (let kills = 0; ; kills += 1) {
+      await node.url;
+      const life = pause(this.#random.between(from, to)).then(() => false);
+      if (await Promise.race([over, life])) return kills;
+      if (node.crashed) throw new Error('the node ended by itself');
+      await node.kill();
+      node.spawn();
+    }
+  }
+}
+
+/** The figures as lines of text. */
+export function traceLines({ traces, runs, ended, kills, lostAnswers, tookMs }: TraceRunOutcome): string[] {
+  const { appends, deliveries, writtenTwice, calls, largest, linked, broken } = traces;
+  const statuses = Object.entries(ended)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, count]) => `${name} ${count}`);
+  return [
+    `${runs} runs, ${kills} kills, ${lostAnswers} lost answers in ${Math.round(tookMs / 1_000)} s`,
+    `  ended: ${statuses.join(', ')}`,
+    `  ${appends} appends, ${deliveries} deliveries, ${writtenTwice} written twice by a crash`,
+    `  ${calls} client calls, the largest trace of ${largest} deliveries, ${linked} linked`,
+    `  broken: ${broken.length}`,
+    ...broken.slice(0, 20).map((line) => `    ${line}`),
+  ];
+}
