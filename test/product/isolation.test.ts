@@ -105,7 +105,9 @@ describe('two executions of program agents', await needsSandbox(), () => {
     assert.match(seen.beta.output, new RegExp(`HASH ${sha256(SECRETS.beta)}`));
     assert.match(seen.alpha.output, new RegExp(`HASH ${sha256(SECRETS.alpha)}`));
     const names = [...seen.beta.output.matchAll(/^([A-Za-z_0-9]+)=/gm)].map(([, name]) => name);
-    const expected = /^(PATH|LANG|HOME|TMPDIR|KEY|PAGER|GIT_[A-Z_0-9]+|PWD|OLDPWD|SHLVL|_|SVC_[A-Z_]+)$/;
+    // The trace context is that of the run itself.
+    const expected =
+      /^(PATH|LANG|HOME|TMPDIR|KEY|PAGER|GIT_[A-Z_0-9]+|PWD|OLDPWD|SHLVL|_|SVC_[A-Z_]+|TRACEPARENT|TRACESTATE)$/;
     assert.deepEqual(
       names.filter((name) => !expected.test(name ?? '')),
       [],
