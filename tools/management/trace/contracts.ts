@@ -35,6 +35,7 @@ export const traceGet = defineContract({
     status: z.enum(['running', 'completed', 'failed', 'cancelled']),
     started_at: time,
     ended_at: time.nullable(),
+    links: z.array(anyObject),
     kept_from: time.optional(),
     deliveries: z.array(anyObject),
     effects: z.array(anyObject),
