@@ -57,5 +57,5 @@ async function openHeaders({ resolveSecret, warn }: NodeWorld, { headers }: Sett
 const RANDOM = { from: 18, to: 31 };
 
 /** By the trace id, as other systems with the same ratio decide. */
-const isSampled = (trace: string, ratio: number): boolean =>
+export const isSampled = (trace: string, ratio: number): boolean =>
   ratio >= 1 || Number.parseInt(trace.slice(RANDOM.from, RANDOM.to), 16) / 16 ** (RANDOM.to - RANDOM.from) >= 1 - ratio;

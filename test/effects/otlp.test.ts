@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { isSampled } from '../../app/tracing.ts';
 import { createOptions } from '../../effects/containers/create-options.ts';
 import { ContainerInput } from '../../effects/containers/input.ts';
 import { openExporter } from '../../effects/otlp/readable-spans.ts';
 import { SpanExport } from '../../effects/otlp/span-export.ts';
 import { commandEnvironment } from '../../effects/programs/environment.ts';
-import { asEffectOf, asSpan, outgoingTrace } from '../../runtime/calls/calls-of-effect.ts';
+import { asCallOf, asEffectOf, asSpan, followsFrom, outgoingTrace } from '../../runtime/calls/calls-of-effect.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { Message } from '../../runtime/message.ts';
+import { systemRandom } from '../../runtime/random.ts';
 import type { DeliveredTurn, EndedSpan } from '../../runtime/tracing/spans.ts';
 import {
   callingSpan,
@@ -114,6 +116,33 @@ describe('the export of spans', () => {
     await waitUntil('all to fail', () => gone.counts.failed === 600);
     await gone.close();
     assert.deepEqual(logged, [{ spans: 256, reason: 'connect ECONNREFUSED' }]);
+  });
+});
+
+describe('sampling', () => {
+  const begun = (samples: boolean, asked = {}) =>
+    followsFrom(asked, { newTrace: () => TRACE, samples: () => samples }).traceContext;
+
+  test('a ratio takes its share of the traces, and a larger one those of a smaller one', () => {
+    const traces = Array.from({ length: 4_000 }, () => systemRandom.hex(16));
+    const taken = (ratio: number) => traces.filter((trace) => isSampled(trace, ratio));
+    assert.deepEqual([taken(0).length, taken(1).length], [0, traces.length]);
+    const [few, many] = [taken(0.1), new Set(taken(0.5))];
+    assert.ok(few.length > 250 && few.length < 550, `${few.length}`);
+    assert.ok(few.every((trace) => many.has(trace)));
+  });
+
+  test('it is decided where a trace begins, and kept by calls that go on in one and by callers that decided', () => {
+    assert.deepEqual([begun(true), begun(false)], [undefined, { sampled: false }]);
+    assert.equal(begun(false, { trace: TRACE, cause: 'asked' }), undefined);
+    assert.deepEqual(begun(true, { trace: TRACE, cause: 'asked', traceContext: { sampled: false } }), {
+      sampled: false,
+    });
+    const called = { trace: TRACE, span: SPAN, context: undefined };
+    assert.equal(
+      asCallOf(called, () => begun(false, { trace: TRACE })),
+      undefined,
+    );
   });
 });
 
