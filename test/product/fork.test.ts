@@ -165,6 +165,17 @@ describe('a fork of a run', () => {
     );
     assert.equal(new Set(forks.map(({ body }) => body.id)).size, 1);
     assert.equal((await fork(id, { ...at, reason: 'other' }, 'once')).status, 409);
+    const run = String(forks[0]?.body.id);
+    const why = await node.client.call('GET', `/v1/workflows/executions/${run}/why`);
+    assert.deepEqual(why.body.forked_from, { id, ...at });
+    const [own, its] = await Promise.all(
+      [run, id].map((one) => node.client.call('GET', `/v1/workflows/executions/${one}`)),
+    );
+    const link = { trace_id: its?.body.trace_id, relation: 'forked_from' };
+    await waitUntil('the trace of the fork to name that of the original', async () => {
+      const { body } = await node.client.call('GET', `/v1/traces/${String(own?.body.trace_id)}`);
+      return JSON.stringify(body.links ?? []).includes(JSON.stringify(link));
+    });
   });
 
   test('it refuses what does not fit, naming the field', async () => {

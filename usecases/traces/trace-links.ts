@@ -1,15 +1,19 @@
 import { parseAddress } from '../../runtime/address.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { LedgerDelivery, LedgerReader } from '../../runtime/ledger/ledger-reader.ts';
+import type { ForkedFrom } from '../../runtime/recording/forked-work.ts';
 import { NewerVersion } from '../../runtime/turns/record.ts';
 import { nextTrace } from '../../runtime/turns/trace-count.ts';
+import type { RunKind } from '../runs/run.ts';
 import type { Sight, SightParts } from './sight.ts';
+import { STARTS } from './trace-status.ts';
 
-export const TRACE_RELATIONS = ['next', 'previous', 'run', 'call'] as const;
+export const TRACE_RELATIONS = ['next', 'previous', 'run', 'call', 'forked_from'] as const;
 
 /**
  * Another trace that belongs to this one. `next`: in which this one goes on; `previous`: of which this one is the next;
- * `run`: that of the run which the call of this trace went to; `call`: one that a further call to the run began.
+ * `run`: that of the run which the call of this trace went to; `call`: one that a further call to the run began; `forked_from`: that of the
+ * run that this one was forked from.
  */
 export interface TraceLink {
   readonly trace_id: string;
@@ -21,7 +25,12 @@ const MOST_CALLS = 20;
 const LOOKED_THROUGH = 200;
 
 interface LinkParts extends Pick<SightParts, 'workflows'> {
-  readonly executions: { status(viewer: Sight['viewer'], id: string): Promise<{ readonly trace_id?: string }> };
+  readonly executions: {
+    status(
+      viewer: Sight['viewer'],
+      id: string,
+    ): Promise<{ readonly trace_id?: string; readonly forked_from?: ForkedFrom }>;
+  };
   readonly ledger: LedgerReader;
   readonly sight: Sight;
 }
@@ -62,23 +71,31 @@ async function callsOf(parts: LinkParts, trace: string, { message }: LedgerDeliv
   const { ledger, sight } = parts;
   const { kind, id } = parseAddress(message.to);
   if (kind !== 'execution' && kind !== 'workflow') return [];
-  if (message.type !== 'Start') {
-    const own = await traceOf(parts, kind, id);
+  if (!STARTS.has(message.type)) {
+    const own = (await standingOf(parts, kind, id))?.trace_id;
     return linkTo('run', own === undefined || own === trace ? [] : [own]);
   }
   const { deliveries } = await ledger.actor(message.to, { limit: LOOKED_THROUGH, newestFirst: true });
   const calls = deliveries.filter((one) => one.message.cause === null && one.message.trace !== trace);
   const traces = new Set((await visible(sight, calls)).map((one) => one.message.trace));
-  return linkTo('call', [...traces].slice(0, MOST_CALLS));
+  const origin = message.type === 'Fork' ? await originOf(parts, kind, id) : undefined;
+  return [...linkTo('call', [...traces].slice(0, MOST_CALLS)), ...linkTo('forked_from', origin ?? [])];
 }
 
-async function traceOf(
+/** The trace of the run that a fork came from, when the reader may see that. */
+async function originOf(parts: LinkParts, kind: RunKind, id: string): Promise<readonly string[]> {
+  const from = (await standingOf(parts, kind, id))?.forked_from;
+  const origin = from === undefined ? undefined : await standingOf(parts, kind, from.id);
+  return origin?.trace_id === undefined ? [] : [origin.trace_id];
+}
+
+async function standingOf(
   { executions, workflows, sight }: LinkParts,
-  kind: 'execution' | 'workflow',
+  kind: RunKind,
   id: string,
-): Promise<string | undefined> {
+): Promise<{ readonly trace_id?: string; readonly forked_from?: ForkedFrom } | undefined> {
   try {
-    return (await (kind === 'execution' ? executions : workflows).status(sight.viewer, id)).trace_id;
+    return await (kind === 'execution' ? executions : workflows).status(sight.viewer, id);
   } catch (thrown) {
     if (thrown instanceof NewerVersion) return undefined;
     if (thrown instanceof SvcError && thrown.code === 'not_found') return undefined;

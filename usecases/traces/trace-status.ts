@@ -66,7 +66,7 @@ const startOf = (root: LedgerDelivery): LedgerDelivery | undefined =>
   STARTS.has(root.message.type) && isToRun(root.message) ? root : undefined;
 
 /** Messages that begin a run. */
-const STARTS: ReadonlySet<string> = new Set(['Start', 'Fork']);
+export const STARTS: ReadonlySet<string> = new Set(['Start', 'Fork']);
 
 async function runStanding(
   { executions, workflows }: RunStatusParts,

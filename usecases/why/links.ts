@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ForkedFromSchema } from '../operations/schemas/fields.ts';
 
 /** Fields of every link. */
 const common = {
@@ -101,6 +102,7 @@ export const Why = z
     links: list(z.object({ trace_id: z.string(), relation: z.literal('next') }))
       .optional()
       .describe('Traces in which the run goes on; absent while it has one.'),
+    forked_from: ForkedFromSchema.optional().describe('The run that it was forked from.'),
   })
   .meta({ id: 'Why' });
 

@@ -42,21 +42,24 @@ export function createWhyApi(parts: {
     const reading = new Reading(viewer, lookups);
     const walk = new Walk(reading, runs);
     let links: Why['links'];
+    let forkedFrom: Why['forked_from'];
     const chain = await reading.walk(async () => {
       if (kinds.includes('execution')) {
         const finding = () => findExecution(executionsOf, viewer, id);
         const found = await reading.ask('actors', () => (kinds.includes('workflow') ? orNull(finding()) : finding()));
         if (found !== null) {
           links = 'snapshot' in found ? linksOf(found) : undefined;
+          forkedFrom = 'snapshot' in found ? found.state.forked_from : undefined;
           return walk.execution(found, id, 'run');
         }
       }
       const found = await reading.ask('actors', () => findWorkflow(workflowsOf, viewer, id));
       links = linksOf(found);
+      forkedFrom = found.state.forked_from;
       await walk.workflow(found, id, 'run');
     });
     const waiting = !hasEnded(chain[0]);
-    return { waiting, sentence: sentenceOf(chain, id, waiting), chain, links };
+    return { waiting, sentence: sentenceOf(chain, id, waiting), chain, links, forked_from: forkedFrom };
   }
 
   return {

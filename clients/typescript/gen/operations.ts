@@ -1339,7 +1339,7 @@ export type TraceEffect = {
 export type TraceLink = {
   readonly trace_id: string;
   /** next: this trace goes on in it; previous: it goes on in this one; run: the trace of the run that this call went to; call: a further call to the run, such as a cancel. */
-  readonly relation: "next" | "previous" | "run" | "call";
+  readonly relation: "next" | "previous" | "run" | "call" | "forked_from";
 };
 
 export type TraceRow = {
@@ -1476,6 +1476,8 @@ export type Why = {
     readonly trace_id: string;
     readonly relation: "next";
   })[];
+  /** The run that it was forked from. */
+  readonly forked_from?: ForkedFrom;
 };
 
 export type WhyLink = {

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { execution } from '../../../actors/execution/definition.ts';
+import { phaseOf, placesOf, waitsOf } from '../../../actors/execution/phase.ts';
+import { ExecutionState } from '../../../actors/execution/state.ts';
+import { type JsonObject, plainJson, plainObject } from '../../../runtime/json.ts';
+import { ActorDriver, type DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
+import type { Bootstrapped } from './bootstrapped.ts';
+import { WAYS } from './phases.ts';
+import { AGENT_ID, EXECUTION_ID, manifestOf } from './rig.ts';
+
+const FORK_ID = '3f0c9a52-7a3e-4b67-9d44-0d0f6d1f2a99';
+
+const ACTORS = ['judge-panel', 'approval'];
+
+/** A fork of an execution as it is now, before it got anything more. */
+function forkOf(original: Bootstrapped, extra: JsonObject = {}): { fork: ActorDriver; turn: DrivenTurn } {
+  const ends = original.turns.flatMap(({ sends }) => sends);
+  const fork = new ActorDriver(execution, 'acme', FORK_ID);
+  fork.identity = original.identity;
+  const turn = fork.send('Fork', {
+    ...{ execution_id: FORK_ID, agent_id: AGENT_ID, input: 'the text', changed: [] },
+    manifest: plainObject(manifestOf()),
+    work: {
+      ...{ from: { id: EXECUTION_ID, message_id: 'm' }, version: 5, state: plainJson(original.state) },
+      events: original.events.map(({ name, payload }) => ({ name, payload })),
+      timers: [...original.timers].map(([name, { type, payload }]) => ({ name, after_ms: 1, type, payload })),
+      effects: open(original),
+      sent: ends
+        .filter(({ to }) => ACTORS.includes(to.split('/')[0] ?? ''))
+        .map(({ to, type, payload }) => ({ to, type, payload })),
+    },
+    ...extra,
+  });
+  return { fork, turn };
+}
+
+/** The driver keeps an effect until it is cancelled; what is awaited is what is open. */
+function open(original: Bootstrapped) {
+  const awaited = new Set(waitsIn(original.state).map(({ id }) => id));
+  return [...original.effects.values()]
+    .filter(({ id }) => awaited.has(id))
+    .map(({ id, request }) => ({ id, request: plainObject(request) }));
+}
+
+function waitsIn(state: unknown) {
+  const read = ExecutionState.parse(state);
+  return read.status === 'running' ? waitsOf(phaseOf(read)) : [];
+}
+
+const running = Object.entries(WAYS).filter(([, way]) => ExecutionState.parse(way().state).status === 'running');
+
+describe('a fork of an execution goes on where the original is, under ids of its own', () => {
+  for (const [name, way] of running) {
+    test(name, () => {
+      const original = way();
+      const { fork, turn } = forkOf(original);
+      assert.deepEqual(turn.reply, { ok: true, value: { execution_id: FORK_ID } });
+      assert.deepEqual(placesOf(ExecutionState.parse(fork.state)), placesOf(ExecutionState.parse(original.state)));
+      const before = waitsIn(original.state).map(({ id }) => id);
+      const opened = [...turn.effects.map(({ id }) => id), ...turn.sends.map(({ to }) => to.split('/')[2])];
+      for (const { kind, id } of waitsIn(fork.state)) {
+        assert.ok(!before.includes(id), `${kind} has the id of the original`);
+        if (kind !== 'dispatch') assert.ok(opened.includes(id), `${kind} was not opened`);
+      }
+      assert.equal(turn.effects.length, open(original).length);
+      assert.deepEqual(
+        turn.events.map((event) => event.name),
+        original.events.map((event) => event.name),
+      );
+      assert.deepEqual([...fork.timers.keys()].sort(), [...original.timers.keys()].sort());
+      const state = ExecutionState.parse(fork.state);
+      assert.ok(state.status === 'running');
+      assert.deepEqual(state.forked_from, { id: EXECUTION_ID, message_id: 'm' });
+      const { forked_from: _from, ...rest } = state;
+      const text = JSON.stringify([rest, turn.effects, turn.events, turn.sends.map(({ payload }) => payload)]);
+      assert.ok(!text.includes(`"${EXECUTION_ID}"`), 'an id of the original is left');
+    });
+  }
+});
+
+describe('a fork with another input asks again what waits for it, and only that', () => {
+  for (const [name, way] of running) {
+    test(name, () => {
+      const original = way();
+      const { fork, turn } = forkOf(original, { input: 'quite another text', changed: ['input'] });
+      assert.equal(turn.reply?.ok, true);
+      assert.equal(turn.effects.length, open(original).length);
+      const state = ExecutionState.parse(fork.state);
+      assert.ok(state.status === 'running' && state.input === 'quite another text');
+      assert.deepEqual(
+        waitsIn(fork.state).map(({ kind }) => kind),
+        waitsIn(original.state).map(({ kind }) =>
+          kind === 'round' && turn.effects[0]?.request.kind === 'tools.grant' ? 'grant' : kind,
+        ),
+      );
+    });
+  }
+  test('the model is asked with the new text', () => {
+    const { turn } = forkOf(WAYS['asks the model']?.() ?? assert.fail(), {
+      input: 'quite another',
+      changed: ['input'],
+    });
+    assert.match(JSON.stringify(turn.effects[0]?.request.input), /quite another/);
+  });
+});
