@@ -89,7 +89,8 @@ function keys(group: Command): void {
         command,
         ['POST', `${KEY_PATH}/rotate`],
         {},
-        (answer) => `key version ${textOf(answer, 'current')} is in use; the secrets there were follow`,
+        (answer) =>
+          `key version ${textOf(answer, 'current')} is in use; existing secrets are encrypted with it in small steps`,
       );
     });
   group

@@ -14,7 +14,7 @@ const OWN_CONTRACT = /^svc\.(?:agent|workflow|execute|schema|system|runtime|task
 /** Commands that are no view of the table, and why. */
 const OTHER_COMMANDS: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [
-    /^(?:start|completion|version|node (?:init|join|leave)|audit verify)$/,
+    /^(?:start|completion|version|node (?:init|join|leave)|audit verify|open|secret add-key)$/,
     'it needs no node, or is about this machine',
   ],
   [/^tap$/, 'a stream of events'],
