@@ -152,7 +152,7 @@ export const SECRET_OPERATIONS = [
     name: 'secret_keys.rotate',
     summary: 'Encrypt secrets with a newer version of the key',
     description:
-      'The new version is in use at once. The secrets there were follow in the background and stay readable.',
+      'The new version is in use at once. Existing secrets are encrypted with it in the background and stay readable.',
     access: 'operate',
     needs: ['secretKeys'],
     input: {},

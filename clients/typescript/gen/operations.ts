@@ -2771,7 +2771,7 @@ export interface SvcClient {
   readonly secretKeys: {
     /** Show the versions of the key that encrypts secrets, and how many secrets need each (`GET /v1/cluster/secret-keys`) */
     get(options?: CallOptions): Promise<SecretKeys>;
-    /** Encrypt secrets with a newer version of the key. The new version is in use at once. The secrets there were follow in the background and stay readable. (`POST /v1/cluster/secret-keys/rotate`) */
+    /** Encrypt secrets with a newer version of the key. The new version is in use at once. Existing secrets are encrypted with it in the background and stay readable. (`POST /v1/cluster/secret-keys/rotate`) */
     rotate(options?: CallOptions): Promise<SecretKeys>;
   };
   readonly joinTokens: {

@@ -97,7 +97,21 @@ describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
       ...{ SVC_SEAL_ENABLED: 'true', SVC_SEAL_GATEWAY_URL: gateway, COLOUR: 'red' },
     });
     const others = Object.keys(rest).filter((name) => !(name in told));
-    const ofImage = ['HOME', 'HOSTNAME', 'PATH', 'PWD', 'SHLVL', 'TERM', 'container', 'USER', 'LOGNAME', 'SHELL', '_'];
+    // The trace context is that of the run itself.
+    const ofImage = [
+      'TRACEPARENT',
+      'HOME',
+      'HOSTNAME',
+      'PATH',
+      'PWD',
+      'SHLVL',
+      'TERM',
+      'container',
+      'USER',
+      'LOGNAME',
+      'SHELL',
+      '_',
+    ];
     assert.deepEqual(
       others.filter((name) => !ofImage.includes(name)),
       [],

@@ -119,6 +119,8 @@ export const ROUTE_ROWS: readonly RouteRow[] = [
   row('GET /v1/actors/{kind}/{id}', 'id', ['approval'], actor('approval')),
   row('GET /v1/actors/{kind}/{id}', 'id', ['session'], actor('tool-session')),
   row('GET /v1/runs', 'name', ['agentName', 'workflowName'], queried('/v1/runs', 'name')),
+  row('GET /v1/runs', 'trace_id', ['trace'], queried('/v1/runs', 'trace_id')),
+  row('GET /v1/runs', 'parent', ['execution', 'run', 'endedRun'], queried('/v1/runs', 'parent')),
   row('GET /v1/traces', 'name', ['agentName', 'workflowName'], queried('/v1/traces', 'name')),
   ...['', '/critical-path', '/summary'].map((behind) =>
     row(`GET /v1/traces/{trace_id}${behind}`, 'trace_id', ['trace'], (name) => ({
@@ -150,11 +152,11 @@ export const NO_THING: ReadonlySet<string> = new Set([
   // A message of the run whose id is in the path.
   'POST /v1/runs/{id}/fork message_id',
   // A stream without end; its conditions are those of GET /v1/runs.
-  ...['name', 'last_event_id'].map((field) => `GET /v1/feed ${field}`),
+  ...['name', 'parent', 'trace_id', 'last_event_id'].map((field) => `GET /v1/feed ${field}`),
   // Makes an agent of the asker's own.
   'POST /v1/agents manifest_yaml',
 ]);
 
 /** Fields of queries and bodies that may name something. */
 export const mayName = (field: string): boolean =>
-  /(_id|_yaml)$|^(id|name|agent|workflow|source|subject|tenant|key|prefix|user|owner)$/.test(field);
+  /(_id|_yaml)$|^(id|name|agent|workflow|source|subject|tenant|key|parent|prefix|user|owner)$/.test(field);
