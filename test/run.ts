@@ -18,8 +18,8 @@ import { fileURLToPath } from 'node:url';
 import { collectTimes, type FileTime } from './support/file-times.ts';
 import { durationsFile, inOrder, quickFiles, recordedSeconds, testFiles } from './support/test-files.ts';
 
-/** A file works a third of its time; else it waits for a time-out, a lease or another program's start. */
-const LANES = Math.min(availableParallelism() * 3, 8);
+/** Many files wait for a time-out or for a program to start: one more than there are processors keeps all of them busy. */
+const LANES = Math.min(availableParallelism() + 1, 4);
 const TABLE_ROWS = 15;
 /** Shorter files need no place of their own in the order. */
 const RECORDED_FROM_SECONDS = 5;

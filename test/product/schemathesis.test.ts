@@ -19,7 +19,7 @@ const COVERAGE = { phases: 'examples,coverage', seconds: 360 };
 /** Random examples, and chains of operations by their links: as many as there is time for. */
 const RANDOM = { phases: 'fuzzing,stateful', seconds: sample({ normal: 25, long: 900 }) };
 /** Of each operation. */
-const EXAMPLES = 25;
+const EXAMPLES = sample({ normal: 8, long: 25 });
 
 /** False when the program is there; else why not. In CI that is an error. */
 async function missing(): Promise<string | false> {
@@ -68,6 +68,8 @@ const EXCEPTIONS: Readonly<Record<string, readonly (number | string)[]>> = {
   'GET /v1/runs': [400],
   'GET /v1/traces': [400],
   'GET /v1/traces/{trace_id}': [400],
+  // A message of another run, a field of the other kind of run, or a manifest that is none.
+  'POST /v1/runs/{id}/fork': [400, 422],
   // An agent with an instruction takes an empty input, another one does not.
   'POST /v1/executions': [400],
   // Nothing routes a source that was made up; its name is no control character.
