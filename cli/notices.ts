@@ -11,6 +11,8 @@ import { z } from 'zod';
 const ROOT = resolve(import.meta.dirname, '..');
 const TARGET = join(ROOT, 'THIRD-PARTY-NOTICES.txt');
 const TEXTS = /^(licen[cs]e|notice|copying)([.-].*)?$/i;
+/** Authors are named; where to write to them is left out of a file that lies on every machine. */
+const ADDRESS = /\s*[<([]?\b[\w.+-]+@[\w-]+(\.[\w-]+)+[>)\]]?/g;
 /** What the dashboard imports from packages, in code and in style sheets. */
 const IMPORTED = /(?:from|import)\s*\(?\s*['"]([^.'"/][^'"]*)['"]/g;
 
@@ -66,7 +68,8 @@ function textOf(directory: string): string {
     .filter((name) => TEXTS.test(name))
     .sort();
   if (files.length === 0) return 'The package has no text of its licence.';
-  return files.map((name) => readFileSync(join(directory, name), 'utf8').replaceAll('\r\n', '\n').trim()).join('\n\n');
+  const texts = files.map((name) => readFileSync(join(directory, name), 'utf8').replaceAll('\r\n', '\n').trim());
+  return texts.join('\n\n').replaceAll(ADDRESS, '');
 }
 
 /** Packages that the dashboard imports, and what those depend on. */
