@@ -1,4 +1,4 @@
-import { autocompletion } from '@codemirror/autocomplete';
+import { autocompletion, startCompletion } from '@codemirror/autocomplete';
 import { yaml } from '@codemirror/lang-yaml';
 import { HighlightStyle, syntaxHighlighting } from '@codemirror/language';
 import { type Diagnostic, linter, lintGutter } from '@codemirror/lint';
@@ -54,6 +54,7 @@ export function Editor({ label, text, change, check, schema = null }: EditorProp
   const calls = useRef({ change, check, schema });
   calls.current = { change, check, schema };
   const first = useRef(text);
+  const shown = useRef<EditorView>(null);
   useEffect(() => {
     const element = host.current;
     if (element === null) return;
@@ -87,7 +88,18 @@ export function Editor({ label, text, change, check, schema = null }: EditorProp
         look,
       ],
     });
+    shown.current = view;
     return () => view.destroy();
   }, [label]);
+  // Who types before the schema is there gets what completes the word as soon as it is.
+  useEffect(() => {
+    const view = shown.current;
+    if (schema !== null && view?.hasFocus && isInWord(view)) startCompletion(view);
+  }, [schema]);
   return <div ref={host} className="editor" />;
+}
+
+function isInWord({ state }: EditorView): boolean {
+  const { head } = state.selection.main;
+  return /[\w-]/.test(state.sliceDoc(Math.max(0, head - 1), head));
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { z } from 'zod';
 import { agentYaml, ProductNode } from '../product/product-node.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -175,11 +176,20 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
   test('completes a manifest by its schema, says what is wrong while it is typed, and replaces a version only when told to', async () => {
     await using tab = await browser.open(node.url);
     const { page } = tab;
+    // The schema comes only when the first word was typed: what completes it is shown all the same.
+    const typed = Promise.withResolvers<void>();
+    await page.route(/svc\.schema\.get/, async (route) => {
+      await typed.promise;
+      // Longer than the editor waits behind a key before it looks for what completes the word.
+      await setTimeout(500);
+      await route.continue();
+    });
     await page.goto(`${node.url}/catalog/edit?kind=agent`);
     const editor = page.getByRole('textbox', { name: 'Manifest' });
     await editor.click();
     await page.keyboard.press('Control+End');
     await page.keyboard.type('  exec');
+    typed.resolve();
     await page.getByRole('option', { name: /^execution/ }).click();
     await page.keyboard.press('Enter');
     await page.keyboard.type('  max_iter');
