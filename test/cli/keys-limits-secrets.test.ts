@@ -75,7 +75,11 @@ describe('svc key, svc limits, svc secret', () => {
     const before = JSON.parse((await run(['secret', 'keys', '--output', 'json'])).stdout);
     assert.deepEqual([before[0].version, before[0].secrets], [1, 1]);
     const rotated = await run(['secret', 'rotate-key']);
-    assert.deepEqual(rotated.stdout, 'key version 2 is in use; existing secrets are encrypted with it in small steps\n', rotated.stderr);
+    assert.deepEqual(
+      rotated.stdout,
+      'key version 2 is in use; existing secrets are encrypted with it in small steps\n',
+      rotated.stderr,
+    );
     assert.match((await run(['secret', 'keys'])).stdout, /^VERSION +MADE_AT +SECRETS\n2 +\S+ +\d+\n/);
     const file = join(at.directory, 'keys.json');
     for (const version of [1, 2]) {
