@@ -11,7 +11,7 @@ import { z } from 'zod';
 const ROOT = resolve(import.meta.dirname, '..');
 const TARGET = join(ROOT, 'THIRD-PARTY-NOTICES.txt');
 const TEXTS = /^(licen[cs]e|notice|copying)([.-].*)?$/i;
-/** Authors are named; where to write to them is left out of a file that lies on every machine. */
+/** E-mail addresses, which the notices omit: the file lies on every machine, and authors are named without them. */
 const ADDRESS = /\s*[<([]?\b[\w.+-]+@[\w-]+(\.[\w-]+)+[>)\]]?/g;
 /** What the dashboard imports from packages, in code and in style sheets. */
 const IMPORTED = /(?:from|import)\s*\(?\s*['"]([^.'"/][^'"]*)['"]/g;
