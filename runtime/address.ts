@@ -63,6 +63,17 @@ export function parseAddress(address: string): AddressParts {
   return { kind, tenant, id };
 }
 
+/** Whether a value from outside is an address. */
+export function isAddress(value: unknown): value is Address {
+  if (typeof value !== 'string') return false;
+  try {
+    parseAddress(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The tenant of an address built by `addressOf`. */
 export const tenantOf = (address: string): string => address.slice(address.indexOf('/') + 1, address.lastIndexOf('/'));
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Address, type Partition, parseAddress } from './address.ts';
+import { type Address, isAddress, type Partition } from './address.ts';
 import type { Identity } from './identity.ts';
 import { type Json, jsonField } from './json.ts';
 import type { TraceContext } from './tracing/trace-context.ts';
@@ -102,15 +102,7 @@ export type Reply =
  * returns unchanged.
  */
 export const Notify = z.object({
-  to: z.custom<Address>((value) => {
-    if (typeof value !== 'string') return false;
-    try {
-      parseAddress(value);
-      return true;
-    } catch {
-      return false;
-    }
-  }, 'expected an address kind/tenant/id'),
+  to: z.custom<Address>(isAddress, 'expected an address kind/tenant/id'),
   /** Message type for the receiver. */
   as: z.string().min(1).max(100),
   context: jsonField,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Address, parseAddress } from '../address.ts';
+import { type Address, isAddress, parseAddress } from '../address.ts';
 import type { EffectRequest, Schemas, Turn } from '../define-actor.ts';
 import { type Json, jsonField, jsonObjectField } from '../json.ts';
 
@@ -19,14 +19,6 @@ const Request = z.looseObject({
   input: jsonObjectField,
   replyAs: z.string(),
 });
-
-const isAddress = (value: unknown): boolean => {
-  try {
-    return typeof value === 'string' && parseAddress(value).id !== '';
-  } catch {
-    return false;
-  }
-};
 
 /**
  * What the message that creates a forked actor carries: the state of the original after one of its messages, and what

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Address, isPartition, type Partition, parseAddress } from '../address.ts';
+import { type Address, isAddress, isPartition, type Partition } from '../address.ts';
 import { jsonField } from '../json.ts';
 import type { Message } from '../message.ts';
 import { turnRow } from '../projection/views.ts';
@@ -10,16 +10,6 @@ import { isWholeMessage } from '../turns/codec.ts';
 export const RECORDING_VERSION = 1;
 
 const address = z.custom<Address>(isAddress, 'expected an address kind/tenant/id');
-
-function isAddress(value: unknown): boolean {
-  if (typeof value !== 'string') return false;
-  try {
-    parseAddress(value);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 const isRecorded = (value: unknown): boolean =>
   isWholeMessage(value) && isAddress(value.to) && (value.from === null || isAddress(value.from));
