@@ -16,6 +16,9 @@ export const jsonObjectField = z.custom<JsonObject>(
   'expected an object',
 );
 
+export const isJsonObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
 /** Converts a value to JSON: undefined members are dropped, dates become text. */
 export function plainJson(value: unknown): Json {
   const plain: Json = JSON.parse(JSON.stringify(value));

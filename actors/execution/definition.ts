@@ -1,6 +1,6 @@
 import type { ToolPolicy } from '../../manifests/tool/decision.ts';
 import { defineActor } from '../../runtime/define-actor.ts';
-import type { Json, JsonObject } from '../../runtime/json.ts';
+import { isJsonObject, type Json } from '../../runtime/json.ts';
 import { executionEvents } from './events.ts';
 import { Attest } from './handlers/attest.ts';
 import { forked } from './handlers/fork.ts';
@@ -80,13 +80,10 @@ export const execution = executionActor({ policy: noTools });
 
 /** States of version 1 lack tools and containers; states of versions 2 to 4 lack only optional fields. */
 function migrate(state: Json, fromVersion: number): Json {
-  if (fromVersion >= 2 || !isObject(state) || state.status === 'pending') return state;
+  if (fromVersion >= 2 || !isJsonObject(state) || state.status === 'pending') return state;
   const counted = { ...state, tool_calls_executed: 0, calls_in_doubt: [] };
-  if (state.status !== 'running' || !isObject(state.plan)) return counted;
+  if (state.status !== 'running' || !isJsonObject(state.plan)) return counted;
   const tools = { manifest: [], network: null, filesystem: null };
   const plan = { ...state.plan, tool_checks: [], tools, container: null };
   return { ...counted, plan, sessions: [], tool_history: [] };
 }
-
-const isObject = (value: Json | undefined): value is JsonObject =>
-  value !== null && typeof value === 'object' && !Array.isArray(value);

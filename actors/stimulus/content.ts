@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../runtime/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../runtime/json.ts';
 
 /** Deeper JSON is taken as text: nothing behind may recurse into it without end. */
 const MAX_DEPTH = 100;
@@ -21,15 +21,12 @@ function objectOf(text: string): JsonObject | null {
   if (!/^\s*\{/.test(text)) return null;
   try {
     const value: Json = JSON.parse(text);
-    return isObject(value) && isTame(value, MAX_DEPTH) ? value : null;
+    return isJsonObject(value) && isTame(value, MAX_DEPTH) ? value : null;
   } catch {
     // Text that is no JSON, or too deep for the parser, is text.
     return null;
   }
 }
-
-const isObject = (value: Json): value is JsonObject =>
-  value !== null && typeof value === 'object' && !Array.isArray(value);
 
 /**
  * Whether the value has at most this number of levels. No part of it may pose as a prototype when it is copied later: members of that

@@ -1,8 +1,8 @@
 import { evaluateExpression } from '../../manifests/expression/evaluate.ts';
 import type { StateSpec } from '../../manifests/workflow/schema.ts';
 import type { Transition } from '../../manifests/workflow/transition.ts';
-import type { Json, JsonObject } from '../../runtime/json.ts';
-import { isJsonObject, own } from './json-values.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../runtime/json.ts';
+import { own } from './json-values.ts';
 import { scopeOf } from './scope.ts';
 import type { IdleWorkflow } from './state.ts';
 import { failureOf } from './steps/step.ts';

@@ -1,8 +1,8 @@
 import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
-import type { Json, JsonObject } from '../../runtime/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../runtime/json.ts';
 import { keepHead } from '../execution/bounded-text.ts';
 import { emitPipelineEnded } from './intent-pipeline.ts';
-import { isJsonObject, own } from './json-values.ts';
+import { own } from './json-values.ts';
 import { LIMITS } from './limits.ts';
 import type { WorkflowTurn, WorkflowUpdate } from './messages.ts';
 import type { EndedWorkflow, IdleWorkflow } from './state.ts';

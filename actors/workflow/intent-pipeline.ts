@@ -1,6 +1,6 @@
-import type { Json } from '../../runtime/json.ts';
+import { isJsonObject, type Json } from '../../runtime/json.ts';
 import { keepHead } from '../execution/bounded-text.ts';
-import { isJsonObject, own } from './json-values.ts';
+import { own } from './json-values.ts';
 import { LIMITS } from './limits.ts';
 import type { WorkflowTurn } from './messages.ts';
 import type { EndedWorkflow, IdleWorkflow } from './state.ts';

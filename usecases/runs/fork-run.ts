@@ -5,7 +5,7 @@ import { parseWorkflowManifest } from '../../manifests/workflow/parse.ts';
 import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
-import { type Json, type JsonObject, plainObject } from '../../runtime/json.ts';
+import { isJsonObject, type Json, type JsonObject, plainObject } from '../../runtime/json.ts';
 import type { ForkedFrom } from '../../runtime/recording/forked-work.ts';
 import { requireRole } from '../../security/api.ts';
 import type { OperationPorts } from '../operations/operation.ts';
@@ -138,11 +138,8 @@ async function forkWorkflow(ports: Ports, source: SourceOf<'workflow'>, call: Fo
   );
 }
 
-const isObject = (value: Json): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 const merged = (before: Json, change: Json): Json =>
-  isObject(before) && isObject(change) ? { ...before, ...change } : change;
+  isJsonObject(before) && isJsonObject(change) ? { ...before, ...change } : change;
 
 function refuseField(call: ForkCall, field: 'blackboard' | 'context', message: string): void {
   if (call[field] !== undefined) throw new SvcError('validation_failed', `${field}: ${message}`, { field });

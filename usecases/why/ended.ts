@@ -1,6 +1,7 @@
 import type { EndedExecution } from '../../actors/execution/state.ts';
-import { isJsonObject, own } from '../../actors/workflow/json-values.ts';
+import { own } from '../../actors/workflow/json-values.ts';
 import type { EndedWorkflow } from '../../actors/workflow/state.ts';
+import { isJsonObject } from '../../runtime/json.ts';
 import type { LinkOf, WhyLink } from './links.ts';
 
 /** What ended an execution of an agent, behind its own link: the error, and the attempt and verdict behind it. */

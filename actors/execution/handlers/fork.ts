@@ -1,6 +1,6 @@
 import { SvcError } from '../../../runtime/errors.ts';
 import { ownerPart } from '../../../runtime/identity.ts';
-import { type Json, type JsonObject, plainJson } from '../../../runtime/json.ts';
+import { isJsonObject, type Json, type JsonObject, plainJson } from '../../../runtime/json.ts';
 import { emitAgain, type NewIds, reopen, withNewIds } from '../../../runtime/recording/forked-work.ts';
 import { beginLoop, userMessage } from '../inner-loop/ask.ts';
 import { openSession } from '../inner-loop/audit.ts';
@@ -138,14 +138,11 @@ function askAnew(running: RunningExecution, turn: ExecutionTurn): RunningExecuti
 const inNameOf =
   (running: RunningExecution) =>
   (value: Json): Json => {
-    if (!isObject(value)) return value;
+    if (!isJsonObject(value)) return value;
     const { identity } = running;
     const own: JsonObject = { ...value };
     if ('principal' in own) Object.assign(own, { principal: undefined }, principalPart(running));
-    if (isObject(own.subject)) own.subject = { ...own.subject, principal: plainJson(principalOf(running)) };
+    if (isJsonObject(own.subject)) own.subject = { ...own.subject, principal: plainJson(principalOf(running)) };
     if ('identity' in own && identity !== undefined) own.identity = plainJson(identity);
     return plainJson(own);
   };
-
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,10 +1,10 @@
 import { SvcError } from '../../../runtime/errors.ts';
 import { type Identity, ownerPart } from '../../../runtime/identity.ts';
-import { type Json, plainJson } from '../../../runtime/json.ts';
+import { isJsonObject, type Json, plainJson } from '../../../runtime/json.ts';
 import { emitAgain, type ForkedWork, type NewIds, reopen, withNewIds } from '../../../runtime/recording/forked-work.ts';
 import { blackboardBytes } from '../blackboard.ts';
 import { isoTime, notifyParent, TIMERS } from '../ending.ts';
-import { isJsonObject, own } from '../json-values.ts';
+import { own } from '../json-values.ts';
 import type { Fork as ForkMessage, WorkflowTurn } from '../messages.ts';
 import { beginAnew } from '../run.ts';
 import { type Awaiting, type IdleWorkflow, isRunning, type RunningWorkflow, WorkflowState } from '../state.ts';

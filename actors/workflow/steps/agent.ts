@@ -1,10 +1,10 @@
 import type { StateOf } from '../../../manifests/workflow/schema.ts';
 import { addressOf } from '../../../runtime/address.ts';
-import { type Json, type JsonObject, plainJson } from '../../../runtime/json.ts';
+import { isJsonObject, type Json, type JsonObject, plainJson } from '../../../runtime/json.ts';
 import type { ExecutionUpdate } from '../../execution/update.ts';
 import type { Convene, PanelConcluded } from '../../judge-panel/messages.ts';
 import { askEffect, bounded } from '../ask-effect.ts';
-import { isJsonObject, own } from '../json-values.ts';
+import { own } from '../json-values.ts';
 import type { WorkflowTurn } from '../messages.ts';
 import { renderer } from '../scope.ts';
 import type { IdleWorkflow } from '../state.ts';

@@ -3,11 +3,11 @@ import type { StateOf } from '../../../manifests/workflow/schema.ts';
 import type { ContainerStep } from '../../../manifests/workflow/state.ts';
 import type { EffectResult } from '../../../runtime/effect.ts';
 import { ERRORS, isErrorCode } from '../../../runtime/errors.ts';
-import type { JsonObject } from '../../../runtime/json.ts';
+import { isJsonObject, type JsonObject } from '../../../runtime/json.ts';
 import { keepHead } from '../../execution/bounded-text.ts';
 import { askEffect, bounded } from '../ask-effect.ts';
 import { isoTime, TIMERS } from '../ending.ts';
-import { isJsonObject } from '../json-values.ts';
+
 import type { WorkflowTurn } from '../messages.ts';
 import { isSealed, type Render, renderer, renderMap } from '../scope.ts';
 import type { Awaiting, IdleWorkflow } from '../state.ts';

@@ -1,9 +1,9 @@
 import type { StateOf } from '../../../manifests/workflow/schema.ts';
 import { addressOf } from '../../../runtime/address.ts';
-import type { Json, JsonObject } from '../../../runtime/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../runtime/json.ts';
 import type { Ask } from '../../approval/messages.ts';
 import { askEffect, bounded } from '../ask-effect.ts';
-import { isJsonObject } from '../json-values.ts';
+
 import { LIMITS } from '../limits.ts';
 import type { WorkflowTurn, WorkflowUpdate } from '../messages.ts';
 import { renderer } from '../scope.ts';
