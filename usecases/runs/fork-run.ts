@@ -1,8 +1,5 @@
-import { parseAgentManifest } from '../../manifests/agent/parse.ts';
-import type { AgentManifest } from '../../manifests/agent/schema.ts';
+import { readAgentManifest, readWorkflowManifest } from '../../catalog/manifest-reading.ts';
 import type { Parsed } from '../../manifests/schema-problems.ts';
-import { parseWorkflowManifest } from '../../manifests/workflow/parse.ts';
-import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { isJsonObject, type Json, type JsonObject, plainObject } from '../../runtime/json.ts';
@@ -70,19 +67,16 @@ type SourceOf<Kind extends ForkSource['kind']> = Extract<ForkSource, { readonly 
 
 async function forkExecution(ports: Ports, source: SourceOf<'execution'>, call: ForkCall, caller: ForkCaller) {
   refuseField(call, 'blackboard', 'expected none: an execution of an agent has no blackboard');
-  const { start } = source;
+  const { start, work, isConfidential } = source;
   const { agents } = ports;
   const { input = start.input } = call;
   const changed: ('input' | 'manifest')[] = [];
   if (call.input !== undefined || call.context !== undefined) changed.push('input');
-  let manifest = start.manifest;
-  if (call.manifest !== undefined) manifest = readManifest(call.manifest, parseAgentManifest);
-  else if (call.version !== undefined)
-    manifest = (await agents.get(caller.identity, start.agent_id, call.version)).manifest;
-  if (manifest !== start.manifest) {
-    refuseOther(manifest, start.manifest);
-    changed.push('manifest');
-  }
+  const manifest = await manifestFor(start.manifest, call, {
+    read: readAgentManifest,
+    deployed: async (version) => (await agents.get(caller.identity, start.agent_id, version)).manifest,
+  });
+  if (manifest !== start.manifest) changed.push('manifest');
   return startExecution(
     ports,
     {
@@ -93,12 +87,7 @@ async function forkExecution(ports: Ports, source: SourceOf<'execution'>, call: 
       labels: start.labels,
       mounts: start.mounts,
       depth: start.depth,
-      fork: {
-        work: { work: source.work, changed },
-        manifest,
-        isConfidential: source.isConfidential,
-        asked: call,
-      },
+      fork: { work: { work, changed }, manifest, isConfidential, asked: call },
     },
     caller,
   );
@@ -106,19 +95,16 @@ async function forkExecution(ports: Ports, source: SourceOf<'execution'>, call: 
 
 async function forkWorkflow(ports: Ports, source: SourceOf<'workflow'>, call: ForkCall, caller: ForkCaller) {
   refuseField(call, 'context', 'expected none: a workflow run takes a blackboard');
-  const { state, start } = source;
+  const { state, start, work, isConfidential } = source;
   const { catalog } = ports.workflows;
   const changed: ('input' | 'blackboard' | 'manifest')[] = [];
   if (call.input !== undefined) changed.push('input');
   if (call.blackboard !== undefined) changed.push('blackboard');
-  let manifest: WorkflowManifest = state.manifest;
-  if (call.manifest !== undefined) manifest = readManifest(call.manifest, parseWorkflowManifest);
-  else if (call.version !== undefined)
-    manifest = (await catalog.get(caller.identity, state.workflow_id, call.version)).manifest;
-  if (manifest !== state.manifest) {
-    refuseOther(manifest, state.manifest);
-    changed.push('manifest');
-  }
+  const manifest = await manifestFor(state.manifest, call, {
+    read: readWorkflowManifest,
+    deployed: async (version) => (await catalog.get(caller.identity, state.workflow_id, version)).manifest,
+  });
+  if (manifest !== state.manifest) changed.push('manifest');
   return startWorkflow(
     { ...ports, catalog, workflows: ports.workflows.workflows },
     {
@@ -127,12 +113,7 @@ async function forkWorkflow(ports: Ports, source: SourceOf<'workflow'>, call: Fo
       blackboard: call.blackboard,
       labels: state.labels,
       ancestors: start.ancestors,
-      fork: {
-        work: { work: source.work, changed },
-        manifest,
-        isConfidential: source.isConfidential,
-        asked: call,
-      },
+      fork: { work: { work, changed }, manifest, isConfidential, asked: call },
     },
     caller,
   );
@@ -145,8 +126,32 @@ function refuseField(call: ForkCall, field: 'blackboard' | 'context', message: s
   if (call[field] !== undefined) throw new SvcError('validation_failed', `${field}: ${message}`, { field });
 }
 
-function readManifest<T>(text: string, parse: (text: string) => Parsed<T>): T {
-  const read = parse(text);
+interface Named {
+  readonly metadata: { readonly name: string };
+}
+
+/**
+ * The manifest that a fork goes on with: the given one, a deployed version, else that of the original. It has the name
+ * of the original, since a fork runs the same agent or workflow.
+ */
+async function manifestFor<Manifest extends Named>(
+  original: Manifest,
+  { manifest, version }: ForkCall,
+  from: {
+    readonly read: (text: string) => Promise<Parsed<Manifest>>;
+    readonly deployed: (version: string) => Promise<Manifest>;
+  },
+): Promise<Manifest> {
+  let other = original;
+  if (manifest !== undefined) other = valid(await from.read(manifest));
+  else if (version !== undefined) other = await from.deployed(version);
+  const { name } = other.metadata;
+  if (name === original.metadata.name) return other;
+  const message = `manifest: expected the name ${original.metadata.name} of the original, got ${name}`;
+  throw new SvcError('validation_failed', message, { field: 'manifest' });
+}
+
+function valid<Manifest>(read: Parsed<Manifest>): Manifest {
   if (read.ok) return read.manifest;
   const details = read.problems.map(({ path, message }) => ({ path, message }));
   const [first] = details;
@@ -154,14 +159,4 @@ function readManifest<T>(text: string, parse: (text: string) => Parsed<T>): T {
     field: 'manifest',
     details,
   });
-}
-
-/** A fork runs the agent or workflow of the original, in another version. */
-function refuseOther(
-  { metadata: { name } }: Pick<AgentManifest, 'metadata'> | Pick<WorkflowManifest, 'metadata'>,
-  original: Pick<AgentManifest, 'metadata'> | Pick<WorkflowManifest, 'metadata'>,
-): void {
-  if (name === original.metadata.name) return;
-  const message = `manifest: expected the name ${original.metadata.name} of the original, got ${name}`;
-  throw new SvcError('validation_failed', message, { field: 'manifest' });
 }

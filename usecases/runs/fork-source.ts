@@ -17,7 +17,6 @@ import { Sight } from '../traces/sight.ts';
 import { keptLedger } from '../traces/trace.ts';
 
 interface Source {
-  readonly messageId: string;
   readonly work: ForkedWork;
   /** It belongs to one user. */
   readonly isConfidential: boolean;
@@ -71,7 +70,7 @@ export function createForkApi(parts: ActorHistoryParts): ForkApi {
         effects: [...effects],
         sent: [...sent],
       };
-      return sourceOf(address, point, { messageId: at, work });
+      return sourceOf(address, point, work);
     },
   };
 }
@@ -114,20 +113,15 @@ async function pointAt(
   throw new SvcError('failed_precondition', message, { field });
 }
 
-function sourceOf(
-  address: Address,
-  { first, state }: ForkPoint,
-  { messageId, work }: Pick<Source, 'messageId' | 'work'>,
-): ForkSource {
+function sourceOf(address: Address, { first, state }: ForkPoint, work: ForkedWork): ForkSource {
   const owner = typeof state === 'object' && state !== null && 'owner' in state ? state.owner : undefined;
   const isConfidential = owner !== undefined;
   if (parseAddress(address).kind === 'execution')
-    return { kind: 'execution', messageId, work, isConfidential, start: ExecutionStart.parse(first.payload) };
+    return { kind: 'execution', work, isConfidential, start: ExecutionStart.parse(first.payload) };
   const run = WorkflowState.parse(state);
   if (!isRunning(run)) throw new SvcError('failed_precondition', 'the run had not begun at this message');
   return {
     kind: 'workflow',
-    messageId,
     work,
     isConfidential,
     start: WorkflowStart.parse(first.payload),
