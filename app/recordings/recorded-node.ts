@@ -2,8 +2,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Logger, pino } from 'pino';
-import { APPROVALS, type ApprovalDocument } from '../../actors/approval/view.ts';
-import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../../actors/workflow/view.ts';
 import { createAgentCatalog } from '../../catalog/agent-catalog.ts';
 import { createWorkflowCatalog } from '../../catalog/workflow-catalog.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
@@ -162,14 +160,14 @@ async function openPorts({ documents, store, runtime, settings, clock }: ReaderP
   const lists = await openLists(documents);
   const waits = waitsOf(runtime, store);
   const executions = createExecutionApi({ client, executions: lists.executions, changes, waits });
-  const approvals = createApprovalApi({ client, approvals: await documents.collection<ApprovalDocument>(APPROVALS) });
+  const approvals = createApprovalApi({ client, approvals: lists.approvals });
   const workflows = createWorkflowApi({
     client,
     changes,
     approvals,
     waits,
     agents: executions,
-    executions: await documents.collection<WorkflowExecutionDocument>(WORKFLOW_EXECUTIONS),
+    executions: lists.workflows,
   });
   const agents = await createAgentCatalog({ documents, clock, random: systemRandom });
   const catalog = await createWorkflowCatalog({ documents, clock, random: systemRandom, agents });

@@ -144,26 +144,4 @@ export class Takeovers {
   }
 }
 
-const shown = ({
-  id,
-  at,
-  node,
-  incarnation,
-  from,
-  reason,
-  because,
-  pool,
-  partitions,
-  numbers,
-}: Takeover): Takeover => ({
-  id,
-  at,
-  node,
-  incarnation,
-  from,
-  reason,
-  because,
-  pool,
-  partitions,
-  numbers,
-});
+const shown = ({ tenant: _tenant, version: _version, ...takeover }: TakeoverRecord): Takeover => takeover;

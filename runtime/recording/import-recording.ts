@@ -127,12 +127,14 @@ export class RecordingImport {
     await this.#endActor();
     const { kind } = parseAddress(line.actor);
     const definition = this.#kinds.get(kind);
-    if (definition === undefined || !isArchived(definition)) {
+    let shown: OpenActor['shown'] = null;
+    if (definition !== undefined && isArchived(definition)) {
+      shown = this.#shown(definition, line, number);
+      this.waits.add(line);
+    } else {
       const reason = `svc ${VERSION} keeps no actors of kind ${kind} that have ended`;
       this.#notShown.push({ actor: line.actor, reason });
     }
-    const shown = definition !== undefined && isArchived(definition) ? this.#shown(definition, line, number) : null;
-    if (shown !== null) this.waits.add(line);
     this.#actor = { line, number, shown, lastEvent: 0, last: null };
   }
 

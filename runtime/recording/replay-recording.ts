@@ -2,7 +2,7 @@ import type { Address } from '../address.ts';
 import type { ActorDefinition } from '../define-actor.ts';
 import { type Json, plainJson } from '../json.ts';
 import { eventsIn } from '../turns/digest.ts';
-import { type LedgerLine, type ReplayDifference, replayActor } from '../turns/replay.ts';
+import { decidedIn, type LedgerLine, type ReplayDifference, replayActor } from '../turns/replay.ts';
 import type { DeliveryLine, RecordedActor, Recording } from './recording.ts';
 
 /** The outcome of a replay. */
@@ -120,7 +120,7 @@ async function replayOne(replay: OneReplay) {
   const decided = new Map<string, ReplayDifference['decided']>();
   const outcome = await replayActor(definition, actor.line.actor, lines, {
     retry,
-    onTurn: (line, what) => void decided.set(line.message.id, what),
+    onWrites: (line, writes) => void decided.set(line.message.id, decidedIn(writes)),
   });
   const { handled, compared, difference } = outcome;
   const isWhole = last === null && outcome.record.revision === line.revision && line.masked !== true;

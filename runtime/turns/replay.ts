@@ -87,8 +87,6 @@ export async function replayActor(
     readonly upTo?: number;
     /** Ends at the first turn that came out differently: what follows from it differs as well. */
     readonly untilDifference?: boolean;
-    /** Called with what each delivery decided. */
-    readonly onTurn?: (line: LedgerLine, decided: ReplayDifference['decided']) => void;
     /** Called with what each delivery would write. */
     readonly onWrites?: (line: LedgerLine, writes: BatchWrites) => void;
   },
@@ -119,7 +117,6 @@ export async function replayActor(
       for (const [index, event] of work.events.entries()) events.push({ ...event, seq: work.firstEvent + index });
       record = work.record;
     }
-    options.onTurn?.(line, decidedIn(batch.writes));
     options.onWrites?.(line, batch.writes);
     const found = comparison.of(row, batch.rows[0], message, bodies);
     if (found !== null && difference === null) {
@@ -152,7 +149,8 @@ function batchOf(row: TurnRow, message: Message, bodies: ReadonlyMap<string, Mes
   return new Batch(row.now, () => 0, { ...retry, drainLimit, failing, digests: true });
 }
 
-function decidedIn({ drafts, effects, sends, replies, timersSet }: BatchWrites): ReplayDifference['decided'] {
+/** What a delivery decided, as a difference shows it. */
+export function decidedIn({ drafts, effects, sends, replies, timersSet }: BatchWrites): ReplayDifference['decided'] {
   return {
     events: [...drafts.values()].flatMap((draft) => draft.events.map(({ name, payload }) => ({ name, payload }))),
     effects: effects.map(({ id, request }) => ({ id, request })),
