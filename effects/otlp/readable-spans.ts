@@ -177,9 +177,9 @@ const contextOf = (traceId: string, spanId: string, state: string | undefined): 
 });
 
 /**
- * The span before a delivery: that of the caller, of the effect whose result it is, or of the turn that sent it. What may
- * come any time after its cause is linked to it instead: a timer, a call that goes on from an earlier turn. So is what goes
- * on in a linked trace.
+ * The span before a delivery is its parent: that of the caller, of the effect whose result it is, or of the turn that sent
+ * it. A delivery that may come long after its cause gets a link to that span instead: a timer, a call that follows from an
+ * earlier turn. So does a delivery in another trace than its cause.
  */
 function before(one: WaitingDelivery): { readonly parent?: string; readonly link?: string } {
   const { cause, origin } = one;

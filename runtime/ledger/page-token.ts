@@ -58,11 +58,12 @@ const NONE: Rounds = { named: new Map(), floor: 0 };
 
 const roundOf = ({ named, floor }: Rounds, writer: string): number => named.get(shortOf(writer)) ?? floor;
 
-/** Whether a token leaves a segment for later, has it read, or reads it now. */
+/** Whether a segment was read before the rounds of the token. */
 export function isDone({ done }: Token, { writer, round }: SegmentRef): boolean {
   return round <= roundOf(done, writer);
 }
 
+/** Whether a segment was written after the rounds of the token. */
 export function isLater({ upTo }: Token, { writer, round }: SegmentRef): boolean {
   return round > roundOf(upTo, writer);
 }

@@ -84,7 +84,7 @@ const NOT_HELD: Readonly<Record<string, string>> = {
   'api_keys.list': 'credentials',
   'api_keys.get': 'credentials',
   'rate_limits.own_usage': 'limits of callers',
-  'dead_letters.get': 'no message of this run failed for good',
+  'dead_letters.get': 'this run has no dead letter',
 };
 
 interface Recorded {

@@ -42,7 +42,7 @@ const plan = (fleet: Fleet, change: Partial<FleetChange>) =>
   planOf(fleet, changedFleet(fleet, { without: [], join: [], ...change }), () => 3);
 const sum = (counts: Readonly<Record<string, number>>) => Object.values(counts).reduce((all, one) => all + one, 0);
 
-test('a node that leaves moves only what it has, and names the tags and pools that nobody serves then', () => {
+test('a plan without a node moves its partitions only, and names the tags and pools that no node would serve', () => {
   const fleet = fleetOf({ a: [], b: ['gpu'], c: [] });
   const { nodes, pools, lost_tags, moved_partitions, moved_actors } = plan(fleet, { without: ['b'] });
   const left = nodes.find(({ node_id }) => node_id === 'b');

@@ -210,7 +210,7 @@ export function secretsContract(
       });
       const value = await values.get('victim', stolen.current.value_id);
       assert.ok(value !== null);
-      // Whoever writes the store moves the whole secret: document, data key and value.
+      // Somebody with write access to the store moves the whole secret: document, data key and value.
       for (const [tenant, id] of [
         ['thief', 'key'],
         ['victim', 'other'],

@@ -114,6 +114,6 @@ function endsAtRoot(from: RawDelivery, byId: ReadonlyMap<string, RawDelivery>): 
     if (one.cause === null) return true;
     one = byId.get(`${one.tenant} ${one.cause}`);
   }
-  // What is not there is told for the message that it is missing for.
+  // A missing cause is reported with the message that names it.
   return one === undefined;
 }

@@ -197,7 +197,7 @@ class TraceRun {
   async #maybeLose(call: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
     if (!this.#random.chance(LOST_SHARE)) return;
     this.#lost += 1;
-    // The answer is lost on purpose: nobody reads how this call ends.
+    // The answer is dropped on purpose, so the result of this call is not read.
     await call(AbortSignal.timeout(this.#random.between(1, LOST_MS))).catch(() => undefined);
   }
 

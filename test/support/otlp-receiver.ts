@@ -10,7 +10,7 @@ const message = (fields: Readonly<Record<string, Field>>) => ({
   fields: Object.fromEntries(Object.entries(fields).map(([name, [type, id, rule]]) => [name, { type, id, rule }])),
 });
 
-/** The numbers of the fields as opentelemetry-proto publishes them; what a test does not read is left out. */
+/** The numbers of the fields as opentelemetry-proto publishes them, of those that tests read. */
 const OTLP = {
   nested: {
     ExportTraceServiceRequest: message({ resource_spans: ['ResourceSpans', 1, 'repeated'] }),
