@@ -30,8 +30,8 @@ export function holdFeed(): () => void {
 }
 
 /**
- * Follows the changes of the node while the page is seen, and has lists read again that they are in. `topics` are parted by
- * spaces; none: nothing is followed.
+ * Follows the changes of the node while the page is visible, and reads the lists again that a change is in. `topics`: names
+ * with spaces between them; an empty text follows nothing.
  */
 export function useFeed(topics: string): void {
   useEffect(() => {

@@ -1,13 +1,13 @@
+import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { useFeed } from '../api/feed.ts';
-import { useCaller } from '../api/me.ts';
-import { queries } from '../api/queries.ts';
+import { api, queries } from '../api/queries.ts';
 import { plainLine } from '../parts/format.ts';
 import { TimeAgo } from '../parts/time.tsx';
 import { Keys, type Over } from './keys.tsx';
 import { usePages } from './navigation.ts';
-import { needsSignIn, signOut, useMay, useSession, whoIs } from './session.ts';
+import { needsSignIn, setMe, signOut, useMay, useSession, whoIs } from './session.ts';
 import { SignIn } from './sign-in.tsx';
 import { chooseTheme, chosenTheme, type Theme } from './theme.ts';
 
@@ -20,6 +20,22 @@ export function Shell() {
     if (isOut) queries.clear();
   }, [isOut]);
   return isOut ? <SignIn /> : <Frame />;
+}
+
+/** Asks the node who calls and what the caller may do, once for each sign-in. */
+function useCaller(): void {
+  const { signIn, config } = useSession();
+  useQuery({
+    queryKey: ['me', signIn],
+    queryFn: async () => {
+      const me = await api.callers.me();
+      setMe(me);
+      return me;
+    },
+    // A recording has no callers.
+    enabled: config.recording === null,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
 }
 
 function Frame() {

@@ -122,6 +122,7 @@ const RELATIONS: Readonly<Record<string, string>> = {
   previous: 'goes on from',
   run: 'called the run of',
   call: 'the run was called by',
+  forked_from: 'was forked from the run of',
 };
 
 /** `trace ID: completed, from TIME to TIME`. */

@@ -1338,7 +1338,7 @@ export type TraceEffect = {
 
 export type TraceLink = {
   readonly trace_id: string;
-  /** next: this trace goes on in it; previous: it goes on in this one; run: the trace of the run that this call went to; call: a further call to the run, such as a cancel. */
+  /** next: this trace goes on in it; previous: it goes on in this one; run: the trace of the run that this call went to; call: a further call to the run, such as a cancel; forked_from: the trace of the run that this one was forked from. */
   readonly relation: "next" | "previous" | "run" | "call" | "forked_from";
 };
 

@@ -4,6 +4,7 @@ import type { Attempt } from '../../api/timeline.ts';
 import { Differences } from '../../parts/differences.tsx';
 import { formatCount, jsonText, plainLine, plainText } from '../../parts/format.ts';
 import { Empty, ReadState } from '../../parts/notice.tsx';
+import { isObject } from '../../parts/schema-completion.ts';
 import { Status } from '../../parts/status.tsx';
 
 const MOST_CHARS = 20_000;
@@ -64,9 +65,6 @@ function OneAttempt({ attempt, before, isLive }: OneAttemptProps) {
     </section>
   );
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** What an agent was given: the payload of the message that started it, as the reader may see it. */
 export function AgentInput({ id }: { readonly id: string }) {

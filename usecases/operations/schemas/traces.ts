@@ -67,7 +67,7 @@ export const TraceLink = z
     relation: z
       .enum(TRACE_RELATIONS)
       .describe(
-        'next: this trace goes on in it; previous: it goes on in this one; run: the trace of the run that this call went to; call: a further call to the run, such as a cancel.',
+        'next: this trace goes on in it; previous: it goes on in this one; run: the trace of the run that this call went to; call: a further call to the run, such as a cancel; forked_from: the trace of the run that this one was forked from.',
       ),
   })
   .meta({ id: 'TraceLink' });
