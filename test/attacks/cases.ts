@@ -34,6 +34,7 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   '/v1/executions': ['input', 'context'],
   '/v1/agents/{id}/execute': ['input', 'context'],
   '/v1/workflows/{name}/run': ['input', 'blackboard'],
+  '/v1/runs/{id}/fork': ['input', 'blackboard', 'manifest'],
   '/v1/stimuli': ['content'],
   '/v1/tools/{name}': ['query'],
 };

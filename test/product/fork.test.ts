@@ -185,7 +185,7 @@ describe('a fork of a run', () => {
     const ended = await fork(id, { message_id: messages.at(-1)?.id });
     assert.deepEqual([ended.status, /message_id/.test(String(ended.body.message))], [409, true]);
     const foreign = await fork(id, { message_id: '00000000-0000-4000-8000-000000000000' });
-    assert.equal(foreign.status, 404);
+    assert.deepEqual([foreign.status, foreign.body.message], [404, 'message_id: the run got no such message']);
     const [start] = messages;
     const other = await fork(id, { message_id: start?.id, manifest: workflow('2.0.0', step('ONE', null)) });
     assert.equal(other.status, 200, JSON.stringify(other.body));
@@ -194,7 +194,18 @@ describe('a fork of a run', () => {
     assert.equal(lacks.status, 422);
     assert.match(String(lacks.body.message), /no state ASK of kind Human/);
     assert.equal((await fork(id, { context: { a: 1 } })).status, 422);
-    assert.equal((await fork('00000000-0000-4000-8000-000000000000', {})).status, 404);
+    const unknown = await fork('00000000-0000-4000-8000-000000000000', {});
+    assert.deepEqual([unknown.status, unknown.body.message], [404, 'run not found']);
+  });
+
+  test('it takes a manifest as long as a deploy takes it', async () => {
+    const id = await node.client.start('forked', { by: 'run' });
+    await node.client.end(id, [{ verdict: 'approve', text: 'yes' }]);
+    const [start] = await messagesOf('workflow', id);
+    const comment = `# ${'long '.repeat(40_000)}\n`;
+    const taken = await fork(id, { message_id: start?.id, manifest: comment + workflow('3.0.0', step('ONE', null)) });
+    assert.equal(taken.status, 200, JSON.stringify(taken.body));
+    assert.equal((await node.client.end(String(taken.body.id))).workflow_version, '3.0.0');
   });
 
   test('svc fork starts one from a run, and one from each run that a filter finds, under keys of one key', async () => {

@@ -272,6 +272,7 @@ const PAYLOADS: ReadonlySet<string> = new Set([
   '/v1/execute/intent',
   '/v1/executions',
   '/v1/invoke',
+  '/v1/runs/:id/fork',
   '/v1/seal/invoke',
   '/v1/stimuli',
   '/v1/tools/:name',

@@ -58,7 +58,6 @@ export const RUN_OPERATIONS = [
       method: 'POST',
       path: '/v1/runs/:id/fork',
       style: 'coded',
-      texts: { notFound: 'run not found' },
       also: [404, 409, 422],
     },
     commands: ['fork'],
