@@ -10,84 +10,97 @@ import { counter, KEYS, PAYLOAD } from '../counter.ts';
 import { startEmbedded } from '../embedded.ts';
 import { closedLoop, type Measured, medianOf } from '../load.ts';
 import { type Plan, type Section, table, whole } from '../report.ts';
+import { openTap } from '../tracing/tap.ts';
+
+const TENANT = 'bench';
+
+const VARIANTS = ['off', 'OTLP', 'tap'] as const;
 
 interface Measure {
   readonly asks: Measured;
   /** Of this process, for each ask: on a busy machine it says more than the rate. */
   readonly cpuUs: number;
-  readonly exported: number;
+  /** Spans or deliveries that were sent to the receiver, and those that were not. */
+  readonly sent: number;
   readonly dropped: number;
 }
 
-/** Asks with the export of spans to this endpoint, or without one. */
-async function measure(plan: Plan, inFlight: number, endpoint: string | null): Promise<Measure> {
-  const settings = { serviceName: 'svc', node: 'bench', version: '0', headers: async () => ({}) };
-  const spans =
-    endpoint === null
-      ? null
-      : new SpanExport({
-          open: async () => openExporter({ ...settings, endpoint }),
-          mostWaiting: 4_096,
-          clock: systemClock,
-          log: { warn() {} },
-        });
+const spanExport = (endpoint: string): SpanExport =>
+  new SpanExport({
+    open: async () =>
+      openExporter({ serviceName: 'svc', node: 'bench', version: '0', headers: async () => ({}), endpoint }),
+    mostWaiting: 4_096,
+    clock: systemClock,
+    log: { warn() {} },
+  });
+
+async function measure(
+  plan: Plan,
+  inFlight: number,
+  variant: (typeof VARIANTS)[number],
+  receiver: string,
+): Promise<Measure> {
+  const spans = variant === 'OTLP' ? spanExport(receiver) : null;
   const node = await startEmbedded([counter], [], {}, { sink: spans, samples: () => true });
-  const addresses = Array.from({ length: KEYS }, (_, key) => addressOf('counter', 'bench', `${key}`));
+  const tap = variant === 'tap' ? await openTap(node, TENANT, receiver) : null;
+  const addresses = Array.from({ length: KEYS }, (_, key) => addressOf('counter', TENANT, `${key}`));
   const begun = process.cpuUsage();
   const asks = await closedLoop({ inFlight, warmUpMs: plan.warmUpMs, runMs: plan.runMs }, async (index) => {
     const address = addresses[(index * 7_919) % KEYS];
     if (address !== undefined) await node.runtime.client.ask(address, 'Add', { payload: PAYLOAD });
   });
   const { user, system } = process.cpuUsage(begun);
-  const { exported = 0, dropped = 0 } = spans?.counts ?? {};
+  const counts = { sent: spans?.counts.exported ?? 0, dropped: spans?.counts.dropped ?? 0, ...tap?.counts };
+  await tap?.close();
   await node.stop();
   await spans?.close();
-  return { asks, cpuUs: (user + system) / asks.calls, exported, dropped };
+  return { asks, cpuUs: (user + system) / asks.calls, ...counts };
 }
 
-/** Asks on the embedded store with spans exported over OTLP, to a receiver in a process of its own, and without. */
+/**
+ * Asks on the embedded store, without readers of traces, with spans exported over OTLP, and with a tap that follows all
+ * deliveries; the receiver is a process of its own. The three take turns, so that a noisy minute hits all of them.
+ */
 export async function otlp(plan: Plan): Promise<Section> {
-  const receiver = fork(join(import.meta.dirname, 'otlp-receiver.ts'));
-  const [port] = await once(receiver, 'message');
-  const endpoint = `http://127.0.0.1:${port}`;
+  const process = fork(join(import.meta.dirname, '..', 'tracing', 'receiver.ts'));
+  const [port] = await once(process, 'message');
+  const receiver = `http://127.0.0.1:${port}`;
   const rows: string[][] = [];
   try {
     for (const inFlight of plan.inFlight) {
-      const off: Measure[] = [];
-      const on: Measure[] = [];
+      const rounds: Record<(typeof VARIANTS)[number], Measure[]> = { off: [], OTLP: [], tap: [] };
       for (let round = 0; round < plan.repetitions; round += 1) {
-        off.push(await measure(plan, inFlight, null));
-        on.push(await measure(plan, inFlight, endpoint));
+        for (const variant of VARIANTS) rounds[variant].push(await measure(plan, inFlight, variant, receiver));
       }
-      const without = medianOf(off.map(({ asks }) => asks));
-      const withSpans = medianOf(on.map(({ asks }) => asks));
+      const off = medianOf(rounds.off.map(({ asks }) => asks));
       const seconds = (plan.warmUpMs + plan.runMs) / 1_000;
-      const perSecond = (count: 'exported' | 'dropped'): string =>
-        whole(on.reduce((sum, one) => sum + one[count], 0) / on.length / seconds);
-      for (const [name, one, rounds] of [
-        ['off', without, off],
-        ['on', withSpans, on],
-      ] as const) {
-        const cpuUs = rounds.map((round) => round.cpuUs).sort((a, b) => a - b);
+      for (const variant of VARIANTS) {
+        const measured = rounds[variant];
+        const asks = medianOf(measured.map((one) => one.asks));
+        const cpuUs = measured.map((one) => one.cpuUs).sort((a, b) => a - b);
+        const perSecond = (count: 'sent' | 'dropped'): string =>
+          variant === 'off'
+            ? ''
+            : whole(measured.reduce((sum, one) => sum + one[count], 0) / measured.length / seconds);
         rows.push([
-          name,
+          variant,
           `${inFlight}`,
-          whole(one.perSecond),
-          `${whole(one.low)}–${whole(one.high)}`,
-          one.p50Ms.toFixed(2),
-          one.p99Ms.toFixed(2),
-          (one.perSecond / without.perSecond).toFixed(2),
+          whole(asks.perSecond),
+          `${whole(asks.low)}–${whole(asks.high)}`,
+          asks.p50Ms.toFixed(2),
+          asks.p99Ms.toFixed(2),
+          (asks.perSecond / off.perSecond).toFixed(2),
           (cpuUs[Math.floor(cpuUs.length / 2)] ?? 0).toFixed(1),
-          name === 'on' ? perSecond('exported') : '',
-          name === 'on' ? perSecond('dropped') : '',
+          perSecond('sent'),
+          perSecond('dropped'),
         ]);
       }
     }
   } finally {
-    receiver.kill();
+    process.kill();
   }
   const head = [
-    'OTLP',
+    'reader',
     'in flight',
     'asks/s',
     'low–high',
@@ -95,11 +108,11 @@ export async function otlp(plan: Plan): Promise<Section> {
     'p99 ms',
     'of off',
     'CPU µs/ask',
-    'exported/s',
+    'sent/s',
     'dropped/s',
   ];
   return {
-    title: 'Asks on the embedded store with spans exported over OTLP',
+    title: 'Asks on the embedded store with spans exported over OTLP, and with a tap',
     text: `${table(head, rows)}\n\nLoad of the machine at the end: ${loadavg()
       .map((load) => load.toFixed(1))
       .join(', ')}.`,
