@@ -53,7 +53,7 @@ interface TapParts extends SightParts {
 const LOOK_EVERY_MS = 500;
 
 /** Most deliveries of one look. Further ones are counted and not read. */
-const MOST_AT_ONCE = 2_000;
+const MOST_AT_ONCE = 3_000;
 
 /** Most open taps of a tenant on a node: each reads all that is written to the tenant's ledger. */
 export const MOST_TAPS = 16;
