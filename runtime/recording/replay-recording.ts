@@ -72,8 +72,10 @@ export async function replayRecording(
       skipped.push({ actor: line.actor, reason: reason ?? '' });
       continue;
     }
-    const replay = { definition, actor, retry: head.retry, sent, last };
-    const outcome = await replayOne(replay);
+    const masked = actor.deliveries.findIndex((one) => one.masked === true && (last === null || isUpTo(one, last)));
+    if (masked >= 0) skipped.push({ actor: line.actor, reason: reasonOfMask(actor.deliveries[masked]) });
+    if (masked === 0) continue;
+    const outcome = await replayOne({ definition, actor, retry: head.retry, sent, last, masked });
     replayed += 1;
     messages += outcome.handled;
     compared += outcome.compared;
@@ -97,11 +99,15 @@ function lastOf(actors: readonly RecordedActor[], until: string | undefined): De
 function reasonToSkip({ hidden, deliveries, line }: RecordedActor): string | null {
   if (deliveries.length === 0) return 'no deliveries of it are recorded';
   if (hidden > 0) return `${hidden} of its deliveries may not be seen`;
-  const masked = deliveries.filter((delivery) => delivery.masked === true).length;
-  if (masked > 0) return `secrets were taken out of ${masked} of its messages`;
   if (deliveries.some(({ row }) => row === null)) return 'a node that keeps no ledger handled its messages';
   const turns = deliveries.filter(({ row }) => row !== null && row.outcome !== 'refused').length;
   return turns === 0 && line.revision > 0 ? 'its first deliveries were removed' : null;
+}
+
+/** Turns decide by the whole message, and the state after it holds what was taken out. */
+function reasonOfMask(delivery: DeliveryLine | undefined): string {
+  const { id, type } = delivery?.message ?? {};
+  return `from message ${id} (${type}) on: a secret was taken out of that message`;
 }
 
 interface OneReplay {
@@ -111,24 +117,27 @@ interface OneReplay {
   /** Deliveries by sender and cause. */
   readonly sent: ReadonlyMap<string, readonly DeliveryLine[]>;
   readonly last: DeliveryLine | null;
+  /** Place of the first delivery without all of its message, which cannot be replayed; -1: all are whole. */
+  readonly masked: number;
 }
 
 async function replayOne(replay: OneReplay) {
-  const { definition, actor, retry, last } = replay;
+  const { definition, actor, retry, last, masked } = replay;
   const { line } = actor;
-  const lines = actor.deliveries.filter((one) => last === null || isUpTo(one, last)).map(ledgerLine);
+  const whole = masked < 0 ? actor.deliveries : actor.deliveries.slice(0, masked);
+  const lines = whole.filter((one) => last === null || isUpTo(one, last)).map(ledgerLine);
   const decided = new Map<string, ReplayDifference['decided']>();
   const outcome = await replayActor(definition, actor.line.actor, lines, {
     retry,
     onWrites: (line, writes) => void decided.set(line.message.id, decidedIn(writes)),
   });
   const { handled, compared, difference } = outcome;
-  const isWhole = last === null && outcome.record.revision === line.revision && line.masked !== true;
+  const isWhole = last === null && masked < 0 && outcome.record.revision === line.revision && line.masked !== true;
   const final = isWhole ? jsonDifferences(line.state, outcome.record.state) : [];
   const late = difference === null ? laterDifference(replay, lines, { ...outcome, decided, final }) : null;
   const first = difference ?? late;
   const found = first === null ? null : { at: first.at, difference: shown(replay, first, final) };
-  const missing = last === null ? line.revision - outcome.record.revision : 0;
+  const missing = last === null && masked < 0 ? line.revision - outcome.record.revision : 0;
   return { handled, compared, found, missing };
 }
 

@@ -107,12 +107,17 @@ async function recorded({ client }: CliContext, run: string): Promise<{ head: ob
   return { head: begun.head, lines };
 }
 
+function equalText(messages: number, skipped: number): string {
+  if (messages === 0) return 'no message could be replayed';
+  return `every ${skipped === 0 ? '' : 'replayed '}message came out as it was recorded`;
+}
+
 function reportText({ actors, messages, compared, skipped, difference }: ReplayReport): string {
   const lines = [
     `${counted(messages, 'message')} of ${counted(actors, 'actor')} replayed, ${counted(compared, 'turn')} compared`,
     ...skipped.map(({ actor, reason }) => `not replayed: ${actor}: ${reason}`),
   ];
-  if (difference === null) return [...lines, 'every message came out as it was recorded'].join('\n');
+  if (difference === null) return [...lines, equalText(messages, skipped.length)].join('\n');
   const { recorded, replayed, changes, final, events, messages: sent, effects, timers } = difference;
   const places = (title: string, found: typeof changes): string[] =>
     found.length === 0
