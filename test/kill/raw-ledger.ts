@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { zstdDecompressSync } from 'node:zlib';
+import { MongoClient } from 'mongodb';
 import { z } from 'zod';
+import type { RawJournal } from './raw-journal.ts';
 
 /** One delivery, as the files hold it. */
 export interface RawDelivery {
@@ -16,12 +18,19 @@ export interface RawDelivery {
   readonly to: string;
   readonly type: string;
   readonly outcome: string;
+  /** Of a message in Blobs. */
+  readonly reference?: string;
 }
 
 export interface RawLedger {
   readonly deliveries: readonly RawDelivery[];
-  /** By partition the number of the last entry that was handled. Entries are numbered 1, 2, 3 … as they are appended. */
-  readonly appended: ReadonlyMap<string, number>;
+  /**
+   * On SQLite by partition the number of the last entry that was handled. Entries are numbered 1, 2, 3 … as they are
+   * appended.
+   */
+  readonly appended?: ReadonlyMap<string, number>;
+  /** On Redis what was appended and how it was handled. */
+  readonly journal?: RawJournal;
 }
 
 const Envelope = z.looseObject({
@@ -42,6 +51,22 @@ const Line = z.tuple([
 
 const Segment = z.looseObject({ partition: z.string(), lines: z.string() });
 
+/** Reads the ledger of stopped nodes from a MongoDB, with a parser of its own, beside what a follower read from Redis. */
+export async function readRawMongo(uri: string, journal: RawJournal): Promise<RawLedger> {
+  const client = await MongoClient.connect(uri);
+  try {
+    const rows = await client.db('svc').collection('ledger').find({}).toArray();
+    return {
+      deliveries: rows.flatMap(({ tenant, restJson, ...fields }) =>
+        deliveriesOf(String(tenant), fields, String(restJson)),
+      ),
+      journal,
+    };
+  } finally {
+    await client.close();
+  }
+}
+
 /**
  * Reads the ledger of a stopped node from its SQLite files, with a parser of its own: nothing of the product stands
  * between the rows and the checks.
@@ -57,10 +82,7 @@ export function readRawLedger(directory: string): RawLedger {
     const deliveries = documents
       .prepare(`SELECT tenant, fields, rest FROM "${table}"`)
       .all()
-      .flatMap(({ tenant, fields, rest }) => {
-        const segment = Segment.parse({ ...JSON.parse(String(fields)), ...JSON.parse(String(rest)) });
-        return linesOf(segment.lines).map((line) => deliveryOf(String(tenant), segment.partition, Line.parse(line)));
-      });
+      .flatMap(({ tenant, fields, rest }) => deliveriesOf(String(tenant), JSON.parse(String(fields)), String(rest)));
     const appended = actors
       .prepare('SELECT name, cursor FROM partitions')
       .all()
@@ -70,6 +92,11 @@ export function readRawLedger(directory: string): RawLedger {
     documents.close();
     actors.close();
   }
+}
+
+function deliveriesOf(tenant: string, fields: object, rest: string): RawDelivery[] {
+  const segment = Segment.parse({ ...fields, ...JSON.parse(rest) });
+  return linesOf(segment.lines).map((line) => deliveryOf(tenant, segment.partition, Line.parse(line)));
 }
 
 function linesOf(packed: string): unknown[] {
@@ -83,5 +110,6 @@ function deliveryOf(tenant: string, partition: string, [seq, at, , row, body]: z
   const message = row.envelope ?? body;
   if (typeof message === 'string') throw new Error(`${partition} ${seq}: a reference without an envelope`);
   const { id, cause, trace, to, type } = message;
-  return { partition, seq, at, id, cause, trace, tenant, to, type, outcome: row.outcome };
+  const delivery = { partition, seq, at, id, cause, trace, tenant, to, type, outcome: row.outcome };
+  return typeof body === 'string' ? { ...delivery, reference: body } : delivery;
 }

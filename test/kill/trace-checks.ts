@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { RawJournal } from './raw-journal.ts';
 import type { RawDelivery, RawLedger } from './raw-ledger.ts';
 
 export interface TraceFigures {
@@ -23,19 +24,20 @@ const MOST_TOLD = 100;
  * Compares the ledger with what was appended, and its traces with what a trace is: one graph a client call without an
  * orphan, each message once.
  */
-export function checkTraces({ deliveries: rows, appended }: RawLedger): TraceFigures {
+export function checkTraces({ deliveries: rows, appended = new Map(), journal }: RawLedger): TraceFigures {
   const broken: string[] = [];
   const tell = (text: string): void => {
     if (broken.length < MOST_TOLD) broken.push(text);
   };
   const deliveries = onceEach(rows, tell);
-  checkAppends(deliveries, appended, tell);
+  if (journal === undefined) checkAppends(deliveries, appended, tell);
+  else checkJournal(deliveries, journal, tell);
   const byId = checkMessages(deliveries, tell);
   const traces = Map.groupBy(deliveries, ({ tenant, trace }) => `${tenant} ${trace}`);
   let linked = 0;
   for (const [name, some] of traces) if (checkTrace(name, some, byId, tell)) linked += 1;
   return {
-    appends: [...appended.values()].reduce((sum, one) => sum + one, 0),
+    appends: journal?.outcomes.size ?? [...appended.values()].reduce((sum, one) => sum + one, 0),
     deliveries: deliveries.length,
     writtenTwice: rows.length - deliveries.length,
     calls: deliveries.filter(({ cause }) => cause === null).length,
@@ -61,13 +63,31 @@ function onceEach(rows: readonly RawDelivery[], tell: Tell): RawDelivery[] {
 }
 
 /** Each entry that was appended was delivered, and nothing else. */
-function checkAppends(deliveries: readonly RawDelivery[], appended: RawLedger['appended'], tell: Tell): void {
+function checkAppends(
+  deliveries: readonly RawDelivery[],
+  appended: NonNullable<RawLedger['appended']>,
+  tell: Tell,
+): void {
   const seqs = Map.groupBy(deliveries, ({ partition }) => partition);
   for (const partition of new Set([...seqs.keys(), ...appended.keys()])) {
     const found = new Set((seqs.get(partition) ?? []).map(({ seq }) => seq));
     const last = appended.get(partition) ?? 0;
     for (let seq = 1; seq <= last; seq += 1) if (!found.has(seq)) tell(`${partition} ${seq}: appended, not delivered`);
     for (const seq of found) if (seq > last + 1) tell(`${partition} ${seq}: delivered, not appended`);
+  }
+}
+
+/** Each message that the streams held was delivered as they say, and nothing else. */
+function checkJournal(deliveries: readonly RawDelivery[], { outcomes, gaps }: RawJournal, tell: Tell): void {
+  for (const gap of gaps) tell(gap);
+  const found = new Map(deliveries.map((one) => [one.reference ?? one.id, one]));
+  for (const [name, outcome] of outcomes) {
+    const delivered = found.get(name);
+    if (delivered === undefined) tell(`message ${name}: appended (${outcome}), not delivered`);
+    else if (delivered.outcome !== outcome) tell(`message ${name}: ${outcome}, delivered as ${delivered.outcome}`);
+  }
+  for (const [name, one] of found) {
+    if (!outcomes.has(name)) tell(`message ${name} (${one.type}) at ${placeOf(one)}: delivered, not appended`);
   }
 }
 

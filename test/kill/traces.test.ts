@@ -9,7 +9,13 @@ import { runTraces, traceLines } from './traces.ts';
 const RUNS = sample({ normal: 12, long: 1_000 });
 
 test(`${RUNS} random runs of all kinds under kills and lost answers: the raw ledger holds each append once, one graph a call`, async (context) => {
-  const outcome = await runTraces({ runs: RUNS, atATime: 12, seed: seedOf(process.env), livesMs: [1_000, 4_000] });
+  const outcome = await runTraces({
+    store: 'sqlite',
+    runs: RUNS,
+    atATime: 12,
+    seed: seedOf(process.env),
+    livesMs: [1_000, 4_000],
+  });
   for (const line of traceLines(outcome)) context.diagnostic(line);
   assert.deepEqual(outcome.traces.broken, []);
   assert.ok(outcome.traces.calls >= RUNS);
@@ -27,6 +33,17 @@ describe('the check of the raw ledger', () => {
   test('finds nothing in a whole trace, nor in rows that a crash wrote twice', () => {
     assert.equal(brokenIn(whole), '');
     assert.equal(brokenIn([...whole, row(2)]), '');
+  });
+
+  test('on Redis it compares with the streams', () => {
+    const outcomes = new Map(whole.map(({ id, outcome }) => [id, outcome]));
+    const journal = (deliveries: readonly RawDelivery[], gaps: readonly string[] = []): string =>
+      checkTraces({ deliveries, journal: { outcomes, gaps } }).broken.join('; ');
+    assert.equal(journal(whole), '');
+    assert.match(journal([row(1), row(3, { cause: 'm1' })]), /message m2: appended \(done\), not delivered/);
+    assert.match(journal([...whole, row(4)]), /message m4 .*: delivered, not appended/);
+    assert.match(journal([row(1), row(2), row(3, { outcome: 'refused' })]), /message m3: done, delivered as refused/);
+    assert.equal(journal(whole, ['a gap']), 'a gap');
   });
 
   test('finds each planted fault', () => {

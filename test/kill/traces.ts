@@ -6,12 +6,15 @@ import { modelTurn } from './agents.ts';
 import { deploy, start, untilAnswered } from './calls.ts';
 import { leftAtLast, leftIn } from './left.ts';
 import { SeededRandom } from './random.ts';
-import { readRawLedger } from './raw-ledger.ts';
+import { JournalFollower } from './raw-journal.ts';
+import { type RawLedger, readRawLedger, readRawMongo } from './raw-ledger.ts';
+import type { StoreKind } from './stores.ts';
 import { checkTraces, type TraceFigures } from './trace-checks.ts';
 import { explained } from './under-kills.ts';
 import { type KillWorld, openWorld } from './world.ts';
 
 export interface TraceRunOptions {
+  readonly store: StoreKind;
   readonly runs: number;
   readonly atATime: number;
   readonly seed: number;
@@ -92,14 +95,17 @@ const AGENTS: readonly string[] = ['short', 'refined', 'hopeless', 'program', 'j
 const VERDICT = JSON.stringify({ score: 0.9, confidence: 0.9, reasoning: 'fine' });
 
 /**
- * Random runs of all kinds on one SQLite node that is killed again and again, by clients that lose answers; then the raw
- * ledger is compared with what was appended.
+ * Random runs of all kinds on one node that is killed again and again, by clients that lose answers; then the raw ledger
+ * is compared with what was appended.
  */
 export async function runTraces(options: TraceRunOptions): Promise<TraceRunOutcome> {
-  const world = await openWorld('sqlite');
+  const world = await openWorld(options.store);
+  const [redis] = world.location.redis ?? [];
+  const journal = redis === undefined ? null : new JournalFollower(redis);
   try {
-    return await explained(world.node, options.seed, new TraceRun(world, options).run());
+    return await explained(world.node, options.seed, new TraceRun(world, options, journal).run());
   } finally {
+    journal?.close();
     await world.destroy();
   }
 }
@@ -112,18 +118,20 @@ class TraceRun {
   readonly #agentIds = new Map<string, string>();
   readonly #ended: Record<string, number> = {};
   readonly #executions: { readonly id: string }[] = [];
+  readonly #journal: JournalFollower | null;
   #left: number;
   #lost = 0;
 
-  constructor(world: KillWorld, options: TraceRunOptions) {
+  constructor(world: KillWorld, options: TraceRunOptions, journal: JournalFollower | null) {
     this.#world = world;
     this.#options = options;
     this.#random = new SeededRandom(options.seed);
     this.#left = options.runs;
+    this.#journal = journal;
   }
 
   async run(): Promise<TraceRunOutcome> {
-    const { node, model, location } = this.#world;
+    const { node, model } = this.#world;
     const begun = performance.now();
     model.answer((call) => {
       return JSON.stringify(call.body).includes('JUDGE') ? { chunks: [VERDICT], delayMs: 5 } : modelTurn(call);
@@ -139,13 +147,19 @@ class TraceRun {
     await node.url;
     await leftAtLast(node, () => this.#world.withStores((stores) => leftIn(stores, this.#executions)));
     return {
-      traces: checkTraces(readRawLedger(location.dataDir)),
+      traces: checkTraces(await this.#raw()),
       runs: this.#options.runs,
       ended: this.#ended,
       kills,
       lostAnswers: this.#lost,
       tookMs: performance.now() - begun,
     };
+  }
+
+  async #raw(): Promise<RawLedger> {
+    const { dataDir, mongodb } = this.#world.location;
+    if (this.#journal === null || mongodb === undefined) return readRawLedger(dataDir);
+    return readRawMongo(mongodb, await this.#journal.stop());
   }
 
   async #deploy(): Promise<void> {

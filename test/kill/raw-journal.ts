@@ -1,0 +1,158 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { z } from 'zod';
+
+/** What Redis got, as its streams held it before they were trimmed. */
+export interface RawJournal {
+  /** By id, or by reference for one in Blobs: how each appended message, and each result, was handled last. */
+  readonly outcomes: ReadonlyMap<string, string>;
+  /** Entries and rows that are missing between two that were read. */
+  readonly gaps: readonly string[];
+}
+
+interface Entry {
+  readonly seq: number;
+  /** Id of the message, or its reference. */
+  readonly name: string;
+}
+
+const Message = z.union([z.looseObject({ id: z.string() }).transform(({ id }) => id), z.string()]);
+
+const Row = z.looseObject({
+  turns: z.array(z.looseObject({ outcome: z.string() })),
+  results: z.array(z.tuple([z.number(), Message]).rest(z.unknown())).default([]),
+});
+
+const LOOK_MS = 40;
+/** Entries stay until the ledger has them, so half a second at least. */
+const KEYS_EVERY_MS = 120;
+const AT_ONCE = '1000';
+
+/**
+ * Reads the mailboxes and journals of a Redis while nodes use it, with commands and a parser of its own: nothing of the
+ * product stands between the streams and the checks. An entry stays in its stream until the ledger has it.
+ */
+export class JournalFollower {
+  readonly #redis: Redis;
+  readonly #last = new Map<string, string>();
+  /** By log, in their order. */
+  readonly #entries = new Map<string, Entry[]>();
+  readonly #rows = new Map<string, { readonly id: string; readonly after: number; readonly text: string }[]>();
+  readonly #following: Promise<void>;
+  #isOver = false;
+
+  constructor(url: string) {
+    this.#redis = new Redis(url);
+    this.#following = this.#follow();
+    // Awaited in `stop`.
+    this.#following.catch(() => undefined);
+  }
+
+  /** Reads what is left, and compares rows with entries. Call it when the nodes have ended. */
+  async stop(): Promise<RawJournal> {
+    this.#isOver = true;
+    await this.#following;
+    await this.#redis.quit();
+    const gaps: string[] = [];
+    const outcomes = new Map<string, string>();
+    for (const [log, entries] of this.#entries) {
+      for (const [index, { seq, name }] of entries.entries()) {
+        if (seq !== index + 1) gaps.push(`${log}: entry ${index + 1} is missing before ${seq}`);
+        outcomes.set(name, 'not handled');
+        if (seq !== index + 1) break;
+      }
+    }
+    for (const [log, rows] of this.#rows) this.#handled(log, rows, outcomes, gaps);
+    return { outcomes, gaps };
+  }
+
+  /** Ends it without an answer. */
+  close(): void {
+    this.#redis.disconnect();
+  }
+
+  #handled(
+    log: string,
+    rows: readonly { readonly id: string; readonly after: number; readonly text: string }[],
+    outcomes: Map<string, string>,
+    gaps: string[],
+  ): void {
+    const entries = this.#entries.get(log) ?? [];
+    let cursor = 0;
+    for (const { id, after, text } of rows) {
+      if (after !== cursor) gaps.push(`${log}: a row from ${after} on follows one up to ${cursor}`);
+      cursor = Number(id.slice(0, id.indexOf('-')));
+      const { turns, results } = Row.parse(JSON.parse(text));
+      const names = [...entries.slice(after, cursor).map(({ name }) => name), ...results.map(([, name]) => name)];
+      if (names.length !== turns.length) gaps.push(`${log} ${id}: ${turns.length} turns of ${names.length} messages`);
+      for (const [index, { outcome }] of turns.entries()) {
+        const name = names[index];
+        if (name !== undefined && outcome !== 'postponed') outcomes.set(name, outcome);
+      }
+    }
+  }
+
+  async #follow(): Promise<void> {
+    for (let keysAt = 0; ; ) {
+      const isLast = this.#isOver;
+      if (isLast || performance.now() - keysAt > KEYS_EVERY_MS) {
+        await this.#findStreams();
+        keysAt = performance.now();
+      }
+      const hasMore = await this.#read();
+      if (isLast && !hasMore) return;
+      if (!hasMore) await pause(LOOK_MS);
+    }
+  }
+
+  async #findStreams(): Promise<void> {
+    for (let cursor = '0'; ; ) {
+      const [next, keys] = await this.#redis.scan(cursor, 'COUNT', 2_000, 'TYPE', 'stream');
+      for (const key of keys) if (/:(mail|journal)$/.test(key) && !this.#last.has(key)) this.#last.set(key, '0-0');
+      if (next === '0') return;
+      cursor = next;
+    }
+  }
+
+  /** Whether there may be more. */
+  async #read(): Promise<boolean> {
+    const keys = [...this.#last.keys()];
+    if (keys.length === 0) return false;
+    const streams = await this.#redis.xread('COUNT', AT_ONCE, 'STREAMS', ...keys, ...this.#last.values());
+    for (const [key, items] of streams ?? []) {
+      const log = key.slice(0, key.lastIndexOf(':'));
+      for (const [id, fields] of items) {
+        this.#last.set(key, id);
+        if (key.endsWith(':mail')) entriesOf(this.#entries, log, id, fields);
+        else
+          listOf(this.#rows, log).push({ id, after: Number(fieldOf(fields, 'f')), text: fieldOf(fields, 'r') ?? '' });
+      }
+    }
+    return (streams ?? []).length > 0;
+  }
+}
+
+/** One message, or several that one writer appended together. */
+function entriesOf(all: Map<string, Entry[]>, log: string, id: string, fields: readonly string[]): void {
+  const entries = listOf(all, log);
+  const first = Number(id.slice(0, id.indexOf('-')));
+  const text = fieldOf(fields, 'b') ?? '';
+  const lengths = fieldOf(fields, 'n')?.split(',').map(Number) ?? [text.length];
+  let at = 0;
+  for (const [index, length] of lengths.entries()) {
+    const body = text.slice(at, at + length);
+    entries.push({ seq: first + index, name: body.startsWith('@') ? body : Message.parse(JSON.parse(body)) });
+    at += length;
+  }
+}
+
+function fieldOf(fields: readonly string[], name: string): string | undefined {
+  for (let at = 0; at < fields.length; at += 2) if (fields[at] === name) return fields[at + 1];
+  return undefined;
+}
+
+function listOf<T>(all: Map<string, T[]>, log: string): T[] {
+  const known = all.get(log) ?? [];
+  all.set(log, known);
+  return known;
+}
