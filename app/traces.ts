@@ -23,7 +23,7 @@ import { recordedSettings, type TurnSettings } from './product-actors.ts';
 type WaitStore = Pick<ActorStore, 'openEffects' | 'effectRows' | 'effectBodies' | 'timersDue'>;
 
 interface TracesParts {
-  readonly stores: Pick<OpenStores, 'documents'> & { readonly store: WaitStore };
+  readonly stores: Pick<OpenStores, 'documents' | 'blobs'> & { readonly store: WaitStore };
   readonly runtime: Runtime;
   readonly clock: Clock;
   readonly executions: OperationPorts['executions'];
@@ -92,7 +92,7 @@ export async function openTraces({ stores, runtime, clock, executions, workflows
   return {
     actors,
     actorHistory: createActorHistoryApi(past),
-    forks: createForkApi(past),
+    forks: createForkApi({ ...past, blobs: stores.blobs }),
     deadLetters,
     traces: createTraceApi(reading),
     messages: createMessageApi(reading),

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { type Logger, pino } from 'pino';
 import { createAgentCatalog } from '../../catalog/agent-catalog.ts';
 import { createWorkflowCatalog } from '../../catalog/workflow-catalog.ts';
+import type { Blobs } from '../../runtime/blobs.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import type { Documents } from '../../runtime/documents.ts';
 import type { Identity } from '../../runtime/identity.ts';
@@ -75,6 +76,7 @@ export async function openRecordedNode(file: string, port: number): Promise<Reco
   opened.defer(() => runtime.stop());
   const rest = await openReader({
     documents: stores.documents,
+    blobs: stores.blobs,
     store,
     runtime,
     head,
@@ -121,6 +123,7 @@ function clockOf({ recorded_at: at }: RecordingHead): Clock {
 
 interface ReaderParts {
   readonly documents: Documents;
+  readonly blobs: Blobs;
   readonly store: RecordedWaits;
   readonly runtime: Runtime;
   readonly head: RecordingHead;
@@ -155,7 +158,7 @@ async function openReader(parts: ReaderParts) {
 }
 
 /** The use cases that read. What the file does not hold (volumes, keys, the fleet) is not served. */
-async function openPorts({ documents, store, runtime, settings, clock }: ReaderParts) {
+async function openPorts({ documents, blobs, store, runtime, settings, clock }: ReaderParts) {
   const { client, changes } = runtime;
   const lists = await openLists(documents);
   const waits = waitsOf(runtime, store);
@@ -173,7 +176,7 @@ async function openPorts({ documents, store, runtime, settings, clock }: ReaderP
   const catalog = await createWorkflowCatalog({ documents, clock, random: systemRandom, agents });
   const fleet = { view: async () => NO_FLEET, holderOf: async () => null, isLive: () => true };
   const traces = await openTraces({
-    stores: { documents, store },
+    stores: { documents, blobs, store },
     runtime,
     clock,
     executions,

@@ -45,18 +45,20 @@ interface AskedEffect {
 }
 
 /**
- * Replays an actor up to the last of its lines and returns what was open then. Throws `failed_precondition` when the
- * replay differs from the record, when a message of the actor was failing, and when nothing had changed the actor.
+ * Replays an actor up to the last of its lines, or with `untilEnd` up to the last one after which it had not ended, and
+ * returns what was open then. Throws `failed_precondition` when the replay differs from the record, when a message of
+ * the actor was failing, and when nothing had changed the actor.
  */
 export async function forkPoint(
   definition: ActorDefinition,
   address: Address,
   lines: AsyncIterable<LedgerLine>,
-  { retry, kept }: { readonly retry: RetrySettings; readonly kept: Kept },
+  { retry, kept, untilEnd }: { readonly retry: RetrySettings; readonly kept: Kept; readonly untilEnd: boolean },
 ): Promise<ForkPoint> {
   const open = new OpenWork(kept);
   const { record, events, difference, handled } = await replayActor(definition, address, lines, {
     retry,
+    until: untilEnd ? ({ state }) => definition.done?.(state) === true : undefined,
     onWrites: (line, writes) => open.note(line, writes),
   });
   if (difference !== null) {
@@ -85,26 +87,7 @@ export async function forkPoint(
   };
 }
 
-/** Id of the last message after which the actor had not ended; null when there is none. */
-export async function lastOpenMessage(
-  definition: ActorDefinition,
-  address: Address,
-  lines: AsyncIterable<LedgerLine>,
-  retry: RetrySettings,
-): Promise<string | null> {
-  let last: string | null = null;
-  let isDone = false;
-  await replayActor(definition, address, lines, {
-    retry,
-    onWrites({ message }, { drafts }) {
-      for (const { record } of drafts.values()) isDone = definition.done?.(record.state) === true;
-      if (!isDone) last = message.id;
-    },
-  });
-  return last;
-}
-
-/** Collects what turns ask for, until it has ended. */
+/** Collects what turns ask for. */
 class OpenWork {
   first: Message | null = null;
   last: LedgerLine | null = null;

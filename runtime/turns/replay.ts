@@ -87,6 +87,8 @@ export async function replayActor(
     readonly upTo?: number;
     /** Ends at the first turn that came out differently: what follows from it differs as well. */
     readonly untilDifference?: boolean;
+    /** Ends before the first delivery after which this holds. */
+    readonly until?: (record: ActorRecord) => boolean;
     /** Called with what each delivery would write. */
     readonly onWrites?: (line: LedgerLine, writes: BatchWrites) => void;
   },
@@ -104,14 +106,19 @@ export async function replayActor(
     if (seq > upTo) break;
     if (line.part !== undefined) continue;
     if (row === null) throw new SvcError('failed_precondition', `delivery ${seq} has no turn in the ledger`);
-    handled += 1;
     bodies.set(body, message);
     // Never run, or out of attempts at once: it changed nothing.
-    if (row.outcome === 'dead-lettered') continue;
+    if (row.outcome === 'dead-lettered') {
+      handled += 1;
+      continue;
+    }
     const batch = batchOf(row, message, bodies, options.retry);
     const self = { address, partition: NOWHERE, tenant, definition };
     const before = record;
     batch.deliver({ seq, at, body }, message, { ...self, record, text: null, owned: false, size: 0 }, bodies);
+    const { until } = options;
+    if (until !== undefined && [...batch.writes.drafts.values()].some((work) => until(work.record))) break;
+    handled += 1;
     for (const work of batch.writes.drafts.values()) {
       sumState(work, JSON.stringify(work.record.state));
       for (const [index, event] of work.events.entries()) events.push({ ...event, seq: work.firstEvent + index });

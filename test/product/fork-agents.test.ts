@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { ownerPart } from '../../runtime/documents/blob-reference.ts';
 import { ModelServer } from '../support/model-server.ts';
 import { sample } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -24,10 +27,12 @@ describe('forks of executions', () => {
   const models = new ModelServer();
   const agents = new Map<string, string>();
   let node: ProductNode;
+  let isSilent = false;
   before(async () => {
     await models.start();
     models.answer(({ body }) => {
       const said = JSON.stringify(body.messages);
+      if (isSilent) return { silent: true };
       if (said.includes('criteria')) return { chunks: ['{"score": 1, "confidence": 1, "reasoning": "fine"}'] };
       if (said.includes('use a tool') && !said.includes('tool_call_id'))
         return { toolCalls: [{ id: 'a', name: 'fs.list', arguments: '{"path": "."}' }] };
@@ -124,6 +129,32 @@ describe('forks of executions', () => {
     const again = await node.json('POST', `/v1/runs/${fork}/fork`, {});
     assert.equal(again.status, 200, again.text);
     assert.deepEqual(endOf(await ended(String(again.body.id))), endOf(await ended(id)));
+  });
+
+  test('it outlives its original, whose earlier messages are removed with it', async () => {
+    const id = await node.run(agents.get('with-tools') ?? '', `use a tool ${'for long '.repeat(4_000)}`);
+    await ended(id);
+    const answered = (await historyOf(id)).find(({ type }) => type === 'ModelAnswered');
+    const state = await node.call('GET', `/v1/actors/execution/${id}/state?at=${answered?.id}`);
+    const owner = ownerPart(`execution/svc-system/${id}`);
+    assert.match(state.text, new RegExp(`[0-9a-f]{64}\\.${owner}`), 'the state has a part of the conversation aside');
+
+    const calls = models.calls.length;
+    isSilent = true;
+    const { body } = await node.json('POST', `/v1/runs/${id}/fork`, { message_id: answered?.id });
+    await waitUntil('the fork to ask its model', () => models.calls.length > calls);
+    assert.equal((await node.call('DELETE', `/v1/executions/${id}`)).status, 200);
+    await waitUntil('the payloads of the original to be removed', async () => {
+      const kept = await readdir(join(node.directory, 'data', 'blobs'), { recursive: true });
+      return !kept.some((name) => name.endsWith(owner));
+    });
+    // Another process has no part of the conversation in its memory.
+    await node.process.kill('SIGKILL');
+    isSilent = false;
+    await node.spawn();
+    const status = await ended(String(body.id));
+    assert.equal(status.status, 'completed', JSON.stringify(status));
+    assert.match(JSON.stringify(models.calls.at(-1)?.body.messages), /use a tool for long/);
   });
 
   test('another input is used from the message on', async () => {

@@ -54,7 +54,7 @@ type Ports = Pick<OperationPorts, 'agents' | 'executions' | 'tierLimits' | 'runn
 export async function forkRun(ports: Ports, call: ForkCall, caller: ForkCaller): Promise<ForkedRun> {
   if (call.manifest !== undefined) requireRole(caller.identity, 'write');
   const source = await ports.forks.source(caller.identity, call.id, call);
-  const forked = { forked_from: source.work.from, kind: source.kind };
+  const forked = { forked_from: source.from, kind: source.kind };
   if (source.kind === 'workflow') {
     const { execution_id } = await forkWorkflow(ports, source, call, caller);
     return { id: execution_id, ...forked };
@@ -67,7 +67,7 @@ type SourceOf<Kind extends ForkSource['kind']> = Extract<ForkSource, { readonly 
 
 async function forkExecution(ports: Ports, source: SourceOf<'execution'>, call: ForkCall, caller: ForkCaller) {
   refuseField(call, 'blackboard', 'expected none: an execution of an agent has no blackboard');
-  const { start, work, isConfidential } = source;
+  const { start, isConfidential } = source;
   const { agents } = ports;
   const { input = start.input } = call;
   const changed: ('input' | 'manifest')[] = [];
@@ -87,7 +87,12 @@ async function forkExecution(ports: Ports, source: SourceOf<'execution'>, call: 
       labels: start.labels,
       mounts: start.mounts,
       depth: start.depth,
-      fork: { work: { work, changed }, manifest, isConfidential, asked: call },
+      fork: {
+        workFor: async (id) => ({ work: await source.workOf(id), changed }),
+        manifest,
+        isConfidential,
+        asked: call,
+      },
     },
     caller,
   );
@@ -95,7 +100,7 @@ async function forkExecution(ports: Ports, source: SourceOf<'execution'>, call: 
 
 async function forkWorkflow(ports: Ports, source: SourceOf<'workflow'>, call: ForkCall, caller: ForkCaller) {
   refuseField(call, 'context', 'expected none: a workflow run takes a blackboard');
-  const { state, start, work, isConfidential } = source;
+  const { state, start, isConfidential } = source;
   const { catalog } = ports.workflows;
   const changed: ('input' | 'blackboard' | 'manifest')[] = [];
   if (call.input !== undefined) changed.push('input');
@@ -113,7 +118,12 @@ async function forkWorkflow(ports: Ports, source: SourceOf<'workflow'>, call: Fo
       blackboard: call.blackboard,
       labels: state.labels,
       ancestors: start.ancestors,
-      fork: { work: { work, changed }, manifest, isConfidential, asked: call },
+      fork: {
+        workFor: async (id) => ({ work: await source.workOf(id), changed }),
+        manifest,
+        isConfidential,
+        asked: call,
+      },
     },
     caller,
   );

@@ -3,12 +3,15 @@ import { Start as ExecutionStart } from '../../actors/execution/messages.ts';
 import { Start as WorkflowStart } from '../../actors/workflow/messages.ts';
 import { isRunning, type RunningWorkflow, WorkflowState } from '../../actors/workflow/state.ts';
 import { type Address, parseAddress, tenantOf } from '../../runtime/address.ts';
+import type { Blobs } from '../../runtime/blobs.ts';
 import type { ActorDefinition } from '../../runtime/define-actor.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { LedgerReader } from '../../runtime/ledger/ledger-reader.ts';
-import { type ForkPoint, forkPoint, lastOpenMessage } from '../../runtime/recording/fork-point.ts';
-import type { ForkedWork } from '../../runtime/recording/forked-work.ts';
+import { type ForkPoint, forkPoint } from '../../runtime/recording/fork-point.ts';
+import type { ForkedFrom, ForkedWork } from '../../runtime/recording/forked-work.ts';
+import { withOwnPayloads } from '../../runtime/recording/own-payloads.ts';
+import type { LedgerLine } from '../../runtime/turns/replay.ts';
 import type { ActorHistoryParts } from '../traces/actor-history.ts';
 import { actorLines } from '../traces/actor-lines.ts';
 import { isoTime } from '../traces/reader-view.ts';
@@ -17,7 +20,9 @@ import { Sight } from '../traces/sight.ts';
 import { keptLedger } from '../traces/trace.ts';
 
 interface Source {
-  readonly work: ForkedWork;
+  readonly from: ForkedFrom;
+  /** What the fork with this id begins with. Copies the payloads of the original that it needs. */
+  readonly workOf: (id: string) => Promise<ForkedWork>;
   /** It belongs to one user. */
   readonly isConfidential: boolean;
 }
@@ -51,18 +56,17 @@ const KEPT = {
   actors: new Set(['judge-panel', 'approval']),
 } as const;
 
-export function createForkApi(parts: ActorHistoryParts): ForkApi {
+export function createForkApi(parts: ActorHistoryParts & { readonly blobs: Pick<Blobs, 'get' | 'put'> }): ForkApi {
   return {
     async source(viewer, id, { messageId, reason }) {
       const ledger = keptLedger(parts);
       const address = await runOf(new Sight(parts, viewer), id);
       const definition = parts.registry.definitionOf(address);
       if (definition === undefined) throw new SvcError('not_found', 'run not found');
-      const at = messageId ?? (await lastMessage(parts, ledger, definition, address));
-      const point = await pointAt(parts, ledger, definition, address, at);
+      const point = await pointAt(parts, ledger, definition, address, messageId);
       const { state, events, timers, effects, sent } = point;
       const work: ForkedWork = {
-        from: { id, message_id: at, reason },
+        from: { id, message_id: point.messageId, reason },
         version: definition.version,
         state,
         events: [...events],
@@ -70,20 +74,12 @@ export function createForkApi(parts: ActorHistoryParts): ForkApi {
         effects: [...effects],
         sent: [...sent],
       };
-      return sourceOf(address, point, work);
+      const { kind, tenant } = parseAddress(address);
+      const workOf = (fork: string): Promise<ForkedWork> =>
+        withOwnPayloads(work, { original: address, fork: `${kind}/${tenant}/${fork}` }, parts.blobs);
+      return sourceOf(address, point, { from: work.from, workOf });
     },
   };
-}
-
-async function lastMessage(
-  { payloads, retry }: ActorHistoryParts,
-  ledger: LedgerReader,
-  definition: ActorDefinition,
-  address: Address,
-): Promise<string> {
-  const last = await lastOpenMessage(definition, address, actorLines({ ledger, payloads }, address), retry);
-  if (last === null) throw await unrecorded(ledger, address);
-  return last;
 }
 
 /** A run whose first deliveries are not in the ledger: removed, or not written yet. */
@@ -98,33 +94,46 @@ async function pointAt(
   ledger: LedgerReader,
   definition: ActorDefinition,
   address: Address,
-  messageId: string,
+  messageId: string | undefined,
 ): Promise<ForkPoint> {
+  const end =
+    messageId === undefined ? undefined : ({ last: await placeOf(ledger, address, messageId), side: 'after' } as const);
+  const lines = await begun(actorLines({ ledger, payloads }, address, end));
+  if (lines === null) throw await unrecorded(ledger, address);
+  const point = await forkPoint(definition, address, lines, { retry, kept: KEPT, untilEnd: messageId === undefined });
+  if (!point.isDone) return point;
+  const field = 'message_id';
+  const message = `${field}: the run had ended at this message: fork it at an earlier one`;
+  throw new SvcError('failed_precondition', message, { field });
+}
+
+async function placeOf(ledger: LedgerReader, address: Address, messageId: string) {
   const field = 'message_id';
   const deliveries = await ledger.message(tenantOf(address), messageId);
   // The last attempt is the one that counted.
   const last = deliveries.findLast((one) => one.message.to === address);
   if (last === undefined) throw new SvcError('not_found', `${field}: the run got no such message`, { field });
-  const lines = actorLines({ ledger, payloads }, address, { last, side: 'after' });
-  const point = await forkPoint(definition, address, lines, { retry, kept: KEPT });
-  if (point.first.type !== 'Start' && point.first.type !== 'Fork') throw await unrecorded(ledger, address);
-  if (!point.isDone) return point;
-  const message = `${field}: the run had ended at this message: fork it at an earlier one`;
-  throw new SvcError('failed_precondition', message, { field });
+  return last;
 }
 
-function sourceOf(address: Address, { first, state }: ForkPoint, work: ForkedWork): ForkSource {
+/** The lines of a run from its first message on; null when the ledger does not hold that. */
+async function begun(lines: AsyncGenerator<LedgerLine>): Promise<AsyncIterable<LedgerLine> | null> {
+  const first = await lines.next();
+  if (first.done === true) return null;
+  const { type } = first.value.message;
+  if (type !== 'Start' && type !== 'Fork') return null;
+  return (async function* () {
+    yield first.value;
+    yield* lines;
+  })();
+}
+
+function sourceOf(address: Address, { first, state }: ForkPoint, work: Pick<Source, 'from' | 'workOf'>): ForkSource {
   const owner = typeof state === 'object' && state !== null && 'owner' in state ? state.owner : undefined;
-  const isConfidential = owner !== undefined;
+  const source = { ...work, isConfidential: owner !== undefined };
   if (parseAddress(address).kind === 'execution')
-    return { kind: 'execution', work, isConfidential, start: ExecutionStart.parse(first.payload) };
+    return { ...source, kind: 'execution', start: ExecutionStart.parse(first.payload) };
   const run = WorkflowState.parse(state);
   if (!isRunning(run)) throw new SvcError('failed_precondition', 'the run had not begun at this message');
-  return {
-    kind: 'workflow',
-    work,
-    isConfidential,
-    start: WorkflowStart.parse(first.payload),
-    state: run,
-  };
+  return { ...source, kind: 'workflow', start: WorkflowStart.parse(first.payload), state: run };
 }

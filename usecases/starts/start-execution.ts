@@ -62,7 +62,8 @@ export interface StartCall
 
 /** What a fork starts with, beside the fields of a start. */
 export interface ForkedStart<Request extends { readonly manifest: unknown; readonly fork?: unknown }> {
-  readonly work: NonNullable<Request['fork']>;
+  /** The work of the original, for the run with this id. */
+  readonly workFor: (id: string) => Promise<NonNullable<Request['fork']>>;
   /** What it goes on with, whatever is deployed. */
   readonly manifest: Request['manifest'];
   /** The original belongs to one user, so the fork does too. */
@@ -105,16 +106,17 @@ export async function startExecution(
   caller.signal?.throwIfAborted();
   const asked = fork?.asked ?? { ...rest, agent: agent.agent_id, version };
   const key = { identity, what: fork === undefined ? '' : 'fork', key: idempotencyKey } as const;
+  const id = executionId ?? (await startIdFor(parts.startKeys, key, asked));
   const start: StartExecution = {
     ...rest,
-    executionId: executionId ?? (await startIdFor(parts.startKeys, key, asked)),
+    executionId: id,
     agentId: agent.agent_id,
     manifest: fork?.manifest ?? agent.manifest,
     identity: forkIdentity(actingFor(identity, agent), fork),
-    fork: fork?.work,
+    fork: await fork?.workFor(id),
   };
   const { trace, signal } = caller;
-  const place = { identity, kind: 'execution', id: start.executionId } as const;
+  const place = { identity, kind: 'execution', id } as const;
   const admit = async (): Promise<void> => {
     requireStartable(agent);
     await takeStart(parts, place);

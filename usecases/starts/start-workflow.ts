@@ -88,7 +88,7 @@ export async function startWorkflow(
     manifest,
     input: taken,
     identity: forkIdentity(actingFor(identity, found), fork),
-    fork: fork?.work,
+    fork: await fork?.workFor(id),
   };
   const options = {
     ...(trace === undefined ? {} : { trace }),
