@@ -20,8 +20,11 @@ export interface KeyPage {
   readonly ordinals: Uint32Array;
 }
 
-/** Bytes of a page before base64. */
-const PAGE_BYTES = 32_768;
+/**
+ * Bytes of a page before base64. A look-up decodes a page of each run, so larger pages make garbage; smaller ones make
+ * more documents and longer heads.
+ */
+const PAGE_BYTES = 8_192;
 /** An entry takes at most 6 bytes of hash and 5 of number. */
 const ENTRY_BYTES = 11;
 
@@ -74,8 +77,11 @@ export class KeyPages {
 
 export function decodeKeys(text: string): KeyPage {
   const bytes = Buffer.from(text, 'base64');
-  const hashes = new Float64Array(bytes.length >> 1);
-  const ordinals = new Uint32Array(bytes.length >> 1);
+  let ends = 0;
+  for (const byte of bytes) if (byte < 128) ends += 1;
+  // The last byte of a value is below 128, and an entry is two values.
+  const hashes = new Float64Array(ends >> 1);
+  const ordinals = new Uint32Array(ends >> 1);
   let [count, hash, at] = [0, 0, 0];
   const next = (): number => {
     let byte = bytes[at++] ?? 0;
@@ -95,7 +101,7 @@ export function decodeKeys(text: string): KeyPage {
     ordinals[count] = next();
     count += 1;
   }
-  return { hashes: hashes.slice(0, count), ordinals: ordinals.slice(0, count) };
+  return { hashes, ordinals };
 }
 
 /** Position of the first value that is not below `value`. */

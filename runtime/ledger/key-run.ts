@@ -52,7 +52,7 @@ export const keyPageId = (run: string, page: number): string => `${run}.k${page}
 export const namePageId = (run: string, page: number): string => `${run}.n${page}`;
 
 /** Pages that are written together. */
-const PAGES_AT_ONCE = 8;
+const PAGES_AT_ONCE = 32;
 
 /** Writes one run: first the names of its segments in the order of their numbers, then its keys in their order. */
 export class KeyRunWriter {
