@@ -126,11 +126,17 @@ export const ERRORS = {
     'The mailbox of this actor is full. Repeat the call after Retry-After.',
   ),
   rate_limited: row('retry', 429, 'RESOURCE_EXHAUSTED', 'A rate limit is exceeded. Repeat the call after Retry-After.'),
-  iteration_limit: row(
+  max_iterations_exceeded: row(
     'terminal',
     409,
     'RESOURCE_EXHAUSTED',
     'All iterations were used and none was accepted. The events of the execution say why.',
+  ),
+  timed_out: row(
+    'terminal',
+    504,
+    'DEADLINE_EXCEEDED',
+    'The run took longer than its manifest allows. Raise its timeout, or give it less to do.',
   ),
   limit_reached: row(
     'terminal',
@@ -200,7 +206,13 @@ export const ERRORS = {
     'terminal',
     502,
     'UNAVAILABLE',
-    'The model provider refused the call or sent an invalid response. Check its key and model name.',
+    'The model provider sent an invalid response. The message says what is wrong with it.',
+  ),
+  model_refused: row(
+    'terminal',
+    502,
+    'FAILED_PRECONDITION',
+    'The model provider refused the call. Check its key, its model name and the request.',
   ),
   model_unavailable: row(
     'retry',

@@ -1,3 +1,4 @@
+import { type EndError, endErrorOf } from '../actors/execution/ending.ts';
 import type { CallInDoubt } from '../actors/execution/inner-loop/state.ts';
 import type { EndedExecution, RunningExecution } from '../actors/execution/state.ts';
 import type { ExecutionDocument } from '../actors/execution/view.ts';
@@ -5,6 +6,7 @@ import type { ActorSnapshot } from '../runtime/client.ts';
 import { REMOVED_VERSION } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { ForkedFrom } from '../runtime/recording/forked-work.ts';
+import { outcomeOf, type RunOutcome } from './runs/run.ts';
 import type { WaitReason } from './waits/wait-reason.ts';
 
 /** Result of `svc.task.status` (W36), with the ids that a caller needs. */
@@ -15,6 +17,10 @@ export interface ExecutionStatus {
   readonly iteration_count: number;
   readonly last_output: string | null;
   readonly last_error: string | null;
+  /** Null while it is unfinished. */
+  readonly outcome: RunOutcome | null;
+  /** Why it did not succeed; absent while it is unfinished, and when it succeeded. */
+  readonly error?: EndError;
   readonly started_at: string | null;
   readonly ended_at: string | null;
   readonly usage: { readonly input_tokens: number; readonly output_tokens: number; readonly cost: number };
@@ -29,6 +35,8 @@ export interface ExecutionStatus {
    * execution.
    */
   readonly waiting_for?: WaitReason;
+  /** The workflow execution that it belongs to; absent for none. */
+  readonly workflow_execution_id?: string;
   /** Trace of its start; absent for runs of earlier versions. */
   readonly trace_id?: string;
   /** The run and the message that it was forked from; absent for runs that began with a start. */
@@ -46,6 +54,7 @@ export function statusOf(state: RunningExecution | EndedExecution, snapshot: Act
     iteration_count: state.iteration_count,
     last_output: state.last_output,
     last_error: stuckText ?? state.last_error,
+    ...endPart(state),
     started_at: state.started_at,
     ended_at: state.status === 'running' ? null : state.ended_at,
     usage: state.usage,
@@ -56,9 +65,25 @@ export function statusOf(state: RunningExecution | EndedExecution, snapshot: Act
   };
 }
 
-type Origin = Pick<ExecutionStatus, 'trace_id' | 'forked_from'>;
+/** How it ended, of a state or of a list document. */
+function endPart(
+  run: Pick<ExecutionDocument, 'status' | 'last_error' | 'iteration_count'> & { readonly reason?: string | null },
+): Pick<ExecutionStatus, 'outcome' | 'error'> {
+  const { status, reason = null, last_error, iteration_count } = run;
+  const outcome = outcomeOf(status, false);
+  if (outcome === null) return { outcome };
+  const error = endErrorOf({ status, reason, last_error, iteration_count });
+  return error === null ? { outcome } : { outcome, error };
+}
 
-const originPart = ({ trace_id, forked_from }: Origin): Origin => ({
+type Origin = Pick<ExecutionStatus, 'trace_id' | 'forked_from' | 'workflow_execution_id'>;
+
+const originPart = ({
+  workflow_execution_id: run,
+  trace_id,
+  forked_from,
+}: Pick<ExecutionDocument, 'workflow_execution_id' | 'trace_id' | 'forked_from'>): Origin => ({
+  ...(run === null ? {} : { workflow_execution_id: run }),
   ...(trace_id === undefined ? {} : { trace_id }),
   ...(forked_from === undefined ? {} : { forked_from }),
 });
@@ -75,6 +100,7 @@ export function listed(document: ExecutionDocument, waiting?: WaitReason): Execu
     iteration_count,
     last_output,
     last_error,
+    ...endPart(document),
     started_at,
     ended_at,
     usage,

@@ -28,6 +28,37 @@ export function completeExecution(
   return end(execution, 'completed', null, endedAt, turn);
 }
 
+/** How an execution ended that did not complete. */
+export interface EndError {
+  /** Of the error table. */
+  readonly code: string;
+  /** One sentence with the cause. */
+  readonly message: string;
+  /** The error of the last iteration, when it is another one. */
+  readonly cause: string | null;
+}
+
+/** The error of an ended execution; null when it completed. */
+export function endErrorOf({
+  status,
+  reason,
+  last_error,
+  iteration_count,
+}: Pick<EndedExecution, 'reason' | 'last_error' | 'iteration_count'> & { readonly status: string }): EndError | null {
+  if (status === 'completed' || reason === null) return null;
+  if (reason !== 'max_iterations_exceeded') {
+    const prefix = `${reason}: `;
+    const message = last_error?.startsWith(prefix) === true ? last_error.slice(prefix.length) : (last_error ?? reason);
+    return { code: reason, message, cause: null };
+  }
+  const none = `none of ${iteration_count} iterations was accepted`;
+  return {
+    code: reason,
+    message: last_error === null ? none : `${none}; the last one: ${last_error}`,
+    cause: last_error,
+  };
+}
+
 /**
  * `reason`, as clients see it: `max_iterations_exceeded`, `timed_out`, `cancelled`, or the code of the error that ended
  * it.
@@ -39,11 +70,13 @@ export function failExecution(
   turn: ExecutionTurn,
 ): EndedExecution {
   const endedAt = new Date(turn.now).toISOString();
+  const { execution_id, iteration_count, last_error } = execution;
   turn.emit('execution_failed', {
-    execution_id: execution.execution_id,
+    execution_id,
     reason,
-    total_iterations: execution.iteration_count,
+    total_iterations: iteration_count,
     failed_at: endedAt,
+    message: endErrorOf({ status, reason, last_error, iteration_count })?.message ?? reason,
   });
   notifyParent(execution, { status, output: null, reason, score: 0 }, turn);
   return end(execution, status, reason, endedAt, turn);

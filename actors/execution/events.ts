@@ -29,9 +29,12 @@ export const executionEvents = {
   }),
   execution_failed: z.object({
     ...id,
+    /** A code of the error table. */
     reason: z.string(),
     total_iterations: z.number().int(),
     failed_at: z.string(),
+    /** One sentence with the cause; absent in events of earlier versions. */
+    message: z.string().optional(),
   }),
 } as const;
 

@@ -27,6 +27,8 @@ const HOPELESS: ReadonlySet<string> = new Set([
   'unsupported_isolation',
   'unsupported_runtime',
   'unimplemented',
+  'model_refused',
+  'image_unavailable',
 ]);
 
 export const isHopeless = (code: string): boolean => HOPELESS.has(code);

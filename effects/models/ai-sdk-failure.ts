@@ -47,14 +47,14 @@ function ofCall(error: APICallError, state: CallState): ModelFailure {
   // A status below 300 means that the error is in the answer, not in the request.
   if (status < 300) return cutOrNonsense(error, state);
   if (status === 401 || status === 403)
-    return new ModelFailure('refused', `it refused the credentials (HTTP ${status})`);
+    return new ModelFailure('refused', `it answered ${status}: the credentials are refused`);
   // The SDK reports a first event that it cannot parse as a server error.
   if (status === 500 && error.responseBody?.includes('"name":"AI_')) return nonsense();
   if (status === 408 || status === 425 || status === 429 || status >= 500) {
     const wait = retryAfterMs(error.responseHeaders, Date.now());
-    return new ModelFailure('busy', describe(`HTTP ${status}`, error, state), wait);
+    return new ModelFailure('busy', describe(`it answered ${status}`, error, state), wait);
   }
-  return new ModelFailure('refused', describe(`HTTP ${status}`, error, state));
+  return new ModelFailure('refused', describe(`it answered ${status}`, error, state));
 }
 
 const nonsense = (): ModelFailure => new ModelFailure('nonsense', 'the answer is not in the format of the API');

@@ -78,7 +78,7 @@ async function boundedFetch(input: string | URL | Request, init?: RequestInit): 
     transform(chunk, controller) {
       bytes += chunk.byteLength;
       if (bytes <= MAX_RESPONSE_BYTES) controller.enqueue(chunk);
-      else controller.error(new ModelFailure('refused', `the response is over ${MAX_RESPONSE_BYTES} bytes`));
+      else controller.error(new ModelFailure('unusable', `the response is over ${MAX_RESPONSE_BYTES} bytes`));
     },
   });
   const { status, statusText, headers } = response;

@@ -98,9 +98,10 @@ export type ModelResult = z.output<typeof ModelResult>;
  * `busy`: no answer, or a retry is asked for (429, 5xx, no connection, silence); retried, then the fallback;
  * `broken`: the answer stopped in the middle; retried, then the fallback;
  * `nonsense`: the answer could not be parsed; retried, then the fallback;
- * `refused`: the request is wrong (400, 401, 403, 404); final, since a fallback would hide it.
+ * `unusable`: the answer is too large; final, but the model may answer another prompt;
+ * `refused`: the request is wrong (400, 401, 403, 404); final, since a fallback would hide it, and so would an iteration.
  */
-type FailureKind = 'busy' | 'broken' | 'nonsense' | 'refused';
+type FailureKind = 'busy' | 'broken' | 'nonsense' | 'unusable' | 'refused';
 
 /**
  * A failed call. The message is public, and there is no cause: errors of the AI SDK contain requests, headers and responses,
@@ -118,20 +119,24 @@ export class ModelFailure extends Error {
   }
 }
 
+/** Whether neither another try nor another target may answer this call. */
+export const isFinal = ({ kind }: ModelFailure): boolean => kind === 'refused' || kind === 'unusable';
+
 export interface FailedTarget {
   readonly target: Target;
   readonly failure: ModelFailure;
 }
 
 /**
- * The error of the effect when no target has answered: `model_unavailable` (retried by the effect's policy) if one of them
- * may answer later, else `model_failed`.
+ * The error of the effect when no target has answered: `model_unavailable` (retried by the effect's policy) if one of
+ * them may answer later, else `model_refused` if the last one refused the call, else `model_failed`.
  */
 export function describeFailures(failed: readonly FailedTarget[]): SvcError {
   const text = failed.map(({ target, failure }) => `${nameOf(target)}: ${failure.message}`).join('; then ');
   const failures = failed.map((entry) => entry.failure);
   const mayAnswerLater = failures.some((failure) => failure.kind === 'busy' || failure.kind === 'broken');
-  if (!mayAnswerLater) return new SvcError('model_failed', text);
+  if (!mayAnswerLater)
+    return new SvcError(failures.at(-1)?.kind === 'refused' ? 'model_refused' : 'model_failed', text);
   const waits = failures.flatMap((failure) => failure.retryAfterMs ?? []);
   return new SvcError('model_unavailable', text, waits.length === 0 ? {} : { retryAfterMs: Math.min(...waits) });
 }

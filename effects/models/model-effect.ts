@@ -11,6 +11,7 @@ import type { Principal, Secrets, TierLimits } from '../../security/api.ts';
 import {
   describeFailures,
   type FailedTarget,
+  isFinal,
   type ModelCall,
   ModelFailure,
   ModelInput,
@@ -50,7 +51,7 @@ const SILENT_AFTER_MS = 10_000;
  * The effect `model.generate` (E4): calls a model by alias, with retries and fallbacks, sends `{text}` chunks as progress and
  * returns a `ModelResult`. Repeatable, since a call changes nothing but the bill.
  *
- * Throws `not_found` (unknown alias), `model_failed` (refused, or nonsense after the retries), `model_unavailable` (no
+ * Throws `not_found` (unknown alias), `model_refused`, `model_failed` (too large, or nonsense after the retries), `model_unavailable` (no
  * answer, or a stream broke after its first chunk: the next attempt starts the text again), `cancelled`, `rate_limited`. No
  * error contains a key, a request or a raw response.
  */
@@ -95,7 +96,7 @@ export function createModelEffect(parts: ModelEffectParts): EffectHandler<typeof
       } catch (error) {
         if (!(error instanceof ModelFailure)) throw error;
         failed.push({ target, failure: error });
-        if (error.kind === 'refused') break;
+        if (isFinal(error)) break;
         if (sender?.sent) throw brokenAfterChunks(failed, context.attempt, selection);
       } finally {
         await sender?.stop();

@@ -30,7 +30,7 @@ function chooseReply(script: Script, call: ModelCall): ScriptReply {
   const rule = script.rules.find(({ match }) => matches(match, call));
   if (rule !== undefined) return rule.reply;
   const text = lastUserMessage(call).replace(/\s+/g, ' ').slice(0, MAX_SHOWN_CHARS);
-  throw new ModelFailure('refused', `no rule of its script matches model "${call.input.model}" and message "${text}"`);
+  throw new ModelFailure('unusable', `no rule of its script matches model "${call.input.model}" and message "${text}"`);
 }
 
 function matches(match: ScriptMatch, call: ModelCall): boolean {
@@ -93,7 +93,10 @@ async function wait(delayMs: number, call: ModelCall, clock: Clock): Promise<voi
 
 function failureOf({ status, message }: NonNullable<ScriptReply['error']>): ModelFailure {
   const comesBack = status === 408 || status === 425 || status === 429 || status >= 500;
-  return new ModelFailure(comesBack ? 'busy' : 'refused', `HTTP ${status}${message === '' ? '' : `: ${message}`}`);
+  return new ModelFailure(
+    comesBack ? 'busy' : 'refused',
+    `it answered ${status}${message === '' ? '' : `: ${message}`}`,
+  );
 }
 
 function piecesOf({ text, chunks }: ScriptReply): readonly string[] {

@@ -6,7 +6,7 @@ import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { backoffMs, jittered, sleep } from '../../runtime/kit/waits.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Secrets } from '../../security/api.ts';
-import { ModelFailure, type ModelInput, type ModelSource, type ProviderCall, type ToolCall } from './call.ts';
+import { isFinal, ModelFailure, type ModelInput, type ModelSource, type ProviderCall, type ToolCall } from './call.ts';
 import type { ChunkSender } from './chunk-sender.ts';
 import type { Latencies, ModelPart, Target } from './targets.ts';
 
@@ -45,7 +45,7 @@ export async function askTarget(
       const failure = silence.expired ? tooSlow(selection) : error;
       if (!(failure instanceof ModelFailure)) throw failure;
       tools.latencies.add(target, silenceMs);
-      if (failure.kind === 'refused' || sender?.sent || tryNumber > selection.max_retries) throw failure;
+      if (isFinal(failure) || sender?.sent || tryNumber > selection.max_retries) throw failure;
       const waitMs = retryDelayMs(selection.retry_delay_ms, tryNumber, failure.retryAfterMs, tools.random);
       if (clock.monotonic() + waitMs >= dueAt) throw failure;
       await sleep(clock, waitMs, context.signal);
@@ -188,13 +188,13 @@ async function readAnswer(
     if (part.kind === 'text') {
       chars += part.text.length;
       if (chars > MAX_ANSWER_CHARS)
-        throw new ModelFailure('refused', `the answer is over ${MAX_ANSWER_CHARS} characters`);
+        throw new ModelFailure('unusable', `the answer is over ${MAX_ANSWER_CHARS} characters`);
       texts.push(part.text);
       if (sender !== undefined) await silence.hold(sender.push(part.text));
       if (sender?.unwanted) break;
     } else if (part.kind === 'tool_call') {
       if (toolCalls.length >= MAX_TOOL_CALLS) {
-        throw new ModelFailure('refused', `the answer has over ${MAX_TOOL_CALLS} tool calls`);
+        throw new ModelFailure('unusable', `the answer has over ${MAX_TOOL_CALLS} tool calls`);
       }
       toolCalls.push({ id: part.id, name: part.name, arguments: part.arguments });
     } else if (part.kind === 'finish') finish = part;

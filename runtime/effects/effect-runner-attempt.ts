@@ -3,6 +3,7 @@ import type { Address } from '../address.ts';
 import { asEffectOf } from '../calls/calls-of-effect.ts';
 import type { RetryPolicy } from '../define-actor.ts';
 import type { EffectContext, EffectHandler } from '../effect.ts';
+import type { EffectError } from '../effect-ledger.ts';
 import type { EffectJob, JobOutcome } from '../effect-queue.ts';
 import { type ErrorCode, SvcError, storeAway, toSvcError } from '../errors.ts';
 import type { Json } from '../json.ts';
@@ -329,7 +330,21 @@ export class EffectAttempt {
     // decides.
     this.#shared.counts.retried += 1;
     this.#count('retried');
+    if (why !== undefined) this.#reportRetry(delayMs, why);
     return { kind: 'later', delayMs };
+  }
+
+  #reportRetry(delayMs: number, error: EffectError): void {
+    const { clock, onRetry } = this.#settings;
+    onRetry({
+      effectId: this.#job.id,
+      kind: this.#envelope.request.kind,
+      address: this.#envelope.to,
+      trace: this.#envelope.trace,
+      attempt: this.#attempt,
+      retryAtMs: clock.now() + delayMs,
+      error,
+    });
   }
 
   #drop(outcome: JobOutcome): JobOutcome {

@@ -20,6 +20,17 @@ test('docs/reference/errors.md and the table of errors agree in both directions'
   assert.deepEqual(documented(), table);
 });
 
+test('the rule for statuses in docs/reference/errors.md has each pair of statuses of the table once, and no other', () => {
+  const text = readFileSync('docs/reference/errors.md', 'utf8');
+  const rule = text.split('## One rule for statuses')[1]?.split('\n## ')[0] ?? '';
+  const pairs = rule.split('\n').flatMap((line) => {
+    const [, , http = '', grpc = ''] = line.split('|').map((cell) => cell.trim());
+    return /^\d/.test(http) ? http.split(', ').map((one) => `${one} ${grpc}`) : [];
+  });
+  const used = new Set(Object.values(ERRORS).map(({ http, grpc }) => `${http} ${grpc}`));
+  assert.deepEqual(pairs.sort(), [...used].sort());
+});
+
 test('every gRPC status of the table exists', () => {
   for (const [code, row] of Object.entries(ERRORS)) assert.equal(typeof status[row.grpc], 'number', code);
 });

@@ -2,7 +2,7 @@ import { Metadata, type ServerWritableStream } from '@grpc/grpc-js';
 import { type ExecutionEventName, executionEvents } from '../../actors/execution/events.ts';
 import { ExecutionEvent } from '../../proto/gen/svc/runtime/v1/runtime.ts';
 import type { ActorEvent } from '../../runtime/client.ts';
-import { SvcError, toSvcError } from '../../runtime/errors.ts';
+import { isErrorCode, SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
 import type { ExecutionApi } from '../../usecases/executions.ts';
 import { AccessWatch } from '../access-watch.ts';
@@ -105,11 +105,15 @@ async function follow(
   return last;
 }
 
-/** Throws the error of a stream that was read to its end, unless the end is OK (W24). */
+/**
+ * Throws the error of an execution whose stream was read to its end and that did not complete (W24): the code of its
+ * end and the sentence with the cause. Status and trailers follow from them by the error table, as for every call.
+ */
 function judgeEnd(last: ActorEvent | null): void {
-  if (last?.name === 'execution_failed' && reasonOf(last) === 'max_iterations_exceeded') {
-    throw new SvcError('iteration_limit', 'max_iterations_exceeded: no iteration was accepted');
-  }
+  if (last?.name !== 'execution_failed') return;
+  const { reason, message } = executionEvents.execution_failed.parse(last.payload);
+  const code = isErrorCode(reason) ? reason : 'internal';
+  throw new SvcError(code, message === undefined || message === reason ? reason : `${reason}: ${message}`);
 }
 
 /** The error of a stream that was stopped. It never suggests to run the agent again. */
@@ -120,10 +124,6 @@ function stopped(reason: unknown, executionId: string | undefined): SvcError {
   if (reason === 'unchecked') return new SvcError('unavailable', `the token could not be checked again${goesOn}`);
   if (reason === 'server_closing') return new SvcError('unavailable', `this node is closing${goesOn}`);
   return new SvcError('cancelled', `the client ended the call${goesOn}`);
-}
-
-function reasonOf({ payload }: ActorEvent): unknown {
-  return payload !== null && typeof payload === 'object' && !Array.isArray(payload) ? payload.reason : undefined;
 }
 
 /** Ends the stream with a status: the library takes it from the stream's error. */

@@ -113,7 +113,7 @@ export function runOf({ kind, document }: RunDocument, isServed: (pool: string) 
 }
 
 /** A workflow whose last state failed is completed, and has failed (H21). */
-function outcomeOf(status: RunStatus, lastStateFailed: boolean): RunOutcome | null {
+export function outcomeOf(status: RunStatus, lastStateFailed: boolean): RunOutcome | null {
   if (isUnfinished(status)) return null;
   if (status === 'cancelled') return 'cancelled';
   return status === 'completed' && !lastStateFailed ? 'succeeded' : 'failed';

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import type { ActorClient, ActorSnapshot } from '../../runtime/client.ts';
-import type { EffectRow } from '../../runtime/effect-ledger.ts';
+import type { EffectError, EffectRow } from '../../runtime/effect-ledger.ts';
 import { Identity } from '../../runtime/identity.ts';
 import { poolOfTags, tagsOfPool } from '../../runtime/locator.ts';
+import { withoutSecrets } from '../traces/reader-view.ts';
 
 /** An effect whose result is missing. */
 export interface WaitedEffect {
@@ -19,6 +20,8 @@ export interface WaitedEffect {
   readonly runner?: string;
   /** ISO 8601. */
   readonly retry_at?: string;
+  /** Why the last attempt that failed did so. */
+  readonly last_error?: EffectError;
   /** What blocks a started effect, if the node that answers this request runs it. */
   readonly held_by?: string;
 }
@@ -105,24 +108,36 @@ function waitedEffect(effect_id: string, kind: string, row: EffectRow | undefine
   // read.
   if (row === undefined) return { effect_id, kind, status: 'answered', attempt: 0 };
   const { attempt } = row;
-  if (row.status === 'started') return { effect_id, kind, status: 'started', attempt, runner: row.runner };
+  const { lastError } = row;
+  const failed = lastError === undefined ? {} : { last_error: withoutSecretsOf(lastError) };
+  if (row.status === 'started') return { effect_id, kind, status: 'started', attempt, runner: row.runner, ...failed };
   if (attempt === 0) return { effect_id, kind, status: 'open', attempt };
   // An open effect with an attempt is between attempts; its record has the end of the pause.
-  return { effect_id, kind, status: 'retrying', attempt, retry_at: new Date(row.until).toISOString() };
+  return { effect_id, kind, status: 'retrying', attempt, retry_at: new Date(row.until).toISOString(), ...failed };
 }
 
-/** Appends the progress of the one effect to the reason: ", attempt 2 begins at 2026-01-01T00:00:00.000Z". */
+/** Texts of errors come from outside and may hold a secret. */
+const withoutSecretsOf = ({ code, message }: EffectError): EffectError => ({ code, message: withoutSecrets(message) });
+
+/**
+ * Appends the progress of the one effect to the reason: ", attempt 2 begins at 2026-01-01T00:00:00.000Z; attempt 1
+ * failed: model_unavailable: no answer".
+ */
 export function withProgress(reason: string, effects: readonly WaitedEffect[]): string {
   const [effect] = effects;
   if (effect === undefined || effects.length > 1) return reason;
-  const { status, attempt, runner = '', retry_at = '', held_by } = effect;
+  const { status, attempt, runner = '', retry_at = '', held_by, last_error } = effect;
+  const failed = (number: number): string =>
+    last_error === undefined ? '' : `; attempt ${number} failed: ${last_error.code}: ${last_error.message}`;
   switch (status) {
     case 'open':
       return `${reason}, which no node has begun`;
-    case 'started':
-      return `${reason}, attempt ${attempt} on node ${runner.split('/')[0]}${held_by === undefined ? '' : `: ${held_by}`}`;
+    case 'started': {
+      const held = held_by === undefined ? '' : `: ${held_by}`;
+      return `${reason}, attempt ${attempt} on node ${runner.split('/')[0]}${held}${failed(attempt - 1)}`;
+    }
     case 'retrying':
-      return `${reason}, attempt ${attempt + 1} begins at ${retry_at}`;
+      return `${reason}, attempt ${attempt + 1} begins at ${retry_at}${failed(attempt)}`;
     case 'answered':
       return `${reason}, which has answered`;
   }

@@ -2,6 +2,7 @@ import type { EffectResult } from '../../../runtime/effect.ts';
 import { readJudge } from '../../judge-panel/judge-output.ts';
 import type { PanelConcluded } from '../../judge-panel/messages.ts';
 import { callJudged } from '../inner-loop/call-ended.ts';
+import { abandonIteration } from '../iteration.ts';
 import { modelVerdict, panelVerdict, takeVerdict } from '../judging.ts';
 import type { ExecutionTurn } from '../messages.ts';
 import { ModelAnswer, noAnswer, withUsage } from '../model-answer.ts';
@@ -34,6 +35,11 @@ export function ModelJudged(
   const { judging } = found.wait;
   const check = running.plan.validators[judging.verdicts.length];
   if (check?.type !== 'semantic_prompt') return state;
+  if (outcome.kind === 'failed' && isHopeless(outcome.code)) {
+    const message = `the judge could not be asked: ${outcome.message}`;
+    const failure = { error_type: outcome.code, message };
+    return abandonIteration(running, failure, { status: 'failed', reason: outcome.code }, turn);
+  }
   if (outcome.kind !== 'done') return takeVerdict(running, judging, notAsked(check, outcome), turn);
   const answer = ModelAnswer.safeParse(outcome.value);
   if (!answer.success) {
@@ -45,12 +51,12 @@ export function ModelJudged(
   return takeVerdict(withUsage(running, answer.data), judging, modelVerdict(check, said), turn);
 }
 
-/** `skip` is for a judge that is unavailable, not for one that the manifest or the node's settings name wrongly. */
+/** `skip` is for a judge that is unavailable. */
 function notAsked(check: ModelCheck, outcome: Exclude<EffectResult['outcome'], { readonly kind: 'done' }>): Verdict {
   const validator = nameOf(check);
   const [code, message] =
     outcome.kind === 'failed' ? [outcome.code, outcome.message] : ['in_doubt', 'its node died while it was asked'];
   const reason = `the judge could not be asked: ${code}: ${message}`;
-  if (check.fallback === 'skip' && !isHopeless(code)) return { validator, passed: true, score: 1, reason };
+  if (check.fallback === 'skip') return { validator, passed: true, score: 1, reason };
   return { validator, passed: false, score: 0, reason };
 }

@@ -4,10 +4,10 @@ import { keepTail } from '../bounded-text.ts';
 import { stopCalls } from '../ending.ts';
 import { continueLoop } from '../inner-loop/calls.ts';
 import { doubtDispatch } from '../inner-loop/settle-call.ts';
-import { rejectIteration, timeIterationOut } from '../iteration.ts';
+import { abandonIteration, rejectIteration, timeIterationOut } from '../iteration.ts';
 import { LIMITS } from '../limits.ts';
 import type { ExecutionTurn } from '../messages.ts';
-import { effectFailed, judgeResult, stream } from '../outcome.ts';
+import { effectFailed, isHopeless, judgeResult, stream } from '../outcome.ts';
 import { awaited } from '../phase.ts';
 import { hasOwnBootstrap } from '../plan.ts';
 import type { ExecutionState, RunningExecution } from '../state.ts';
@@ -57,6 +57,7 @@ function endedWithoutResult(
 
 function takeEnd(running: RunningExecution, end: ProgramEnd, turn: ExecutionTurn): ExecutionState {
   const { stdout, stderr, exit_code, signal } = end;
+  const { current } = running;
   const final = answerOfLoop(running);
   if (final !== null && exit_code === 0) return judgeResult(running, { stdout: final, stderr: '', exit_code }, turn);
   if (end.stdout_truncated) {
@@ -67,6 +68,11 @@ function takeEnd(running: RunningExecution, end: ProgramEnd, turn: ExecutionTurn
   const unchecked = running.plan.validators.length === 0 && exit_code !== 0;
   if (!bySignal && !unchecked) return judgeResult(running, { stdout, stderr, exit_code }, turn);
   const limit = end.stopped_by === undefined ? '' : ` at its limit of ${end.stopped_by}`;
+  const refused = current.loop?.phase === 'failed' ? current.loop.failure : null;
+  if (refused !== null && isHopeless(refused.code)) {
+    const failure = { error_type: refused.code, message: refused.message, output: stdout, exit_code };
+    return abandonIteration(running, failure, { status: 'failed', reason: refused.code }, turn);
+  }
   const how = bySignal ? `was ended by ${signal ?? 'a signal'}${limit}` : `ended with exit code ${exit_code}`;
   const said = stderr.trim();
   const failure = {

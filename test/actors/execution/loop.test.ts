@@ -17,6 +17,7 @@ interface Path {
   readonly events: readonly string[];
   readonly status: string;
   readonly reason?: string;
+  readonly message?: string;
   readonly errors?: readonly string[];
 }
 
@@ -51,6 +52,8 @@ const PATHS: readonly Path[] = [
     events: [S, I, NO, R, I, NO, END],
     status: 'failed',
     reason: 'max_iterations_exceeded',
+    message:
+      'none of 2 iterations was accepted; the last one: validation_failed: regex (stdout): stdout does not match ^[0-9]+$',
     errors: ['validation_failed', 'validation_failed'],
   },
   {
@@ -219,6 +222,18 @@ const PATHS: readonly Path[] = [
     reason: 'forbidden',
     errors: ['forbidden'],
   },
+  ...['model_refused', 'image_unavailable', 'not_found', 'unsupported_isolation', 'forbidden'].map((code) => ({
+    title: `${code}, which trying again cannot mend, ends the run at once under its own code`,
+    run: (e: DrivenExecution) => {
+      e.start(manifestOf({ execution: { max_iterations: 10 } }));
+      e.result('ModelAnswered', { kind: 'failed', code, message: 'it answered 401' });
+    },
+    events: [S, I, NO, END],
+    status: 'failed',
+    reason: code,
+    message: 'it answered 401',
+    errors: [code],
+  })),
   {
     title: 'a malformed answer fails one iteration',
     run: (e) => {
@@ -244,6 +259,7 @@ for (const path of PATHS) {
     );
     const ending = driven.payloads(END).at(-1);
     assert.equal(ending?.reason, path.reason);
+    if (path.message !== undefined) assert.equal(ending?.message, path.message);
     assert.equal(driven.timers.size, 0, 'an ended execution leaves no timer');
   });
 }

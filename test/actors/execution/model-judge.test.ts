@@ -58,7 +58,7 @@ const wrong = { kind: 'failed', code: 'invalid_config', message: 'no alias judge
 const FALLBACKS = [
   ['skip', unavailable, 'completed', 'a judge that is unavailable'],
   ['fail', unavailable, 'running', 'a judge that is unavailable'],
-  ['skip', wrong, 'running', 'a judge that the node does not know'],
+  ['skip', wrong, 'failed', 'a judge that the node does not know'],
 ] as const;
 for (const [fallback, outcome, status, what] of FALLBACKS) {
   test(`${what} with fallback ${fallback}: the execution is ${status}`, () => {

@@ -178,7 +178,7 @@ describe('search with embeddings', () => {
     server.answer(() => ({ status: 400, body: `{"error":{"message":"wrong: ${KEY} for sweet secret text"}}` }));
     await assert.rejects(embeddings(server.url).embed(['sweet secret text']), (thrown: unknown) => {
       assert.ok(thrown instanceof SvcError);
-      assert.equal(thrown.code, 'model_failed');
+      assert.equal(thrown.code, 'model_refused');
       assert.ok(!`${thrown.message} ${thrown.stack} ${JSON.stringify(thrown)}`.includes(KEY));
       return true;
     });

@@ -55,7 +55,7 @@ describe('failures', { concurrency: FORMATS.length }, () => {
         server.script({ status: 500, body: `{"error":{"message":"broken for ${KEY}","type":"x"}}` });
         const error = await failureOf({ providers: [providerAt(server, type)], selection: { max_retries: 2 } });
         assert.equal(error.code, 'model_unavailable');
-        assert.match(error.message, /HTTP 500/);
+        assert.match(error.message, /it answered 500/);
         assert.equal(server.calls.length, 3);
         assertNoKey(error);
       });
@@ -66,7 +66,7 @@ describe('failures', { concurrency: FORMATS.length }, () => {
           const body = JSON.stringify({ type: 'error', error: { type: 'x', message, code: 1, status: 'X' } });
           server.script({ status, body, headers: { 'x-echo': KEY } });
           const error = await failureOf({ providers: [providerAt(server, type)] });
-          assert.equal(error.code, 'model_failed');
+          assert.equal(error.code, 'model_refused');
           assert.equal(error.row.kind, 'terminal');
           assert.ok(error.message.includes(`"${type}"`) && error.message.includes('"some-model"'), error.message);
           assert.ok(error.message.includes(String(status)), error.message);
@@ -79,7 +79,7 @@ describe('failures', { concurrency: FORMATS.length }, () => {
       test('a redirect is not followed, so the key stays with the configured host', async () => {
         server.script({ status: 307, headers: { location: `${server.url}/v1/elsewhere` }, body: '' });
         const error = await failureOf({ providers: [providerAt(server, type)] });
-        assert.equal(error.code, 'model_failed');
+        assert.equal(error.code, 'model_refused');
         assert.equal(server.calls.length, 1);
       });
 

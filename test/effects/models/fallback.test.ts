@@ -88,7 +88,7 @@ describe('aliases, retries and fallbacks', () => {
     second.script({ chunks: ['from b'] });
     const selection = { fallback_provider: 'b' };
     const options: Ask = { providers: two([model('main')], [model('b')]), input: { model: 'main' }, selection };
-    assert.equal((await failureOf(options)).code, 'model_failed');
+    assert.equal((await failureOf(options)).code, 'model_refused');
     assert.equal(second.calls.length, 0);
   });
 
@@ -102,7 +102,7 @@ describe('aliases, retries and fallbacks', () => {
       selection,
     });
     assert.equal(error.code, 'model_unavailable');
-    assert.match(error.message, /Provider "a".*HTTP 503.*; then Provider "b".*HTTP 529/);
+    assert.match(error.message, /Provider "a".*answered 503.*; then Provider "b".*answered 529/);
   });
 
   test('a model whose streams always break hands over to its fallback in a later attempt', async () => {

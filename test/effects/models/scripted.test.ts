@@ -41,7 +41,7 @@ describe('the scripted provider', () => {
     assert.match((await ask({ ...documented, input: say('flaky JSON', { iteration: 2 }) })).result.text, /^\{"answer"/);
     const error = await failureOf({ ...documented, input: say('flaky'), selection: { max_retries: 0 } });
     assert.equal(error.code, 'model_unavailable');
-    assert.match(error.message, /HTTP 429: slow down/);
+    assert.match(error.message, /it answered 429: slow down/);
   });
 
   test('the example of the documentation: a cut stream is a new attempt, which succeeds', async () => {

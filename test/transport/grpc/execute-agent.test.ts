@@ -77,7 +77,7 @@ describe('ExecuteAgent on a whole node', () => {
     const run = await ended(client.executeAgent(request('picky')));
     assert.equal(run.code, 'RESOURCE_EXHAUSTED');
     assert.match(run.status.details, /max_iterations_exceeded/);
-    assert.equal(text(run.status.metadata, 'svc-error-code'), 'iteration_limit');
+    assert.equal(text(run.status.metadata, 'svc-error-code'), 'max_iterations_exceeded');
     const last = run.events.at(-1);
     assert.ok(last?.$case === 'execution_failed');
     assert.equal(last.value.reason, 'max_iterations_exceeded');
@@ -109,7 +109,8 @@ describe('ExecuteAgent on a whole node', () => {
     const last = run.events.at(-1);
     assert.ok(last?.$case === 'execution_failed');
     assert.equal(last.value.reason, 'timed_out');
-    assert.equal(run.code, 'OK');
+    assert.equal(run.code, 'DEADLINE_EXCEEDED');
+    assert.match(run.status.details, /^timed_out: the execution took longer than \d+ ms$/);
   });
 
   const refused: readonly [what: string, ask: ReturnType<typeof request>, code: string, field: RegExp][] = [

@@ -73,19 +73,24 @@ describe('events over gRPC', () => {
     await waitUntil('the stream was given up', () => it.executions.following === 0);
   });
 
-  test('only max_iterations_exceeded ends RESOURCE_EXHAUSTED; other failures end OK', async () => {
+  test('a run that did not complete ends, behind its event, with status and code of its end and the cause as text', async () => {
     await using it = await scene();
     for (const [reason, code] of [
       ['max_iterations_exceeded', 'RESOURCE_EXHAUSTED'],
-      ['cancelled', 'OK'],
-      ['timed_out', 'OK'],
+      ['cancelled', 'CANCELLED'],
+      ['timed_out', 'DEADLINE_EXCEEDED'],
+      ['model_refused', 'FAILED_PRECONDITION'],
+      ['not_found', 'NOT_FOUND'],
     ] as const) {
       const { call, id } = await it.run();
       const over = ended(call);
-      it.executions.emit(id, 'execution_failed', { execution_id: id, reason, total_iterations: 1, failed_at: at });
+      const event = { execution_id: id, reason, total_iterations: 1, failed_at: at, message: 'the cause' };
+      it.executions.emit(id, 'execution_failed', event);
       const run = await over;
       assert.equal(run.events.length, 1);
       assert.equal(run.code, code, reason);
+      assert.equal(run.status.details, `${reason}: the cause`);
+      assert.deepEqual(run.status.metadata?.get('svc-error-code'), [reason]);
     }
   });
 
