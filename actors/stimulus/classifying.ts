@@ -1,11 +1,15 @@
 import { z } from 'zod';
 import { addressOf } from '../../runtime/address.ts';
 import type { EffectResult } from '../../runtime/effect.ts';
+import { keepHead } from '../execution/bounded-text.ts';
 import type { ExecutionUpdate } from '../execution/update.ts';
 import type { Classifying, Known, Receive, Routing, StimulusState, StimulusTurn } from './messages.ts';
 import { CLASSIFICATION_TIMER, startWorkflow, stimulusOf, unclassified } from './starting.ts';
 
 const RETRY = { maxAttempts: 3, initialDelayMs: 200, maxDelayMs: 2_000 } as const;
+
+/** The content that the router is asked with. With its escapes it fits the input of an execution. */
+const ROUTER_CONTENT_CHARS = 128 * 1024;
 
 /** Starts the router agent, an execution like any other, with a time limit. */
 export function askRouter(
@@ -142,4 +146,8 @@ export function readRouterAnswer(output: string): ReadAnswer {
 const routerInput = (
   stimulus: { readonly source: string; readonly content: string; readonly headers: Readonly<Record<string, string>> },
   tenant: string,
-): string => JSON.stringify({ stimulus, tenant_id: tenant });
+): string =>
+  JSON.stringify({
+    stimulus: { ...stimulus, content: keepHead(stimulus.content, ROUTER_CONTENT_CHARS) },
+    tenant_id: tenant,
+  });

@@ -1,11 +1,16 @@
 import { z } from 'zod';
 import type { EffectResult } from '../../runtime/effect.ts';
+import { keepHead } from '../execution/bounded-text.ts';
+import { LIMITS } from '../workflow/limits.ts';
 import { type Content, workflowInput } from './content.ts';
 import type { Known, Outcome, RoutingMode, Settled, Starting, StimulusState, StimulusTurn } from './messages.ts';
 
 const RETRY = { maxAttempts: 5, initialDelayMs: 200, maxDelayMs: 5_000 } as const;
 
 const ATTEMPT_TIMEOUT_MS = 30_000;
+
+/** The goal of the run, for people and prompts: the whole content is its input. Leaves room for the note of a cut. */
+const INTENT_CHARS = LIMITS.intentChars - 100;
 
 /** Starts its workflow; repeated, the effect starts one execution only. */
 export function startWorkflow(
@@ -22,7 +27,7 @@ export function startWorkflow(
     input: {
       execution_id: workflow_execution_id,
       workflow,
-      intent: content.content,
+      intent: keepHead(content.content, INTENT_CHARS),
       input: workflowInput(content),
       blackboard: { stimulus: { id: stimulus_id, source, headers: { ...content.headers } } },
       ancestors: [],
@@ -45,9 +50,9 @@ export function WorkflowStarted(state: StimulusState, result: EffectResult, turn
   const { routing, workflow } = state;
   if (outcome.kind === 'done') return routed(state, routing, Started.parse(outcome.value), turn);
   if (outcome.kind === 'in_doubt') return rejected(state, 'workflow_error', 'it is unknown whether it started', turn);
-  // The sender's fault: content that does not fit the schema, or exceeds the limit of an intent.
+  // The sender's fault: content that does not fit the schema, or is larger as JSON than the input of a run may be.
   if (outcome.code === 'validation_failed' || outcome.code === 'payload_too_large')
-    return rejected(state, 'validation_failed', outcome.message, turn);
+    return rejected(state, outcome.code, outcome.message, turn);
   if (outcome.code !== 'not_found') {
     return rejected(state, 'workflow_error', `workflow ${workflow} was not started: ${outcome.message}`, turn);
   }
@@ -96,7 +101,7 @@ function routed(
 /** It is rejected: nothing is started. */
 export function rejected(
   state: Known,
-  code: 'no_router_configured' | 'validation_failed' | 'workflow_error',
+  code: 'no_router_configured' | 'validation_failed' | 'payload_too_large' | 'workflow_error',
   reason: string,
   turn: StimulusTurn,
 ): Settled {

@@ -5,7 +5,7 @@
 export const LIMITS = {
   /** Beyond these Start is refused with `payload_too_large`. */
   manifestBytes: 2 * 1024 * 1024,
-  inputBytes: 1024 * 1024,
+  inputBytes: 5 * 1024 * 1024,
   intentChars: 256 * 1024,
   /**
    * The blackboard, with the outputs that a running parallel state has so far. Beyond it the state fails with

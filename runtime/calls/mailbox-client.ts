@@ -44,8 +44,11 @@ interface MailboxClientParts {
 
 const ASK_TIMEOUT_MS = 30_000;
 
-/** How long a call waits for a store that answers but cannot accept it now, for example because its disk is full. */
-const REFUSED_MS = 1_000;
+/**
+ * How long a call is repeated while the store cannot be reached, or cannot accept it now, for example because its disk is
+ * full. The caller gets `unavailable` within 2 s and repeats the call with the same id.
+ */
+const STORE_AWAY_MS = 1_500;
 
 /** `ActorClient` over an `ActorStore`: the way to actors for transports, other modules and tests. */
 export class MailboxClient implements ActorClient {
@@ -237,20 +240,16 @@ export class MailboxClient implements ActorClient {
     return this.#retry(deadline, signal, () => this.#parts.locator.locate(to));
   }
 
-  /**
-   * Repeats a store call while the store is unavailable, up to the deadline. When the store itself says when to come
-   * back, it was reached: the caller gets that error soon and can come back then.
-   */
+  /** Repeats a store call while the store is unavailable, for a moment: callers are not kept waiting for it. */
   async #retry<T>(deadline: number, signal: AbortSignal | undefined, call: () => Promise<T>): Promise<T> {
     const { clock, random } = this.#parts;
-    const refusedUntil = Math.min(deadline, clock.monotonic() + REFUSED_MS);
+    const until = Math.min(deadline, clock.monotonic() + STORE_AWAY_MS);
     for (let attempt = 0; ; attempt += 1) {
       try {
         return await call();
       } catch (thrown) {
         const error = toSvcError(thrown);
-        const delayMs = jittered(backoffMs(attempt, 20, 1_000), random);
-        const until = error.retryAfterMs === undefined ? deadline : refusedUntil;
+        const delayMs = jittered(backoffMs(attempt, 20, 500), random);
         if (error.code !== 'unavailable' || clock.monotonic() + delayMs > until) throw thrown;
         await sleep(clock, delayMs, signal);
         if (signal?.aborted === true) throw new SvcError('cancelled', 'the caller gave up');

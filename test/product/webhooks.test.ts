@@ -123,6 +123,31 @@ describe('webhooks of a node', { timeout: 120_000 }, () => {
     });
   }
 
+  test('content up to the limits starts its run, which has all of it; too large is 413', async () => {
+    const sign = SENDERS.digest ?? assert.fail();
+    const runOf = async ({ status, text, body }: Answer) => {
+      assert.equal(status, 200, text);
+      return (await node.call('GET', `/v1/workflows/executions/${body.workflow_execution_id}`)).body;
+    };
+    const MIB = 1024 * 1024;
+    const json = (bytes: number): string => JSON.stringify({ of: 'x'.repeat(bytes - 9) });
+    for (const body of [json(262_145), json(MIB), '\n"'.repeat(MIB / 2), new Uint8Array(MIB).fill(0xff)]) {
+      await runOf(await send('digest', body, sign(body, 0, '')));
+    }
+    const over = json(MIB + 1);
+    assert.deepEqual((await send('digest', over, sign(over, 0, ''))).status, 413);
+    const stimulus = (content: string) => node.json('POST', '/v1/stimuli', { source: 'digest', content });
+    for (const content of [json(2 * MIB), '\n"'.repeat(MIB)]) {
+      const { input } = await runOf(await stimulus(content));
+      const { content: whole, of } = Object(input);
+      assert.ok(whole === content || of.length === content.length - 9, 'the input has all of it');
+    }
+    for (const content of [json(2 * MIB + 1), '\u0001'.repeat(2 * MIB)]) {
+      const refused = await stimulus(content);
+      assert.deepEqual([refused.status, refused.body.error], [413, 'payload_too_large'], refused.text);
+    }
+  });
+
   test('a key of its own does not make a recorded delivery a new one, where the digest is the key', async () => {
     const body = '{"recorded": true}';
     const sign = SENDERS.digest ?? assert.fail();

@@ -1,5 +1,6 @@
 import {
   type Deadline,
+  status as grpcStatus,
   Metadata,
   ServerInterceptingCall,
   type ServerInterceptingCallInterface,
@@ -120,7 +121,7 @@ export function callContext(parts: Entrance): ServerInterceptor {
               const identity = await admit();
               recorded = await recordCall(parts, identity, arrived);
               contexts.set(metadata, { identity, trace, begun, admit });
-              boundMessages(call, bytesOf(path, metadata, parts));
+              boundMessages(call, bytesOf(path, metadata, parts), ended);
               arrival.wait();
             };
             admitted().then(() => asCallOf(calling, () => proceed(metadata)), refused);
@@ -272,7 +273,7 @@ class Strangers {
  * a server, so a caller of a small method could use as much memory as one of a large method. Changes internal fields of
  * the library; throws `internal` when a version of it has other fields, which tests detect first.
  */
-function boundMessages(call: ServerInterceptingCallInterface, bytes: number): void {
+function boundMessages(call: ServerInterceptingCallInterface, bytes: number, ended: (status: Ended) => Ended): void {
   const decoder: unknown = Reflect.get(call, 'decoder');
   const isKnown =
     typeof decoder === 'object' &&
@@ -283,7 +284,15 @@ function boundMessages(call: ServerInterceptingCallInterface, bytes: number): vo
   Reflect.set(decoder, 'maxReadMessageLength', bytes);
   // The limit for a compressed message after decompression.
   Reflect.set(call, 'maxReceiveMessageSize', bytes);
+  // The library ends the call of a message over the limit itself, with RESOURCE_EXHAUSTED and without our trailers.
+  const send = call.sendStatus.bind(call);
+  const tooLarge = new SvcError('payload_too_large', `the message is larger than ${bytes} bytes`);
+  Reflect.set(call, 'sendStatus', (status: Ended) => send(isOversize(status) ? ended(statusOf(tooLarge, '')) : status));
 }
+
+const isOversize = ({ code, details }: Ended): boolean =>
+  code === grpcStatus.RESOURCE_EXHAUSTED &&
+  /^Received message (?:larger than max|that decompresses to a size larger)/.test(details ?? '');
 
 /** Finds the caller of an agent's call; null when no metadata names one. Each endpoint has its own. */
 export type SealCallers = (metadata: Metadata) => SealCaller | null | Promise<SealCaller | null>;

@@ -185,7 +185,7 @@ describe('stimulus', () => {
       settle(actor, failed(code));
       const state = stateOf(actor);
       assert.ok(state.status === 'settled' && state.outcome.kind === 'rejected');
-      assert.equal(state.outcome.code, 'validation_failed');
+      assert.equal(state.outcome.code, code);
     });
 
   for (const [what, routing, code, event] of [

@@ -13,10 +13,11 @@ import { bytesClient, scene } from './scene.ts';
 const MiB = 1024 * 1024;
 
 describe('limits of the gRPC server', () => {
-  test('a message of 20 MB is refused with RESOURCE_EXHAUSTED, and the server goes on', async () => {
+  test('a message of 20 MB is refused with INVALID_ARGUMENT, as over REST with 413, and the server goes on', async () => {
     await using it = await scene();
     const run = await ended(it.client.executeAgent(request(it.agentId, 'x'.repeat(20 * MiB))));
-    assert.equal(run.code, 'RESOURCE_EXHAUSTED');
+    assert.equal(run.code, 'INVALID_ARGUMENT');
+    assert.equal(text(run.status.metadata, 'svc-error-code'), 'payload_too_large');
     assert.equal(it.executions.starts.length, 0);
     await it.run();
   });
