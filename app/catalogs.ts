@@ -4,7 +4,6 @@ import { AgentsWithoutScopes } from '../catalog/agents-without-scopes.ts';
 import type { CatalogSearch, Embeddings, InUse } from '../catalog/api.ts';
 import type { BuiltIns } from '../catalog/built-in/api.ts';
 import { createBuiltIns } from '../catalog/built-in/built-ins.ts';
-import type { PatternParts } from '../catalog/patterns/patterns.ts';
 import type { Patterns } from '../catalog/patterns-api.ts';
 import { createEmbeddings } from '../effects/models/embeddings.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
@@ -83,17 +82,21 @@ export function openSearch(parts: SearchParts): CatalogSearch {
   };
 }
 
-function embeddingsOf({ settings, secrets }: SearchParts): { readonly embeddings?: Embeddings } {
+function embeddingsOf({ settings, secrets }: PatternsParts): { readonly embeddings?: Embeddings } {
   const { cortex, llm_providers: providers, llm_selection: selection } = settings;
   if (cortex.embeddings === undefined) return {};
   return { embeddings: createEmbeddings({ settings: cortex.embeddings, providers, selection, secrets }) };
 }
 
+type PatternsParts = Omit<SearchParts, 'builtIns'>;
+
 /** Opens the learned patterns. They are created by the first request, so that an idle node does not hold them. */
-export function openPatterns(parts: PatternParts): Patterns {
+export function openPatterns(parts: PatternsParts): Patterns {
+  const { documents, clock, settings, warn } = parts;
+  const embeddings = embeddingsOf(parts);
   const patterns = new Lazy(async () => {
     const { createPatterns } = await import('../catalog/patterns/patterns.ts');
-    return createPatterns(parts);
+    return createPatterns({ documents, clock, warn, settings: settings.cortex, ...embeddings });
   });
   return {
     query: async (...call) => (await patterns.get()).query(...call),

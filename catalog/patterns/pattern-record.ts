@@ -6,6 +6,14 @@ interface CountedOnce {
   readonly frequency: number;
 }
 
+/** The vectors of a pattern, as they are stored with it. */
+export interface StoredMeaning {
+  /** Vectors of different models are not comparable. */
+  readonly model: string;
+  readonly error: string;
+  readonly solution: string;
+}
+
 /**
  * A pattern. Its id is derived from its normal form (pattern-rules.ts), so concurrent stores of the same text write one
  * document, and compare-and-set counts each of them.
@@ -28,6 +36,8 @@ export interface PatternRecord extends StoredDocument {
   readonly last_used_ms: number;
   /** Sorts by decayed weight, independent of the current time (see `Decay`). */
   readonly strength: number;
+  /** Absent: it was stored without a model, or while the model did not answer. */
+  readonly vectors?: StoredMeaning;
   /** Newest first. */
   readonly once: readonly CountedOnce[];
 }

@@ -4,6 +4,7 @@ import { type Page, pageOf, shownPage } from '../../runtime/documents/pages.ts';
 import type { Collection, Documents } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { OneAtATimePerKey } from '../../runtime/kit/queues.ts';
+import type { Embeddings } from '../api.ts';
 import type {
   LearnedPattern,
   NewPattern,
@@ -12,8 +13,10 @@ import type {
   Patterns,
   StoredPattern,
 } from '../patterns-api.ts';
+import { EmbeddingsBreaker } from '../search/entry-vectors.ts';
 import { PatternEviction } from './eviction.ts';
 import { errorWords, typeKey } from './normalisation.ts';
+import { type Meaning, PatternMeaning } from './pattern-meaning.ts';
 import { type Decay, halfLife, PATTERNS, type PatternRecord } from './pattern-record.ts';
 import {
   checkPattern,
@@ -34,6 +37,8 @@ import { createTermIndex, PATTERN_TERMS, type PatternIndex, type TermRecord } fr
 const COMPARED = { store: 64, query: 32 } as const;
 /** Maximum number of candidates read, including those of other types and evicted ones. */
 const MOST_READ = 512;
+/** Patterns that are compared by meaning, beside those that share words. */
+const MOST_MEANT = 256;
 /** Lost compare-and-sets in a row before the call fails. */
 const MAX_ATTEMPTS = 100;
 
@@ -41,11 +46,16 @@ export interface PatternParts {
   readonly documents: Documents;
   readonly clock: Clock;
   /** `spec.cortex` */
-  readonly settings: Pick<NodeCortex, 'enabled' | 'patterns'>;
+  readonly settings: Pick<NodeCortex, 'enabled' | 'patterns' | 'embeddings'>;
+  /** The model of `spec.cortex.embeddings`. Absent: patterns are compared by words alone. */
+  readonly embeddings?: Embeddings;
+  /** Default: nothing is logged. */
+  readonly warn?: (message: string, error: unknown) => void;
 }
 
 /** Learned patterns over a document store (see ../patterns-api.ts for what each call promises). */
-export async function createPatterns({ documents, clock, settings }: PatternParts): Promise<Patterns> {
+export async function createPatterns(given: PatternParts): Promise<Patterns> {
+  const { documents, clock, settings } = given;
   if (!settings.enabled) return SWITCHED_OFF;
   const patterns = await documents.collection<PatternRecord>(PATTERNS);
   const index = createTermIndex(await documents.collection<TermRecord>(PATTERN_TERMS));
@@ -55,8 +65,14 @@ export async function createPatterns({ documents, clock, settings }: PatternPart
     eviction: new PatternEviction(patterns, index, settings.patterns.max_per_tenant),
     decay: halfLife(settings.patterns.half_life_days),
     threshold: settings.patterns.dedup_threshold,
+    meaning: meaningOf(given),
     clock,
   });
+}
+
+function meaningOf({ settings, embeddings, clock, warn = () => {} }: PatternParts): PatternMeaning | null {
+  if (embeddings === undefined || settings.embeddings === undefined) return null;
+  return new PatternMeaning(new EmbeddingsBreaker(embeddings, clock, warn), settings.embeddings);
 }
 
 const off = async (): Promise<never> => {
@@ -70,13 +86,17 @@ interface Parts {
   readonly eviction: PatternEviction;
   readonly decay: Decay;
   readonly threshold: number;
+  /** Null: words alone decide. */
+  readonly meaning: PatternMeaning | null;
   readonly clock: Clock;
 }
 
 interface Sought {
   readonly errorType: string | undefined;
-  /** Maximum number of patterns. */
+  /** Maximum number of patterns that share words. */
   readonly most: number;
+  /** Null: words alone decide. */
+  readonly meant: Meaning | null;
 }
 
 class StoredPatterns implements Patterns {
@@ -92,11 +112,14 @@ class StoredPatterns implements Patterns {
     const { decay, clock } = this.#parts;
     const nowMs = clock.now();
     const words = errorWords(errorSignature);
-    const similarityOf = similarityTo(words);
-    return (
-      await this.#candidates(tenant, words, { errorType: query.errorType, most: Math.max(2 * limit, COMPARED.query) })
-    )
-      .map((record) => ({ similarity: similarityOf(record.words), success: decay.success(record, nowMs), record }))
+    const meant = (await this.#parts.meaning?.of(errorSignature)) ?? null;
+    const sought = { errorType: query.errorType, most: Math.max(2 * limit, COMPARED.query), meant };
+    const byWords = similarityTo(words);
+    return (await this.#candidates(tenant, words, sought))
+      .map((record) => {
+        const similarity = Math.max(byWords(record.words), this.#byMeaning(meant, record));
+        return { similarity, success: decay.success(record, nowMs), record };
+      })
       .filter(({ similarity, success }) => similarity >= minSimilarity && success >= minSuccessScore)
       .sort((some, other) => other.similarity - some.similarity || other.success - some.success)
       .slice(0, limit)
@@ -116,18 +139,22 @@ class StoredPatterns implements Patterns {
   async store(tenant: string, pattern: NewPattern, options: { readonly once?: string } = {}): Promise<StoredPattern> {
     checkPattern(pattern, options.once);
     const fresh = given(pattern);
+    const { errorSignature, errorMessage, solutionApproach, solutionCode = '' } = pattern;
+    const texts = [`${errorSignature}\n${errorMessage}`, `${solutionApproach}\n${solutionCode}`] as const;
+    const meant = (await this.#parts.meaning?.of(...texts)) ?? null;
     // One store at a time on this node, so that equivalent patterns in other words find each other. Between nodes only
     // compare-and-set applies, which suffices for equal normal forms.
-    return this.#turns.run(tenant, () => this.#store(tenant, fresh, options.once));
+    return this.#turns.run(tenant, () => this.#store(tenant, fresh, meant, options.once));
   }
 
-  async #store(tenant: string, fresh: Given, once: string | undefined): Promise<StoredPattern> {
+  async #store(tenant: string, fresh: Given, meant: Meaning | null, once: string | undefined): Promise<StoredPattern> {
     const { patterns, index, eviction, decay, clock } = this.#parts;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-      const known = (await patterns.get(tenant, fresh.id)) ?? (await this.#mostSimilar(tenant, fresh, once));
+      const known = (await patterns.get(tenant, fresh.id)) ?? (await this.#mostSimilar(tenant, fresh, meant, once));
       const use = { nowMs: clock.now(), decay, once };
       if (known === null) {
-        const record = newRecord(tenant, fresh, use);
+        const vectors = meant === null ? undefined : this.#parts.meaning?.stored(meant);
+        const record = { ...newRecord(tenant, fresh, use), ...(vectors === undefined ? {} : { vectors }) };
         await eviction.makeRoom(tenant);
         // The index first: a crash in between leaves terms without a pattern, never a pattern that cannot be found.
         await index.add(record);
@@ -147,19 +174,40 @@ class StoredPatterns implements Patterns {
   }
 
   /** The equivalent pattern, if any; first of all the one of an earlier attempt of the same store. */
-  async #mostSimilar(tenant: string, fresh: Given, once: string | undefined): Promise<PatternRecord | null> {
+  async #mostSimilar(
+    tenant: string,
+    fresh: Given,
+    meant: Meaning | null,
+    once: string | undefined,
+  ): Promise<PatternRecord | null> {
     const { signature, type } = fresh.form;
     let best: { similarity: number; record: PatternRecord } | null = null;
-    for (const record of await this.#candidates(tenant, signature, { errorType: type, most: COMPARED.store })) {
+    for (const record of await this.#candidates(tenant, signature, { errorType: type, most: COMPARED.store, meant })) {
       if (countedBefore(record, once) !== undefined) return record;
-      const similarity = similarityOfStored(fresh, record, this.#parts.threshold);
+      const byWords = similarityOfStored(fresh, record, this.#parts.threshold);
+      const similarity = Math.max(byWords, this.#byMeaning(meant, record));
       if (similarity >= this.#parts.threshold && similarity > (best?.similarity ?? -1)) best = { similarity, record };
     }
     return best?.record ?? null;
   }
 
-  /** Patterns that share words with a signature, read in rounds until enough of the type are found. */
-  async #candidates(tenant: string, words: readonly string[], { errorType, most }: Sought): Promise<PatternRecord[]> {
+  #byMeaning(meant: Meaning | null, record: PatternRecord): number {
+    return meant === null ? 0 : (this.#parts.meaning?.similarity(meant, record) ?? 0);
+  }
+
+  /** Patterns that share words with a signature, and, where meaning counts, the strongest ones whatever their words. */
+  async #candidates(tenant: string, words: readonly string[], sought: Sought): Promise<PatternRecord[]> {
+    const found = await this.#sharingWords(tenant, words, sought);
+    if (sought.meant === null) return found;
+    const { patterns } = this.#parts;
+    const ofType = sought.errorType === undefined ? {} : { where: { error_type_key: typeKey(sought.errorType) } };
+    const strongest = await patterns.find({ tenant, ...ofType, sort: [['strength', 'desc']], limit: MOST_MEANT });
+    const known = new Set(found.map(({ id }) => id));
+    return [...found, ...strongest.filter(({ id }) => !known.has(id))];
+  }
+
+  /** Read in rounds until enough of the type are found. */
+  async #sharingWords(tenant: string, words: readonly string[], { errorType, most }: Sought): Promise<PatternRecord[]> {
     const { patterns, index } = this.#parts;
     const ids = (await index.candidates(tenant, words)).slice(0, MOST_READ);
     const type = errorType === undefined ? undefined : typeKey(errorType);

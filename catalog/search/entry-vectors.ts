@@ -147,11 +147,12 @@ function vectorOf(numbers: readonly number[]): Vector | null {
   return withLength(Int8Array.from(numbers, (number) => Math.round((number / most) * 127)));
 }
 
-const textOfVector = ({ parts }: Vector): string =>
+/** The form in which a vector is stored. */
+export const textOfVector = ({ parts }: Vector): string =>
   Buffer.from(parts.buffer, parts.byteOffset, parts.byteLength).toString('base64');
 
 /** Null when the text contains no vector. */
-function vectorOfText(text: string): Vector | null {
+export function vectorOfText(text: string): Vector | null {
   const parts = new Int8Array(Buffer.from(text, 'base64'));
   return parts.length === 0 ? null : withLength(parts);
 }
