@@ -4,7 +4,7 @@ import { announcement, onTheWire, whoMayCall } from './app/announcement.ts';
 import { type Areas, openAreas } from './app/areas.ts';
 import { openAudit } from './app/audit.ts';
 import { openCallers } from './app/callers.ts';
-import { areasOnceOpen, type EffectAreas } from './app/effect-areas.ts';
+import { areasOnceOpen, type EffectAreas, workersOnceOpen } from './app/effect-areas.ts';
 import { openEffects } from './app/effects.ts';
 import { openFigures, timedStores } from './app/figures.ts';
 import { openCluster, openMembership, openSigning } from './app/fleet.ts';
@@ -21,6 +21,7 @@ import { type NodeWorld, openWorld } from './app/world.ts';
 import { watchFormats } from './cluster/operations/format-watch.ts';
 import { createNodeControls, readiness } from './cluster/operations/node-controls.ts';
 import type { FleetPlacement } from './cluster/placement/fleet-placement.ts';
+import type { WorkerCalls } from './effects/starts/forward-execution.ts';
 import { kernelSettings, readFlags } from './read-settings.ts';
 import type { ActorDefinition } from './runtime/define-actor.ts';
 import type { EffectHandler } from './runtime/effect.ts';
@@ -34,6 +35,7 @@ import { VERSION } from './runtime/store-formats.ts';
 import type { Tracing } from './runtime/tracing/spans.ts';
 import { NodeMetrics } from './transport/internal/node-metrics.ts';
 import { Admission } from './usecases/starts/admission.ts';
+import { withoutSecrets } from './usecases/traces/reader-view.ts';
 
 export type { Node, NodeInput } from './app/node.ts';
 export { VERSION };
@@ -70,11 +72,21 @@ export async function startNode(input: NodeInput): Promise<Node> {
   // runs the effects. To close this circle, effects get the areas before they exist: calls wait until `areasOpen` resolves.
   const areasOpen = Promise.withResolvers<EffectAreas>();
   const { tierLimits } = callers;
-  const effects = await openEffects({ world, stores, access, tierLimits, areas: areasOnceOpen(areasOpen.promise) });
+  const workersOpen = Promise.withResolvers<WorkerCalls>();
+  const effects = await openEffects({
+    world,
+    stores,
+    access,
+    tierLimits,
+    areas: areasOnceOpen(areasOpen.promise),
+    workers: workersOnceOpen(workersOpen.promise),
+  });
   opened.defer(() => effects.close());
   // After a start that failed nothing may wait for the areas for ever. Once they are there this changes nothing.
-  areasOpen.promise.catch(() => {});
-  opened.defer(async () => areasOpen.reject(new SvcError('unavailable', 'the node did not start')));
+  for (const { promise, reject } of [areasOpen, workersOpen]) {
+    promise.catch(() => {});
+    opened.defer(async () => reject(new SvcError('unavailable', 'the node did not start')));
+  }
   const handlers = [...effects.handlers, ...(input.effects ?? [])];
   const spans = await openTracing(world, metrics);
   opened.defer(() => spans.close());
@@ -110,6 +122,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const figures = openFigures(metrics, { world, stores, runtime, areas });
   opened.defer(async () => figures?.close());
   const cluster = await openCluster({ world, stores, signing, runtime, placement, controls });
+  workersOpen.resolve(cluster.workers);
   // A start that fails below closes it here; later it is closed before the transports, through which it says goodbye.
   await using unfinished = new AsyncDisposableStack();
   unfinished.defer(() => cluster.close());
@@ -190,6 +203,20 @@ function openRuntime(parts: {
     meter: metrics ?? noMeter,
     tracing,
     retention: retentionOf({ settings: settings.retention, documents, logger }),
+    onRetry: ({ effectId, kind, address, trace, attempt, retryAtMs, error }) =>
+      logger.warn(
+        {
+          actor: address,
+          effect: effectId,
+          kind,
+          attempt,
+          next_try_at: new Date(retryAtMs).toISOString(),
+          code: error.code,
+          reason: withoutSecrets(error.message),
+          trace,
+        },
+        'an attempt failed and is tried again',
+      ),
     warn,
   });
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { APPROVALS, type ApprovalDocument } from '../actors/approval/view.ts';
 import { EXECUTIONS, type ExecutionDocument } from '../actors/execution/view.ts';
 import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../actors/workflow/view.ts';
@@ -13,6 +14,8 @@ import { createExecutionApi, type ExecutionApi } from '../usecases/executions.ts
 import { createFeedApi, type FeedApi } from '../usecases/feed/feed.ts';
 import type { JudgePanelApi } from '../usecases/judge-panels.ts';
 import type { ManagementPorts } from '../usecases/management.ts';
+import type { NodePeerApi } from '../usecases/node-api.ts';
+import { createNodePeerApi } from '../usecases/nodes.ts';
 import type { OperationPorts } from '../usecases/operations/operation.ts';
 import type { ClusterApi } from '../usecases/ports/cluster.ts';
 import { createRunsApi } from '../usecases/runs/list-runs.ts';
@@ -156,7 +159,10 @@ export async function openAreas(parts: AreasParts) {
   };
 }
 
-async function openExecutions({ world, stores, runtime, controls }: AreasParts, waits: Waits): Promise<ExecutionApi> {
+async function openExecutions(
+  { world, stores, runtime, placement, controls }: AreasParts,
+  waits: Waits,
+): Promise<ExecutionApi> {
   return createExecutionApi({
     client: runtime.client,
     executions: await stores.documents.collection<ExecutionDocument>(EXECUTIONS),
@@ -164,8 +170,26 @@ async function openExecutions({ world, stores, runtime, controls }: AreasParts, 
     changes: runtime.changes,
     waits,
     node: executionOffer({ settings: world.settings, controls, log: world.logger }),
+    workers: outsideWorkers(
+      createNodePeerApi({ client: runtime.client, random: world.random, randomBytes }),
+      placement,
+    ),
   });
 }
+
+/** Registered workers that share no store with the fleet, and are healthy. */
+const outsideWorkers = (
+  peers: Pick<NodePeerApi, 'list'>,
+  placement: Pick<FleetPlacement, 'isLive'>,
+): { has(tags: readonly string[]): Promise<boolean> } => ({
+  async has(tags) {
+    const active = await peers.list('ACTIVE');
+    return active.some(
+      ({ node_id, role, capabilities }) =>
+        role !== 'CONTROLLER' && !placement.isLive(node_id) && tags.every((tag) => capabilities.tags.includes(tag)),
+    );
+  },
+});
 
 /** Opens the lists of runs and approvals. */
 export async function openLists(documents: Documents) {

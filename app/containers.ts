@@ -8,6 +8,7 @@ import { type EngineLocation, findEngine } from '../effects/containers/engine-er
 import type { ContainerLimits, ContainerOwner } from '../effects/containers/settings.ts';
 import { createContainerStarts } from '../effects/containers/state.ts';
 import { startContainerSweep } from '../effects/containers/sweep.ts';
+import type { WorkerCalls } from '../effects/starts/forward-execution.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { SvcError } from '../runtime/errors.ts';
@@ -25,6 +26,7 @@ export interface EffectsParts {
   readonly access: AgentAccess;
   readonly tierLimits: TierLimits;
   readonly areas: EffectAreas;
+  readonly workers: WorkerCalls;
 }
 
 /**

@@ -10,6 +10,7 @@ import type { ProgramView } from '../effects/programs/view.ts';
 import { startWorkspaceSweep } from '../effects/programs/workspace.ts';
 import { openWorkspaceView } from '../effects/programs/workspace-view.ts';
 import { createAgentStart, createWorkflowStart } from '../effects/starts/child-start.ts';
+import { createForwardExecution } from '../effects/starts/forward-execution.ts';
 import { createPrepareEffect } from '../effects/volumes/prepare-effect.ts';
 import { startVolumeSweep } from '../effects/volumes/sweep.ts';
 import { createVolumes, type Volumes } from '../effects/volumes/volumes.ts';
@@ -46,7 +47,7 @@ export async function openEffects(parts: EffectsParts) {
   const tools = openNodeTools(parts, host, containers.engine);
   opened.defer(() => tools.close());
   const commands = createCommandRunner({ volumes, allow: host.allow, workspaces, view });
-  const patterns = openPatterns({ documents: stores.documents, clock, settings: settings.cortex });
+  const patterns = openPatterns({ documents: stores.documents, clock, settings, secrets: world.secrets, warn });
   const handlers = [
     openModels(parts, host.gates),
     openPrograms(parts, host),
@@ -56,6 +57,7 @@ export async function openEffects(parts: EffectsParts) {
     ...tools.handlers,
     createAgentStart(areas.agents),
     createWorkflowStart(areas.workflows),
+    createForwardExecution({ workers: parts.workers, manifestOf: areas.manifestOf, clock }),
     createPatternQuery(patterns),
     createPatternStore(patterns),
   ];

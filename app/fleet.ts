@@ -3,8 +3,11 @@ import { type ClusterNode, joinFleet, openClusterNode } from '../cluster/cluster
 import type { NodeControls } from '../cluster/operations/node-controls.ts';
 import { openOperations } from '../cluster/operations/open-operations.ts';
 import type { FleetPlacement } from '../cluster/placement/fleet-placement.ts';
+import type { WorkerCalls } from '../effects/starts/forward-execution.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Documents } from '../runtime/documents.ts';
+import { SvcError } from '../runtime/errors.ts';
+import { plainObject } from '../runtime/json.ts';
 import { Lazy } from '../runtime/kit/lazy.ts';
 import type { Members } from '../runtime/members.ts';
 import type { OpenStores } from '../runtime/open-stores.ts';
@@ -89,9 +92,39 @@ export async function openCluster(parts: ClusterParts) {
     peers,
     joinTokens,
     clusterNode,
+    workers: workerCalls(peers, clusterNode),
     cluster: operations.cluster,
     chaos: operations.chaos,
     close: () => open.disposeAsync(),
+  };
+}
+
+/** Calls of registered workers, for runs that no member of the fleet has the tags for (P4). */
+function workerCalls(peers: NodePeerApi, clusterNode: ClusterNode | null): WorkerCalls {
+  return {
+    route: (tags) => peers.route({ tags }),
+    async isHealthy(nodeId) {
+      try {
+        return (await peers.get(nodeId)).status !== 'UNHEALTHY';
+      } catch (thrown) {
+        if (thrown instanceof SvcError && thrown.code === 'not_found') return false;
+        throw thrown;
+      }
+    },
+    async *forward(to, { executionId, agentId, manifestYaml, input, context }, options) {
+      // Another controller may take the run.
+      if (clusterNode === null) throw new SvcError('unavailable', NOT_ENABLED.reason);
+      const request = {
+        execution_id: executionId,
+        agent_id: agentId,
+        manifest_yaml: manifestYaml,
+        input,
+        context_json: JSON.stringify(context),
+      };
+      for await (const { event } of clusterNode.forward(to, request, options)) {
+        if (event !== undefined) yield { name: event.$case, payload: plainObject({ ...event.value }) };
+      }
+    },
   };
 }
 

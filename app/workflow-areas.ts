@@ -84,6 +84,7 @@ export async function openWorkflowAreas(parts: WorkflowAreasParts) {
   const forEffects: Omit<EffectAreas, 'dispatch' | 'management'> = {
     agents: agentStarts(agents, executions),
     workflows: workflowStarts(catalog, workflows),
+    manifestOf: async (reader, id, version) => (await agents.get(reader, id, version)).manifest_yaml,
     ended: async (tenant, id) => (await hasEnded(workflows, tenant, id)) && (await hasEnded(executions, tenant, id)),
     ownerOf: (tenant, id) => ownerOfRun(client, tenant, id),
     isOpen: async (address, id) => (await waits.effects(address, [id])).length > 0,

@@ -25,7 +25,7 @@ import {
   type RegistrationLog,
   startRegistration,
 } from './registration/registration.ts';
-import { createClusterCalls } from './registration/routing-client.ts';
+import { type ClusterCalls, createClusterCalls } from './registration/routing-client.ts';
 
 export interface ClusterNodeParts {
   readonly settings: NodeSettings;
@@ -57,6 +57,8 @@ export interface ClusterNode {
   applyConfig(yaml: string): Promise<ConfigVerdict>;
   /** Pushes the current managed configuration to another node. */
   push(nodeId: string, grpcAddress: string): Promise<Omit<PushAnswer, 'node_id'>>;
+  /** Starts an execution on a registered worker and follows its events. Throws as `ClusterCalls.forward`. */
+  forward: ClusterCalls['forward'];
   /** Registers with the controllers and stays registered, unless it is a controller. Others reach this node at `grpcAddress`. */
   register(grpcAddress: string): void;
   /** Sends a heartbeat immediately, after a change. */
@@ -120,6 +122,7 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
       const verdict = await calls.pushConfig({ nodeId, grpcAddress }, await parts.managedConfig());
       return verdict.accepted ? { accepted: true, reason: null } : verdict;
     },
+    forward: (to, request, options) => calls.forward(to, request, options),
     register(grpcAddress) {
       if (role === 'CONTROLLER') return;
       registration = startRegistration({

@@ -59,6 +59,8 @@ export interface PlaceWish {
   readonly tags: readonly string[];
   /** Choose a partition that this node serves. */
   readonly here?: boolean;
+  /** Place it in the pool of controllers, whatever its tags. */
+  readonly pool?: 'system';
 }
 
 export interface PlaceOutcome {

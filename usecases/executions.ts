@@ -11,6 +11,7 @@ import { type Page, type PageAsked, pageOf } from '../runtime/documents/pages.ts
 import type { Collection, Condition } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { mayStop, seenPart, sees, tenantOfViewer, type Viewer } from '../runtime/identity.ts';
+import { poolOfTags } from '../runtime/locator.ts';
 import { type ExecutionStatus, listed, statusOf, tombstone } from './execution-status.ts';
 import { aboutToStart, executionWait, waitingDocument, waitingFor } from './waits/execution-wait.ts';
 import type { WaitLookups, WaitReason } from './waits/wait-reason.ts';
@@ -53,7 +54,7 @@ export interface ExecutionApi {
   /** Executions, newest first. */
   list(
     viewer: Viewer,
-    filter: PageAsked & { readonly agentId?: string; readonly status?: string },
+    filter: PageAsked & { readonly agentId?: string; readonly status?: string; readonly workflowExecutionId?: string },
   ): Promise<Page<ExecutionStatus>>;
   /** Ended executions of an agent, last ended first, and their total number. May lag behind like every list. */
   ended(
@@ -130,24 +131,45 @@ export function createExecutionApi(parts: {
   /** Absent: the isolation `inherit` means `process`. */
   readonly node?: () => NodeOffer;
   readonly clock?: Clock;
+  /** Registered workers outside of the fleet's store. Absent: there are none. */
+  readonly workers?: {
+    /** Whether a healthy one has all of these tags. */
+    has(tags: readonly string[]): Promise<boolean>;
+  };
   /** Lookups for the `waiting_for` of running executions. */
   readonly waits?: Omit<WaitLookups, 'client'>;
 }): ExecutionApi {
-  const { client, executions, removals, changes, clock = systemClock, waits } = parts;
+  const { client, executions, removals, changes, clock = systemClock, waits, workers } = parts;
   const { node = () => ({ isolation: 'inherit' }) } = parts;
 
   const find = (viewer: Viewer, executionId: string, may = sees): Promise<ExecutionFound> =>
     findExecution({ client, executions }, viewer, executionId, may);
 
+  /** Members with the tags go first; a registered worker outside of the fleet does what none of them can serve. */
+  async function forwardFor(
+    { here, fork }: StartExecution,
+    tags: readonly string[],
+  ): Promise<StartExecution['forward']> {
+    if (workers === undefined || tags.length === 0 || here === true || fork !== undefined) return undefined;
+    if (await client.isServed(poolOfTags(tags))) return undefined;
+    return (await workers.has(tags)) ? { tags } : undefined;
+  }
+
   return {
     async start(request, options) {
       const address = addressOf('execution', request.identity.tenant, request.executionId);
-      const manifest = fitToNode(request, node());
-      const tags = manifest.spec.execution.target_tags;
-      const payload = startPayload({ ...request, manifest });
+      const tags = request.manifest.spec.execution.target_tags;
+      const forward = await forwardFor(request, tags);
+      const manifest = forward === undefined ? fitToNode(request, node()) : request.manifest;
+      const payload = startPayload({ ...request, manifest, forward });
       const call = { ...options, identity: request.identity };
       const started = { execution_id: request.executionId };
-      const { served } = await client.place(address, { tags, ...(request.here === true ? { here: true } : {}) });
+      const place = forward === undefined ? {} : { pool: 'system' as const };
+      const { served } = await client.place(address, {
+        tags,
+        ...place,
+        ...(request.here === true ? { here: true } : {}),
+      });
       const type = request.fork === undefined ? 'Start' : 'Fork';
       if (served) {
         await client.ask(address, type, payload, call);
@@ -232,6 +254,7 @@ export function createExecutionApi(parts: {
       const where: Record<string, Condition> = { removed: false, ...seenPart(viewer) };
       if (filter.agentId !== undefined) where.agent_id = filter.agentId;
       if (filter.status !== undefined) where.status = filter.status;
+      if (filter.workflowExecutionId !== undefined) where.workflow_execution_id = filter.workflowExecutionId;
       const { items, ...next } = await pageOf(executions, 'executions', { tenant, where, sort: NEWEST_FIRST }, filter);
       return {
         items: await Promise.all(items.map(async (one) => listed(one, await waitingFor(client, one)))),

@@ -10,6 +10,7 @@ import { ModelChunk, modelAnswered } from './handlers/model.ts';
 import { ProgramChunk, ProgramEnded } from './handlers/program.ts';
 import { Start } from './handlers/start.ts';
 import { Cancel, ExecutionTimedOut, IterationTimedOut } from './handlers/stop.ts';
+import { WorkerEnded, WorkerSaid } from './handlers/worker.ts';
 import { DispatchEnded, ToolEnded } from './inner-loop/call-ended.ts';
 import { Generate, ToolsGranted } from './inner-loop/generate.ts';
 import { executionMessages, parentOf } from './messages.ts';
@@ -40,6 +41,8 @@ export const executionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
       ModelChunk,
       ProgramEnded,
       ProgramChunk,
+      WorkerSaid,
+      WorkerEnded,
       PanelWord: PanelEnded,
       ModelJudged,
       ToolsGranted,

@@ -129,10 +129,10 @@ export function abandonIteration(
   turn: ExecutionTurn,
 ): ExecutionState {
   const phase = phaseOf(running);
-  if (phase.kind !== 'memory')
-    return failExecution(closeIteration(running, failure, turn), end.status, end.reason, turn);
+  const isOpen = phase.kind !== 'memory' && (phase.kind !== 'worker' || phase.forwarded.open);
+  if (isOpen) return failExecution(closeIteration(running, failure, turn), end.status, end.reason, turn);
   const idle = idleOf(running);
-  if (phase.memory.for === 'stored') {
+  if (phase.kind === 'memory' && phase.memory.for === 'stored') {
     const { output, score } = phase.memory;
     return completeExecution({ ...idle, last_output: keepHead(output, LIMITS.keptOutputChars) }, output, score, turn);
   }
@@ -140,7 +140,12 @@ export function abandonIteration(
   return failExecution({ ...idle, last_error }, end.status, end.reason, turn);
 }
 
-function closeIteration(running: RunningExecution, failure: IterationFailure, turn: ExecutionTurn): IdleExecution {
+/** Ends the open iteration as failed, with its attempt in the record. */
+export function closeIteration(
+  running: RunningExecution,
+  failure: IterationFailure,
+  turn: ExecutionTurn,
+): IdleExecution {
   const message = keepHead(failure.message, LIMITS.keptErrorChars);
   turn.emit('iteration_failed', {
     execution_id: running.execution_id,

@@ -53,6 +53,8 @@ export const Start = z.object({
   notify: Notify.optional(),
   /** How many executions are above it: 0 unless it is a judge (W27). */
   depth: z.number().int().min(0).max(100).optional(),
+  /** Set when no member of the fleet has its tags, and a registered worker outside of it does the run (P4). */
+  forward: z.object({ tags: z.array(z.string().max(256)).min(1).max(100) }).optional(),
 });
 
 export type Start = z.output<typeof Start>;
@@ -114,6 +116,10 @@ export const executionMessages = {
   ModelChunk: EffectProgress,
   ProgramEnded: EffectResult,
   ProgramChunk: EffectProgress,
+  /** An event of the worker to which the run was forwarded. */
+  WorkerSaid: EffectProgress,
+  /** That worker's stream has ended, or the worker was lost. */
+  WorkerEnded: EffectResult,
   /** A judge panel has ended. The name is stored in requests (`notify.as`), so it stays. */
   PanelWord: PanelConcluded,
   /** Answer of a model that was asked as a judge. */
@@ -157,6 +163,8 @@ export interface StartExecution {
   readonly identity: Identity;
   /** Start it on the node that receives the request (G29, P4). */
   readonly here?: boolean;
+  /** A registered worker outside of the fleet does it: no member has these tags. */
+  readonly forward?: { readonly tags: readonly string[] };
   /** It begins as a fork of another execution. */
   readonly fork?: Pick<Fork, 'work' | 'changed'>;
 }
@@ -175,6 +183,7 @@ export function startPayload(request: StartExecution): JsonObject {
     mounts: request.mounts,
     notify: request.notify,
     depth: request.depth,
+    forward: request.forward,
     ...request.fork,
   });
 }

@@ -2,7 +2,7 @@ import type { Loop, LoopCall } from './inner-loop/state.ts';
 import type { MemoryWait } from './memory/state.ts';
 import type { ExecutionTurn, executionMessages } from './messages.ts';
 import { runsInNode } from './plan.ts';
-import type { ExecutionState, Judging, RunningExecution } from './state.ts';
+import type { ExecutionState, Forwarded, Judging, RunningExecution } from './state.ts';
 
 /**
  * What a running execution is doing: exactly one of these. It is derived from `current`, so that the stored fields stay
@@ -17,11 +17,14 @@ export type Phase =
   | { readonly kind: 'loop'; readonly loop: Loop }
   /** The iteration has a result, which a panel or a model judges. */
   | { readonly kind: 'judging'; readonly judging: Judging }
+  /** A worker outside of the fleet's store does the run. */
+  | { readonly kind: 'worker'; readonly effect_id: string; readonly forwarded: Forwarded }
   /** No iteration is open: learned patterns are queried, or the one of this execution is stored. */
   | { readonly kind: 'memory'; readonly memory: MemoryWait };
 
 export function phaseOf({ current, plan }: RunningExecution): Phase {
-  const { effect_id, judging, memory, loop } = current;
+  const { effect_id, judging, memory, loop, forwarded } = current;
+  if (forwarded !== undefined) return { kind: 'worker', effect_id, forwarded };
   if (memory !== undefined) return { kind: 'memory', memory };
   if (judging !== undefined) return { kind: 'judging', judging };
   if (!runsInNode(plan)) return { kind: 'program', effect_id, loop: loop ?? null };
@@ -32,6 +35,7 @@ export function phaseOf({ current, plan }: RunningExecution): Phase {
 export type Wait =
   | { readonly kind: 'model'; readonly id: string }
   | { readonly kind: 'program'; readonly id: string }
+  | { readonly kind: 'worker'; readonly id: string; readonly forwarded: Forwarded }
   | { readonly kind: 'grant'; readonly id: string }
   | { readonly kind: 'round'; readonly id: string }
   | { readonly kind: 'call'; readonly id: string; readonly call: LoopCall }
@@ -49,6 +53,8 @@ export function waitsOf(phase: Phase): Wait[] {
       return [{ kind: 'model', id: phase.effect_id }];
     case 'program':
       return [{ kind: 'program', id: phase.effect_id }, ...(phase.loop === null ? [] : waitsOfLoop(phase.loop))];
+    case 'worker':
+      return [{ kind: 'worker', id: phase.effect_id, forwarded: phase.forwarded }];
     case 'loop':
       return waitsOfLoop(phase.loop);
     case 'judging': {
@@ -100,14 +106,16 @@ export const AWAITED = {
   Start: ['pending'],
   Fork: ['pending'],
   /** Not while the pattern is stored: the output is accepted already. */
-  Cancel: [...ITERATION, 'hints'],
-  ExecutionTimedOut: [...ITERATION, 'hints', 'store'],
+  Cancel: ['worker', ...ITERATION, 'hints'],
+  ExecutionTimedOut: ['worker', ...ITERATION, 'hints', 'store'],
   IterationTimedOut: ITERATION,
   Attest: [...ITERATION, 'hints', 'store'],
   ModelAnswered: ['model', 'round'],
   ModelChunk: ['model', 'round'],
   ProgramEnded: ['program'],
   ProgramChunk: ['program'],
+  WorkerSaid: ['worker'],
+  WorkerEnded: ['worker'],
   Generate: ['program'],
   ToolsGranted: ['grant'],
   ToolEnded: ['call'],

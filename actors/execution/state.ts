@@ -55,6 +55,24 @@ const Judging = z.object({
 
 export type Judging = z.infer<typeof Judging>;
 
+/** A run that a worker outside of the fleet's store does (P4). */
+const Forwarded = z.object({
+  /** Tags that the worker must have. */
+  tags: z.array(z.string()),
+  /** What follows when the worker was lost: another one, or the end of the run (`svc.dev/on-in-doubt`). */
+  on_lost: z.enum(['retry', 'fail']),
+  /** Node id of the worker whose events were taken last; null before the first. */
+  worker: z.string().nullable(),
+  /** How many events of that worker were taken. */
+  seen: z.number().int(),
+  /** Iterations before those of that worker. */
+  offset: z.number().int(),
+  /** Whether an iteration is open. */
+  open: z.boolean(),
+});
+
+export type Forwarded = z.infer<typeof Forwarded>;
+
 /** The running iteration. `phaseOf` (phase.ts) reads from it what the execution does now. */
 const Iteration = z.object({
   /** Of the program, the container or the model; empty in the phases loop and memory. */
@@ -76,6 +94,8 @@ const Iteration = z.object({
   container_id: z.string().optional(),
   /** Phase memory; no iteration is open. */
   memory: MemoryWait.optional(),
+  /** Phase worker. */
+  forwarded: Forwarded.optional(),
 });
 
 const core = {

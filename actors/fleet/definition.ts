@@ -47,6 +47,9 @@ export const fleet = defineActor({
     Route(state, { required, number }, turn) {
       const routed = route(state, required, number);
       if (routed.kind === 'no healthy worker') return turn.refuse('unavailable', 'no worker is healthy');
+      if (routed.kind === 'draining') {
+        return turn.refuse('no_capable_worker', `worker ${routed.nodeId} has it and is draining`);
+      }
       if (routed.kind === 'none fits') {
         const missing = routed.missing.map(({ message }) => message).join('; ');
         return turn.refuse('no_capable_worker', `no worker has ${missing}`, routed.missing);
@@ -68,6 +71,8 @@ const rowOf = ({ rows }: FleetState, id: string): FleetState['rows'][string] | u
 type Routed =
   | { readonly kind: 'to'; readonly nodeId: string; readonly grpcAddress: string }
   | { readonly kind: 'no healthy worker' }
+  /** The only workers that fit take no new work. */
+  | { readonly kind: 'draining'; readonly nodeId: string }
   | { readonly kind: 'none fits'; readonly missing: readonly ErrorDetail[] };
 
 interface Worker {
@@ -81,9 +86,15 @@ function route(state: FleetState, required: Requirement, number: number): Routed
     const entry = state.rows[id]?.entry;
     return entry !== undefined && entry !== null && takesWork(entry) ? [{ id, entry }] : [];
   });
-  if (workers.length === 0) return { kind: 'no healthy worker' };
+  const draining = nodeIds(state).find((id) => {
+    const entry = state.rows[id]?.entry;
+    return entry?.status === 'DRAINING' && entry.role !== 'CONTROLLER' && missingIn(entry, required).length === 0;
+  });
+  if (workers.length === 0)
+    return draining === undefined ? { kind: 'no healthy worker' } : { kind: 'draining', nodeId: draining };
   const fitting = workers.filter(({ entry }) => missingIn(entry, required).length === 0);
   const chosen = fitting[number % fitting.length];
+  if (chosen === undefined && draining !== undefined) return { kind: 'draining', nodeId: draining };
   if (chosen === undefined) return { kind: 'none fits', missing: leastMissing(workers, required) };
   return { kind: 'to', nodeId: chosen.id, grpcAddress: chosen.entry.grpc_address };
 }

@@ -32,6 +32,12 @@ export interface ClusterCallsParts {
   readonly idleMs?: number;
 }
 
+interface ForwardOptions {
+  /** Tenant of the execution (G29). Default: that of the system. */
+  readonly tenant?: string;
+  readonly signal?: AbortSignal;
+}
+
 /** Calls from this node to others (G28–G30). Errors are SvcErrors. */
 export interface ClusterCalls {
   /** Finds the worker for an execution. Throws `unavailable` and `no_capable_worker` as the controllers answer. */
@@ -40,7 +46,7 @@ export interface ClusterCalls {
    * Starts an execution on a worker and returns its events as they arrive. Ending the iteration or aborting the signal ends the
    * stream, not the execution. Throws `unavailable` when the worker is lost; the execution continues on another node.
    */
-  forward(to: Peer, request: ForwardExecutionRequest, signal?: AbortSignal): AsyncIterable<ExecutionEvent>;
+  forward(to: Peer, request: ForwardExecutionRequest, options?: ForwardOptions): AsyncIterable<ExecutionEvent>;
   /** Sends a configuration to a node. Returns whether it was accepted, with the reason of a rejection. */
   pushConfig(to: Peer, yaml: string): Promise<{ readonly accepted: boolean; readonly reason: string | null }>;
   /** Number of open connections to other nodes. */
@@ -51,8 +57,12 @@ export interface ClusterCalls {
 export function createClusterCalls(parts: ClusterCallsParts): ClusterCalls {
   const { clock = systemClock, controllers } = parts;
   const peers = createPeerChannels({ ...parts, clock });
-  const sealed = async (method: string, payload: Uint8Array): Promise<SealedCall> =>
-    sealCall({ method, token: await parts.nodeToken(), privateKey: parts.privateKey, payload });
+  const sealed = async (
+    method: string,
+    payload: Uint8Array,
+    metadata: Readonly<Record<string, string>> = {},
+  ): Promise<SealedCall> =>
+    sealCall({ method, token: await parts.nodeToken(), privateKey: parts.privateKey, payload, metadata });
 
   return {
     async route(executionId, required) {
@@ -66,8 +76,9 @@ export function createClusterCalls(parts: ClusterCallsParts): ClusterCalls {
       );
       return { nodeId: target_node_id, grpcAddress: worker_grpc_address };
     },
-    async *forward(to, request, signal) {
-      const call = await sealed('ForwardExecution', ForwardExecutionRequest.encode(request).finish());
+    async *forward(to, request, { tenant, signal } = {}) {
+      const inTenant: Record<string, string> = tenant === undefined ? {} : { 'x-tenant-id': tenant };
+      const call = await sealed('ForwardExecution', ForwardExecutionRequest.encode(request).finish(), inTenant);
       const peer = peers.use(to);
       const before = peer.receiver.now();
       try {

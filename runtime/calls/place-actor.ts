@@ -32,7 +32,7 @@ export interface PlacingParts {
 /** Places an actor in a partition before its first message (K1, P1, P4). */
 export async function placeActor(parts: PlacingParts, address: Address, wish: PlaceWish): Promise<PlaceOutcome> {
   const { registry, locator, placement, here } = parts;
-  const pool = poolOfTags(wish.tags);
+  const pool = wish.pool ?? poolOfTags(wish.tags);
   await knowPool(parts, pool);
   const held = (wish.here === true ? await here?.holdOne(pool) : null) ?? null;
   const wanted = held ?? registry.partitionIn(pool, address);

@@ -149,7 +149,8 @@ test('a client that stops listening, or gives up, ends the stream at the worker'
   await waitUntil('the first end', () => peer.cancelled === 1);
   const given = new AbortController();
   await assert.rejects(async () => {
-    for await (const _event of calls.forward(at(peer.address), request('stay'), given.signal)) given.abort();
+    for await (const _event of calls.forward(at(peer.address), request('stay'), { signal: given.signal }))
+      given.abort();
   }, /CANCELLED/);
   await waitUntil('the second end', () => peer.cancelled === 2);
 });

@@ -119,6 +119,7 @@ function judgesOf({ plan }: RunningExecution, wait: JudgedWait): number {
 function placeOf({ iteration_count }: RunningExecution, phase: Phase): string {
   const loop = phase.kind === 'loop' || phase.kind === 'program' ? phase.loop : null;
   const isOver = loop === null || loop.phase === 'final' || loop.phase === 'failed';
+  if (iteration_count === 0) return 'the run';
   return isOver || loop.round === 0
     ? `iteration ${iteration_count}`
     : `iteration ${iteration_count}, round ${loop.round}`;
@@ -153,6 +154,8 @@ function effectOf({ plan }: RunningExecution, kind: Wait['kind']): readonly [str
   switch (kind) {
     case 'program':
       return plan.container === null ? ['program.run', 'program'] : ['agent.container', 'container'];
+    case 'worker':
+      return ['execution.forward', 'worker'];
     case 'grant':
       return ['tools.grant', 'tools'];
     case 'judge model':

@@ -24,6 +24,9 @@ export function Attest(state: ExecutionState, attest: AttestMessage, turn: Execu
   if (state.agent_id !== attest.agent_id)
     return turn.refuse('forbidden', 'agent_id: the execution is of another agent');
   const { plan, current, sessions, execution_id } = state;
+  if (current.forwarded !== undefined) {
+    return turn.refuse('failed_precondition', 'a worker outside of the fleet does the run, where its agents attest');
+  }
   const container = plan.container === null ? execution_id : current.container_id;
   if (container === undefined)
     return turn.refuse('failed_precondition', 'the container of the iteration does not run yet');
@@ -32,7 +35,7 @@ export function Attest(state: ExecutionState, attest: AttestMessage, turn: Execu
   }
   const known = sessions.includes(attest.session_id);
   if (!known && sessions.length >= LOOP.sessions) {
-    return turn.refuse('failed_precondition', `an execution has at most ${LOOP.sessions} sessions`);
+    return turn.refuse('limit_reached', `an execution has at most ${LOOP.sessions} sessions`);
   }
   turn.reply({
     subject: plainObject(subjectOf(state, attest.session_id)),

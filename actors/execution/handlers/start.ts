@@ -1,6 +1,7 @@
 import { SvcError } from '../../../runtime/errors.ts';
 import { type Identity, ownerPart } from '../../../runtime/identity.ts';
 import { TIMERS } from '../ending.ts';
+import { forwardExecution, forwardedBy } from '../forwarding.ts';
 import { beginIteration } from '../iteration.ts';
 import { LIMITS } from '../limits.ts';
 import { type ExecutionTurn, notifyParent, type Start as StartMessage } from '../messages.ts';
@@ -30,7 +31,9 @@ export function Start(state: ExecutionState, start: StartMessage, turn: Executio
 }
 
 function begin(start: StartMessage, turn: ExecutionTurn): RunningExecution {
-  const plan = asAgent(planExecution(start.manifest, start.security_policy ?? {}), start.agent_id);
+  const { forward } = start;
+  const manifest = forward === undefined ? start.manifest : withoutIsolation(start.manifest);
+  const plan = asAgent(planExecution(manifest, start.security_policy ?? {}), start.agent_id);
   const input = effectiveInput(start);
   const variables = callerVariables(start.context ?? {});
   refuseTooLong(input, variables);
@@ -72,8 +75,15 @@ function begin(start: StartMessage, turn: ExecutionTurn): RunningExecution {
   });
   notifyParent(execution, { status: 'running', output: null, reason: null, score: 0 }, turn);
   turn.after(TIMERS.execution, plan.execution_timeout_ms, 'ExecutionTimedOut', {});
-  return beginIteration(execution, turn);
+  if (forward === undefined) return beginIteration(execution, turn);
+  return forwardExecution(execution, forwardedBy(start.manifest, forward.tags), turn);
 }
+
+/** The worker decides whether it has the isolation. */
+const withoutIsolation = (manifest: StartMessage['manifest']): StartMessage['manifest'] => ({
+  ...manifest,
+  spec: { ...manifest.spec, runtime: { ...manifest.spec.runtime, isolation: 'inherit' } },
+});
 
 /** With a security context the agent's id is sent too, since some contexts are for certain agents only. */
 export const asAgent = (plan: ExecutionPlan, agent_id: string): ExecutionPlan =>

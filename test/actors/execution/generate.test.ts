@@ -290,7 +290,7 @@ test('attestation without a container names the execution, and 64 sessions are e
     driven.send('Attest', { session_id, agent_id: AGENT_ID, container_id });
   assert.equal(codeOf(attest('s', 'box')), 'forbidden');
   for (let n = 1; n <= 64; n += 1) assert.equal(codeOf(attest(`s${n}`)), null);
-  assert.equal(codeOf(attest('s65')), 'failed_precondition');
+  assert.equal(codeOf(attest('s65')), 'limit_reached');
   assert.equal(codeOf(attest('s64')), null);
 });
 

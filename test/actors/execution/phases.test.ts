@@ -15,7 +15,7 @@ import { policy } from './tooled.ts';
 type MessageName = keyof typeof AWAITED;
 
 const MESSAGES = Object.keys(AWAITED) as MessageName[];
-const PLACES = ['pending', 'model', 'program', 'grant', 'round', 'call', 'call judges', 'dispatch'].concat([
+const PLACES = ['pending', 'model', 'program', 'worker', 'grant', 'round', 'call', 'call judges', 'dispatch'].concat([
   'panel',
   'judge model',
   'hints',
@@ -65,6 +65,8 @@ const PAYLOADS: Readonly<Record<MessageName, (id: string, driven: Bootstrapped) 
   ModelChunk: (id) => chunk(id, { text: 'a piece' }),
   ProgramEnded: result,
   ProgramChunk: (id) => chunk(id, { container_id: 'another' }),
+  WorkerSaid: (id) => chunk(id, { node_id: 'w', index: 9, name: 'iteration_output', payload: {} }),
+  WorkerEnded: result,
   Generate: (_id, { view }) => ({
     ...{ agent_id: AGENT_ID, model_alias: '', prompt: 'do it', messages: [] },
     iteration_number: view.status === 'running' ? view.iteration_count : 1,

@@ -57,6 +57,11 @@ export const WAYS: Readonly<Record<string, () => Bootstrapped>> = {
     driven.send('Attest', { session_id: 's1', agent_id: AGENT_ID, container_id: 'c0ffee'.repeat(2) });
     return driven;
   },
+  'a worker outside of the fleet does it': () => {
+    const driven = new Bootstrapped();
+    driven.start(judgedBy([]), { forward: { tags: ['gpu'] } });
+    return driven;
+  },
   'node: asks for tools': () => looping(),
   'node: asks the model': () => granted(),
   'node: runs calls': () => {
