@@ -162,6 +162,7 @@ function openGrpc(
   return createGrpcServer({
     agents: ports.agents,
     executions: ports.executions,
+    workflows: ports.workflows,
     judges: areas.judges,
     commands: effects.commands,
     stimuli: ports.stimuli,

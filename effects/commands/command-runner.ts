@@ -26,21 +26,25 @@ export function createCommandRunner(options: CommandRunnerOptions): CommandRunne
     async run(request, signal) {
       if (!options.allow(request.tenant))
         throw new SvcError('forbidden', 'this tenant may not run commands on the host');
-      checkWorkdir(request.workdir);
+      const elsewhere = directoryOutside(request);
       signal.throwIfAborted();
       await using workspace = await beforeStart(openWorkspace(options, request));
-      const { tenant, workdir, timeout_ms, command } = request;
+      const { tenant, timeout_ms, command } = request;
+      const absent = randomUUID();
       const result = await runInWorkspace(
         options,
         workspace,
         {
           tenant,
-          workdir,
+          workdir: elsewhere === null ? request.workdir : WORKSPACE,
           mounts: innerMounts(request),
           limits: { timeout_ms },
           ownProcesses: false,
           network: 'host',
-          program: async () => ({ program: '/bin/sh', args: ['-c', command] }),
+          program: async () => ({
+            program: '/bin/sh',
+            args: elsewhere === null ? ['-c', command] : ['-c', IN_DIRECTORY, 'sh', elsewhere, command, absent],
+          }),
           environment: ({ directory, confined, run }) =>
             commandEnvironment(
               { ...request.env, ...about(request) },
@@ -49,6 +53,10 @@ export function createCommandRunner(options: CommandRunnerOptions): CommandRunne
         },
         { watch, signal },
       );
+      if (elsewhere !== null && result.stderr === `${absent}\n`)
+        throw new SvcError('failed_precondition', `workdir: ${elsewhere} is no directory that the command can enter`, {
+          field: 'workdir',
+        });
       const { volume } = workspace;
       // The caller keeps it, so that the next command of the run needs no lookup.
       return volume === null || request.workspace?.known !== undefined
@@ -58,11 +66,21 @@ export function createCommandRunner(options: CommandRunnerOptions): CommandRunne
   };
 }
 
-/** Refuses a directory outside the workspace. */
-function checkWorkdir(workdir: string): void {
+/** Runs the command `$2` in the directory `$1`. Writes `$3` to stderr, and nothing else, when it cannot be entered. */
+const IN_DIRECTORY = 'cd -- "$1" 2>/dev/null || { echo "$3" >&2; exit 1; }; exec /bin/sh -c "$2"';
+
+/**
+ * The directory outside the workspace in which a command without a volume is to run; null: in the workspace. What of
+ * the host it sees there is the sandbox's. Throws `invalid_argument`.
+ */
+function directoryOutside({ workdir, workspace }: CommandRequest): string | null {
   const outside = workdir.startsWith('/') && workdir !== WORKSPACE && !workdir.startsWith(`${WORKSPACE}/`);
-  if (!outside && !workdir.split('/').includes('..')) return;
-  throw new SvcError('invalid_argument', 'workdir: expected a path at or under /workspace', { field: 'workdir' });
+  const isClimbing = workdir.split('/').includes('..');
+  if (outside && workspace === null && !isClimbing) return workdir;
+  if (!outside && !isClimbing) return null;
+  const what =
+    workspace === null ? 'an absolute path, or one in /workspace, without ..' : 'a path at or under /workspace';
+  throw new SvcError('invalid_argument', `workdir: expected ${what}`, { field: 'workdir' });
 }
 
 async function openWorkspace(

@@ -10,6 +10,7 @@ import type { SealParts } from '../../usecases/seal/parts.ts';
 import type { Admission } from '../../usecases/starts/admission.ts';
 import type { StartKeys } from '../../usecases/starts/start-keys.ts';
 import type { StimulusApi } from '../../usecases/stimuli.ts';
+import type { WorkflowApi } from '../../usecases/workflow-runs.ts';
 import type { Health } from '../health.ts';
 import type { OpenStreams } from '../open-streams.ts';
 import type { ServerTls } from '../tls.ts';
@@ -65,6 +66,8 @@ export interface GrpcLogger {
 export interface GrpcServerParts {
   readonly agents: AgentCatalog;
   readonly executions: ExecutionApi;
+  /** Absent: `workflow_execution_id` of ExecuteAgent is not checked. */
+  readonly workflows?: { readonly workflows: Pick<WorkflowApi, 'status'> };
   /** Absent: ValidateWithJudges is not served. */
   readonly judges?: JudgePanelApi;
   /** Absent: ExecuteSystemCommand is not served. */

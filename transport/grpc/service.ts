@@ -1,5 +1,5 @@
 import { BinaryReader } from '@bufbuild/protobuf/wire';
-import type { handleServerStreamingCall, handleUnaryCall } from '@grpc/grpc-js';
+import { type handleServerStreamingCall, type handleUnaryCall, Metadata } from '@grpc/grpc-js';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { NOT_A_MESSAGE, traceOfCall, type UnaryCall } from './call-context.ts';
 import { logRefusal } from './log.ts';
@@ -61,12 +61,19 @@ export function decoded<T>(message: Decodable<T>, request: Uint8Array): T {
   }
 }
 
-/** A method with one answer: `handle` resolves with the serialised message or throws the error of the status. */
+/**
+ * A method with one answer: `handle` resolves with the serialised message or throws the error of the status. What it
+ * sets in `trailers` goes with the answer.
+ */
 export const unary =
-  (parts: { readonly logger: GrpcLogger }, handle: (call: UnaryCall) => Promise<Uint8Array>): UnaryInBytes =>
+  (
+    parts: { readonly logger: GrpcLogger },
+    handle: (call: UnaryCall, trailers: Metadata) => Promise<Uint8Array>,
+  ): UnaryInBytes =>
   (call, answer) => {
-    handle(call).then(
-      (message) => answer(null, Buffer.from(message.buffer, message.byteOffset, message.byteLength)),
+    const trailers = new Metadata();
+    handle(call, trailers).then(
+      (message) => answer(null, Buffer.from(message.buffer, message.byteOffset, message.byteLength), trailers),
       (thrown: unknown) => {
         const error = toSvcError(thrown);
         const trace = traceOfCall(call.metadata);

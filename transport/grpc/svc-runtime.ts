@@ -98,12 +98,14 @@ const MAX_TIMEOUT_SECONDS = 86_400;
 function executeSystemCommand(parts: GrpcParts): UnaryInBytes {
   const { commands } = parts;
   if (commands === undefined) return unserved(parts, ExecuteSystemCommandRequest);
-  return unary(parts, async (call) => {
+  return unary(parts, async (call, trailers) => {
     const { tenant } = callerOf(call.metadata).identity;
     const asked = commandOf(decoded(ExecuteSystemCommandRequest, call.request));
     // The duration of the command does not show how loaded this node is, so admission stops counting the call here.
     hasBegun(call.metadata);
     const result = await untilCallEnds(call, (signal) => commands.run({ ...asked, tenant, workspace: null }, signal));
+    const cut = cutStreams(result);
+    if (cut.length > 0) trailers.set(OUTPUT_CUT_KEY, cut.join(','));
     return ExecuteSystemCommandResponse.encode(answerOf(result, asked.timeout_ms)).finish();
   });
 }
@@ -117,6 +119,9 @@ function commandOf({ command, env, workdir, timeout_seconds = DEFAULT_TIMEOUT_SE
   const given = workdir === undefined || workdir === '' ? {} : { workdir };
   return parseCommand({ command, env, ...given, timeout_ms: timeout_seconds * 1_000 });
 }
+
+/** Trailer that names the streams whose end is missing: `stdout`, `stderr`, or both with a comma. */
+const OUTPUT_CUT_KEY = 'svc-output-cut';
 
 type Result = Awaited<ReturnType<CommandRunner['run']>>;
 
@@ -139,13 +144,25 @@ async function untilCallEnds(call: UnaryCall, run: (signal: AbortSignal) => Prom
  * The answer to a finished command. Throws for a time-out. A command that another limit ended has the exit code of a
  * kill, and the reason as the last line of stderr.
  */
-function answerOf({ exit_code, stdout, stderr, duration_ms, stopped_by }: Result, timeoutMs: number) {
+function answerOf(result: Result, timeoutMs: number) {
+  const { exit_code, stdout, stdout_truncated, stderr, stderr_truncated, duration_ms, stopped_by } = result;
   if (stopped_by === 'timeout') {
     throw new SvcError('deadline_exceeded', `the command did not end within ${timeoutMs / 1_000} s and was ended`);
   }
-  if (stopped_by === undefined) return { exit_code, stdout, stderr, duration_ms };
-  return { exit_code, stdout, stderr: `${stderr}\nsvc: ended, it used more ${stopped_by} than it may\n`, duration_ms };
+  const [said, wrong] = [withNote(stdout, stdout_truncated), withNote(stderr, stderr_truncated)];
+  if (stopped_by === undefined) return { exit_code, stdout: said, stderr: wrong, duration_ms };
+  const ended = `${wrong}\nsvc: ended, it used more ${stopped_by} than it may\n`;
+  return { exit_code, stdout: said, stderr: ended, duration_ms };
 }
+
+const cutStreams = ({ stdout_truncated, stderr_truncated }: Result): string[] => [
+  ...(stdout_truncated ? ['stdout'] : []),
+  ...(stderr_truncated ? ['stderr'] : []),
+];
+
+/** The output with a last line that says that the rest is missing. */
+const withNote = (output: string, isCut: boolean): string =>
+  isCut ? `${output}\nsvc: cut, the rest of the output is missing\n` : output;
 
 /** Trailer of ALREADY_EXISTS with the id of the first delivery (G14). */
 const STIMULUS_ID_KEY = 'svc-stimulus-id';

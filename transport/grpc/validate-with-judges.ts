@@ -183,14 +183,16 @@ const STRATEGIES: ReadonlyMap<number, ConsensusRule['strategy']> = new Map<numbe
 
 /**
  * The consensus rule of a panel; without a config a weighted average. `n` limits a weighted average to the best `n`
- * judges; other strategies ignore it. Throws `invalid_argument`.
+ * judges and is refused with other strategies. Throws `invalid_argument`.
  */
 function ruleOf(config: ConsensusConfig | undefined): ConsensusRule {
   const strategy = STRATEGIES.get(config?.strategy ?? Strategy.WEIGHTED_AVERAGE);
   if (strategy === undefined) throw invalid('consensus.strategy', 'a strategy that ConsensusConfig.Strategy names');
   const { threshold, agreement, n } = config ?? {};
   if (n === 0) throw invalid('consensus.n', 'at least 1, or none for all judges');
-  const best = n !== undefined && strategy === 'weighted_average';
+  if (n !== undefined && strategy !== 'weighted_average')
+    throw invalid('consensus.n', 'none: only WEIGHTED_AVERAGE takes the best n judges');
+  const best = n !== undefined;
   return {
     strategy: best ? 'best_of_n' : strategy,
     threshold: threshold === undefined ? 0.7 : fractionOf(threshold, 'consensus.threshold'),

@@ -13,6 +13,8 @@ export const PLAIN_STATUSES: readonly number[] = [400, 404, 500];
 
 interface ProblemBody {
   readonly error: string;
+  /** Code of a start that failed, whose `error` is a text. */
+  readonly code?: string;
   readonly message?: string;
   readonly details?: readonly ErrorDetail[];
   readonly reason?: string;
@@ -23,6 +25,15 @@ export interface ProblemTexts {
   readonly notFound?: string;
   readonly bug?: string;
 }
+
+/** Statuses of errors that mean that a start failed: the agent, its manifest or this node must change (H12). */
+const FAILED_START: readonly number[] = [422, 500, 501, 502];
+
+/** The status that the specification fixes for a start that failed. */
+const FAILED_START_STATUS = 500;
+
+const isFailedStart = (error: SvcError, { starts }: { readonly starts?: boolean }): boolean =>
+  starts === true && FAILED_START.includes(error.row.http);
 
 /** The text of an error for clients. Never the message of a bug, which may contain secrets. */
 function publicText(error: SvcError, texts: ProblemTexts): string {
@@ -108,12 +119,14 @@ export function answerError(thrown: unknown, request: FastifyRequest, reply: Fas
   if (error.code === 'unauthenticated') reply.header('www-authenticate', challenge(request));
   // Closes the connection, since the rest of a refused body is not read.
   if (error.code === 'payload_too_large' || error.code === 'request_timed_out') reply.header('connection', 'close');
-  const { problems = 'coded', texts } = request.routeOptions.config;
+  const { problems = 'coded', texts, starts } = request.routeOptions.config;
+  const failed = isFailedStart(error, { starts });
+  const body = problemBody(error, problems, texts);
   return reply
-    .code(error.row.http)
+    .code(failed ? FAILED_START_STATUS : error.row.http)
     .type('application/json; charset=utf-8')
     .serializer(JSON.stringify)
-    .send(problemBody(error, problems, texts));
+    .send(failed ? { ...body, error: publicText(error, texts ?? {}), message: undefined, code: error.code } : body);
 }
 
 const challenge = (request: FastifyRequest): string =>

@@ -40,6 +40,8 @@ declare module 'fastify' {
     takesForms?: boolean;
     problems?: ProblemStyle;
     texts?: ProblemTexts;
+    /** It starts an execution: a start that failed is 500 with its text and code. */
+    starts?: boolean;
   }
 }
 

@@ -3,6 +3,7 @@ import type { CatalogScope } from '../../catalog/api.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { startExecution, taskInput } from '../starts/start-execution.ts';
 import { IdempotencyKey } from '../starts/start-keys.ts';
+import { agentNamed } from './agent-named.ts';
 import { operation } from './operation.ts';
 import { AgentList, AgentLogs, AgentSummary, DeployedAgent, ExecuteBody, ScopeAnswer } from './schemas/agents.ts';
 import {
@@ -106,7 +107,8 @@ export const AGENT_OPERATIONS = [
     answer: DeployedAgent,
     rest: { method: 'GET', path: '/v1/agents/:id', style: 'plain', texts, also: [404] },
     commands: ['agent show'],
-    handle: ({ agents }, { identity, params, query }) => agents.get(identity, params.id.toLowerCase(), query.version),
+    handle: async ({ agents }, { identity, params, query }) =>
+      agents.get(identity, await agentNamed(agents, identity, params.id), query.version),
   }),
   operation({
     ...common,
@@ -118,7 +120,7 @@ export const AGENT_OPERATIONS = [
     rest: { method: 'GET', path: '/v1/agents/:id/versions', style: 'plain', texts, also: [404] },
     commands: ['agent versions'],
     handle: async ({ agents }, { identity, params }) => ({
-      versions: await agents.versions(identity, params.id.toLowerCase()),
+      versions: await agents.versions(identity, await agentNamed(agents, identity, params.id)),
     }),
   }),
   operation({
@@ -131,8 +133,8 @@ export const AGENT_OPERATIONS = [
     answer: AgentSummary,
     rest: { method: 'PATCH', path: '/v1/agents/:id', style: 'plain', texts, also: [404, 409] },
     commands: ['agent pause', 'agent resume', 'agent archive'],
-    handle: ({ agents }, { identity, params, body }) =>
-      agents.setStatus(identity, params.id.toLowerCase(), body.status),
+    handle: async ({ agents }, { identity, params, body }) =>
+      agents.setStatus(identity, await agentNamed(agents, identity, params.id), body.status),
   }),
   operation({
     ...common,
@@ -145,7 +147,8 @@ export const AGENT_OPERATIONS = [
     rest: { method: 'POST', path: '/v1/agents/:id/scope', style: 'plain', texts, also: [404, 409] },
     commands: ['agent promote', 'agent demote'],
     async handle({ agents }, { identity, params, body }) {
-      const { entry, done } = await changeScope(agents, identity, params.id.toLowerCase(), body);
+      const named = await agentNamed(agents, identity, params.id);
+      const { entry, done } = await changeScope(agents, identity, named, body);
       return { agent_id: entry.agent_id, name: entry.name, ...done };
     },
   }),
@@ -161,7 +164,7 @@ export const AGENT_OPERATIONS = [
     tool: 'svc.agent.delete',
     commands: ['agent delete'],
     async handle({ agents }, { identity, params, query }) {
-      const agentId = params.id.toLowerCase();
+      const agentId = await agentNamed(agents, identity, params.id);
       await agents.delete(identity, agentId, { force: isSet(query.force) });
       return { agent_id: agentId, deleted: true as const };
     },
@@ -184,13 +187,14 @@ export const AGENT_OPERATIONS = [
       path: '/v1/agents/:id/execute',
       style: 'plain',
       texts: { notFound: 'agent not found', bug: 'execution failed to start' },
-      also: [404, 409, 422],
+      starts: true,
+      also: [404, 409],
     },
     commands: ['agent run'],
     async handle(ports, { identity, trace, headers, params, body: { intent, input, version, labels } }) {
       const key = headers['idempotency-key'];
       const call = {
-        agent: params.id.toLowerCase(),
+        agent: await agentNamed(ports.agents, identity, params.id),
         ...taskInput(intent, input),
         ...(version === undefined ? {} : { version }),
         ...(labels === undefined ? {} : { labels }),
@@ -211,7 +215,7 @@ export const AGENT_OPERATIONS = [
     tool: 'svc.agent.logs',
     commands: ['agent logs'],
     async handle({ agents }, { identity, params, query }) {
-      const agentId = params.id.toLowerCase();
+      const agentId = await agentNamed(agents, identity, params.id);
       const page = { limit: Math.min(query.limit, MOST_LOGS), offset: query.offset };
       const { events, total } = await agents.logs(identity, agentId, page);
       return { agent_id: agentId, events: events.map((event) => ({ ...event })), total, ...page };

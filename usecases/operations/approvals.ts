@@ -29,12 +29,12 @@ const MOST_CHARS = 65_536;
 
 const by = z.string().max(500).optional();
 
-const ApproveBody = z.object({
+const ApproveBody = z.strictObject({
   feedback: z.string().max(MOST_CHARS).optional().describe('`{{human.feedback}}` of the workflow.'),
   approved_by: by,
 });
 
-const RejectBody = z.object({
+const RejectBody = z.strictObject({
   reason: z.string().min(1).max(MOST_CHARS).describe('`{{human.feedback}}` of the workflow.'),
   rejected_by: by,
 });

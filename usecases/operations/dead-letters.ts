@@ -107,7 +107,7 @@ export const DEAD_LETTER_OPERATIONS = [
     access: 'write',
     input: {
       params: LetterParams,
-      body: z.object({ reason: telling(MOST_REASON_CHARS).optional() }).nullish(),
+      body: z.strictObject({ reason: telling(MOST_REASON_CHARS).optional() }).nullish(),
     },
     answer: DeadLetterInFull,
     rest: { method: 'POST', ...behind('/:id/replay'), also: [404, 409] },
@@ -121,7 +121,7 @@ export const DEAD_LETTER_OPERATIONS = [
     summary: 'Mark a dead letter as settled without a replay',
     description: 'It stays as a record and cannot be replayed any more.',
     access: 'write',
-    input: { params: LetterParams, body: z.object({ reason: telling(MOST_REASON_CHARS) }) },
+    input: { params: LetterParams, body: z.strictObject({ reason: telling(MOST_REASON_CHARS) }) },
     answer: DeadLetterInFull,
     rest: { method: 'POST', ...behind('/:id/discard'), also: [404, 409] },
     commands: ['dead-letter discard'],

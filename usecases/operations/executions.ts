@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { startExecution } from '../starts/start-execution.ts';
 import { IdempotencyKey } from '../starts/start-keys.ts';
 import { Why } from '../why/links.ts';
+import { agentNamed } from './agent-named.ts';
 import { operation } from './operation.ts';
 import {
   CancelAnswer,
@@ -47,18 +48,21 @@ export const EXECUTION_OPERATIONS = [
       path: '/v1/executions',
       style: 'plain',
       texts: { notFound: 'agent not found', bug: 'execution failed to start' },
-      also: [404, 409, 422],
+      starts: true,
+      also: [404, 409],
     },
     tool: 'svc.task.execute',
     commands: ['task execute'],
     grpc: 'ExecuteAgent',
-    handle(ports, { identity, trace, headers, body: { agent_id, input, version, context, labels } }) {
+    async handle(ports, { identity, trace, headers, body }) {
       const key = headers['idempotency-key'];
+      const { agent_id, input, version, context, labels, workflow_execution_id } = body;
       const call = {
-        agent: agent_id.toLowerCase(),
+        agent: await agentNamed(ports.agents, identity, agent_id),
         input,
         ...(version === undefined ? {} : { version }),
         ...(context === undefined ? {} : { context }),
+        workflowExecutionId: workflow_execution_id?.toLowerCase(),
         ...(labels === undefined ? {} : { labels }),
       };
       return startExecution(ports, call, { identity, trace, ...(key === undefined ? {} : { idempotencyKey: key }) });
@@ -66,6 +70,7 @@ export const EXECUTION_OPERATIONS = [
   }),
   operation({
     ...common,
+    needs: ['agents', 'executions'],
     name: 'executions.list',
     summary: 'List executions, newest first',
     access: 'read',
@@ -73,6 +78,10 @@ export const EXECUTION_OPERATIONS = [
       query: z.object({
         agent_id: AgentId.optional(),
         status: z.enum(EXECUTION_STATUSES).optional(),
+        workflow_execution_id: z
+          .guid('expected a UUID')
+          .optional()
+          .describe('Only those that belong to this workflow execution.'),
         ...pageFields(20, MOST_LISTED),
       }),
     },
@@ -80,8 +89,13 @@ export const EXECUTION_OPERATIONS = [
     rest: { method: 'GET', path: '/v1/executions', style: 'plain', texts },
     tool: 'svc.task.list',
     commands: ['task list'],
-    async handle({ executions }, { identity, query: { agent_id, status, ...page } }) {
-      const filter = { ...pageAsked(page, MOST_LISTED), agentId: agent_id?.toLowerCase(), status };
+    async handle({ agents, executions }, { identity, query: { agent_id, status, workflow_execution_id, ...page } }) {
+      const filter = {
+        ...pageAsked(page, MOST_LISTED),
+        agentId: agent_id === undefined ? undefined : await agentNamed(agents, identity, agent_id),
+        status,
+        workflowExecutionId: workflow_execution_id?.toLowerCase(),
+      };
       const { items, ...next } = await executions.list(identity, filter);
       return { executions: items, ...next };
     },

@@ -111,6 +111,8 @@ interface RestView {
   readonly path: string;
   /** `plain`: `{error: TEXT}` for 400, 404 and 500 (H1); `coded`: `{error: CODE, message}`. */
   readonly style: 'plain' | 'coded';
+  /** A start that failed is 500 with its text, as the specification says, and its code (H12). */
+  readonly starts?: true;
   /** Statuses of errors that only this operation has. */
   readonly also?: readonly number[];
   /** Fixed texts that clients compare (H10, H12). */

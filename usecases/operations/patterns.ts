@@ -25,7 +25,7 @@ const MemoryPattern = z.object({
 const MemoryPatternList = z.object({ patterns: z.array(MemoryPattern), ...nextPageField });
 
 /** The body of POST /v1/cortex/patterns: the fields of StoreMemoryPattern (G11). */
-export const StorePatternBody = z.object({
+export const StorePatternBody = z.strictObject({
   error_signature: telling(4_096),
   error_type: telling(200),
   error_message: z.string().max(16_384).default(''),

@@ -160,7 +160,10 @@ export const Command = z.object({
   command: text('the command').min(1, 'a command'),
   /** Plain text. References such as `secret:NAME` are not resolved, since values may come from a user's input. */
   env: Environment.default({}),
-  /** At or under `/workspace`; a relative path starts there. Created if missing. */
+  /**
+   * At or under `/workspace`, created if missing; a relative path starts there. A command without a volume may run in any
+   * absolute directory that exists.
+   */
   workdir: text('workdir').max(1_024).default('/workspace'),
   timeout_ms: z.number().int().min(1).max(MAX_TIMEOUT_MS),
 });

@@ -22,7 +22,8 @@ interface Attestation {
 /** One text for each class of errors: a caller must not learn what runs elsewhere or to which tenant it belongs. */
 const TEXTS: ReadonlyMap<ErrorCode, string> = new Map<ErrorCode, string>([
   ['not_found', 'execution_id: no such execution in this tenant'],
-  ['failed_precondition', 'execution_id: the execution is not running, or has as many sessions as it may have'],
+  ['failed_precondition', 'execution_id: the execution is not running'],
+  ['limit_reached', 'execution_id: the execution has as many sessions as it may have'],
   ['forbidden', 'the execution is not of this agent, or container_id is not the container that was started for it'],
 ]);
 
@@ -32,7 +33,7 @@ const MAX_CONTAINER_ID_CHARS = 128;
 /**
  * Attests an agent with its first call (G12): checks its claims against its execution, opens a session with the tools
  * that it may use, and signs a token for its key. Throws `invalid_argument` naming the field, `not_found`,
- * `failed_precondition`, `forbidden`.
+ * `failed_precondition`, `limit_reached`, `forbidden`.
  */
 export async function attestAgent(parts: SealParts, request: AttestRequest, call: SealCall): Promise<Attestation> {
   const { agent_id, execution_id, container_id, publicKey } = checked(request);

@@ -4,6 +4,7 @@ import type { Identity } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 import type { RunningLimits, StartedKind, TierLimits } from '../../security/api.ts';
 import type { ExecutionApi, StartExecution } from '../executions.ts';
+import type { WorkflowApi } from '../workflow-runs.ts';
 import { type StartKeys, startIdFor } from './start-keys.ts';
 
 /** Limits for starts by callers. Actors start children without them: those count with their parent's start. */
@@ -92,16 +93,21 @@ interface StartCaller {
  * Looks the agent up with the caller's visibility and starts an execution of it. Resolves when the start is durable;
  * the answer says what it waits for when no live node has its tags. A repeat under the same key is not counted again.
  * Throws `not_found`, `failed_precondition` for a paused or archived agent, `conflict` for a key that started another
- * agent or came with another body, `rate_limited`, and the errors of `ExecutionApi.start`.
+ * agent or came with another body, `invalid_argument` for an unknown workflow execution, `rate_limited`, and the errors of `ExecutionApi.start`.
  */
 export async function startExecution(
-  parts: StartLimits & { readonly agents: AgentCatalog; readonly executions: ExecutionApi },
+  parts: StartLimits & {
+    readonly agents: AgentCatalog;
+    readonly executions: ExecutionApi;
+    readonly workflows?: { readonly workflows: Pick<WorkflowApi, 'status'> };
+  },
   call: StartCall,
   caller: StartCaller,
 ): ReturnType<ExecutionApi['start']> {
   const { agent: agentId, version, fork, ...rest } = call;
   const { identity, idempotencyKey, executionId } = caller;
   const agent = await parts.agents.get(identity, agentId, version);
+  await checkWorkflowRun(parts.workflows?.workflows, identity, call.workflowExecutionId);
   // The caller is gone, so there is no reason to start.
   caller.signal?.throwIfAborted();
   const asked = fork?.asked ?? { ...rest, agent: agent.agent_id, version };
@@ -127,6 +133,22 @@ export async function startExecution(
     await admit();
     return parts.executions.start(start, { ...callOptions({ trace, signal }), isFirst: true });
   });
+}
+
+/** Throws `invalid_argument` for a workflow execution that the caller does not see. */
+async function checkWorkflowRun(
+  workflows: Pick<WorkflowApi, 'status'> | undefined,
+  identity: Identity,
+  id: string | undefined,
+): Promise<void> {
+  if (id === undefined || workflows === undefined) return;
+  try {
+    await workflows.status(identity, id);
+  } catch (thrown) {
+    if (!(thrown instanceof SvcError) || thrown.code !== 'not_found') throw thrown;
+    const field = 'workflow_execution_id';
+    throw new SvcError('invalid_argument', `${field}: no workflow execution has this id`, { field, cause: thrown });
+  }
 }
 
 type Waiting = { readonly trace: string; readonly signal: AbortSignal | undefined };

@@ -522,6 +522,7 @@ export type ExecutionFailed = {
   readonly reason: string;
   readonly total_iterations: number;
   readonly failed_at: string;
+  readonly message?: string;
 };
 
 export type ExecutionRemoved = {
@@ -542,6 +543,10 @@ export type ExecutionStatus = {
   readonly iteration_count: number;
   readonly last_output: string | null;
   readonly last_error: string | null;
+  /** How it ended; null while it is unfinished. */
+  readonly outcome: "succeeded" | "failed" | "cancelled" | null;
+  /** Why it did not succeed; absent while it is unfinished, and when it succeeded. */
+  readonly error?: RunError;
   readonly started_at: string | null;
   readonly ended_at: string | null;
   readonly usage: {
@@ -560,6 +565,8 @@ export type ExecutionStatus = {
     readonly iteration: number;
     readonly round: number;
   })[];
+  /** Workflow execution that it belongs to; absent for none. */
+  readonly workflow_execution_id?: string;
   /** Trace of its start: /v1/traces/{trace_id}. */
   readonly trace_id?: string;
   /** The run that it was forked from. */
@@ -969,6 +976,8 @@ export type PipelineStarted = {
 export type PlainProblem = {
   /** What is wrong. */
   readonly error: string;
+  /** Code of the error table, of a start that failed. */
+  readonly code?: string;
   readonly details?: readonly (ErrorDetail)[];
 };
 
@@ -1104,6 +1113,15 @@ export type Run = {
     readonly kind: string;
     readonly id: string;
   } | null;
+};
+
+export type RunError = {
+  /** Of the error table, such as model_refused. */
+  readonly code: string;
+  /** One sentence with the cause. */
+  readonly message: string;
+  /** The error behind it, such as that of the last iteration; null for none. */
+  readonly cause: string | null;
 };
 
 export type RunRecording = {
@@ -1455,6 +1473,11 @@ export type WaitingEffect = {
   /** Node and its incarnation, NODE/UUID. */
   readonly runner?: string;
   readonly retry_at?: string;
+  /** Why the last attempt that failed did so. */
+  readonly last_error?: {
+    readonly code: string;
+    readonly message: string;
+  };
   /** Why a started one makes no progress: a model or server that does not answer. */
   readonly held_by?: string;
 };
@@ -1993,12 +2016,12 @@ export interface SvcClient {
     get(input: {
       /** Default: the newest. */
       readonly version?: string;
-      /** UUID */
+      /** UUID or name of an agent. */
       readonly id: string;
     }, options?: CallOptions): Promise<DeployedAgent>;
     /** Pause or archive an agent, or put it back into service. Executions that run go on. Versions that are deployed later keep the status. (`PATCH /v1/agents/{id}`) */
     setStatus(input: {
-      /** UUID */
+      /** UUID or name of an agent. */
       readonly id: string;
       readonly body: StatusRequest;
     }, options?: CallOptions): Promise<Agent>;
@@ -2006,7 +2029,7 @@ export interface SvcClient {
     delete(input: {
       /** Acts even while executions of it run; they continue. Without a value it is true. */
       readonly force?: "" | "true" | "false";
-      /** UUID */
+      /** UUID or name of an agent. */
       readonly id: string;
     }, options?: CallOptions): Promise<{
       readonly agent_id: string;
@@ -2014,14 +2037,14 @@ export interface SvcClient {
     }>;
     /** List the versions of an agent (`GET /v1/agents/{id}/versions`) */
     listVersions(input: {
-      /** UUID */
+      /** UUID or name of an agent. */
       readonly id: string;
     }, options?: CallOptions): Promise<{
       readonly versions: readonly (Agent)[];
     }>;
     /** Promote or demote an agent. Promote: user to tenant, tenant to global. Demote: global to tenant, tenant to user. (`POST /v1/agents/{id}/scope`) */
     changeScope(input: {
-      /** UUID */
+      /** UUID or name of an agent. */
       readonly id: string;
       readonly body: ScopeRequest;
     }, options?: CallOptions): Promise<{
@@ -2033,7 +2056,7 @@ export interface SvcClient {
     }>;
     /** Start an execution of an agent from a goal and values. Answers as soon as the start is durable; follow it at /v1/executions/{id}/stream. (`POST /v1/agents/{id}/execute`) */
     execute(input: {
-      /** UUID */
+      /** UUID or name of an agent. */
       readonly id: string;
       /** The goal; part of the input, and {{intent}}. */
       readonly intent?: string;
@@ -2050,7 +2073,7 @@ export interface SvcClient {
       readonly limit?: number;
       /** Number of entries to skip. */
       readonly offset?: number;
-      /** UUID */
+      /** UUID or name of an agent. */
       readonly id: string;
     }, options?: CallOptions): Promise<{
       readonly agent_id: string;
@@ -2061,7 +2084,7 @@ export interface SvcClient {
     }>;
     /** Get the manifest of an agent as it was deployed (`GET /v1/agents/{id}/export`) */
     export(input: {
-      /** UUID */
+      /** UUID or name of an agent. */
       readonly id: string;
     }, options?: CallOptions): Promise<string>;
     /** Have an agent written and deployed. Says in plain words what the agent should do; an agent writes the manifest, corrects what is refused, and deploys it. Answers with the execution of that agent, which is followed like all of them; its last output names what was deployed. (`POST /v1/agents/generate`) */
@@ -2072,7 +2095,7 @@ export interface SvcClient {
   readonly executions: {
     /** Start an execution. Answers as soon as the start is durable; follow it at /v1/executions/{id}/stream. (`POST /v1/executions`) */
     start(input: {
-      /** UUID */
+      /** UUID or name of an agent. */
       readonly agent_id: string;
       /** Task input passed to the agent. */
       readonly input: string;
@@ -2080,14 +2103,18 @@ export interface SvcClient {
       readonly version?: string;
       /** Values for the prompt template. */
       readonly context?: Readonly<Record<string, unknown>>;
+      /** Workflow execution that the run belongs to. */
+      readonly workflow_execution_id?: string;
       /** At most 16 short texts by which lists of runs filter. */
       readonly labels?: Readonly<Record<string, string>>;
     }, options?: CallOptions): Promise<StartAnswer>;
     /** List executions, newest first (`GET /v1/executions`) */
     list(input?: {
-      /** UUID */
+      /** UUID or name of an agent. */
       readonly agent_id?: string;
       readonly status?: "pending" | "running" | "completed" | "failed" | "cancelled";
+      /** Only those that belong to this workflow execution. */
+      readonly workflow_execution_id?: string;
       /** Maximum number of entries; default 20, at most 1000. */
       readonly limit?: number;
       /** Number of entries to skip. */
@@ -2237,8 +2264,8 @@ export interface SvcClient {
       readonly name: string;
       /** Goal of the run; templates read it as {{intent}}. */
       readonly intent?: string;
-      /** Checked against metadata.input_schema; {{input.KEY}}. */
-      readonly input?: Readonly<Record<string, unknown>>;
+      /** Checked against metadata.input_schema, where it must be an object; {{input.KEY}}. */
+      readonly input?: unknown;
       /** Initial values of the blackboard. */
       readonly blackboard?: Readonly<Record<string, unknown>>;
       /** At most 16 short texts by which lists of runs filter. */
@@ -3551,7 +3578,7 @@ const AGENTS_CHANGE_SCOPE: Route = {"method":"POST","path":"/v1/agents/{id}/scop
 const AGENTS_EXECUTE: Route = {"method":"POST","path":"/v1/agents/{id}/execute","query":[],"body":"json","answer":"json"};
 const AGENTS_LIST_LOGS: Route = {"method":"GET","path":"/v1/agents/{id}/logs","query":["limit","offset"],"body":null,"answer":"json"};
 const EXECUTIONS_START: Route = {"method":"POST","path":"/v1/executions","query":[],"body":"json","answer":"json"};
-const EXECUTIONS_LIST: Route = {"method":"GET","path":"/v1/executions","query":["agent_id","status","limit","skip","page_token"],"body":null,"answer":"json"};
+const EXECUTIONS_LIST: Route = {"method":"GET","path":"/v1/executions","query":["agent_id","status","workflow_execution_id","limit","skip","page_token"],"body":null,"answer":"json"};
 const EXECUTIONS_GET: Route = {"method":"GET","path":"/v1/executions/{id}","query":[],"body":null,"answer":"json"};
 const EXECUTIONS_REMOVE: Route = {"method":"DELETE","path":"/v1/executions/{id}","query":[],"body":null,"answer":"json"};
 const EXECUTIONS_WHY: Route = {"method":"GET","path":"/v1/executions/{id}/why","query":[],"body":null,"answer":"json"};

@@ -123,17 +123,26 @@ describe('each condition of the SEAL tables, on a node, over both transports and
     assert.equal(bodies.at(-1)?.kind, 'closed');
   });
 
-  test('an execution has 64 sessions at most', async () => {
+  test('an execution has 64 sessions at most; an ended one is another error', async () => {
     const is = await at.begin('bare');
     const [rest = assert.fail(), grpc = assert.fail()] = doors;
     for (let session = 0; session < 64; session += 1) await at.attested(is, rest);
+    for (const [door, status] of [
+      [rest, 409],
+      [grpc, 'RESOURCE_EXHAUSTED'],
+    ] as const) {
+      const refused = await door.attest(new Stranger(is));
+      assert.equal(refused.status, status);
+      assert.match(refused.message, /as many sessions as it may have/);
+    }
+    await at.node.json('POST', `/v1/executions/${is.execution_id}/cancel`, {});
     for (const [door, status] of [
       [rest, 409],
       [grpc, 'FAILED_PRECONDITION'],
     ] as const) {
       const refused = await door.attest(new Stranger(is));
       assert.equal(refused.status, status);
-      assert.match(refused.message, /as many sessions as it may have/);
+      assert.match(refused.message, /the execution is not running$/);
     }
   });
 });

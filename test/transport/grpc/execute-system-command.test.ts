@@ -66,6 +66,38 @@ describe('ExecuteSystemCommand', () => {
     assert.deepEqual(await readdir(join(directory, 'workspaces', '.commands')), []);
   });
 
+  test('runs in any absolute directory that exists; one that does not is FAILED_PRECONDITION', async () => {
+    const { answer } = await execute({ command: 'pwd; exit 7', workdir: '/usr/bin' });
+    assert.ok(typeof answer === 'object' && answer !== null && 'stdout' in answer && 'exit_code' in answer);
+    assert.deepEqual([answer.stdout, answer.exit_code], ['/usr/bin\n', 7]);
+    const { code, details } = await execute({ command: 'true', workdir: '/no/such/directory' });
+    assert.equal(code, 'FAILED_PRECONDITION');
+    assert.match(details, /^workdir: \/no\/such\/directory is no directory/);
+  });
+
+  test('output over its limit says so in its last line and in a trailer, for each stream', async () => {
+    const cases = [
+      ['seq 1 300000', 'stdout'],
+      ['seq 1 300000 >&2', 'stderr'],
+      ['seq 1 300000; seq 1 300000 >&2', 'stdout,stderr'],
+      ['seq 1 1000', undefined],
+    ] as const;
+    for (const [command, cut] of cases) {
+      const trailers = Promise.withResolvers<string | undefined>();
+      const { answer } = await unary((callback) => {
+        const call = client.executeSystemCommand({ env: {}, command }, as('alice'), callback);
+        call.on('status', ({ metadata }) => trailers.resolve(metadata.get('svc-output-cut')[0]?.toString()));
+        return call;
+      });
+      assert.equal(await trailers.promise, cut, command);
+      assert.ok(typeof answer === 'object' && answer !== null && 'stdout' in answer && 'stderr' in answer);
+      for (const stream of ['stdout', 'stderr'] as const) {
+        const isCut = cut?.includes(stream) === true;
+        assert.equal(/\nsvc: cut, the rest of the output is missing\n$/.test(String(answer[stream])), isCut, command);
+      }
+    }
+  });
+
   test('hostile input is INVALID_ARGUMENT and names the field', async () => {
     for (const [field, request] of [
       ['command', { command: '' }],
@@ -75,7 +107,7 @@ describe('ExecuteSystemCommand', () => {
       ['env', { command: 'true', env: { LD_PRELOAD: '/tmp/x.so' } }],
       ['env', { command: 'true', env: { A: '\0' } }],
       ['env', { command: 'true', env: Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`V${i}`, 'x'])) }],
-      ['workdir', { command: 'true', workdir: '/etc' }],
+      ['workdir', { command: 'true', workdir: '/etc/..' }],
       ['workdir', { command: 'true', workdir: '../..' }],
       ['workdir', { command: 'true', workdir: 'a\0' }],
       ['timeout_seconds', { command: 'true', timeout_seconds: 0 }],

@@ -241,6 +241,9 @@ describe('ValidateWithJudges', () => {
         ['a threshold that is no number', { strategy: 0, threshold: Number.NaN }, /^consensus\.threshold/],
         ['an agreement over 1', { strategy: 0, agreement: 2 }, /^consensus\.agreement/],
         ['an n of 0', { strategy: 0, n: 0 }, /^consensus\.n/],
+        ['an n of MAJORITY_VOTE', { strategy: Strategy.MAJORITY_VOTE, n: 2 }, /^consensus\.n: expected none/],
+        ['an n of UNANIMOUS', { strategy: Strategy.UNANIMOUS, n: 2 }, /^consensus\.n: expected none/],
+        ['an n of ANY_APPROVED', { strategy: Strategy.ANY_APPROVED, n: 2 }, /^consensus\.n: expected none/],
       ] as const
     ).map(([what, consensus, details]): [string, ValidateRequest, string, RegExp] => [
       what,

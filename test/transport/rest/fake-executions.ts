@@ -82,6 +82,7 @@ export class FakeExecutions implements ExecutionApi {
       iteration_count: 0,
       last_output: null,
       last_error: null,
+      outcome: null,
       started_at: null,
       ended_at: null,
       usage: { input_tokens: 0, output_tokens: 0, cost: 0 },

@@ -46,7 +46,7 @@ describe('OpenAPI document', () => {
     assert.deepEqual(of('GET /v1/agents'), everywhere);
     assert.deepEqual(of('POST /v1/agents'), [...everywhere, '409', '413', '415', '422'].sort());
     assert.deepEqual(of('GET /v1/agents/{id}'), [...everywhere, '404'].sort());
-    assert.deepEqual(of('POST /v1/executions'), [...everywhere, '404', '409', '413', '415', '422'].sort());
+    assert.deepEqual(of('POST /v1/executions'), [...everywhere, '404', '409', '413', '415'].sort());
     assert.deepEqual(of('GET /v1/executions/{id}/stream'), [...everywhere, '204', '404', '406'].sort());
     assert.deepEqual(of('DELETE /v1/executions/{id}'), [...everywhere, '404', '409', '413', '415'].sort());
   });
@@ -89,6 +89,18 @@ const Stream = z.object({
 });
 const Choices = z.object({
   anyOf: z.array(z.object({ properties: z.record(z.string(), z.object({ $ref: z.string() })) })),
+});
+const Bodied = z.looseObject({
+  requestBody: z
+    .looseObject({ content: z.record(z.string(), z.looseObject({ schema: z.looseObject({}) })) })
+    .optional(),
+});
+const Body = z.looseObject({
+  $ref: z.string().optional(),
+  anyOf: z.array(z.looseObject({})).optional(),
+  oneOf: z.array(z.looseObject({})).optional(),
+  type: z.unknown().optional(),
+  additionalProperties: z.unknown().optional(),
 });
 const Fields = z.object({ properties: z.record(z.string(), z.unknown()) });
 
@@ -133,6 +145,32 @@ describe('components of the API description of a node with every part', () => {
     for (const name of ['Volume', 'Approval', 'Secret', 'Stimulus', 'Problem', 'PlainProblem']) {
       assert.ok(schemas[name] !== undefined, name);
     }
+  });
+
+  it('refuse unknown members of every JSON body, but of those that are free-form', async () => {
+    const { document } = await describedNode();
+    const { schemas } = document.components;
+    const choicesOf = (schema: object): object[] => {
+      const { $ref, anyOf, oneOf } = Body.parse(schema);
+      const named = $ref === undefined ? undefined : schemas[$ref.replace('#/components/schemas/', '')];
+      if ($ref !== undefined) return choicesOf(named ?? assert.fail($ref));
+      return (anyOf ?? oneOf)?.flatMap(choicesOf) ?? [schema];
+    };
+    const open = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods)
+        .filter(([, operation]) => {
+          const { requestBody } = Bodied.parse(operation);
+          const schema = requestBody?.content['application/json']?.schema;
+          if (schema === undefined) return false;
+          return choicesOf(schema).some((one) => {
+            const { type, additionalProperties } = Body.parse(one);
+            return type !== 'null' && additionalProperties !== false;
+          });
+        })
+        .map(([method]) => `${method.toUpperCase()} ${path}`),
+    );
+    // Arguments of a tool are checked against its own schema.
+    assert.deepEqual(open.sort(), ['POST /v1/tools/{name}']);
   });
 
   it('say which events a stream has, and what each of them holds', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { SvcError } from '../../../runtime/errors.ts';
 import { MANIFEST, namedUsers, scene, UNKNOWN } from './scene.ts';
 
 const yaml = { 'content-type': 'application/yaml' };
@@ -119,7 +120,47 @@ describe('executions', () => {
     const agent_id = await at.deployed();
     at.executions.failure = new Error('password=hunter2');
     const failed = await at.postJson('/v1/executions', { agent_id, input: 'hi' });
-    assert.deepEqual([failed.status, failed.body], [500, { error: 'execution failed to start' }]);
+    assert.deepEqual([failed.status, failed.body], [500, { error: 'execution failed to start', code: 'internal' }]);
+  });
+
+  it('what cannot run here is 500 with its text, as the specification says, and its code', async () => {
+    await using at = await scene();
+    const agent_id = await at.deployed();
+    for (const code of ['unsupported_isolation', 'unimplemented', 'invalid_manifest'] as const) {
+      at.executions.failure = new SvcError(code, 'no such thing here');
+      const failed = await at.postJson('/v1/executions', { agent_id, input: 'hi' });
+      assert.deepEqual([failed.status, failed.body], [500, { error: 'no such thing here', code }]);
+    }
+    at.executions.failure = new SvcError('rate_limited', 'too many');
+    const refused = await at.postJson('/v1/executions', { agent_id, input: 'hi' });
+    assert.deepEqual([refused.status, refused.body], [429, { error: 'rate_limited', message: 'too many' }]);
+  });
+
+  it('takes an agent by its name wherever it takes its id; a name of none is the fixed text', async () => {
+    await using at = await scene();
+    const agent_id = await at.deployed();
+    for (const path of ['', '/versions', '/export', '/logs']) {
+      const [byName, byId] = [
+        await at.call('GET', `/v1/agents/writer${path}`),
+        await at.call('GET', `/v1/agents/${agent_id}${path}`),
+      ];
+      assert.deepEqual([byName.status, byName.text], [200, byId.text], path);
+    }
+    const started = await at.postJson('/v1/executions', { agent_id: 'writer', input: 'hi' });
+    assert.equal(started.status, 200, started.text);
+    assert.equal((await at.postJson('/v1/agents/writer/execute', {})).status, 200);
+    const listed = await at.call('GET', '/v1/executions?agent_id=writer');
+    assert.equal(listed.body.executions.length, 2);
+    const unknown = await at.call('GET', '/v1/agents/nobody');
+    assert.deepEqual([unknown.status, unknown.body], [400, { error: 'invalid agent id' }]);
+  });
+
+  it('an unknown member of a body is refused by its name', async () => {
+    await using at = await scene();
+    const agent_id = await at.deployed();
+    const refused = await at.postJson('/v1/executions', { agent_id, input: 'hi', inputt: 'typo' });
+    assert.equal(refused.status, 400);
+    assert.match(refused.body.error, /inputt/);
   });
 
   it('the same Idempotency-Key starts one execution, in each tenant its own', async () => {

@@ -165,6 +165,7 @@ describe('a trace', () => {
       iteration_count: 0,
       last_output: null,
       last_error: null,
+      outcome: null,
       started_at: null,
       ended_at: null,
       usage: { input_tokens: 0, output_tokens: 0, cost: 0 },

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { agentWarnings } from '../../../catalog/manifest-reading.ts';
+import { agentNamed } from '../../../usecases/operations/agent-named.ts';
 import { DeployAnswer } from '../../../usecases/operations/schemas/agents.ts';
 import { DeployBody, DeployQuery } from '../../../usecases/operations/schemas/catalog.ts';
 import { AgentIdParams, CallerHeaders } from '../../../usecases/operations/schemas/fields.ts';
@@ -54,7 +55,8 @@ export function exportAgentRoute(app: RestApp, { agents }: RestParts): void {
     '/v1/agents/:id/export',
     { config: agentRoute('read'), schema: exportAgentSchema },
     async (request, reply) => {
-      const manifestYaml = await agents.export(callerOf(request), request.params.id.toLowerCase());
+      const caller = callerOf(request);
+      const manifestYaml = await agents.export(caller, await agentNamed(agents, caller, request.params.id));
       // Sends the text itself: the serializer of the schema would make a JSON string of it.
       return reply
         .type('application/yaml; charset=utf-8')

@@ -10,8 +10,9 @@ export function manifestBody<T extends { readonly manifest_yaml: string }>(schem
   if (asked.success) return asked.data;
   const [first] = asked.error.issues;
   const field = first === undefined || first.path.length === 0 ? 'body' : first.path.join('.');
+  const isKey = first?.code === 'unrecognized_keys';
   const text =
-    field === 'body' || field === 'manifest_yaml'
+    (!isKey && field === 'body') || field === 'manifest_yaml'
       ? 'body: a manifest is expected, as application/yaml or {manifest_yaml}'
       : `${field}: ${first?.message ?? 'is wrong'}`;
   throw new SvcError('invalid_argument', text, { field });

@@ -4,6 +4,7 @@ import { SvcError } from '../../../runtime/errors.ts';
 import { CallerHeaders } from '../../../usecases/operations/schemas/fields.ts';
 import {
   DeleteQuery,
+  DirectoryBody,
   DirectoryQuery,
   FileList,
   FilePathQuery,
@@ -121,7 +122,7 @@ const makeDirectorySchema = {
   description: 'With its parents; one that is there is fine.',
   headers: CallerHeaders,
   params: VolumeIdParams,
-  body: FilePathQuery,
+  body: DirectoryBody,
   response: {
     200: z.object({ path: z.string() }),
     ...problemSchemas({ style: 'coded', hasBody: true, also: FILE_STATUSES }),

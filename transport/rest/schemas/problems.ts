@@ -23,7 +23,11 @@ const Coded = z
   .meta({ id: 'Problem' });
 
 const Plain = z
-  .object({ error: z.string().describe('What is wrong.'), details: z.array(ErrorDetail).optional() })
+  .object({
+    error: z.string().describe('What is wrong.'),
+    code: z.string().optional().describe('Code of the error table, of a start that failed.'),
+    details: z.array(ErrorDetail).optional(),
+  })
   .meta({ id: 'PlainProblem' });
 
 const TITLES: Readonly<Record<number, string>> = {

@@ -36,7 +36,7 @@ export const DeployAnswer = z.object({
 export const ScopeAnswer = MovedAnswer.extend({ agent_id: z.string() });
 
 /** The arguments of svc.task.execute (W36) without the agent. */
-export const ExecuteBody = z.object({
+export const ExecuteBody = z.strictObject({
   intent: z.string().max(65_536).optional().describe('The goal; part of the input, and {{intent}}.'),
   input: jsonObject.default({}).describe('Values by name: {{KEY}} in the prompt; as JSON part of the input.'),
   version: z.string().min(1).max(64).optional().describe('Version of the agent; default: the newest.'),

@@ -18,7 +18,7 @@ export const flagField = z.enum(['', 'true', 'false']).optional();
 export const isSet = (flag: string | undefined): boolean => flag === '' || flag === 'true';
 
 export const DeployBody = z
-  .object({
+  .strictObject({
     manifest_yaml: z.string().min(1),
     force: z.boolean().default(false).describe('Overwrites the same name and version.'),
     scope: z.enum(SCOPES).optional().describe('Default: tenant; global requires the operator role.'),
@@ -51,7 +51,7 @@ export const DeleteQuery = z.object({
 });
 
 export const StatusBody = z
-  .object({
+  .strictObject({
     status: z
       .enum(CATALOG_STATUSES)
       .describe('`paused`: starts nothing; `archived`: starts nothing and is not listed; `deployed`: back in service.'),
@@ -61,11 +61,11 @@ export const StatusBody = z
 /** Moves an entry by one scope: a promotion or a demotion. */
 export const ScopeBody = z
   .discriminatedUnion('action', [
-    z.object({
+    z.strictObject({
       action: z.literal('promote'),
       target_scope: z.enum(['tenant', 'global']).default('global'),
     }),
-    z.object({
+    z.strictObject({
       action: z.literal('demote'),
       target_scope: z.enum(['tenant', 'user']).default('tenant'),
       user_id: z.string().min(1).max(256).optional().describe('Owner, for scope user; default: the caller.'),

@@ -86,7 +86,7 @@ export const FleetNodeAnswer = z
 
 export const FleetNodeList = z.object({ nodes: list(FleetNodeAnswer) });
 
-export const ShutdownBody = z.object({
+export const ShutdownBody = z.strictObject({
   reason: z.string().min(1).max(500).default('asked for by an operator').describe('Text for the log of the node.'),
 });
 
@@ -97,7 +97,7 @@ export const ManagedConfigAnswer = z
     version: z.number().int().describe('Grows with each configuration that is set; nodes refuse an older one.'),
   })
   .meta({ id: 'ManagedConfig' });
-export const ManagedConfigBody = z.object({ config_yaml: z.string().max(1_048_576) });
+export const ManagedConfigBody = z.strictObject({ config_yaml: z.string().max(1_048_576) });
 
 export const PushAnswers = z.object({
   nodes: list(z.object({ node_id: z.string(), accepted: z.boolean(), reason: z.string().nullable() })),

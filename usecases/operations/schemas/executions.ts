@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { RunLabels } from '../../../manifests/metadata.ts';
+import { RUN_OUTCOMES } from '../../runs/run.ts';
 import { LoggedEvent, logPage } from './catalog.ts';
 import { AgentId, ForkedFromSchema, jsonObject, nextPageField } from './fields.ts';
 
@@ -26,6 +27,10 @@ const WaitingEffect = z
     attempt: z.number().int(),
     runner: z.string().optional().describe('Node and its incarnation, NODE/UUID.'),
     retry_at: z.string().optional(),
+    last_error: z
+      .object({ code: z.string(), message: z.string() })
+      .optional()
+      .describe('Why the last attempt that failed did so.'),
     held_by: z
       .string()
       .optional()
@@ -57,11 +62,12 @@ export const EXECUTION_STATUSES = ['pending', 'running', 'completed', 'failed', 
 export const labelsField = RunLabels.optional().describe('At most 16 short texts by which lists of runs filter.');
 
 /** The body of POST /v1/executions (H12), with the other fields of gRPC's ExecuteAgent. */
-export const StartBody = z.object({
+export const StartBody = z.strictObject({
   agent_id: AgentId,
   input: z.string().describe('Task input passed to the agent.'),
   version: z.string().min(1).max(64).optional().describe('Version of the agent; default: the newest.'),
   context: jsonObject.optional().describe('Values for the prompt template.'),
+  workflow_execution_id: z.guid('expected a UUID').optional().describe('Workflow execution that the run belongs to.'),
   labels: labelsField,
 });
 
@@ -77,6 +83,15 @@ export const RunStarted = z
   .object({ execution_id: z.string(), status: z.literal('started') })
   .meta({ id: 'RunStarted' });
 
+/** Why a run did not succeed. */
+const RunError = z
+  .object({
+    code: z.string().describe('Of the error table, such as model_refused.'),
+    message: z.string().describe('One sentence with the cause.'),
+    cause: z.string().nullable().describe('The error behind it, such as that of the last iteration; null for none.'),
+  })
+  .meta({ id: 'RunError' });
+
 export const ExecutionStatus = z
   .object({
     execution_id: z.string(),
@@ -85,6 +100,10 @@ export const ExecutionStatus = z
     iteration_count: z.number().int(),
     last_output: z.string().nullable(),
     last_error: z.string().nullable(),
+    outcome: z.enum(RUN_OUTCOMES).nullable().describe('How it ended; null while it is unfinished.'),
+    error: RunError.optional().describe(
+      'Why it did not succeed; absent while it is unfinished, and when it succeeded.',
+    ),
     started_at: z.string().nullable(),
     ended_at: z.string().nullable(),
     usage: z.object({ input_tokens: z.number(), output_tokens: z.number(), cost: z.number() }),
@@ -98,6 +117,7 @@ export const ExecutionStatus = z
       .array(z.object({ tool: z.string(), call: z.string(), iteration: z.number().int(), round: z.number().int() }))
       .optional()
       .describe('Tool calls that may have acted when their node failed, and were not repeated.'),
+    workflow_execution_id: z.string().optional().describe('Workflow execution that it belongs to; absent for none.'),
     trace_id: z.string().optional().describe('Trace of its start: /v1/traces/{trace_id}.'),
     forked_from: ForkedFromSchema.optional().describe('The run that it was forked from.'),
     waiting_for: WaitReason.optional().describe(

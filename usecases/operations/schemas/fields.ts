@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { MOST_TOKEN_CHARS } from '../../../runtime/documents/pages.ts';
-import type { JsonObject } from '../../../runtime/json.ts';
+import type { Json, JsonObject } from '../../../runtime/json.ts';
 
 /** Fixed texts that clients compare (H10, H12). An answer with one of them has no other text. */
 export const AGENT_ID_TEXT = 'invalid agent id';
@@ -8,7 +8,11 @@ export const EXECUTION_ID_TEXT = 'invalid execution id';
 
 const uuid = (text: string) => z.guid(text).describe('UUID');
 
-export const AgentId = uuid(AGENT_ID_TEXT);
+/** UUID or name: `agentNamed` finds the agent. */
+export const AgentId = z
+  .string(AGENT_ID_TEXT)
+  .regex(/^[^\p{Cc}]{1,256}$/u, AGENT_ID_TEXT)
+  .describe('UUID or name of an agent.');
 export const ExecutionId = uuid(EXECUTION_ID_TEXT);
 export const RequestId = uuid('invalid request id');
 export const AgentIdParams = z.object({ id: AgentId });
@@ -60,6 +64,9 @@ export const pageAsked = (
   { limit, skip, page_token: pageToken }: { limit: number; skip: number; page_token?: string | undefined },
   most: number,
 ) => ({ limit: Math.min(limit, most), skip, ...(pageToken === undefined ? {} : { pageToken }) });
+
+/** Any JSON value, of a body that was parsed and measured before. */
+export const anyJson = z.unknown().pipe(z.custom<Json>((value) => value !== undefined));
 
 /** Headers that every route with a caller reads. Loose, so that all other headers stay unchanged. */
 export const CallerHeaders = z.looseObject({

@@ -4,7 +4,7 @@ import { nextPageField } from './fields.ts';
 const MAX_NAME_CHARS = 200;
 
 /** The body of POST /v1/stimuli (H22). */
-export const StimulusBody = z.object({
+export const StimulusBody = z.strictObject({
   source: z.string().min(1).max(MAX_NAME_CHARS).describe('`http_api` or a source name of your own.'),
   content: z.string().describe('Natural language or a JSON string.'),
   idempotency_key: z.string().min(1).max(1_024).optional().describe('A repeat within 24 hours is answered with 409.'),
@@ -54,5 +54,5 @@ export const StimulusRoute = z
   .meta({ id: 'StimulusRoute' });
 export const StimulusRouteList = z.object({ routes: z.array(StimulusRoute) });
 export const SourceParams = z.object({ source: z.string().min(1).max(MAX_NAME_CHARS) });
-export const StimulusRouteBody = z.object({ workflow: z.string().min(1).max(MAX_NAME_CHARS) });
+export const StimulusRouteBody = z.strictObject({ workflow: z.string().min(1).max(MAX_NAME_CHARS) });
 export const RemovedRoute = z.object({ source: z.string(), removed: z.literal(true) });

@@ -30,6 +30,7 @@ export const VolumeAnswer = z
 
 const path = z.string().max(4_096).describe('Path from the root of the volume; `..` is refused.');
 export const FilePathQuery = z.object({ path: path.min(1) });
+export const DirectoryBody = z.strictObject({ path: path.min(1) });
 export const DirectoryQuery = z.object({ path: path.default('/') });
 export const DeleteQuery = FilePathQuery.extend({
   recursive: z.enum(['', 'true', 'false']).optional().describe('Deletes directories with their contents.'),

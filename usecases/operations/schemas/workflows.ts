@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { CATALOG_STATUSES, LoggedEvent, logPage, ScopeAnswer as MovedAnswer, SCOPES } from './catalog.ts';
 import { labelsField, WaitReason } from './executions.ts';
-import { ExecutionId, ForkedFromSchema, jsonObject, nextPageField } from './fields.ts';
+import { anyJson, ExecutionId, ForkedFromSchema, jsonObject, nextPageField } from './fields.ts';
 
 export const WORKFLOW_STATUSES = ['running', 'waiting_for_human_input', 'completed', 'failed', 'cancelled'] as const;
 
@@ -59,7 +59,7 @@ export const DeployAnswer = z.object({
   warnings: list(Finding).describe('Findings of the checker that do not prevent the deploy.'),
 });
 
-export const ValidateBody = z.object({ manifest_yaml: z.string().min(1) });
+export const ValidateBody = z.strictObject({ manifest_yaml: z.string().min(1) });
 export const ValidateAnswer = z.object({
   valid: z.boolean(),
   findings: list(Finding),
@@ -71,9 +71,11 @@ export const ValidateAnswer = z.object({
 
 export const ScopeAnswer = MovedAnswer.extend({ workflow_id: z.string() });
 
-export const RunBody = z.object({
+export const RunBody = z.strictObject({
   intent: z.string().max(65_536).optional().describe('Goal of the run; templates read it as {{intent}}.'),
-  input: jsonObject.default({}).describe('Checked against metadata.input_schema; {{input.KEY}}.'),
+  input: anyJson
+    .default({})
+    .describe('Checked against metadata.input_schema, where it must be an object; {{input.KEY}}.'),
   blackboard: jsonObject.optional().describe('Initial values of the blackboard.'),
   labels: labelsField,
   version: z.string().min(1).max(64).optional().describe('Version of the workflow; default: the newest.'),
@@ -121,7 +123,7 @@ export const WorkflowLog = z.object({
   ...logPage,
 });
 
-export const SignalBody = z.object({
+export const SignalBody = z.strictObject({
   response: z.string().max(65_536).describe('Feedback that conditions and {{human.feedback}} read.'),
 });
 export const SignalAnswer = z.object({ signalled: z.literal(true), execution_id: z.string() });
