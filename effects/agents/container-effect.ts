@@ -1,6 +1,7 @@
 import { defineEffect, type EffectContext, type EffectHandler } from '../../runtime/effect.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
+import { untilAborted } from '../../runtime/kit/waits.ts';
 import { answerGateway } from '../../usecases/gateway.ts';
 import { requireEngine, runOwned } from '../containers/container-effect.ts';
 import { runContainer } from '../containers/container-run.ts';
@@ -161,19 +162,6 @@ class RunningAgent {
 
   #stop(): void {
     this.#unwanted.abort(new SvcError('cancelled', 'the result of this agent is no longer wanted'));
-  }
-}
-
-/** Stops waiting for the loop when the signal is aborted, even if the loop reacts late. */
-async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const stop = (): void => reject(signal.reason);
-  signal.addEventListener('abort', stop, { once: true });
-  try {
-    if (signal.aborted) stop();
-    return await Promise.race([work, promise]);
-  } finally {
-    signal.removeEventListener('abort', stop);
   }
 }
 

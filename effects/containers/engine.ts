@@ -2,7 +2,7 @@ import Docker from 'dockerode';
 import { z } from 'zod';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { sleep } from '../../runtime/kit/waits.ts';
+import { sleep, untilAborted } from '../../runtime/kit/waits.ts';
 import { type EngineLocation, isUnreachable, nameOf } from './engine-error.ts';
 
 export interface EngineOptions {
@@ -91,7 +91,9 @@ export class ContainerEngine {
     const late = new AbortController();
     const cancel = this.#clock.after(timeoutMs, () => late.abort());
     try {
-      return await orAborted(use(this.docker, AbortSignal.any([signal, late.signal])), [signal, late.signal]);
+      const stop = AbortSignal.any([signal, late.signal]);
+      // Some calls of the client ignore their signal.
+      return await untilAborted(use(this.docker, stop), stop);
     } catch (error) {
       signal.throwIfAborted();
       if (!late.signal.aborted && !isUnreachable(error)) throw error;
@@ -113,20 +115,4 @@ const Info = z.object({ NCPU: z.number().optional(), SecurityOptions: z.array(z.
 function factsOf(info: unknown): EngineFacts {
   const { NCPU: cpus, SecurityOptions: options } = Info.parse(info);
   return { cpus: cpus || 1, rootless: (options ?? []).some((option) => option.includes('rootless')) };
-}
-
-/** Ends the wait even for calls of the client that ignore their signal. */
-function orAborted<T>(work: Promise<T>, signals: readonly AbortSignal[]): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = () => done(() => reject(new DOMException('stopped', 'AbortError')));
-    const done = (settle: () => void) => {
-      for (const signal of signals) signal.removeEventListener('abort', stop);
-      settle();
-    };
-    for (const signal of signals) signal.addEventListener('abort', stop, { once: true });
-    work.then(
-      (value) => done(() => resolve(value)),
-      (error: unknown) => done(() => reject(error)),
-    );
-  });
 }

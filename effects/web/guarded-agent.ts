@@ -4,6 +4,7 @@ import { networkInterfaces } from 'node:os';
 import ipaddr from 'ipaddr.js';
 import { Agent } from 'undici';
 import { SvcError } from '../../runtime/errors.ts';
+import { untilAborted } from '../../runtime/kit/waits.ts';
 
 /** Resolves a name to all its addresses. A port, so that tests can act as a hostile server. */
 export type Resolve = (name: string) => Promise<readonly string[]>;
@@ -61,16 +62,6 @@ export function agentFor(addresses: readonly string[], timeoutMs: number, ca?: s
     // One request a connection: the next hop is resolved and checked again.
     pipelining: 0,
     connections: 1,
-  });
-}
-
-/** Ends the wait for work that ignores the signal. Throws the signal's reason. */
-function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => reject(signal.reason);
-    if (signal.aborted) stop();
-    signal.addEventListener('abort', stop, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
   });
 }
 

@@ -27,6 +27,22 @@ export async function within(clock: Timers, limitMs: number, work: Promise<unkno
   await Promise.race([work, late.promise]).finally(cancel);
 }
 
+/**
+ * Waits for work, at most until the signal is aborted, even when the work ignores the signal. Rejects with the signal's
+ * reason then.
+ */
+export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const stop = (): void => reject(signal.reason);
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    if (signal.aborted) stop();
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
+
 /** Exponential backoff: `firstMs` after no failure, twice that after each further one, at most `mostMs`. */
 export const backoffMs = (failures: number, firstMs: number, mostMs: number): number =>
   Math.min(mostMs, firstMs * 2 ** Math.min(failures, 60));
