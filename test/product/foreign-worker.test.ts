@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { Server, ServerCredentials, type ServerWritableStream, status } from '@grpc/grpc-js';
+import {
+  ForwardExecutionRequest,
+  NodeClusterServiceService,
+  type SealNodeEnvelope,
+} from '../../proto/gen/svc/cluster/v1/cluster.ts';
+import type { ExecutionEvent } from '../../proto/gen/svc/runtime/v1/runtime.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { PageClient } from '../transport/cluster/page.ts';
+import { Stranger } from '../transport/cluster/stranger.ts';
+import { agentYaml, ProductNode } from './product-node.ts';
+
+type Stream = ServerWritableStream<SealNodeEnvelope, ExecutionEvent>;
+
+const AT = '2026-01-01T00:00:00.000Z';
+
+/** A worker that somebody else wrote, from the tables of document 1: it registers, and takes ForwardExecution. */
+class Worker {
+  readonly stranger: Stranger;
+  readonly runs: { readonly request: ForwardExecutionRequest; readonly tenant: string; readonly stream: Stream }[] = [];
+  readonly #client: PageClient;
+  readonly #server = new Server();
+  #beating: NodeJS.Timeout | undefined;
+
+  constructor(nodeId: string, controller: string) {
+    this.#client = new PageClient(controller);
+    this.stranger = new Stranger(nodeId, this.#client);
+  }
+
+  async join(tags: readonly string[]): Promise<this> {
+    const refuse = (_call: unknown, done: (error: object) => void) => done({ code: status.UNIMPLEMENTED });
+    const names = Object.keys(NodeClusterServiceService);
+    this.#server.addService(NodeClusterServiceService, {
+      ...Object.fromEntries(names.map((name) => [name, refuse])),
+      forwardExecution: (stream: Stream) => {
+        const request = ForwardExecutionRequest.decode(stream.request.payload);
+        this.runs.push({ request, tenant: String(stream.metadata.get('x-tenant-id')[0]), stream });
+      },
+    });
+    const port = await new Promise<number>((resolve, reject) => {
+      this.#server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, at) =>
+        error === null ? resolve(at) : reject(error),
+      );
+    });
+    await this.stranger.join({ tags }, { 'svc-node-grpc-address': `127.0.0.1:${port}` });
+    this.#beating = setInterval(() => void this.stranger.heartbeat(), 500);
+    return this;
+  }
+
+  /** The run that came last, or the next one. */
+  run(at: number): Promise<Worker['runs'][number]> {
+    return waitUntil(`run ${at} was forwarded`, () => this.runs[at], 20_000);
+  }
+
+  /** Stops at once, without goodbye. */
+  die(): void {
+    clearInterval(this.#beating);
+    this.#server.forceShutdown();
+    this.#client.close();
+  }
+}
+
+const says = ({ request: { execution_id }, stream }: Worker['runs'][number], ...events: ExecutionEvent['event'][]) => {
+  for (const event of events) {
+    if (event === undefined) continue;
+    stream.write({ event: { ...event, value: { ...event.value, execution_id } } as ExecutionEvent['event'] });
+  }
+};
+
+const started: ExecutionEvent['event'] = {
+  $case: 'execution_started',
+  value: { execution_id: '', agent_id: 'a', started_at: AT },
+};
+const begins: ExecutionEvent['event'] = {
+  $case: 'iteration_started',
+  value: { execution_id: '', iteration_number: 1, action: 'generate', started_at: AT },
+};
+const ends = (output: string): ExecutionEvent['event'][] => [
+  { $case: 'iteration_completed', value: { execution_id: '', iteration_number: 1, output, completed_at: AT } },
+  {
+    $case: 'execution_completed',
+    value: { execution_id: '', final_output: output, total_iterations: 1, completed_at: AT },
+  },
+];
+
+describe('a worker of somebody else, registered and no member of the fleet', { timeout: 120_000 }, () => {
+  let node: ProductNode;
+  let controller = '';
+  const workers: Worker[] = [];
+  const joined = async (id: string, tags: readonly string[]): Promise<Worker> => {
+    const worker = await new Worker(id, controller).join(tags);
+    workers.push(worker);
+    return worker;
+  };
+  before(async () => {
+    const cluster = { enabled: true, role: 'hybrid', cluster_grpc_port: 0, heartbeat_interval_secs: 1 };
+    node = await ProductNode.start({ spec: { cluster } });
+    controller = await node.process.clusterAddress;
+    await node.deploy(agentYaml('painter', { execution: { target_tags: ['gpu'] } }));
+    await node.deploy(agentYaml('sailor', { execution: { target_tags: ['sea'] } }));
+  });
+  after(async () => {
+    for (const worker of workers) worker.die();
+    await node?.[Symbol.asyncDispose]();
+  });
+
+  const start = async (agent: string, input: string): Promise<string> => {
+    const answer = await node.json('POST', '/v1/executions', { agent_id: agent, input });
+    assert.equal(answer.status, 200, answer.text);
+    return String(answer.body.execution_id);
+  };
+
+  test('gets the runs whose tags only it has, and its events become theirs', async () => {
+    const worker = await joined('painter-1', ['gpu', 'fast']);
+    const id = await start('painter', 'a horse');
+    const run = await worker.run(0);
+    const { execution_id, input, manifest_yaml } = run.request;
+    assert.deepEqual([execution_id, input, run.tenant], [id, 'a horse', 'svc-system']);
+    assert.match(manifest_yaml, /name: painter/);
+    says(run, started, begins, ...ends('a painted horse'));
+    run.stream.end();
+    await waitUntil('it has completed', async () => (await node.statusOf(id)).status === 'completed');
+    const { body } = await node.call('GET', `/v1/executions/${id}`);
+    assert.deepEqual([body.outcome, body.last_output], ['succeeded', 'a painted horse']);
+    const stream = await node.call('GET', `/v1/executions/${id}/stream`);
+    const names = [...stream.text.matchAll(/^data: \{"(\w+)"/gm)].map(([, name]) => name);
+    assert.deepEqual(names, ['execution_started', 'iteration_started', 'iteration_completed', 'execution_completed']);
+  });
+
+  test('gives its runs back when it dies; the state says why they wait, and the next worker does them', async () => {
+    const worker = await joined('sailor-1', ['sea']);
+    const id = await start('sailor', 'to the island');
+    const run = await worker.run(0);
+    says(run, started, begins);
+    await waitUntil('the iteration has begun', async () => (await node.statusOf(id)).iteration_count === 1);
+    worker.die();
+    const waiting = await waitUntil(
+      'the state says why it waits',
+      async () => {
+        const { body } = await node.call('GET', `/v1/executions/${id}`);
+        const { reason = '' } = Object(body.waiting_for);
+        return /no worker (?:has|is)/.test(reason) && reason;
+      },
+      40_000,
+    );
+    assert.match(waiting, /its worker/);
+    const next = await joined('sailor-2', ['sea']);
+    const again = await next.run(0);
+    assert.equal(again.request.execution_id, id);
+    says(again, started, begins, ...ends('at the island'));
+    again.stream.end();
+    await waitUntil('it has completed', async () => (await node.statusOf(id)).status === 'completed');
+    const { body } = await node.call('GET', `/v1/executions/${id}`);
+    assert.equal(body.last_output, 'at the island');
+    assert.ok(Number(body.in_doubt) >= 1, 'the attempt of the lost worker is counted');
+  });
+
+  test('that drains is named as that by RouteExecution', async () => {
+    const worker = await joined('idle-1', ['eu']);
+    await worker.stranger.heartbeat({ status: 1 });
+    const routed = await worker.stranger.call('RouteExecution', {
+      execution_id: '7d6f1c1a-3a50-4f7b-9a55-0a4b2f1c9e01',
+      required: { tags: ['eu'] },
+    });
+    assert.equal(routed.code, 'RESOURCE_EXHAUSTED');
+    assert.match(routed.details, /worker idle-1 has it and is draining/);
+  });
+});
