@@ -12,6 +12,7 @@ const SCRIPT = {
     { match: { contains: 'sleepy' }, reply: { text: words(2), chunks: 2, delay_ms: 30_000 } },
     { match: { contains: 'steady' }, reply: { text: words(20), chunks: 20, delay_ms: 30 } },
     { match: { contains: 'unavailable' }, reply: { error: { status: 503 } } },
+    { match: { contains: 'unpaid' }, reply: { error: { status: 401, message: 'no credit' } } },
     { match: { contains: 'verdict' }, reply: { text: '{"score": 1, "confidence": 1, "reasoning": "good"}' } },
     { reply: 'done' },
   ],

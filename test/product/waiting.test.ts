@@ -185,10 +185,68 @@ describe('any unfinished execution tells in one call what it waits for', () => {
     assert.match(shown.stdout, /^waiting_for +iteration 1 waits for its model, attempt 1 on node \S+ \(until 20.+\)$/m);
   });
 
-  test('an agent: a model that is tried again, and at which time', async () => {
+  test('an agent: a model that is tried again, at which time and why, which the log says too', async () => {
     const id = await node.run(agents.get('talks') ?? '', 'unavailable');
-    const wait = await waitOf(node, `/v1/executions/${id}`, /its model, attempt \d begins at 20/);
-    assertHas(wait, { kind: 'effect', effects: [{ kind: 'model.generate', status: 'retrying', retry_at: /^20/ }] });
+    const wait = await waitOf(
+      node,
+      `/v1/executions/${id}`,
+      /its model, attempt \d begins at 20\S+; attempt \d failed: model_unavailable: .*answered 503/,
+    );
+    const last_error = { code: 'model_unavailable', message: /answered 503/ };
+    const effect = { kind: 'model.generate', status: 'retrying', retry_at: /^20/, last_error };
+    assertHas(wait, { kind: 'effect', effects: [effect] });
+    const line = await waitUntil('the log has a line', () =>
+      node.process.log
+        .split('\n')
+        .find((one) => one.includes('an attempt failed and is tried again') && one.includes(id)),
+    );
+    const { attempt, next_try_at, code, reason } = JSON.parse(line);
+    assert.deepEqual([attempt, code], [1, 'model_unavailable']);
+    assert.match(next_try_at, /^20/);
+    assert.match(reason, /answered 503/);
+  });
+
+  test('a run that names its workflow execution is shown and found by it; an unknown one is refused', async () => {
+    const run = await node.runWorkflow(stateOf('human', { kind: 'Human', prompt: 'well?' }));
+    const agent_id = agents.get('talks') ?? '';
+    const start = (workflow_execution_id: string) =>
+      node.json('POST', '/v1/executions', { agent_id, input: 'hello', workflow_execution_id });
+    const { status, body, text } = await start(run.toUpperCase());
+    assert.equal(status, 200, text);
+    const id = String(body.execution_id);
+    const shown = await node.call('GET', `/v1/executions/${id}`);
+    assert.equal(shown.body.workflow_execution_id, run);
+    const found = await waitUntil('it is listed', async () => {
+      const listed = await node.call('GET', `/v1/executions?workflow_execution_id=${run}`);
+      const { executions } = listed.body;
+      return Array.isArray(executions) && executions.length > 0 && executions;
+    });
+    assert.deepEqual(
+      found.map(({ execution_id }) => execution_id),
+      [id],
+    );
+    const unknown = await start(crypto.randomUUID());
+    assert.equal(unknown.status, 400);
+    assert.match(unknown.text, /workflow_execution_id: no workflow execution has this id/);
+    const client = clientOf(await node.process.grpcAddress);
+    const refused = await ended(
+      client.executeAgent(request(agent_id, 'hello', { workflow_execution_id: crypto.randomUUID() })),
+    );
+    client.close();
+    assert.equal(refused.code, 'INVALID_ARGUMENT');
+  });
+
+  test('an agent whose provider refuses its call does not wait: it ends at once, with code and cause', async () => {
+    const id = await node.run(agents.get('talks') ?? '', 'unpaid');
+    const ended = await waitUntil('it has ended', async () => {
+      const { body } = await node.call('GET', `/v1/executions/${id}`);
+      return body.outcome !== null && body;
+    });
+    const { status, outcome, iteration_count, error, waiting_for } = ended;
+    assert.deepEqual([status, outcome, iteration_count, waiting_for], ['failed', 'failed', 1, undefined]);
+    assertHas(error, { code: 'model_refused', message: /answered 401/, cause: null });
+    const { body } = await node.call('GET', `/v1/executions/${id}/events`);
+    assert.match(JSON.stringify(body), /"reason":"model_refused".*"message":".*answered 401/);
   });
 });
 

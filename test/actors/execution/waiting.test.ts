@@ -54,6 +54,33 @@ const ROWS: readonly (readonly [string, Partial<EffectRow>, JsonObject, string])
     { status: 'retrying', attempt: 1, retry_at: NEXT },
     `, attempt 2 begins at ${NEXT}`,
   ],
+  [
+    'that is tried again, and why',
+    { attempt: 1, until: 1_000, lastError: { code: 'model_unavailable', message: 'it answered 503' } },
+    {
+      status: 'retrying',
+      attempt: 1,
+      retry_at: NEXT,
+      last_error: { code: 'model_unavailable', message: 'it answered 503' },
+    },
+    `, attempt 2 begins at ${NEXT}; attempt 1 failed: model_unavailable: it answered 503`,
+  ],
+  [
+    'whose second attempt runs, and why it is the second',
+    {
+      status: 'started',
+      attempt: 2,
+      runner: 'n1/uuid',
+      lastError: { code: 'model_unavailable', message: 'Bearer abcdefghijklmnop' },
+    },
+    {
+      status: 'started',
+      attempt: 2,
+      runner: 'n1/uuid',
+      last_error: { code: 'model_unavailable', message: '[redacted]' },
+    },
+    ', attempt 2 on node n1; attempt 1 failed: model_unavailable: [redacted]',
+  ],
   ['that has been answered', { id: 'settled' }, { status: 'answered', attempt: 0 }, ', which has answered'],
 ];
 

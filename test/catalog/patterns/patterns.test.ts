@@ -59,6 +59,47 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       assert.deepEqual(second, { pattern_id: first.pattern_id, deduplicated: true, new_frequency: 2 });
     });
 
+    it('with a model of embeddings, finds and counts what means the same in other words', async () => {
+      const direction = (text: string): number[] => [
+        /open|access/.test(text) ? 1 : 0,
+        /folder|directory/.test(text) ? 1 : 0,
+        0.01,
+      ];
+      const asked: string[] = [];
+      let isDown = false;
+      const embeddings = {
+        model: 'm',
+        async embed(texts: readonly string[]) {
+          if (isDown) throw new Error('it does not answer');
+          asked.push(...texts);
+          return texts.map(direction);
+        },
+      };
+      await fresh({ embeddings });
+      const first = await patterns.store(
+        tenant,
+        pattern('file could not be opened', { solutionApproach: 'create the directory first' }),
+      );
+      const again = pattern('unable to access the document on disk', {
+        solutionApproach: 'make the parent folder before writing',
+      });
+      assert.deepEqual(await patterns.store(tenant, again), {
+        pattern_id: first.pattern_id,
+        deduplicated: true,
+        new_frequency: 2,
+      });
+      const other = pattern('cannot open it', { solutionApproach: 'ask the user for the right name' });
+      assert.equal((await patterns.store(tenant, other)).deduplicated, false, 'another solution is another pattern');
+      const found = await patterns.query(tenant, { errorSignature: 'no access' });
+      assert.ok(found.some(({ pattern_id }) => pattern_id === first.pattern_id));
+      assert.deepEqual(await patterns.query(tenant, { errorSignature: 'out of memory' }), []);
+      assert.ok(asked.length > 0);
+      isDown = true;
+      assert.equal((await patterns.store(tenant, again)).deduplicated, false, 'words alone decide while it is away');
+      const byWords = await patterns.query(tenant, { errorSignature: 'file could not be opened' });
+      assert.equal(byWords[0]?.pattern_id, first.pattern_id);
+    });
+
     it('keeps another solution, another type and another error apart', async () => {
       await fresh();
       const ids = new Set<string>();

@@ -1,5 +1,7 @@
+import type { Embeddings } from '../../../catalog/api.ts';
 import { createPatterns } from '../../../catalog/patterns/patterns.ts';
 import type { NewPattern, Patterns } from '../../../catalog/patterns-api.ts';
+import { NodeCortex } from '../../../manifests/node/models.ts';
 import { type Clock, systemClock } from '../../../runtime/clock.ts';
 import type { Documents } from '../../../runtime/documents.ts';
 
@@ -20,10 +22,22 @@ export const openPatterns = (
   {
     clock = systemClock,
     enabled = true,
+    embeddings,
     ...settings
-  }: { clock?: Clock; enabled?: boolean } & Partial<typeof DEFAULTS> = {},
+  }: { clock?: Clock; enabled?: boolean; embeddings?: Embeddings } & Partial<typeof DEFAULTS> = {},
 ): Promise<Patterns> =>
-  createPatterns({ documents, clock, settings: { enabled, patterns: { ...DEFAULTS, ...settings } } });
+  createPatterns({
+    documents,
+    clock,
+    ...(embeddings === undefined ? {} : { embeddings }),
+    settings: {
+      enabled,
+      patterns: { ...DEFAULTS, ...settings },
+      ...(embeddings === undefined
+        ? {}
+        : { embeddings: NodeCortex.parse({ embeddings: { alias: 'any' } }).embeddings }),
+    },
+  });
 
 export const pattern = (errorSignature: string, rest: Partial<NewPattern> = {}): NewPattern => ({
   errorSignature,

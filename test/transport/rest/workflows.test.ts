@@ -132,6 +132,23 @@ for (const { name: store, missing, start } of AREA_KERNELS) {
       assert.equal((await post('/v1/workflows/nobody/run', {})).status, 404);
     });
 
+    test('an input that is no object is 422 where there is a schema, and taken where there is none', async () => {
+      const { name } = await deployed();
+      const free = await at.call('POST', '/v1/workflows', {
+        body: manifest('free-form').replace(/^ *input_schema:.*\n/m, ''),
+        headers: { ...as('alice'), 'content-type': 'application/yaml' },
+      });
+      assert.equal(free.status, 200, free.text);
+      for (const input of [[], ['a'], 'text', 7, null]) {
+        const refused = await post(`/v1/workflows/${name}/run`, { input });
+        assert.deepEqual([refused.status, refused.body.error], [422, 'validation_failed'], JSON.stringify(input));
+        const taken = await post('/v1/workflows/free-form/run', { input });
+        assert.equal(taken.status, 200, taken.text);
+        const run = await get(`${RUNS}/${taken.body.execution_id}`);
+        assert.deepEqual(run.body.input, input);
+      }
+    });
+
     test('a run waits for its approval, says so, is signalled once, and completes', async () => {
       const { name, id } = await deployed();
       const runId = await run(name);
