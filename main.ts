@@ -13,7 +13,7 @@ import type { Node, NodeInput } from './app/node.ts';
 import { endOnFaults, faultFields } from './app/process-faults.ts';
 import { productActors } from './app/product-actors.ts';
 import { retentionOf } from './app/retention.ts';
-import { openSecrets, withSecrets } from './app/secrets.ts';
+import { payloadEncryption, withSecrets } from './app/secrets.ts';
 import { openTransports } from './app/servers.ts';
 import { openAgentAccess } from './app/tool-areas.ts';
 import { openTracing } from './app/tracing.ts';
@@ -29,7 +29,7 @@ import { SvcError } from './runtime/errors.ts';
 import type { Unsubscribe } from './runtime/leases.ts';
 import type { Placement } from './runtime/locator.ts';
 import { noMeter } from './runtime/meter.ts';
-import { type OpenStores, openStores } from './runtime/open-stores.ts';
+import { type OpenStores, openStores, type PayloadEncryption } from './runtime/open-stores.ts';
 import { createRuntime, type Runtime } from './runtime/runtime.ts';
 import { VERSION } from './runtime/store-formats.ts';
 import type { Tracing } from './runtime/tracing/spans.ts';
@@ -50,10 +50,10 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const started = await openWorld(input);
   const { settings, logger } = started;
   const metrics = settings.observability.metrics.enabled ? new NodeMetrics() : null;
-  const stores = timedStores(await openNodeStores(started), metrics);
+  const encryption = payloadEncryption(started, input.secretKeys);
+  const stores = timedStores(await openNodeStores(started, encryption), metrics);
   opened.defer(() => stores.close());
-  const secrets = await openSecrets(started, stores.documents, input.secretKeys);
-  opened.defer(() => secrets.close());
+  const secrets = encryption.opened();
   const world = withSecrets(started, secrets.secrets);
   const signing = openSigning({ world, documents: stores.documents });
   opened.defer(() => signing.keys.close());
@@ -161,7 +161,10 @@ export async function startNode(input: NodeInput): Promise<Node> {
 }
 
 /** Opens Redis and MongoDB if the settings name them, else SQLite files. */
-async function openNodeStores({ settings, dataDir, resolveSecret, warn }: NodeWorld): Promise<OpenStores> {
+async function openNodeStores(
+  { settings, dataDir, resolveSecret, warn }: NodeWorld,
+  encryption: PayloadEncryption,
+): Promise<OpenStores> {
   const { redis, mongodb, accept_older_documents } = settings.stores;
   return openStores({
     dataDir,
@@ -169,6 +172,7 @@ async function openNodeStores({ settings, dataDir, resolveSecret, warn }: NodeWo
     mongodb: mongodb && (await resolveSecret(mongodb)),
     waitReplicas: settings.kernel.wait_replicas,
     acceptOlderDocuments: accept_older_documents,
+    encryption,
     warn,
   });
 }

@@ -1,12 +1,21 @@
 import { join, resolve } from 'node:path';
+import { APPROVALS } from '../actors/approval/view.ts';
+import { EXECUTIONS } from '../actors/execution/view.ts';
+import { STIMULI } from '../actors/stimulus/view.ts';
+import { TOOL_SESSIONS } from '../actors/tool-session/view.ts';
+import { WORKFLOW_EXECUTIONS } from '../actors/workflow/view.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Documents } from '../runtime/documents.ts';
+import { plainFields } from '../runtime/encryption/encrypted-documents.ts';
+import type { PayloadKeys } from '../runtime/encryption/payload-keys.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../runtime/identity.ts';
+import type { PayloadEncryption } from '../runtime/open-stores.ts';
 import type { SecretKeys, SecretStore, Secrets } from '../security/api.ts';
 import { addKeyVersion, FileKeySource } from '../security/encryption/file-key-source.ts';
 import { KeyRing } from '../security/encryption/key-ring.ts';
 import type { KeySource } from '../security/encryption/key-source.ts';
+import { hasPayloadKeys, payloadKeyUses, StoredPayloadKeys } from '../security/encryption/payload-keys.ts';
 import { VaultKeySource } from '../security/encryption/vault-key-source.ts';
 import { DocumentSecrets } from '../security/secret-store/document-secret-store.ts';
 import { createFileSecretStore } from '../security/secret-store/file-secret-store.ts';
@@ -21,6 +30,8 @@ export interface OpenSecrets {
   readonly secrets: Secrets;
   readonly secretStore: SecretStore;
   readonly secretKeys: SecretKeys;
+  /** The keys of encrypted payloads; null: there are none. */
+  readonly payloadKeys: PayloadKeys | null;
   /** Lines for the start-up log. */
   readonly notes: readonly string[];
   close(): Promise<void>;
@@ -30,7 +41,7 @@ export interface OpenSecrets {
  * Opens the secrets in the store, and moves those in files of this node there. A fleet without `spec.secrets.keys` has no key that
  * all nodes share: its secrets stay files of each node.
  */
-export async function openSecrets(
+async function openSecrets(
   world: NodeWorld,
   documents: Documents,
   given: NodeInput['secretKeys'],
@@ -41,19 +52,28 @@ export async function openSecrets(
     logger.info(event, message);
   const source = given ?? keySourceOf(world);
   if (source === null) {
+    if (await hasPayloadKeys(documents)) throw new SvcError('invalid_config', `spec.secrets.keys: ${NEEDED}`);
     const secretStore = createFileSecretStore({ directory, clock, audit });
     const note = `secrets are plain files of this node in ${directory}: set spec.secrets.keys to encrypt and share them`;
-    return { secrets: files, secretStore, secretKeys: NO_KEYS, notes: [note], close: async () => {} };
+    return {
+      secrets: files,
+      secretStore,
+      secretKeys: NO_KEYS,
+      payloadKeys: null,
+      notes: [note],
+      close: async () => {},
+    };
   }
   const stored = await SecretDocuments.open(documents, () => clock.now());
+  const isAlone = settings.stores.redis === undefined;
   const ring = await KeyRing.open({
     node: world.node,
-    isAlone: settings.stores.redis === undefined,
+    isAlone,
     documents,
     source,
     clock,
     warn,
-    uses: (version) => stored.usesOf(version),
+    uses: async (version) => (await stored.usesOf(version)) + (await payloadKeyUses(documents, version)),
   });
   const needsFile = neededFiles(settings);
   const moved = await moveSecretFiles({ directory, secrets: stored, ring, files, needsFile, warn });
@@ -68,12 +88,22 @@ export async function openSecrets(
     leaseMs: lease_secs * 1_000,
     audit,
   });
-  const secretKeys = new SecretKeyRotation({ secrets: stored, ring, clock, warn, audit });
+  const { tenants } = settings.encryption.payloads;
+  const payloadKeys = await StoredPayloadKeys.open(documents, {
+    ring,
+    tenants,
+    clock,
+    refreshMs: refresh_secs * 1_000,
+    warn,
+  });
+  const secretKeys = new SecretKeyRotation({ secrets: stored, payloadKeys, ring, clock, warn, audit });
   secretKeys.start();
   return {
     secrets: secretStore,
     secretStore,
     secretKeys,
+    // Nodes of a fleet must be able to read what others encrypt from now on.
+    payloadKeys: payloadKeys.encryptsAny || !isAlone || (await hasPayloadKeys(documents)) ? payloadKeys : null,
     notes: moved === null || moved === 0 ? [] : [`${moved} secrets in files were moved to the store, encrypted`],
     async close() {
       await secretKeys.close();
@@ -81,6 +111,8 @@ export async function openSecrets(
     },
   };
 }
+
+const NEEDED = 'required, the store has encrypted payloads: the same keys on every node';
 
 const withoutKeys = async (): Promise<never> => {
   const why = 'spec.secrets.keys is not set: the secrets of this fleet are plain files of each node';
@@ -123,3 +155,31 @@ export const withSecrets = (world: NodeWorld, secrets: Secrets): NodeWorld => ({
 
 /** Adds a version to a key file of a fleet, or creates the file. */
 export const addSecretKey = (path: string): Promise<number> => addKeyVersion(resolve(path), Date.now());
+
+/**
+ * The fields that lists of actors are searched by and that stay in plain (docs/operations/payload-encryption.md). The projector opens
+ * these collections with their indexes only; those of other collections are the fields of their indexes.
+ */
+const SEARCHED = new Map(
+  [EXECUTIONS, WORKFLOW_EXECUTIONS, APPROVALS, TOOL_SESSIONS, STIMULI].map((spec) => [spec.name, plainFields(spec)]),
+);
+
+/** The encryption of payloads, and the secrets, whose keys it shares and which are opened together with it. */
+export function payloadEncryption(
+  world: NodeWorld,
+  given: NodeInput['secretKeys'],
+): PayloadEncryption & { opened(): OpenSecrets } {
+  let secrets: OpenSecrets | null = null;
+  return {
+    searchFields: (collection) => SEARCHED.get(collection) ?? [],
+    async open(documents) {
+      secrets = await openSecrets(world, documents, given);
+      return secrets.payloadKeys;
+    },
+    close: async () => secrets?.close(),
+    opened() {
+      if (secrets === null) throw new Error('the stores are not open');
+      return secrets;
+    },
+  };
+}

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ActorDefinition } from '../runtime/define-actor.ts';
 import type { EffectHandler } from '../runtime/effect.ts';
-import { type OpenStores, openStores } from '../runtime/open-stores.ts';
+import { type OpenStores, openStores, type PayloadEncryption } from '../runtime/open-stores.ts';
 import { type Runtime, type RuntimeSettings, startRuntime } from '../runtime/runtime.ts';
 import type { Tracing } from '../runtime/tracing/spans.ts';
 
@@ -19,11 +19,11 @@ export async function startEmbedded(
   definitions: readonly ActorDefinition[],
   handlers: readonly EffectHandler[] = [],
   settings: Partial<RuntimeSettings> = {},
-  tracing?: Tracing,
+  { tracing, encryption }: { readonly tracing?: Tracing; readonly encryption?: PayloadEncryption | undefined } = {},
 ): Promise<EmbeddedNode> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-bench-'));
   const warn = (message: string, error: unknown): void => console.error(message, error);
-  const ports = await openStores({ dataDir: directory, warn });
+  const ports = await openStores({ dataDir: directory, encryption, warn });
   const runtime = await startRuntime({ ...ports, definitions, handlers, node: 'bench', settings, warn, tracing });
   return {
     directory,

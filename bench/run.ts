@@ -13,6 +13,7 @@ import { asksOnSqlite } from './suites/asks-sqlite.ts';
 import { assignment } from './suites/assignment.ts';
 import { checker } from './suites/checker.ts';
 import { dashboards } from './suites/dashboards.ts';
+import { encryption } from './suites/encryption.ts';
 import { executionRate } from './suites/executions.ts';
 import { failover } from './suites/failover.ts';
 import { fileTools } from './suites/file-tools.ts';
@@ -53,6 +54,7 @@ const SUITES: Readonly<Record<string, (plan: Plan) => Promise<Section>>> = {
   management,
   members,
   otlp,
+  encryption,
   overload,
   patterns,
   processes,

@@ -28,6 +28,8 @@ export interface CollectionSpec {
    * index.
    */
   readonly counted?: readonly string[];
+  /** Fields that queries name and no index has. A field that no query names may be stored encrypted. */
+  readonly searched?: readonly string[];
 }
 
 /**

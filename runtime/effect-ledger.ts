@@ -62,9 +62,14 @@ export interface EffectError {
 
 const MOST_ERROR_CHARS = 300;
 
+/** Most characters of an error that was cut and then encrypted (encryption/text-cipher.ts): a cut one would not open. */
+const MOST_ENCRYPTED_CHARS = 2_000;
+
 /** An error as the stores keep it: `CODE MESSAGE` in one line. */
 export const errorLine = ({ code, message }: EffectError): string =>
-  `${code} ${message.replaceAll(/\s+/g, ' ').trim()}`.slice(0, MOST_ERROR_CHARS).trimEnd();
+  `${code} ${message.replaceAll(/\s+/g, ' ').trim()}`
+    .slice(0, message.startsWith('#') ? MOST_ENCRYPTED_CHARS : MOST_ERROR_CHARS)
+    .trimEnd();
 
 /** Reads what `errorLine` wrote; undefined for an empty text. */
 export function readErrorLine(line: string): EffectError | undefined {

@@ -1,9 +1,14 @@
 import { join } from 'node:path';
 import type { ActorStore } from './actor-store.ts';
-import type { Blobs } from './blobs.ts';
+import { type Blobs, PAYLOAD_LIMIT_BYTES } from './blobs.ts';
 import { systemClock } from './clock.ts';
 import type { Documents } from './documents.ts';
 import type { EffectQueue } from './effect-queue.ts';
+import { EncryptedActorStore } from './encryption/encrypted-actor-store.ts';
+import { encryptedBlobs } from './encryption/encrypted-blobs.ts';
+import { EncryptedDocuments, type SearchFields } from './encryption/encrypted-documents.ts';
+import type { PayloadKeys } from './encryption/payload-keys.ts';
+import { ADDED_BYTES, TextCipher } from './encryption/text-cipher.ts';
 import { refuseOlderDocuments } from './projection/rounds.ts';
 import type { RateLimits } from './rate-limits.ts';
 import { ownedOnceContracted, StoreFormats, type StoreNames } from './store-formats.ts';
@@ -37,7 +42,21 @@ export interface StoreLocation {
   readonly waitReplicas?: number;
   /** The confirmation that the error about documents older than the log asks the operator for. */
   readonly acceptOlderDocuments?: string | undefined;
+  /** Absent: the stores hold no encrypted payloads. */
+  readonly encryption?: PayloadEncryption | undefined;
   readonly warn: (message: string, error: unknown) => void;
+}
+
+/** What encrypts the payloads in the stores (docs/operations/payload-encryption.md). */
+export interface PayloadEncryption {
+  /**
+   * Opens the keys, which may be in the documents: these are the plain ones, checked and open. Null: nothing is encrypted, neither
+   * what the stores hold nor what is written from now on.
+   */
+  open(documents: Documents): Promise<PayloadKeys | null>;
+  /** Called before the documents are closed. */
+  close(): Promise<void>;
+  readonly searchFields: SearchFields;
 }
 
 /** Opens SQLite files, or Redis, BullMQ and MongoDB: the two sets of adapters (K9). */
@@ -48,7 +67,7 @@ export async function openStores(location: StoreLocation): Promise<OpenStores> {
     : openRemote({ ...location, redis, mongodb });
 }
 
-async function openEmbedded({ dataDir, acceptOlderDocuments, warn }: StoreLocation): Promise<OpenStores> {
+async function openEmbedded({ dataDir, acceptOlderDocuments, encryption, warn }: StoreLocation): Promise<OpenStores> {
   const { SqliteActorStore } = await import('./sqlite/actor-store.ts');
   const { SqliteDocuments } = await import('./sqlite/documents.ts');
   const { FileBlobs } = await import('./sqlite/blobs.ts');
@@ -57,10 +76,11 @@ async function openEmbedded({ dataDir, acceptOlderDocuments, warn }: StoreLocati
   const { refuseUnreadableFile } = await import('./sqlite/actor-store-schema.ts');
   const store = new SqliteActorStore({ directory: dataDir });
   const documents = new SqliteDocuments({ directory: dataDir, warn });
-  const blobs = new FileBlobs({ directory: dataDir });
+  const blobs = new FileBlobs({ directory: dataDir, mostBytes: mostBlobBytes(encryption) });
   const rateLimits = new SqliteRateLimits({ directory: dataDir });
+  const ports = encryptedPorts({ store, documents, blobs }, encryption);
   const effects = new EmbeddedEffectQueue({
-    ledger: store,
+    ledger: ports.store,
     clock: systemClock,
     onFault: (error, job) => warn(`effect ${job.id} could not be run`, error),
   });
@@ -76,13 +96,14 @@ async function openEmbedded({ dataDir, acceptOlderDocuments, warn }: StoreLocati
     step(async () => documents.rewriteWhenSmall()),
     store,
     step(() => refuseOlderDocuments({ store, documents, names, accepted: acceptOlderDocuments })),
+    ports.keys(formats),
     ...[blobs, effects, rateLimits],
     step(() => formats.note()),
     // One process: no other version can be running beside it.
     step(() => formats.contract()),
   ];
   const upkeep = [() => documents.upkeep(), () => store.upkeep()];
-  return openAll(parts, { store, documents, blobs, effects, rateLimits, formats, upkeep, notes });
+  return openAll(parts, { ...ports.opened, effects, rateLimits, formats, upkeep, notes });
 }
 
 async function openRemote(
@@ -94,7 +115,7 @@ async function openRemote(
   const { MongoBlobs } = await import('./mongo/blobs.ts');
   const { RedisRateLimits } = await import('./redis/rate-limits.ts');
   const { lockDirectory } = await import('./sqlite/database.ts');
-  const { redis: urls, mongodb: uri, dataDir, waitReplicas = 0, acceptOlderDocuments, warn } = location;
+  const { redis: urls, mongodb: uri, dataDir, waitReplicas = 0, acceptOlderDocuments, encryption, warn } = location;
   const packs = (): boolean => formats.isAlone(3);
   const store = new RedisActorStore({
     urls,
@@ -104,28 +125,67 @@ async function openRemote(
     warn: (text) => warn(text, undefined),
   });
   const documents = new MongoDocuments({ uri });
-  const effects = new BullmqEffectQueue({ urls, ledger: store, onFault: (error) => warn('effect queue', error) });
   const rateLimits = new RedisRateLimits({ urls, warn: (text) => warn(text, undefined) });
   // The node's id is in the data directory: two processes with one id would keep taking each other's leases.
   const lock = lockOn(dataDir, lockDirectory);
   const names: StoreNames = { store: 'Redis', documents: 'MongoDB' };
   const formats = new StoreFormats({ names, dataDir, store, documents });
-  const blobs = ownedOnceContracted(new MongoBlobs({ uri }), formats);
+  const blobs = ownedOnceContracted(new MongoBlobs({ uri, mostBytes: mostBlobBytes(encryption) }), formats);
+  const ports = encryptedPorts({ store, documents, blobs }, encryption);
+  const onFault = (error: unknown): void => warn('effect queue', error);
+  const effects = new BullmqEffectQueue({ urls, ledger: ports.store, onFault });
   const parts = [
     lock,
     step(() => formats.checkDataDirectory()),
     ...[store, step(() => formats.checkStore())],
     ...[documents, step(() => formats.checkDocuments())],
     step(() => refuseOlderDocuments({ store, documents, names, accepted: acceptOlderDocuments })),
+    ports.keys(formats),
     ...[blobs, effects, rateLimits],
     step(() => formats.note()),
   ];
   const upkeep = [() => documents.upkeep()];
-  const opened = await openAll(parts, { store, documents, blobs, effects, rateLimits, formats, upkeep, notes: [] });
+  const opened = await openAll(parts, { ...ports.opened, effects, rateLimits, formats, upkeep, notes: [] });
   const warnings = await store.durability();
   const notes = warnings.length === 0 ? ['Redis writes every commit to disk (appendfsync always)'] : warnings;
   return { ...opened, notes };
 }
+
+type DataPorts = Pick<OpenStores, 'store' | 'documents' | 'blobs'>;
+
+/** The ports over data that may be encrypted, and the step of the opening that gives them their keys. */
+function encryptedPorts(
+  plain: DataPorts,
+  encryption: PayloadEncryption | undefined,
+): {
+  readonly store: ActorStore;
+  readonly opened: DataPorts;
+  keys(formats: Pick<StoreFormats, 'noteEncrypted'>): Openable;
+} {
+  if (encryption === undefined) return { store: plain.store, opened: plain, keys: () => step(async () => {}) };
+  const cipher = new TextCipher();
+  const store = new EncryptedActorStore(plain.store, cipher);
+  return {
+    store,
+    opened: {
+      store,
+      documents: new EncryptedDocuments(plain.documents, cipher, encryption.searchFields),
+      blobs: encryptedBlobs(plain.blobs, cipher),
+    },
+    keys: (formats) => ({
+      async open() {
+        const keys = await encryption.open(plain.documents);
+        if (keys === null) return;
+        if (keys.encryptsAny) await formats.noteEncrypted();
+        cipher.use(keys);
+      },
+      close: () => encryption.close(),
+    }),
+  };
+}
+
+const mostBlobBytes = (encryption: PayloadEncryption | undefined): number =>
+  PAYLOAD_LIMIT_BYTES + (encryption === undefined ? 0 : ADDED_BYTES);
 
 function lockOn(directory: string, take: (directory: string) => () => void): Openable {
   let release = (): void => {};

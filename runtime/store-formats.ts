@@ -101,6 +101,14 @@ export class StoreFormats {
     this.#refusedBelow = MIN_READER;
   }
 
+  /** Refuses, from now on, programs that cannot read encrypted payloads. The call may be repeated. */
+  async noteEncrypted(): Promise<void> {
+    const [id, text] = [formatFact(ENCRYPTED_FORMAT), formatNoteText(ENCRYPTED_FORMAT)];
+    const facts = await documentFacts(this.#documents);
+    await facts.put({ tenant: SYSTEM_TENANT, id, version: ENCRYPTED_FORMAT, text });
+    if (!(await this.#store.facts()).has(id)) await this.#store.keepFact(id, text);
+  }
+
   async #write(min_reader: number): Promise<void> {
     const text = JSON.stringify(ownNote(min_reader));
     const facts = await documentFacts(this.#documents);
@@ -147,7 +155,13 @@ const EXPANDS_FROM = 1;
  */
 export const TAGS_FORMAT = 4;
 
-export const NEWEST_READ = TAGS_FORMAT;
+/**
+ * A third one: stores in which payloads of some tenant are encrypted, from the first start with that setting on. A program of an
+ * older format would take an encrypted message for a damaged one, and dead-letter it.
+ */
+const ENCRYPTED_FORMAT = 5;
+
+export const NEWEST_READ = ENCRYPTED_FORMAT;
 
 /** The note of the programs of one format in a store. */
 export interface FormatNote {

@@ -6,6 +6,7 @@ export const TOOL_SESSIONS: CollectionSpec = {
   unique: [],
   indexes: [['execution_id', 'opened_at'], ['opened_at']],
   beside: ['owner'],
+  searched: ['status'],
 };
 
 /** One session in lists. */

@@ -41,7 +41,7 @@ async function measure(
   receiver: string,
 ): Promise<Measure> {
   const spans = variant === 'OTLP' ? spanExport(receiver) : null;
-  const node = await startEmbedded([counter], [], {}, { sink: spans, samples: () => true });
+  const node = await startEmbedded([counter], [], {}, { tracing: { sink: spans, samples: () => true } });
   const tap = variant === 'tap' ? await openTap(node, TENANT, receiver) : null;
   const addresses = Array.from({ length: KEYS }, (_, key) => addressOf('counter', TENANT, `${key}`));
   const begun = process.cpuUsage();

@@ -8,6 +8,7 @@ export const VOLUME_DOCUMENTS: CollectionSpec = {
   name: 'volumes',
   unique: [['name']],
   indexes: [['created_at'], ['expires_at_ms'], ['status'], ['made_by']],
+  searched: ['owner'],
 };
 
 /** The record of a volume. It is written before the directory is created; a missing directory is created again. */

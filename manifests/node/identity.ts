@@ -144,3 +144,13 @@ export const NodeSecrets = z
   .superRefine(({ refresh_secs, lease_secs }, context) => {
     if (lease_secs < refresh_secs) refuse(context, ['lease_secs'], `expected at least refresh_secs, ${refresh_secs}`);
   });
+
+/** `spec.encryption`: what else is encrypted with the keys of `spec.secrets.keys` (docs/operations/payload-encryption.md). */
+export const NodeEncryption = z.strictObject({
+  payloads: z
+    .strictObject({
+      /** Tenants whose messages, states and results are encrypted in the stores. */
+      tenants: z.union([z.literal('all'), z.array(z.string().min(1).max(63)).max(10_000)]).default([]),
+    })
+    .prefault({}),
+});

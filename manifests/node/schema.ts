@@ -3,7 +3,7 @@ import { API_VERSION } from '../metadata.ts';
 import { NodeAudit } from './audit.ts';
 import { NodeChaos, NodeCluster, NodeSelf } from './cluster.ts';
 import { containerNetwork, NodeContainers, NodeHostCommands, NodeWeb } from './containers.ts';
-import { NodeGrpcAuth, NodeIam, NodeSeal, NodeSecrets, NodeSigning } from './identity.ts';
+import { NodeEncryption, NodeGrpcAuth, NodeIam, NodeSeal, NodeSecrets, NodeSigning } from './identity.ts';
 import { NodeKernel, NodeLimits, NodeStorage, NodeStores, NodeWorkflow } from './kernel.ts';
 import { HeaderName, ModelSelection, NodeCortex, NodePipeline, ProviderConfigs, SecretString } from './models.ts';
 import { NodeNetwork } from './network.ts';
@@ -91,6 +91,7 @@ const Spec = z.strictObject({
   cluster: NodeCluster.prefault({}),
   signing: NodeSigning.prefault({}),
   secrets: NodeSecrets.prefault({}),
+  encryption: NodeEncryption.prefault({}),
   chaos: NodeChaos.prefault({}),
   stimulus: NodeStimulus.prefault({}),
   workflow: NodeWorkflow.prefault({}),

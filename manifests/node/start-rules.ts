@@ -21,6 +21,7 @@ export function startRules(spec: Spec, yaml: YamlText): Problem[] {
   jwksRule(spec, report);
   webhookSecretsRule(spec, report);
   keyFileRule(spec, report);
+  encryptionRule(spec, report);
   sandboxRule(spec, report);
   return problems;
 }
@@ -135,6 +136,12 @@ function webhookSecretsRule({ stimulus }: Spec, report: Report): void {
 function keyFileRule({ stores, secrets: { keys } }: Spec, report: Report): void {
   if (stores.redis === undefined || keys === undefined || keys.backend !== 'file' || keys.file !== undefined) return;
   report(['spec', 'secrets', 'keys', 'file'], 'required when the nodes share their store: the same file on every node');
+}
+
+/** What one node encrypts, the others must read. */
+function encryptionRule({ stores, secrets: { keys }, encryption }: Spec, report: Report): void {
+  if (stores.redis === undefined || keys !== undefined || encryption.payloads.tenants.length === 0) return;
+  report(['spec', 'secrets', 'keys'], 'required for spec.encryption.payloads when the nodes share their store');
 }
 
 /** Commands of one tenant must not read data of another, or of the node. */

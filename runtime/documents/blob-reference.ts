@@ -7,10 +7,10 @@ const REFERENCE = /^[0-9a-f]{64}(\.[0-9a-f]{32})?$/;
 
 /**
  * Builds the reference of bytes: their SHA-256 in hex, followed by a dot and the owner's part when they belong to an
- * owner. Throws `payload_too_large` over 16 MiB, `invalid_argument` for a bad tenant.
+ * owner. Throws `payload_too_large` over `most` bytes, `invalid_argument` for a bad tenant.
  */
-export function referenceOf(tenant: string, bytes: Uint8Array, owner?: string): string {
-  if (bytes.byteLength > PAYLOAD_LIMIT_BYTES) throw new SvcError('payload_too_large');
+export function referenceOf(tenant: string, bytes: Uint8Array, owner?: string, most = PAYLOAD_LIMIT_BYTES): string {
+  if (bytes.byteLength > most) throw new SvcError('payload_too_large');
   const digest = createHash('sha256').update(bytes).digest('hex');
   const ref = owner === undefined ? digest : `${digest}.${ownerPart(owner)}`;
   checkKey(tenant, ref);

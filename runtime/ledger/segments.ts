@@ -46,10 +46,16 @@ export const LEDGER = {
     ['partition', 'first'],
     ['to_at', 'bytes'],
   ],
+  searched: ['from_at'],
 } as const;
 
 /** The collection of dead letters. */
-export const DEAD_LETTERS = { name: 'dead_letters', unique: [], indexes: [['address'], ['at', 'bytes']] } as const;
+export const DEAD_LETTERS = {
+  name: 'dead_letters',
+  unique: [],
+  indexes: [['address'], ['at', 'bytes']],
+  searched: ['status'],
+} as const;
 
 /** Longest time that a segment covers, so that readers by time look at few segments (`recent`). */
 export const MAX_SEGMENT_MS = 60_000;

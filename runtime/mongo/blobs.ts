@@ -21,9 +21,11 @@ const READ_ATTEMPTS = 3;
  */
 export class MongoBlobs implements Blobs {
   readonly #connection: MongoConnection;
+  readonly #mostBytes: number | undefined;
 
-  constructor(options: MongoOptions) {
+  constructor({ mostBytes, ...options }: MongoOptions & { readonly mostBytes?: number }) {
     this.#connection = new MongoConnection(options);
+    this.#mostBytes = mostBytes;
   }
 
   open(): Promise<void> {
@@ -35,7 +37,7 @@ export class MongoBlobs implements Blobs {
   }
 
   async put(tenant: string, bytes: Uint8Array, owner?: string): Promise<string> {
-    const ref = referenceOf(tenant, bytes, owner);
+    const ref = referenceOf(tenant, bytes, owner, this.#mostBytes);
     const name = nameOf(tenant, ref);
     const { session } = this.#connection;
     await session.run(async () => {

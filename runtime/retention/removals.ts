@@ -76,7 +76,7 @@ export class Removals {
     const { documents } = parts;
     return new Removals(
       parts,
-      await documents.collection<Removal>({ name: 'removals', unique: [], indexes: [] }),
+      await documents.collection<Removal>({ name: 'removals', unique: [], indexes: [], searched: ['asked_at', 'by'] }),
       await documents.collection<ArchivedActor>(ARCHIVED_ACTORS),
       await documents.collection<DeadLetter>(DEAD_LETTERS),
     );

@@ -39,11 +39,13 @@ async function syncDirectory(path: string): Promise<void> {
 export class FileBlobs implements Blobs {
   readonly #root: string;
   readonly #incoming: string;
+  readonly #mostBytes: number | undefined;
   #isOpen = false;
 
-  constructor(options: { readonly directory: string }) {
+  constructor(options: { readonly directory: string; readonly mostBytes?: number }) {
     this.#root = join(options.directory, 'blobs');
     this.#incoming = join(this.#root, 'incoming');
+    this.#mostBytes = options.mostBytes;
   }
 
   /** Opens the directory and removes files that a crash left half written. */
@@ -59,7 +61,7 @@ export class FileBlobs implements Blobs {
 
   async put(tenant: string, bytes: Uint8Array, owner?: string): Promise<string> {
     this.#checkOpen();
-    const ref = referenceOf(tenant, bytes, owner);
+    const ref = referenceOf(tenant, bytes, owner, this.#mostBytes);
     const path = this.#path(tenant, ref);
     const stored = await stat(path).catch((error: unknown) => {
       if (isMissing(error)) return undefined;

@@ -11,6 +11,7 @@ export const API_KEYS: CollectionSpec = {
   name: 'api_keys',
   unique: [],
   indexes: [['owner_subject', 'created_at'], ['created_at']],
+  searched: ['owner_kind', 'revoked_at', 'expires_at'],
 };
 
 export interface ApiKeyDocument extends StoredDocument {

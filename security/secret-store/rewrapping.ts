@@ -3,6 +3,7 @@ import { SharedRuns } from '../../runtime/kit/queues.ts';
 import { turnsFirst } from '../../runtime/kit/waits.ts';
 import type { SecretKeys, SecretKeysView } from '../api.ts';
 import type { KeyRing } from '../encryption/key-ring.ts';
+import type { StoredPayloadKeys } from '../encryption/payload-keys.ts';
 import type { SecretDocuments } from './secret-documents.ts';
 
 /** Secrets that are read at once. */
@@ -16,6 +17,7 @@ const LOOK_MS = 30_000;
 
 interface RewrappingParts {
   readonly secrets: SecretDocuments;
+  readonly payloadKeys: Pick<StoredPayloadKeys, 'rewrap' | 'usesOf'>;
   readonly ring: KeyRing;
   readonly clock: Pick<Clock, 'after'>;
   readonly warn: (message: string, error: unknown) => void;
@@ -50,11 +52,12 @@ export class SecretKeyRotation implements SecretKeys {
   }
 
   async view(): Promise<SecretKeysView> {
-    const { ring, secrets } = this.#parts;
+    const { ring, secrets, payloadKeys } = this.#parts;
     const current = await ring.current();
     const versions: SecretKeysView['versions'][number][] = [];
     for (const { version, made_at } of await ring.versions()) {
-      versions.push({ version, made_at, secrets: await secrets.usesOf(version) });
+      const uses = (await secrets.usesOf(version)) + (await payloadKeys.usesOf(version));
+      versions.push({ version, made_at, secrets: uses });
     }
     return { current, versions: versions.reverse() };
   }
@@ -75,7 +78,7 @@ export class SecretKeyRotation implements SecretKeys {
   }
 
   async #rewrap(): Promise<void> {
-    const { ring, secrets } = this.#parts;
+    const { ring, secrets, payloadKeys } = this.#parts;
     await ring.report();
     const current = await ring.current();
     let wrapped = 0;
@@ -90,5 +93,6 @@ export class SecretKeyRotation implements SecretKeys {
       if (older.length === 0) break;
     }
     if (wrapped > 0) this.#parts.audit({ event: 'SecretsRewrapped', to: current, secrets: wrapped }, 'secret key');
+    if (current > 1) await payloadKeys.rewrap(current, () => this.#isClosed);
   }
 }

@@ -88,7 +88,14 @@ export function secretsContract(
         ...{ secrets, ring, clock, files, needsFile, audit },
         ...{ refreshMs: REFRESH_MS, leaseMs: LEASE_MS },
       });
-      const keys = new SecretKeyRotation({ secrets, ring, clock, warn, audit });
+      const keys = new SecretKeyRotation({
+        secrets,
+        payloadKeys: { rewrap: async () => 0, usesOf: async () => 0 },
+        ring,
+        clock,
+        warn,
+        audit,
+      });
       closing.push(() => keys.close());
       const read = (tenant: string, path: string) => store.resolve(tenant, `secret:${path}`);
       const move = () => moveSecretFiles({ directory, secrets, ring, files, needsFile, warn: () => undefined });

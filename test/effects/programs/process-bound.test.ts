@@ -29,25 +29,32 @@ while [ $i -lt 200 ]; do env -i setsid /bin/sleep "$MARK" & i=$((i + 1)); done
 wait
 `;
 
-/** Processes with a text in their command line or environment; those that are being reaped have none. */
-function found(mark: string): number[] {
-  const has = (pid: string, file: string): boolean => {
+/** Whether a process has a text in its command line or environment; one that is being reaped has none. */
+function isMarked(pid: number, mark: string): boolean {
+  const has = (file: string): boolean => {
     try {
       return readFileSync(`/proc/${pid}/${file}`, 'latin1').includes(mark);
     } catch {
       return false;
     }
   };
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name) && (has(name, 'environ') || has(name, 'cmdline')))
-    .map(Number);
+  return has('environ') || has('cmdline');
 }
 
-/** The most processes with the text at any look, until stopped. */
+const found = (mark: string): number[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => isMarked(pid, mark));
+
+/**
+ * The most processes with the text at any time, until stopped. A look takes a while, and meanwhile some end and others take their
+ * place: those that are still there after it were there together.
+ */
 function highest(mark: string): () => number {
   let most = 0;
   const timer = setInterval(() => {
-    most = Math.max(most, found(mark).length);
+    most = Math.max(most, found(mark).filter((pid) => isMarked(pid, mark)).length);
   }, 10);
   return () => {
     clearInterval(timer);
