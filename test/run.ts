@@ -15,6 +15,7 @@ import { availableParallelism } from 'node:os';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
+import { inBatches } from './support/batches.ts';
 import { collectTimes, type FileTime } from './support/file-times.ts';
 import { durationsFile, inOrder, quickFiles, recordedSeconds, testFiles } from './support/test-files.ts';
 
@@ -60,7 +61,7 @@ process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../.cache/compiled', i
 const count = { passed: 0, failed: 0, skipped: 0 };
 const times = collectTimes();
 const deadline = ['--import', new URL('./deadline.ts', import.meta.url).href];
-const stream = run({ files, concurrency: LANES, timeout: 20 * 60_000, execArgv: deadline });
+const stream = run({ files: inBatches(files), concurrency: LANES, timeout: 20 * 60_000, execArgv: deadline });
 const isFile = (name: string): boolean => files.includes(name) || name.endsWith('.test.ts');
 stream.on('test:pass', (test) => {
   const isSkipped = test.skip !== undefined && test.skip !== false;

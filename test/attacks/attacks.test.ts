@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { connect } from 'node:http2';
 import { after, before, describe, test } from 'node:test';
+import { someOf } from '../support/size.ts';
 import { AttackedNode } from './attacked-node.ts';
 import { MOST_BYTES } from './bodies.ts';
 import { underAttack } from './bystander.ts';
@@ -17,7 +18,7 @@ const MOST_MS = 250;
 /** For each way of each listener. */
 const STRANGERS_MS = 700;
 /** Calls of the sample, and its end on a busy machine. */
-const FUZZED_CALLS = 700;
+const FUZZED_CALLS = 400;
 const FUZZED_MS = 12_000;
 const MOST_GROWTH_BYTES = 200 * 1024 * 1024;
 
@@ -36,7 +37,7 @@ describe('a node under the largest requests that it takes', { timeout: 400_000 }
   test('no request of a caller holds the event loop for 250 ms of CPU', async () => {
     const attacks = await restAttacks(node, { sample: true });
     assert.ok(attacks.length > 20, `${attacks.length} attacks`);
-    const rows = await measured(node, attacks, MOST_MS);
+    const rows = await measured(node, someOf(attacks, 2), MOST_MS);
     assert.deepEqual(
       rows.filter(({ heldMs }) => heldMs > MOST_MS),
       [],
@@ -46,7 +47,8 @@ describe('a node under the largest requests that it takes', { timeout: 400_000 }
 
   test('nor does a manifest, or a message of as many parts as fit', async () => {
     const agent = await deploy(node, '/v1/agents?force=true', AGENT);
-    const rows = await measured(node, [...manifestAttacks(node), ...(await messageAttacks(node, agent))], MOST_MS);
+    const attacks = [...manifestAttacks(node), ...(await messageAttacks(node, agent))];
+    const rows = await measured(node, someOf(attacks, 2), MOST_MS);
     assert.deepEqual(
       rows.filter(({ heldMs }) => heldMs > MOST_MS),
       [],
@@ -54,7 +56,7 @@ describe('a node under the largest requests that it takes', { timeout: 400_000 }
   });
 
   test('nor does one of a stranger on the internal address', async () => {
-    const rows = await measured(node, strangerAttacks(node), MOST_MS);
+    const rows = await measured(node, someOf(strangerAttacks(node), 2), MOST_MS);
     assert.deepEqual(
       rows.filter(({ heldMs }) => heldMs > MOST_MS),
       [],
@@ -91,7 +93,7 @@ describe('a node under the largest requests that it takes', { timeout: 400_000 }
     const strangers = listenerAttacks(guarded).filter(({ token }) => !token);
     assert.equal(strangers.length, 25);
     const rows = [];
-    for (const attack of strangers) rows.push(await underAttack(guarded, attack, STRANGERS_MS));
+    for (const attack of someOf(strangers, 3)) rows.push(await underAttack(guarded, attack, STRANGERS_MS));
     const bad = rows.filter(
       ({ failed, calls, heldMs, grownMiB }) =>
         failed > 0 || calls === 0 || heldMs > MOST_MS || grownMiB * 1024 * 1024 > MOST_GROWTH_BYTES,

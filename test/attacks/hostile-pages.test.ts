@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
 import { settle } from '../product/belongings.ts';
 import { ProductNode } from '../product/product-node.ts';
+import { someOf } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Attempt, hostileAttempts, type Listener, type Targets } from './hostile-attempts.ts';
 import { browserMissing, PageBench, type Visited } from './page-bench.ts';
@@ -82,7 +83,9 @@ describe('pages in a Chromium and a node without an identity provider', { skip: 
     assert.equal(new Set(attempts.map(({ name }) => name)).size, attempts.length);
     const first = await state();
     const through: object[] = [];
-    const waiting = [...attempts];
+    // A tab of its own for each takes most of a second of processor time.
+    const chosen = someOf(attempts, 5);
+    const waiting = [...chosen];
     const lane = async (): Promise<void> => {
       for (let attempt = waiting.shift(); attempt !== undefined; attempt = waiting.shift()) {
         const { read, requests, statuses } = await visit(attempt);
@@ -96,7 +99,7 @@ describe('pages in a Chromium and a node without an identity provider', { skip: 
       }
     };
     await Promise.all(Array.from({ length: LANES }, lane));
-    console.log(`Chromium ${bench.version}: ${through.length} of ${attempts.length} attempts got through`);
+    console.log(`Chromium ${bench.version}: ${through.length} of ${chosen.length} attempts got through`);
     assert.deepEqual(through, []);
     assert.equal(await state(), first);
   });

@@ -93,7 +93,7 @@ export const wholeRegister = (seed: number): RegisterOptions => ({
 });
 export const smallRegister = (seed: number): RegisterOptions => ({
   ...wholeRegister(seed),
-  forMs: sample({ normal: 10_000, long: 15_000 }),
+  forMs: sample({ normal: 6_000, long: 15_000 }),
 });
 /** Seeds of the register that the tests run. */
 export const REGISTER_SEEDS = sample({ normal: 1, long: 3 });
@@ -143,7 +143,7 @@ export const wholeRetention = (store: StoreKind, seed: number): RetentionSoakOpt
 });
 export const smallRetention = (store: StoreKind, seed: number): RetentionSoakOptions => ({
   ...wholeRetention(store, seed),
-  forMs: 20_000,
+  forMs: sample({ normal: 12_000, long: 20_000 }),
   retentionMs: 2_000,
   sampleMs: 1_000,
 });

@@ -25,7 +25,7 @@ export const smallTools = (seed: number, where: Where): ToolsUnderKills => ({
   ...where,
   seed,
   atATime: 4,
-  kills: sample({ normal: 5, long: 12 }),
+  kills: sample({ normal: 3, long: 12 }),
 });
 
 /** One node with a scripted model: kill -9 at random moments of agents that make ten tool calls each. */

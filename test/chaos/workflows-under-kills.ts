@@ -12,7 +12,7 @@ export const wholeWorkflows = (seed: number): WorkflowKillOptions => ({
   atATime: 4,
 });
 export const smallWorkflows = (seed: number): WorkflowKillOptions => ({
-  kills: sample({ normal: 5, long: 12 }),
+  kills: sample({ normal: 3, long: 12 }),
   seed,
   atATime: 4,
 });

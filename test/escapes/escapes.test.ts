@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { someOf } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { left } from './commands.ts';
 import { type Escape, KINDS, make } from './escape.ts';
@@ -23,7 +24,10 @@ describe('a started node lets nobody out by', () => {
 
   for (const kind of kindsOf(ON_ONE_NODE)) {
     describe(KINDS[kind], () => {
-      for (const row of ON_ONE_NODE.filter((one) => one.kind === kind)) {
+      for (const row of someOf(
+        ON_ONE_NODE.filter((one) => one.kind === kind),
+        3,
+      )) {
         test(row.title.slice(0, 140), async (context) => {
           await make(row, at, context);
           assert.deepEqual(await picture(at.outside), was.outside, 'what is outside is as it was');

@@ -5,7 +5,7 @@ import { sample } from '../support/size.ts';
 import type { Escape } from './escape.ts';
 import { assertHarmless, type EscapeWorld } from './world.ts';
 
-const ROUNDS = sample({ normal: 5, long: 12 });
+const ROUNDS = sample({ normal: 3, long: 12 });
 /** Calls at a time. */
 const LANES = 4;
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -17,9 +18,12 @@ const PROGRAM = join(HOME, 'bin', 'schemathesis');
 /** The bounds and wrong types of every operation. A run that is cut leaves operations untested, and that is a failure. */
 const COVERAGE = { phases: 'examples,coverage', seconds: 360 };
 /** Random examples, and chains of operations by their links: as many as there is time for. */
-const RANDOM = { phases: 'fuzzing,stateful', seconds: sample({ normal: 25, long: 900 }) };
+const RANDOM = { phases: 'fuzzing,stateful', seconds: sample({ normal: 8, long: 900 }) };
 /** Of each operation. */
 const EXAMPLES = sample({ normal: 8, long: 25 });
+/** In a normal run one node takes each second path and the other node the rest, by turns; in a long run each takes all. */
+const SHARES = sample({ normal: 2, long: 1 });
+const FIRST = randomInt(SHARES);
 
 /** False when the program is there; else why not. In CI that is an error. */
 async function missing(): Promise<string | false> {
@@ -132,6 +136,9 @@ const known = (prefix: string, parameter: string, value: string, methods = ['GET
   `[[operations]]\ninclude-path-regex = "^${prefix}/\\\\{${parameter}\\\\}"\ninclude-method = ${JSON.stringify(methods)}\nparameters = { ${parameter} = "${value}" }\n`;
 
 async function fuzz(node: ProductNode, seed: number, headers: Readonly<Record<string, string>> = {}): Promise<void> {
+  const described = (await node.call('GET', '/v1/openapi.json')).body.paths;
+  const paths = Object.keys(Object(described)).filter((_path, at) => (at + seed) % SHARES === FIRST);
+  assert.ok(paths.length > 40 / SHARES, `${paths.length} paths`);
   const agent = await node.deploy(agentYaml('known-agent', { task: { instruction: 'Answer.' } }), headers);
   const execution = await node.run(agent, 'hello', headers);
   const config = join(node.directory, 'schemathesis.toml');
@@ -156,20 +163,30 @@ async function fuzz(node: ProductNode, seed: number, headers: Readonly<Record<st
   const token = headers.authorization?.replace('Bearer ', '');
   const auth = token === undefined ? [] : [`[auth.openapi.bearer]\nbearer = "${token}"\n`];
   await writeFile(config, [...auth, REFUSALS, EXCEPTION, ...examples].join('\n'));
-  const coverage = await attempt(node, config, seed, COVERAGE);
+  const coverage = await attempt(node, { config, seed, paths, part: COVERAGE });
   assert.match(coverage, /Selected: (\d+)\/\d+\s+Tested: \1\b/, `every operation is tested:\n${coverage}`);
-  await attempt(node, config, seed, RANDOM);
+  await attempt(node, { config, seed, paths, part: RANDOM });
   assert.ok(!node.process.crashed, node.process.log);
   assert.equal((await node.call('GET', '/health')).status, 200);
 }
 
 /** The last part of what the program printed, when all its checks held. */
-async function attempt(node: ProductNode, config: string, seed: number, part: typeof COVERAGE): Promise<string> {
+async function attempt(
+  node: ProductNode,
+  given: {
+    readonly config: string;
+    readonly seed: number;
+    readonly paths: readonly string[];
+    readonly part: typeof COVERAGE;
+  },
+): Promise<string> {
+  const { config, seed, paths, part } = given;
   const flags = [
     ['--config-file', config, 'run', `${node.url}/v1/openapi.json`],
     ['--checks', 'all', '--phases', part.phases, '--seed', String(seed), '--max-examples', String(EXAMPLES)],
     ['--max-time', String(part.seconds), '--workers', '1', '--no-color'],
     ['--exclude-path-regex', `${ENDING}|${ENDLESS}`],
+    ...(SHARES === 1 ? [] : paths.map((path) => ['--include-path', path])),
   ].flat();
   const options = { cwd: node.directory, timeout: (part.seconds + 60) * 1000, maxBuffer: 64 * 1024 * 1024 };
   const outcome = await run(PROGRAM, flags, options).catch((error: { stdout?: string; message: string }) => ({

@@ -19,7 +19,7 @@ import { agentYaml, objectOf, ProductNode } from './product-node.ts';
 
 const skip = (redisMissing() ?? (await mongoMissing())) || false;
 /** Enough that both nodes run some when one is killed. */
-const RUNS = sample({ normal: 10, long: 24 });
+const RUNS = sample({ normal: 6, long: 24 });
 const PASSWORD = 'p@ss:w/rd';
 /** docs/operations/operating-a-cluster.md, "Redis and MongoDB": all that a node may need, and nothing of a Redis operator. */
 const RIGHTS = ['~svc*', '~{svc*', '&svc*', '&{svc*', '+@all', '-@admin', '-@dangerous', '+info', '+config|get'];

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
+import { sample } from '../support/size.ts';
 import { CALLER_NAMES, CALLERS } from './realms.ts';
 import { type Probe, Tenancy, type Thing } from './tenancy.ts';
 
@@ -64,7 +65,7 @@ describe('tenants of one node', () => {
       for (const one of steps) await take(one);
       await assertWalls(steps[0]?.which ?? 0);
     });
-    await fc.assert(property, { numRuns: 6, endOnFailure: true });
+    await fc.assert(property, { numRuns: sample({ normal: 2, long: 6 }), endOnFailure: true });
   });
 
   test('owners see what others do not: the looks above are not all refused anyway', async () => {

@@ -14,14 +14,25 @@ const TIMES = 'SVC_TEST_TIMES';
 
 /** Called in the process of a test file: writes its time when it exits. */
 export function writeTimeAtExit(): void {
-  const path = process.env[TIMES];
   const program = process.argv[1];
   // What a test forks is started with the same arguments of Node.js.
-  if (path === undefined || program?.endsWith('.test.ts') !== true) return;
+  if (process.env[TIMES] === undefined || program?.endsWith('.test.ts') !== true) return;
   process.once('exit', () => {
-    const time = { file: relative(process.cwd(), program), seconds: process.uptime(), cpuSeconds: cpuSeconds() };
-    appendFileSync(path, `${JSON.stringify(time)}\n`);
+    const seconds = process.uptime() - written.seconds;
+    writeTime(relative(process.cwd(), program), { seconds, cpuSeconds: cpuSeconds() - written.cpuSeconds });
   });
+}
+
+/** What this process has written already, of the files that it ran. */
+const written = { seconds: 0, cpuSeconds: 0 };
+
+/** The time of a file, written by the process that ran it. */
+export function writeTime(file: string, { seconds, cpuSeconds: cpu }: Omit<FileTime, 'file'>): void {
+  const path = process.env[TIMES];
+  if (path === undefined) return;
+  written.seconds += seconds;
+  written.cpuSeconds += cpu;
+  appendFileSync(path, `${JSON.stringify({ file, seconds, cpuSeconds: cpu })}\n`);
 }
 
 /** Called in the run, before the files start; `read` gives the times so far, the longest first, and removes them. */
@@ -39,8 +50,8 @@ export function collectTimes(): { read(): FileTime[] } {
   };
 }
 
-/** Linux counts the children that were waited for; elsewhere it is this process alone. */
-function cpuSeconds(): number {
+/** Of this process so far. Linux counts the children that were waited for; elsewhere it is this process alone. */
+export function cpuSeconds(): number {
   const { user, system } = process.cpuUsage();
   const own = (user + system) / 1e6;
   if (process.platform !== 'linux') return own;

@@ -1,3 +1,5 @@
+import { randomInt } from 'node:crypto';
+
 /**
  * How much of a test that repeats itself runs: seeds, rounds, kills, cases. The one place where that is chosen.
  *
@@ -16,4 +18,14 @@ export const testSize: TestSize = given === 'quick' || given === 'long' ? given 
 export function sample<T>(sizes: { readonly quick?: T; readonly normal: T; readonly long: T }): T {
   if (testSize === 'quick') return sizes.quick ?? sizes.normal;
   return sizes[testSize];
+}
+
+/**
+ * Of rows that are alike each `nth`, from a random one on, so that every run takes others; all of them in a long run.
+ * Each row that fails says its name.
+ */
+export function someOf<T>(rows: readonly T[], nth: number): readonly T[] {
+  if (testSize === 'long') return rows;
+  const first = randomInt(nth);
+  return rows.filter((_row, at) => at % nth === first);
 }

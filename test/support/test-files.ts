@@ -45,12 +45,14 @@ export function inOrder(files: readonly string[]): string[] {
 /** Files that took longer are no part of a quick run. */
 const QUICK_SECONDS = 15;
 
-/**
- * Files that start no other program (no server, container, browser or build), nor do the support files they import; and
- * that did not take long when they were last recorded.
- */
+/** Files that start no other program, and that did not take long when they were last recorded. */
 export function quickFiles(files: readonly string[]): string[] {
   const seconds = recordedSeconds();
+  return computingFiles(files).filter((file) => (seconds[file] ?? 0) < QUICK_SECONDS);
+}
+
+/** Files that start no other program (no server, container, browser or build), nor do the support files they import. */
+export function computingFiles(files: readonly string[]): string[] {
   const starts = new Map<string, boolean>();
   const startsProgram = (file: string): boolean => {
     const known = starts.get(file);
@@ -61,7 +63,7 @@ export function quickFiles(files: readonly string[]): string[] {
     starts.set(file, found);
     return found;
   };
-  return files.filter((file) => (seconds[file] ?? 0) < QUICK_SECONDS && !startsProgram(file));
+  return files.filter((file) => !startsProgram(file));
 }
 
 const importsChildProcess = (file: string): boolean =>

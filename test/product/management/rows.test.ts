@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { sample } from '../../support/size.ts';
+import { someOf } from '../../support/size.ts';
 import { ARGUMENT_ROWS, type ArgumentRow } from '../../tools/management/argument-rows.ts';
 import { MANAGEMENT_ROWS } from '../../tools/management/rows.ts';
 import { type Called, ManagementNode, type ToolDoor } from './management-node.ts';
@@ -10,10 +9,7 @@ import { sameAnswer } from './same-answer.ts';
 
 /** Who calls is the operator of the node: rows for others are in roles.test.ts. */
 const ROWS = MANAGEMENT_ROWS.filter(({ by }) => by === undefined);
-/** Of the rows of arguments each third runs, another third each time; a long run has all. */
-const STEP = sample({ normal: 3, long: 1 });
-const PHASE = randomInt(STEP);
-const CHOSEN = ARGUMENT_ROWS.filter((_row, at) => at % STEP === PHASE);
+const CHOSEN = someOf(ARGUMENT_ROWS, 6);
 const TOOLS = Object.entries(Object.groupBy(CHOSEN, ({ tool }) => tool));
 const AT_ONCE = 8;
 const COUNTS = `${ROWS.length} rows of what they do and ${CHOSEN.length} of their arguments`;
