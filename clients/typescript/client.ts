@@ -1,5 +1,6 @@
 import { AccessEndedError, eventsOf, StreamCutError, type StreamedEvent } from './event-stream.ts';
 import { operationsOf, type SvcClient } from './gen/operations.ts';
+import { resumed } from './resumed-stream.ts';
 
 export type { StreamedEvent, SvcClient };
 export { AccessEndedError, StreamCutError };
@@ -26,7 +27,16 @@ export interface CallOptions {
   readonly traceparent?: string;
   /** Of streams: the number of the last event that was seen; the stream goes on after it. */
   readonly lastEventId?: number | string;
+  /**
+   * Of streams: how long the node may be away before the stream fails; default one minute. `false`: a cut is thrown, as
+   * `StreamCutError` where the node announced it, and the caller resumes.
+   */
+  readonly resume?: false | { readonly patienceMs: number };
 }
+
+const PATIENCE_MS = 60_000;
+/** Statuses of refusals that pass: time-outs, too many calls, a node or proxy that stops or starts. */
+const PASSING: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
 
 /** How an operation is sent; made by the generator. */
 export interface Route {
@@ -87,16 +97,24 @@ export class Sender {
   }
 
   /**
-   * Events of a stream, until it ends, the loop is left or `signal` aborts. Throws `StreamCutError` when the node ends the
-   * stream before its last event.
+   * Events of a stream, until it ends, the loop is left or `signal` aborts. After a lost connection or a restart of the node
+   * it goes on behind the last event, so none is missed and none comes twice; streams without numbers are not resumed.
    */
   async *stream<Event>(
     route: Route,
     input: object = {},
     options: CallOptions = {},
   ): AsyncGenerator<StreamedEvent<Event>, void, undefined> {
-    const response = await this.#send(route, input, options);
-    if (response.body !== null) yield* eventsOf<Event>(response.body);
+    const open = async (lastEventId: CallOptions['lastEventId']): Promise<ReadableStream<Uint8Array> | null> =>
+      (await this.#send(route, input, { ...options, lastEventId })).body;
+    const { lastEventId: after, resume = { patienceMs: PATIENCE_MS }, signal } = options;
+    if (resume !== false && route.query.includes('last_event_id')) {
+      const mayPass = (thrown: unknown): boolean => !(thrown instanceof SvcApiError) || PASSING.has(thrown.status);
+      const renewsToken = typeof this.#options.token === 'function';
+      return yield* resumed<Event>({ open, mayPass, renewsToken, after, signal, patienceMs: resume.patienceMs });
+    }
+    const body = await open(after);
+    if (body !== null) yield* eventsOf<Event>(body);
   }
 
   async #send(route: Route, input: object, options: CallOptions): Promise<Response> {

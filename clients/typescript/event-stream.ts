@@ -37,10 +37,12 @@ export class AccessEndedError extends Error {
 /**
  * Records of an event stream in their order; comments (heartbeats) are skipped. A record that the stream cut off is
  * dropped, as the HTML standard says. Leaving the loop cancels the stream. Throws `StreamCutError` when the stream asks for
- * a reconnect at its end, `AccessEndedError` when the caller has no access any more.
+ * a reconnect at its end, `AccessEndedError` when the caller has no access any more, and an error when nothing came for
+ * `silenceMs`: the node sends heartbeats, so the connection is gone.
  */
 export async function* eventsOf<Event>(
   body: ReadableStream<Uint8Array>,
+  silenceMs?: number,
 ): AsyncGenerator<StreamedEvent<Event>, void, undefined> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
@@ -49,7 +51,7 @@ export async function* eventsOf<Event>(
   let retryMs: number | null = null;
   try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const { done, value } = await withinSilence(reader.read(), silenceMs);
       if (done) break;
       const records = (rest + decoder.decode(value, { stream: true })).replaceAll('\r\n', '\n').split('\n\n');
       rest = records.pop() ?? '';
@@ -65,9 +67,23 @@ export async function* eventsOf<Event>(
       }
     }
   } finally {
-    await reader.cancel();
+    // A connection that is gone cannot be cancelled, which is no error of its own.
+    await reader.cancel().catch(() => undefined);
   }
   if (retryMs !== null) throw new StreamCutError(last, retryMs);
+}
+
+async function withinSilence<T>(read: Promise<T>, silenceMs: number | undefined): Promise<T> {
+  if (silenceMs === undefined) return read;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const silence = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`the stream was silent for ${silenceMs / 1_000} s`)), silenceMs);
+  });
+  try {
+    return await Promise.race([read, silence]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 interface Fields {

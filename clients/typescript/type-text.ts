@@ -1,21 +1,4 @@
-/** A JSON Schema as the API description holds it, as far as types depend on it. */
-export interface Schema {
-  readonly $ref?: string;
-  readonly type?: string | readonly string[];
-  readonly description?: string;
-  readonly enum?: readonly unknown[];
-  readonly const?: unknown;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly required?: readonly string[];
-  readonly additionalProperties?: boolean | Schema;
-  readonly items?: Schema | false;
-  readonly prefixItems?: readonly Schema[];
-  readonly anyOf?: readonly Schema[];
-  readonly oneOf?: readonly Schema[];
-  readonly allOf?: readonly Schema[];
-  readonly nullable?: boolean;
-  readonly contentSchema?: Schema;
-}
+import type { Schema } from '../api-description.ts';
 
 /** The TypeScript type of a schema; nested objects are indented from `indent` on. */
 export function typeText(schema: Schema, indent = ''): string {

@@ -61,7 +61,7 @@ async function follow(topics: readonly string[], signal: AbortSignal): Promise<v
   const topic = TOPICS.filter((one) => topics.includes(one));
   while (!signal.aborted) {
     try {
-      for await (const record of api.feed.stream({ topic }, { signal, lastEventId: place })) {
+      for await (const record of api.feed.stream({ topic }, { signal, lastEventId: place, resume: false })) {
         place = record.place;
         setLive(true);
         changed(record.event);

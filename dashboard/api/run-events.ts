@@ -73,7 +73,7 @@ async function follow(kind: RunKind, id: string, signal: AbortSignal, push: (eve
   let at = '';
   for (;;) {
     try {
-      const options = { signal, lastEventId: last === 0 ? undefined : last };
+      const options = { signal, lastEventId: last === 0 ? undefined : last, resume: false } as const;
       const stream =
         kind === 'execution' ? api.executions.stream({ id }, options) : api.workflowExecutions.stream({ id }, options);
       for await (const { id: seq, event } of stream) {

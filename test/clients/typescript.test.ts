@@ -7,12 +7,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
+import { generatedClients } from '../../clients/generate.ts';
 import { createClient, SvcApiError, type SvcClient } from '../../clients/typescript/client.ts';
-import { clientText } from '../../clients/typescript/generate.ts';
 import { NodeProcess } from '../support/node-process.ts';
 import { waitUntil } from '../support/wait-until.ts';
-
-const GENERATED = 'clients/typescript/gen/operations.ts';
 
 const SETTINGS = (directory: string): string => `apiVersion: svc.dev/v1
 kind: NodeConfig
@@ -33,6 +31,18 @@ spec:
   task: { instruction: Write a haiku. }
 `;
 
+/** A body whose connection breaks after the text. */
+function brokenAfter(text: string): ReadableStream<Uint8Array> {
+  let isSent = false;
+  return new ReadableStream({
+    pull(controller) {
+      if (isSent) return controller.error(new TypeError('broken'));
+      isSent = true;
+      controller.enqueue(new TextEncoder().encode(text));
+    },
+  });
+}
+
 describe('the TypeScript client', () => {
   let directory: string;
   let node: NodeProcess;
@@ -51,10 +61,11 @@ describe('the TypeScript client', () => {
     await rm(directory, { recursive: true, force: true });
   });
 
-  test('is what its generator makes of the API description', async () => {
+  test('is what its generator makes of the API description, as is the Python client', async () => {
     const described = await (await fetch(`${await node.url}/v1/openapi.json`)).text();
-    const message = 'run "npm run generate:client"';
-    assert.ok(clientText(JSON.parse(described)) === readFileSync(GENERATED, 'utf8'), message);
+    const files = generatedClients(JSON.parse(described));
+    const stale = [...files].filter(([path, text]) => readFileSync(path, 'utf8') !== text).map(([path]) => path);
+    assert.deepEqual(stale, [], 'run "npm run generate:client"');
   });
 
   test('deploys an agent from YAML, starts it once for one key, and follows it to its output', async () => {
@@ -136,18 +147,71 @@ describe('the TypeScript client', () => {
       await assert.rejects(svc.executions.get({ id }), { name: 'TypeError', message: /^id: expected a value/ });
   });
 
-  test('a stream that its node cuts says so, and from which event to resume', async () => {
+  test('a stream that may not resume says when its node cuts it, and from which event to resume', async () => {
     const cut = 'id: 7\ndata: {"execution_started":{}}\n\nretry: 50\n\n';
     const answer = (): Response => new Response(cut, { headers: { 'content-type': 'text/event-stream' } });
     const client = createClient({ baseUrl: 'http://127.0.0.1:1', fetch: async () => answer() });
     const seen: number[] = [];
     await assert.rejects(
       async () => {
-        for await (const { id } of client.executions.stream({ id: 'x' })) seen.push(id);
+        for await (const { id } of client.executions.stream({ id: 'x' }, { resume: false })) seen.push(id);
       },
       { name: 'StreamCutError', lastEventId: 7, retryAfterMs: 50 },
     );
     assert.deepEqual(seen, [7]);
+  });
+
+  test('a stream resumes by itself after each kind of cut, with no event lost or doubled', async () => {
+    const after: (string | null)[] = [];
+    const events = (...ids: readonly number[]): string => ids.map((id) => `id: ${id}\ndata: {"e":${id}}\n\n`).join('');
+    const answers: (() => Response)[] = [
+      () => new Response(brokenAfter(`: heartbeat\n\n${events(1, 2)}id: 3\nda`)),
+      () => {
+        throw new TypeError('fetch failed');
+      },
+      () => new Response('{"error":"unavailable","message":"it starts"}', { status: 503 }),
+      // It sends again what was seen, and then announces that it stops.
+      () => new Response(`${events(2, 3)}retry: 1\n\n`),
+      // A proxy closed it in the middle of a record.
+      () => new Response(`${events(4)}id: 5\ndata: {"e"`),
+      () => new Response(events(5)),
+      () => new Response(null, { status: 204 }),
+    ];
+    const client = createClient({
+      baseUrl: 'http://127.0.0.1:1',
+      fetch: async (_url, init) => {
+        after.push(new Headers(init?.headers).get('last-event-id'));
+        return (answers.shift() ?? assert.fail('one call too many'))();
+      },
+    });
+    const seen: number[] = [];
+    for await (const { id } of client.executions.stream({ id: 'x' })) seen.push(id);
+    assert.deepEqual(seen, [1, 2, 3, 4, 5]);
+    assert.deepEqual(after, [null, '2', '2', '2', '3', '4', '5']);
+  });
+
+  test('a stream ends with the error when its node stays away, when it is refused, and when its signal says so', async () => {
+    const answers: (() => Response)[] = [];
+    const client = createClient({
+      baseUrl: 'http://127.0.0.1:1',
+      fetch: async (_url, init) => {
+        init?.signal?.throwIfAborted();
+        const next = answers.shift();
+        if (next === undefined) throw new TypeError('fetch failed');
+        return next();
+      },
+    });
+    const cut = (): Response => new Response(brokenAfter('id: 1\ndata: {"e":1}\n\n'));
+    const read = async (options: Parameters<typeof client.executions.stream>[1]): Promise<void> => {
+      for await (const { id } of client.executions.stream({ id: 'x' }, options)) assert.equal(id, 1);
+    };
+    await assert.rejects(read({}), TypeError, 'a node that was never there is not waited for');
+    answers.push(cut);
+    await assert.rejects(read({ resume: { patienceMs: 0 } }), /fetch failed|broken/);
+    answers.push(cut, () => new Response('{"error":"execution not found"}', { status: 404 }));
+    await assert.rejects(read({}), { name: 'SvcApiError', status: 404 });
+    answers.push(cut);
+    await assert.rejects(read({ signal: AbortSignal.timeout(150) }), { name: 'TimeoutError' });
   });
 
   test('a stream whose caller has no access any more says so', async () => {

@@ -1,4 +1,4 @@
-// Made by clients/typescript/generate.ts from the API description; do not edit.
+// Made by clients/generate.ts from the API description; do not edit.
 import type { CallOptions, Route, Sender, StreamedEvent } from "../client.ts";
 
 export type Actor = {

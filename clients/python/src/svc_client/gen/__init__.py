@@ -1,0 +1,1 @@
+# Made by clients/generate.ts from the API description; do not edit.
