@@ -59,7 +59,8 @@ export async function openToolAreas(parts: ToolAreasParts): Promise<{ seal: Seal
     signer: createAuditSigner({ keys, published, clock }),
     admission,
   };
-  return { seal, mcp: { granter, sessions, clock, random, admission, audit: audit.operations } };
+  const toolNames = settings.mcp.tool_names;
+  return { seal, mcp: { granter, sessions, clock, random, admission, audit: audit.operations, toolNames } };
 }
 
 /** Creates the servers of the internal address (S5): dispatch gateway, inner loop, attest and invoke. */

@@ -68,6 +68,9 @@ const Dashboard = z.strictObject({
     .optional(),
 });
 
+/** `/mcp`: the tools of this node for MCP clients. */
+const NodeMcp = z.strictObject({ tool_names: z.enum(['alias', 'dotted']).default('alias') });
+
 const Spec = z.strictObject({
   node: NodeSelf.prefault({}),
   network: NodeNetwork.prefault({}),
@@ -84,6 +87,7 @@ const Spec = z.strictObject({
   audit: NodeAudit.prefault({}),
   security_contexts: SecurityContexts,
   mcp_servers: McpServers,
+  mcp: NodeMcp.prefault({}),
   builtin_dispatchers: BuiltinDispatchers,
   web: NodeWeb.prefault({}),
   rate_limits: NodeRateLimits.prefault({}),

@@ -1,11 +1,17 @@
 import { hash } from 'node:crypto';
-import type { CallToolRequest, CallToolResult, RequestId, Tool } from '@modelcontextprotocol/sdk/types.js';
+import type {
+  CallToolRequest,
+  CallToolResult,
+  GetPromptResult,
+  RequestId,
+  Tool,
+} from '@modelcontextprotocol/sdk/types.js';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ToolOutcome } from '../../manifests/tool/call.ts';
 import type { ToolGrant } from '../../manifests/tool/scope.ts';
 import { asCallOf } from '../../runtime/calls/calls-of-effect.ts';
 import { ERRORS, type ErrorCode, SvcError, toSvcError } from '../../runtime/errors.ts';
-import type { Json } from '../../runtime/json.ts';
+import { type Json, jsonField } from '../../runtime/json.ts';
 import { callingSpan } from '../../runtime/tracing/trace-context.ts';
 import {
   type Caller,
@@ -19,7 +25,10 @@ import { parseJsonBytes } from '../json-thread.ts';
 import type { McpParts, RestApp, RestParts } from '../rest/parts.ts';
 import { callerOf } from '../rest/request-context.ts';
 import { metadataChallenge } from '../rest/routes/jwks.ts';
+import { INSTRUCTIONS, listedPrompts, promptText } from './prompts.ts';
+import { listedResources, listedTemplates, resourceRead } from './resources.ts';
 import { loadSdk, type McpSdk } from './sdk.ts';
+import { aliasesOf, toolNamed } from './tool-aliases.ts';
 
 /** Largest body, bytes: the arguments of one call and their envelope. */
 const BODY_BYTES = 4 * 1024 * 1024;
@@ -126,14 +135,31 @@ interface McpCall {
 async function answerMcp(parts: McpParts, { headers, message, caller, version, onBug }: McpCall): Promise<Response> {
   const sdk = await loadSdk();
   const { jsonSchemaValidator } = sdk;
-  const server = new sdk.Server({ name: 'svc', version }, { capabilities: { tools: {} }, jsonSchemaValidator });
+  const server = new sdk.Server(
+    { name: 'svc', version },
+    { capabilities: { tools: {}, resources: {}, prompts: {} }, instructions: INSTRUCTIONS, jsonSchemaValidator },
+  );
   const transport = new sdk.Transport({ enableJsonResponse: true });
+  const grant = () => callerGrant(parts, caller.identity);
   server.setRequestHandler(sdk.ListToolsRequestSchema, () =>
-    told(onBug, async () => ({ tools: listedTools(parts.granter, await callerGrant(parts, caller.identity)) })),
+    told(onBug, async () => ({ tools: listedTools(parts, await grant()) })),
   );
   server.setRequestHandler(sdk.CallToolRequestSchema, ({ params }, { requestId }) =>
     told(onBug, () => inItsTrace(params, caller, (of) => callTool(sdk, parts, of, { params, id: requestId }))),
   );
+  server.setRequestHandler(sdk.ListResourcesRequestSchema, () =>
+    told(onBug, async () => ({ resources: listedResources(namesIn(await grant())) })),
+  );
+  server.setRequestHandler(sdk.ListResourceTemplatesRequestSchema, () =>
+    told(onBug, async () => ({ resourceTemplates: listedTemplates(namesIn(await grant())) })),
+  );
+  server.setRequestHandler(sdk.ReadResourceRequestSchema, ({ params }, { requestId }) =>
+    told(onBug, () =>
+      inItsTrace(params, caller, (of) => readResource(sdk, parts, of, { uri: params.uri, id: requestId })),
+    ),
+  );
+  server.setRequestHandler(sdk.ListPromptsRequestSchema, () => ({ prompts: listedPrompts() }));
+  server.setRequestHandler(sdk.GetPromptRequestSchema, ({ params }) => promptFor(params.name, params.arguments ?? {}));
   await server.connect(transport);
   try {
     const request = new Request('http://localhost/mcp', { method: 'POST', headers });
@@ -158,7 +184,11 @@ async function told<Result>(onBug: (error: unknown) => void, handle: () => Promi
 }
 
 /** A message may name its span in `_meta`, which is more precise than the headers of its request. */
-function inItsTrace<T>({ _meta }: CallToolRequest['params'], caller: Caller, work: (caller: Caller) => T): T {
+function inItsTrace<T>(
+  { _meta }: { readonly _meta?: CallToolRequest['params']['_meta'] },
+  caller: Caller,
+  work: (caller: Caller) => T,
+): T {
   const [traceparent, tracestate] = [textOf(_meta?.traceparent), textOf(_meta?.tracestate)];
   const span = callingSpan(traceparent, tracestate);
   return span === null ? work(caller) : asCallOf(span, () => work({ ...caller, trace: span.trace }));
@@ -175,8 +205,13 @@ async function callTool(
   caller: Caller,
   { params, id }: { readonly params: CallToolRequest['params']; readonly id: RequestId },
 ): Promise<CallToolResult> {
-  const { name: tool, arguments: given = {} } = params;
-  if (tool.length > TOOL_NAME_CHARS) throw new RpcError(INVALID_PARAMS, 'Unknown tool: the name is too long');
+  const { name, arguments: given = {} } = params;
+  if (name.length > TOOL_NAME_CHARS) throw new RpcError(INVALID_PARAMS, 'Unknown tool: the name is too long');
+  const grant = await callerGrant(parts, caller.identity);
+  const tool = toolNamed(
+    name,
+    grant.tools.map((one) => one.name),
+  );
   try {
     const call = { source: 'mcp', tool, arguments: given, call: callId(id) } as const;
     const { answer, isOffered } = await callOf(parts, caller, call);
@@ -187,6 +222,36 @@ async function callTool(
     if (error.row.kind === 'bug' || !(thrown instanceof SvcError)) throw error;
     return errorResult(error);
   }
+}
+
+const namesIn = ({ tools }: ToolGrant): ReadonlySet<string> => new Set(tools.map(({ name }) => name));
+
+const NO_RESOURCE = -32_002;
+
+/** `resources/read`: calls the tool that reads it. */
+async function readResource(
+  sdk: McpSdk,
+  parts: McpParts,
+  caller: Caller,
+  { uri, id }: { readonly uri: string; readonly id: RequestId },
+) {
+  const read = resourceRead(uri);
+  if (read === null) throw new RpcError(NO_RESOURCE, `Resource not found: ${uri.slice(0, 200)}`, { uri });
+  const params = { name: read.tool, arguments: { ...read.arguments } };
+  const { isError, content, structuredContent } = await callTool(sdk, parts, caller, { params, id });
+  if (isError === true) {
+    const [first] = content;
+    throw new RpcError(NO_RESOURCE, first?.type === 'text' ? first.text : 'Resource not found', { uri });
+  }
+  const parsed = jsonField.parse(structuredContent ?? null);
+  return { contents: [{ uri, mimeType: read.mimeType, text: read.contentOf(parsed) }] };
+}
+
+function promptFor(name: string, given: Readonly<Record<string, string>>): GetPromptResult {
+  const found = promptText(name, given);
+  if ('problem' in found) throw new RpcError(INVALID_PARAMS, found.problem);
+  const { text, description } = found;
+  return { description, messages: [{ role: 'user', content: { type: 'text', text } }] };
 }
 
 /** The id with its type, since 1 and "1" are different ids. */
@@ -244,7 +309,11 @@ function outcomeResult(sdk: McpSdk, outcome: ToolOutcome): CallToolResult {
 }
 
 /** The tools of a grant in the form of `tools/list`. */
-function listedTools(granter: McpParts['granter'], { tools }: ToolGrant): Tool[] {
+function listedTools({ granter, toolNames = 'alias' }: McpParts, { tools }: ToolGrant): Tool[] {
+  const aliases = aliasesOf(
+    tools.map(({ name }) => name),
+    toolNames,
+  );
   return tools.flatMap(({ name, description, input_schema, reads, mode, source }) => {
     const { type, ...rest } = input_schema;
     // Clients refuse the whole list when one schema has another type.
@@ -252,7 +321,7 @@ function listedTools(granter: McpParts['granter'], { tools }: ToolGrant): Tool[]
     const result = source === 'builtin' ? granter.outputSchema(name) : undefined;
     return [
       {
-        name,
+        name: aliases.get(name) ?? name,
         description,
         inputSchema: { ...rest, type },
         ...(result === undefined ? {} : { outputSchema: { ...result, type } }),

@@ -19,6 +19,11 @@ async function load() {
     Transport: http.WebStandardStreamableHTTPServerTransport,
     ListToolsRequestSchema: types.ListToolsRequestSchema,
     CallToolRequestSchema: types.CallToolRequestSchema,
+    ListResourcesRequestSchema: types.ListResourcesRequestSchema,
+    ListResourceTemplatesRequestSchema: types.ListResourceTemplatesRequestSchema,
+    ReadResourceRequestSchema: types.ReadResourceRequestSchema,
+    ListPromptsRequestSchema: types.ListPromptsRequestSchema,
+    GetPromptRequestSchema: types.GetPromptRequestSchema,
     ContentBlockSchema: types.ContentBlockSchema,
   };
 }

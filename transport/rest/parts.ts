@@ -12,6 +12,7 @@ import type { SealParts } from '../../usecases/seal/parts.ts';
 import type { Admission } from '../../usecases/starts/admission.ts';
 import type { Health } from '../health.ts';
 import type { HttpMeter } from '../http-meter.ts';
+import type { ToolNaming } from '../mcp/tool-aliases.ts';
 import type { OpenStreams } from '../open-streams.ts';
 import type { ServerTls } from '../tls.ts';
 import type { RestLimits } from './limits.ts';
@@ -37,7 +38,10 @@ export interface DashboardParts {
 }
 
 /** What /mcp calls. */
-export type McpParts = CallerToolParts;
+export interface McpParts extends CallerToolParts {
+  /** How tools are named in `tools/list` (`spec.mcp.tool_names`). Absent: without dots. */
+  readonly toolNames?: ToolNaming;
+}
 
 /** What the REST server calls. */
 export interface RestServerParts extends OperationPorts {

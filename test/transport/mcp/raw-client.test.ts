@@ -31,8 +31,8 @@ describe('a client written by hand, against /mcp', () => {
     const { body: list } = await post(at.url, rpc('tools/list', undefined, 'two'), { headers });
     assert.equal(list.id, 'two');
     const names: string[] = list.result.tools.map(({ name }: { name: string }) => name);
-    assert.ok(names.includes('wild.echo') && names.includes('svc.tools.list') && names.includes('web.fetch'));
-    assert.ok(!names.some((name) => name.startsWith('fs.') || name === 'cmd.run' || name === 'wild.crash'));
+    assert.ok(names.includes('wild_echo') && names.includes('svc_tools_list') && names.includes('web_fetch'));
+    assert.ok(!names.some((name) => name.startsWith('fs_') || name === 'cmd_run' || name === 'wild_crash'));
     for (const tool of list.result.tools) assert.equal(tool.inputSchema.type, 'object');
     const { body: called } = await post(at.url, callOf('wild.echo', { text: 'hi' }, 3), { headers });
     assert.deepEqual(called, {
@@ -81,7 +81,7 @@ describe('a client written by hand, against /mcp', () => {
     assert.deepEqual([denied.body.error.code, denied.body.error.data.reason], [-32_602, 'ToolExplicitlyDenied']);
     const task = await post(at.url, rpc('tools/call', { name: 'wild.echo', arguments: {}, task: { ttl: 1_000 } }));
     assert.match(task.body.error.message, /does not support task creation/);
-    assert.equal((await post(at.url, rpc('resources/list'))).body.error.code, -32_601);
+    assert.equal((await post(at.url, rpc('sampling/createMessage'))).body.error.code, -32_601);
   });
 
   test('what a tool says of itself is a result with isError', async () => {
