@@ -5,6 +5,7 @@ import { invalid } from './failure.ts';
 import { isObject } from './json.ts';
 import { NodeClient } from './node-client.ts';
 import { type OutputFormat, outputFormat } from './output.ts';
+import { contextInUse } from './saved-contexts.ts';
 
 const DEFAULT_URL = 'http://127.0.0.1:8080';
 
@@ -22,13 +23,16 @@ export function contextOf(command: Command, env: NodeJS.ProcessEnv = process.env
     const value = isObject(options) ? options[name] : undefined;
     return typeof value === 'string' && value !== '' ? value : undefined;
   };
-  const url = nodeUrl(given('url') ?? env.SVC_URL, given('host') ?? env.SVC_HOST, given('port'));
-  const token = given('token') ?? env.SVC_TOKEN;
+  const [asked, host, port] = [given('url') ?? env.SVC_URL, given('host') ?? env.SVC_HOST, given('port')];
+  // A context holds for its own node only: its token must not reach another one.
+  const saved = (asked ?? host ?? port ?? '') === '' ? contextInUse(env) : null;
+  const url = saved === null ? nodeUrl(asked, host, port) : checkedUrl(saved.url, 'context');
+  const token = given('token') || env.SVC_TOKEN || saved?.token;
   const findToken = (): Promise<string | undefined> => localToken(url, env);
   return {
-    client: new NodeClient({ url, token: token === '' ? undefined : token, findToken, tenant: given('tenant') }),
+    client: new NodeClient({ url, token, findToken, tenant: given('tenant') ?? saved?.tenant }),
     output: outputFormat(given('output') ?? 'text'),
-    again: `${programName(env)}${url === DEFAULT_URL ? '' : ` --url ${url}`}`,
+    again: `${programName(env)}${saved !== null || url === DEFAULT_URL ? '' : ` --url ${url}`}`,
   };
 }
 

@@ -1,6 +1,7 @@
 import { type ExecutionEvent, isLastEvent } from './follow.ts';
 import { isObject, numberOf, textOf } from './json.ts';
 import { type Paint, plain, printable } from './paint.ts';
+import { widthOf } from './width.ts';
 
 export interface EventLinesOptions {
   readonly write: (line: string) => void;
@@ -49,9 +50,10 @@ export class EventLines {
     this.#partial = lines.pop() ?? '';
     for (const line of lines) this.#output(line);
     const width = this.#options.wrapAt ?? 0;
-    while (width > 0 && this.#partial.length > width) {
-      const space = this.#partial.lastIndexOf(' ', width);
-      const at = space > width / 2 ? space : width;
+    while (width > 0 && widthOf(this.#partial) > width) {
+      const fits = charsWithin(this.#partial, width);
+      const space = this.#partial.lastIndexOf(' ', fits);
+      const at = space > fits / 2 ? space : fits;
       this.#output(this.#partial.slice(0, at));
       this.#partial = this.#partial.slice(at).trimStart();
     }
@@ -78,6 +80,18 @@ export class EventLines {
   #line(text: string): void {
     this.#options.write(`${this.#options.prefix ?? ''}${text}`.trimEnd());
   }
+}
+
+/** Number of UTF-16 units at the start of a text that fit a width. */
+function charsWithin(text: string, width: number): number {
+  let chars = 0;
+  let used = 0;
+  for (const letter of text) {
+    used += widthOf(letter);
+    if (used > width) break;
+    chars += letter.length;
+  }
+  return Math.max(chars, 1);
 }
 
 /** One line, without the output itself. */

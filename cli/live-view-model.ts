@@ -62,7 +62,10 @@ export class LiveViewModel {
         this.#exit(state, payload);
         break;
       case 'WorkflowHumanInputRequested':
-        this.#set(state, { mark: 'waiting', note: oneLine(textOf(payload, 'prompt')) });
+        this.#set(state, {
+          mark: 'waiting',
+          note: oneLine(`${textOf(payload, 'prompt')} (approval ${textOf(payload, 'approval_id')})`),
+        });
         break;
       case 'WorkflowHumanInputReceived':
         this.#set(state, { mark: 'running', note: oneLine(`answered ${textOf(payload, 'payload')}`) });

@@ -2,6 +2,7 @@ import type { ExecutionEvent } from './follow.ts';
 import { textOf } from './json.ts';
 import { LiveViewModel, type Mark, outputInOneLine, type StateLine } from './live-view-model.ts';
 import { type Paint, paintFor, plain, printable } from './paint.ts';
+import { cutTo, padded, widthOf } from './width.ts';
 
 const TICK_MS = 250;
 
@@ -116,7 +117,7 @@ export function drawing(
   { paint, width, height, now }: { paint: Paint; width: number; height: number; now: number },
 ): string[] {
   const shown = states.length <= height ? states : mostRelevant(states, height - 1);
-  const nameWidth = Math.min(32, Math.max(...shown.map(({ name }) => name.length)));
+  const nameWidth = Math.min(32, Math.max(...shown.map(({ name }) => widthOf(name))));
   const lines = shown.map((state) => stateLine(state, { paint, width, nameWidth, now }));
   const hidden = states.length - shown.length;
   return hidden === 0 ? lines : [...lines, paint.dim(`  … and ${hidden} more states`)];
@@ -134,9 +135,11 @@ function stateLine(
 ): string {
   const seconds = startedAt === null ? '' : `${(((endedAt ?? now) - startedAt) / 1_000).toFixed(1)} s`;
   const times = visits > 1 ? ` ×${visits}` : '';
-  const head = `${MARKS[mark]} ${name.slice(0, nameWidth).padEnd(nameWidth)} ${mark.padEnd(7)} ${seconds.padStart(8)}${times}`;
-  const room = width - head.length - 3;
-  const tail = note === '' || room < 8 ? '' : `  ${printable(note).slice(0, room)}`;
+  const title = padded(cutTo(name, nameWidth), nameWidth);
+  const head = `${MARKS[mark]} ${title} ${mark.padEnd(7)} ${seconds.padStart(8)}${times}`;
+  // Some terminals draw the marks two columns wide.
+  const room = width - widthOf(head) - 3;
+  const tail = note === '' || room < 8 ? '' : `  ${cutTo(printable(note), room)}`;
   return `${paint[COLOURS[mark]](head)}${paint.dim(tail)}`.trimEnd();
 }
 
@@ -152,7 +155,7 @@ export function workflowEventLine({ name, payload }: ExecutionEvent, paint: Pain
     case 'WorkflowStateExited':
       return exitLine(state, payload, paint);
     case 'WorkflowHumanInputRequested':
-      return paint.yellow(`${state}: waits for approval: ${field('prompt')}`);
+      return paint.yellow(`${state}: waits for approval ${field('approval_id')}: ${field('prompt')}`);
     case 'WorkflowHumanInputReceived':
       return `${state}: ${field('how')}: ${field('payload')}`;
     case 'ContainerRunFailed':

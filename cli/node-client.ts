@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { CliFailure, EXIT, exitCodeOf, isPassing } from './failure.ts';
+import { problemLine } from './findings.ts';
 import { isObject, type JsonObject, listOf, parseJson, textOf } from './json.ts';
 
 /** Address of a node, and the credentials for it. */
@@ -24,6 +25,8 @@ export interface Call {
   readonly repeatable?: boolean;
   /** Default one minute. */
   readonly timeoutMs?: number;
+  /** Of a body that is a manifest: its file, for the problems that are found in it. */
+  readonly file?: string;
 }
 
 /** A call that starts something. The key makes the node ignore a repeat, so it is retried when its connection is cut. */
@@ -68,7 +71,7 @@ export class NodeClient {
       try {
         const response = await this.#send(method, path, call, signal);
         if (response.ok) return await read(response);
-        throw failureOf(response.status, await response.text());
+        throw failureOf(response.status, await response.text(), call.file);
       } catch (thrown) {
         if (thrown instanceof CliFailure) throw thrown;
         if (call.repeatable === true && repeat < REPEATS && reasonOf(thrown) === 'ECONNRESET') continue;
@@ -139,16 +142,13 @@ function reasonOf(thrown: unknown, timeoutMs = CALL_TIMEOUT_MS): string {
 }
 
 /** Reads both error bodies of the REST API: `{error: CODE, message, details?}` and `{error: TEXT, details?}`. */
-function failureOf(status: number, body: string): CliFailure {
+function failureOf(status: number, body: string, file?: string): CliFailure {
   const answer = parseJson(body);
   const said = textOf(answer, 'message') || textOf(answer, 'error') || `HTTP ${status}`;
-  const problems = listOf(answer, 'details').map((detail) => {
-    const line = textOf(detail, 'line');
-    const path = textOf(detail, 'path');
-    const place = [line === '' || line === '0' ? '' : `line ${line}`, path].filter((part) => part !== '').join(', ');
-    const message = textOf(detail, 'message');
-    return place === '' ? message : `${place}: ${message}`;
-  });
-  const text = said.split('\n', 1)[0]?.slice(0, MAX_SHOWN_CHARS) ?? said;
+  const problems = listOf(answer, 'details').map((detail) => problemLine(detail, file));
+  const text = inWordsOfCli(said.split('\n', 1)[0]?.slice(0, MAX_SHOWN_CHARS) ?? said);
   return new CliFailure(exitCodeOf(status), isPassing(status) ? `${text} Try again later.` : text, problems);
 }
+
+/** What the API calls a parameter is a flag here. */
+const inWordsOfCli = (text: string): string => text.replace(/\buse force to\b/, 'use --force to');

@@ -1,6 +1,7 @@
 import { invalid } from './failure.ts';
 import { isObject, type JsonObject } from './json.ts';
-import { forReader, printable } from './paint.ts';
+import { forReader, type Paint, paintFor, printable } from './paint.ts';
+import { cutTo, padded, widthOf } from './width.ts';
 
 const OUTPUT_FORMATS = ['text', 'table', 'json', 'yaml'] as const;
 export type OutputFormat = (typeof OUTPUT_FORMATS)[number];
@@ -47,22 +48,57 @@ async function render(format: OutputFormat, { value, text, rows }: Result): Prom
     const { stringify } = await import('yaml');
     return stringify(value, { lineWidth: 0 });
   }
-  if (rows !== undefined) return table(rows.items, rows.columns);
+  if (rows !== undefined) return table(rows.items, rows.columns, process.stdout);
   if (format === 'text' && text !== undefined) return forReader(text);
   return isObject(value) ? fields(value) : cell(value);
 }
 
 const withNewline = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`);
 
-/** Aligned columns below a header; the last one is not padded. */
-export function table(items: readonly JsonObject[], columns: readonly string[]): string {
+/** Colours of statuses, outcomes and severities. */
+const COLOURS: Readonly<Record<string, keyof Paint>> = {
+  completed: 'green',
+  succeeded: 'green',
+  deployed: 'green',
+  ACTIVE: 'green',
+  running: 'cyan',
+  pending: 'dim',
+  archived: 'dim',
+  paused: 'yellow',
+  waiting_for_human_input: 'yellow',
+  warning: 'yellow',
+  DRAINING: 'yellow',
+  failed: 'red',
+  cancelled: 'red',
+  error: 'red',
+  UNHEALTHY: 'red',
+};
+
+const COLOURED: ReadonlySet<string> = new Set(['status', 'outcome', 'severity']);
+
+const LEAST_LAST_WIDTH = 8;
+
+/** Aligned columns below a header; the last one is not padded, and on a terminal it is cut where the line ends. */
+export function table(
+  items: readonly JsonObject[],
+  columns: readonly string[],
+  stream: { readonly isTTY?: boolean; readonly columns?: number } = {},
+): string {
+  const paint = paintFor(stream, process.env);
   const header = columns.map((column) => column.toUpperCase());
   const lines = [header, ...items.map((item) => columns.map((column) => shortCell(item[column])))];
-  const widths = columns.map((_column, index) => Math.max(...lines.map((line) => line[index]?.length ?? 0)));
+  const widths = columns.map((_column, index) => Math.max(...lines.map((line) => widthOf(line[index] ?? ''))));
+  const before = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0);
+  const room = stream.isTTY === true ? Math.max(LEAST_LAST_WIDTH, (stream.columns || 80) - before) : MAX_CELL_CHARS;
   return lines
-    .map((line) =>
+    .map((line, row) =>
       line
-        .map((text, index) => text.padEnd(widths[index] ?? 0))
+        .map((text, index) => {
+          const shown = index === columns.length - 1 ? cutTo(text, room) : padded(text, widths[index] ?? 0);
+          if (row === 0) return paint.bold(shown);
+          const colour = COLOURED.has(columns[index] ?? '') ? COLOURS[text] : undefined;
+          return colour === undefined ? shown : paint[colour](shown);
+        })
         .join('  ')
         .trimEnd(),
     )
@@ -82,7 +118,7 @@ function cell(value: unknown): string {
 
 function shortCell(value: unknown): string {
   const line = cell(value).replaceAll(/\s+/g, ' ');
-  return line.length > MAX_CELL_CHARS ? `${line.slice(0, MAX_CELL_CHARS - 1)}…` : line;
+  return cutTo(line, MAX_CELL_CHARS);
 }
 
 /** `1 error`, `2 errors`. */

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { agent } from './commands/agent.ts';
+import { apply, diff } from './commands/apply.ts';
 import { approval } from './commands/approval.ts';
 import { audit } from './commands/audit.ts';
 import { chaos } from './commands/chaos.ts';
@@ -9,8 +10,10 @@ import { cluster } from './commands/fleet/cluster.ts';
 import { node } from './commands/fleet/node.ts';
 import { key } from './commands/key.ts';
 import { limits } from './commands/limits.ts';
+import { login } from './commands/login.ts';
 import { pattern } from './commands/pattern.ts';
-import { run, runs } from './commands/runs.ts';
+import { run } from './commands/run.ts';
+import { runs } from './commands/runs.ts';
 import { secret } from './commands/secret.ts';
 import { session } from './commands/session.ts';
 import { start } from './commands/start.ts';
@@ -31,14 +34,14 @@ import { volume } from './commands/volume.ts';
 import { whoami } from './commands/whoami.ts';
 import { workflow } from './commands/workflow.ts';
 import { CliFailure, EXIT, type ExitCode } from './failure.ts';
-import { printable } from './paint.ts';
+import { paintFor, printable } from './paint.ts';
 
 /** In the order of the help text. */
 const COMMANDS: readonly ((program: Command) => void)[] = [
-  ...[start, agent, task, workflow, run, runs, execute, why, approval, stimulus, node, cluster],
+  ...[start, run, apply, diff, agent, task, workflow, runs, execute, why, approval, stimulus, node, cluster],
   ...[volume, session, pattern, key],
   ...[limits, secret, whoami, audit, trace, message, tap, actor, deadLetter, chaos, tools, system, completion, version],
-  ...[replay, exportRun, open, fork],
+  ...[replay, exportRun, open, fork, login],
 ];
 
 const EXIT_CODES =
@@ -49,7 +52,7 @@ const EXIT_CODES =
 export function svcProgram(): Command {
   const program = new Command('svc')
     .description('Runtime for fleets of agents: runs a node, and is the client of a node.')
-    .option('--url <url>', 'address of the node (SVC_URL; default: http://127.0.0.1:8080)')
+    .option('--url <url>', 'address of the node (SVC_URL; default: that of the context, else http://127.0.0.1:8080)')
     .option('--host <host>', 'host of the node (SVC_HOST), instead of --url')
     .option('--port <port>', 'port of the node, instead of --url')
     .option('--token <token>', 'bearer token (SVC_TOKEN)')
@@ -80,7 +83,7 @@ export async function runSvc(args: readonly string[]): Promise<ExitCode> {
       return thrown.exitCode === 0 ? EXIT.ok : EXIT.validation;
     }
     const failure = failureOf(thrown);
-    process.stderr.write(`svc: ${printable(failure.message)}\n`);
+    process.stderr.write(`${paintFor(process.stderr, process.env).red('svc:')} ${printable(failure.message)}\n`);
     for (const problem of failure.problems) process.stderr.write(`  ${printable(problem)}\n`);
     return failure.exitCode;
   }

@@ -19,6 +19,9 @@ export async function readText(path: string, option: string): Promise<string> {
   }
 }
 
+/** A file as messages name it. */
+export const shownFile = (path: string): string => (path === '-' ? 'standard input' : path);
+
 export const unreadable = (option: string, path: string, thrown: unknown): CliFailure =>
   invalid(`${option}: the file ${path} cannot be read (${errorCode(thrown)})`);
 

@@ -160,11 +160,16 @@ class Progress implements Screen {
  */
 export function waitingInWords(execution: JsonObject): JsonObject {
   const { waiting_for } = execution;
-  return isObject(waiting_for) ? { ...execution, waiting_for: sentence(waiting_for) } : execution;
+  return isObject(waiting_for) ? { ...execution, waiting_for: waitInWords(waiting_for) } : execution;
 }
 
+/** What a run waits for, as a sentence; empty for nothing. */
+export const waitInWords = (wait: unknown): string => (isObject(wait) ? sentence(wait) : '');
+
 function sentence(wait: JsonObject): string {
-  const reason = textOf(wait, 'reason');
+  const approval = textOf(wait, 'approval_id');
+  const plain = textOf(wait, 'reason');
+  const reason = approval === '' || plain.includes(approval) ? plain : `${plain}: approval ${approval}`;
   const until = textOf(wait, 'until');
   const ended = until === '' || reason.includes(until) ? reason : `${reason} (until ${until})`;
   return isObject(wait.child) ? `${ended}: ${sentence(wait.child)}` : ended;

@@ -4,12 +4,12 @@ import { CliFailure, EXIT } from './failure.ts';
 import { isObject, textOf } from './json.ts';
 import { LiveView, workflowEventLine } from './live-view.ts';
 import { isLastWorkflowEvent } from './live-view-model.ts';
-import { workflowPath } from './names.ts';
+import { named, workflowPath } from './names.ts';
 import { type NodeClient, startOnce } from './node-client.ts';
 import { isForMachines, print } from './output.ts';
 import { paintFor, printable } from './paint.ts';
 import { labelsOf, readInput, readObject } from './read-input.ts';
-import { interrupted, type Screen, showEvents } from './watch-execution.ts';
+import { interrupted, type Screen, showEvents, waitInWords } from './watch-execution.ts';
 
 const WAIT_REASON_MS = 1_000;
 
@@ -59,7 +59,7 @@ function eventScreen({ output }: CliContext): Screen {
 
 /** States on standard error. The wait reason is polled, and a user at the terminal is asked to answer approvals. */
 function stateScreen(
-  { client }: CliContext,
+  { client, again }: CliContext,
   executionId: string,
   states: readonly string[],
   stop: AbortController,
@@ -72,7 +72,7 @@ function stateScreen(
     : setInterval(() => {
         const asked = client.json('GET', runPath(executionId), { signal: ended.signal });
         // The stream reports a node that does not answer.
-        asked.then((run) => view.wait(textOf(run.waiting_for, 'reason'))).catch(() => undefined);
+        asked.then(({ waiting_for }) => view.wait(waitInWords(waiting_for))).catch(() => undefined);
       }, WAIT_REASON_MS);
   const ask = async (prompt: string): Promise<void> => {
     question = new AbortController();
@@ -86,7 +86,10 @@ function stateScreen(
     add(event) {
       if (event.name === 'WorkflowHumanInputReceived' || isLastWorkflowEvent(event)) question.abort();
       view.add(event);
-      if (event.name === 'WorkflowHumanInputRequested' && view.isLive && process.stdin.isTTY)
+      if (event.name !== 'WorkflowHumanInputRequested') return;
+      if (!view.isLive || !process.stdin.isTTY)
+        view.note(`  answer it: ${again} approval approve ${textOf(event.payload, 'approval_id')}`);
+      else
         ask(textOf(event.payload, 'prompt')).catch((thrown: unknown) =>
           view.note(thrown instanceof Error ? thrown.message : 'the answer was not sent'),
         );
@@ -141,7 +144,8 @@ export async function startRun(client: NodeClient, nameOrId: string, options: Ru
     version,
     labels: labelsOf(label),
   };
-  const answer = await client.json('POST', `${await workflowPath(client, nameOrId)}/run`, startOnce(json));
+  const path = `${await workflowPath(client, nameOrId)}/run`;
+  const answer = await named(client, 'workflow', nameOrId, () => client.json('POST', path, startOnce(json)));
   return textOf(answer, 'execution_id');
 }
 

@@ -1,5 +1,6 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { expectation } from './expectation.ts';
+import { didYouMean } from './nearest.ts';
 
 export interface Position {
   /** 1-based. */
@@ -21,15 +22,25 @@ type Issue = z.core.$ZodIssue;
 
 /** Checks a parsed document against a schema: the schema's output, or all problems with their places. */
 export function checkDocument<T>(schema: z.ZodType<T>, yaml: YamlText): Parsed<T> {
-  const result = schema.safeParse(yaml.value, { error: expectation, reportInput: true });
+  const known: KnownKeys = new WeakMap();
+  const error = (issue: z.core.$ZodRawIssue): string => {
+    const { inst } = issue;
+    if (issue.code === 'unrecognized_keys' && inst instanceof z.core.$ZodObject)
+      known.set(issue.keys, Object.keys(inst._zod.def.shape));
+    return expectation(issue);
+  };
+  const result = schema.safeParse(yaml.value, { error, reportInput: true });
   if (result.success) return { ok: true, manifest: result.data };
   const problems = result.error.issues
-    .flatMap((issue) => expand(issue, []))
+    .flatMap((issue) => expand(issue, [], known))
     .slice(0, MAX_PROBLEMS)
     .map((found): Problem => ({ path: pathText(found.path), ...yaml.locate(found.path), message: found.message }))
     .sort((a, b) => a.line - b.line || a.column - b.column);
   return { ok: false, problems };
 }
+
+/** The keys that a map may have, by the list of those that it may not. */
+type KnownKeys = WeakMap<readonly string[], readonly string[]>;
 
 interface Found {
   readonly path: readonly PropertyKey[];
@@ -40,18 +51,18 @@ interface Found {
  * One issue as problems that a reader can act on: one for each key, the matching branch of a union, the reason of a bad
  * key.
  */
-function expand(issue: Issue, base: readonly PropertyKey[]): Found[] {
+function expand(issue: Issue, base: readonly PropertyKey[], known: KnownKeys): Found[] {
   const path = [...base, ...issue.path];
   if (issue.code === 'unrecognized_keys')
     return issue.keys.map((key) => ({
       path: [...path, key],
-      message: `unknown key ${JSON.stringify(key.slice(0, 100))}`,
+      message: `unknown key ${JSON.stringify(key.slice(0, 100))}${didYouMean(key, known.get(issue.keys) ?? [])}`,
     }));
   if (issue.code === 'invalid_key') return issue.issues.map((inner) => ({ path, message: sentence(inner) }));
   if (issue.code === 'invalid_union') {
     const branches = issue.errors.filter((branch) => !branch.some(isRootMismatch));
     const fitting = branches.length === 1 ? branches[0] : undefined;
-    if (fitting !== undefined) return fitting.flatMap((inner) => expand(inner, path));
+    if (fitting !== undefined) return fitting.flatMap((inner) => expand(inner, path, known));
   }
   return [{ path, message: sentence(issue) }];
 }

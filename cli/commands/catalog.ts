@@ -3,12 +3,13 @@ import { contextOf } from '../context.ts';
 import { invalid } from '../failure.ts';
 import { warn } from '../findings.ts';
 import { textOf } from '../json.ts';
-import { agentId, workflowPath } from '../names.ts';
+import { deployManifest, readManifest } from '../manifest-file.ts';
+import { agentId, named, workflowPath } from '../names.ts';
 import type { NodeClient } from '../node-client.ts';
 import { isForMachines, print } from '../output.ts';
 import { forReader } from '../paint.ts';
 import { printDone, printList } from '../print-answer.ts';
-import { readText, wholeNumber } from '../read-input.ts';
+import { wholeNumber } from '../read-input.ts';
 
 /** Agents and workflows share these commands. */
 export type CatalogKind = 'agent' | 'workflow';
@@ -28,11 +29,9 @@ export function deploy(parent: Command, kind: CatalogKind): void {
     .option('--scope <scope>', 'user, tenant or global (default: tenant)')
     .action(async (file: string, options: { force?: true; scope?: string }, command: Command) => {
       const { client, output } = contextOf(command);
-      const answer = await client.json('POST', `/v1/${kind}s`, {
-        body: { type: 'application/yaml', text: await readText(file, 'FILE') },
-        query: { force: options.force && 'true', scope: options.scope },
-      });
-      if (!isForMachines(output)) warn(answer);
+      const manifest = await readManifest(file);
+      const answer = await deployManifest(client, kind, manifest, options);
+      if (!isForMachines(output)) warn(answer, manifest.file);
       await print(output, { value: answer, text: `deployed ${kind} ${textOf(answer, `${kind}_id`)}` });
     });
 }
@@ -47,7 +46,9 @@ export function show(parent: Command, kind: CatalogKind): Command {
     .action(async (nameOrId: string, { version }: { version?: string }, command: Command) => {
       const { client, output } = contextOf(command);
       const path = await pathOf(kind, client, nameOrId);
-      const answer = await client.json('GET', path, { query: { version }, repeatable: true });
+      const read = () => client.json('GET', path, { query: { version }, repeatable: true });
+      // Of a name with a version it is the version that may be missing.
+      const answer = version === undefined ? await named(client, kind, nameOrId, read) : await read();
       const { manifest, manifest_yaml, ...summary } = answer;
       if (isForMachines(output)) return print(output, { value: { ...summary, manifest } });
       await print(output, { value: summary });

@@ -1,48 +1,10 @@
 import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
-import { warn } from '../findings.ts';
 import { isObject, type JsonObject, listOf, textOf } from '../json.ts';
 import type { Query } from '../list-pages.ts';
 import type { NodeClient } from '../node-client.ts';
 import { print } from '../output.ts';
-import { readText, several, wholeNumber } from '../read-input.ts';
-import { type RunOptions, startRun, statesOf, watchWorkflow } from '../watch-workflow.ts';
-
-/** `svc run FILE`: deploys the workflow of a manifest, starts it and shows its states until it ends. */
-export function run(program: Command): void {
-  program
-    .command('run')
-    .description('deploy a workflow (replacing the same version), run it, and follow the run to its end')
-    .argument('<file>', 'YAML manifest of a workflow')
-    .option('--input <json>', 'input, a JSON object; @FILE reads a file, - standard input')
-    .option('--intent <text>', 'the goal; @FILE or - as above')
-    .option('--blackboard <json>', 'initial entries of the blackboard, a JSON object; @FILE or - as above')
-    .option('--label <key=value>', 'label by which lists of runs filter; repeatable', several, [])
-    .option('--node <url>', 'address of the node, same as --url')
-    .action(async (file: string, options: RunOptions & { node?: string }, command: Command) => {
-      const context = contextOf(command, { ...process.env, ...(options.node && { SVC_URL: options.node }) });
-      const text = await readText(file, 'FILE');
-      const deployed = await context.client.json('POST', '/v1/workflows', {
-        body: { type: 'application/yaml', text },
-        query: { force: 'true' },
-        repeatable: true,
-      });
-      warn(deployed);
-      const workflowId = textOf(deployed, 'workflow_id');
-      const version = await versionIn(text);
-      const id = await startRun(context.client, workflowId, { ...options, version });
-      process.stderr.write(`workflow execution ${id}\n`);
-      const states = await statesOf(context.client, workflowId, version);
-      await watchWorkflow(context, id, { after: 0, show: 'result', states });
-    });
-}
-
-/** Version of the manifest that was just deployed; a newer one may have been deployed before. */
-async function versionIn(text: string): Promise<string> {
-  const { parse } = await import('yaml');
-  const manifest: unknown = parse(text);
-  return textOf(isObject(manifest) ? manifest.metadata : undefined, 'version');
-}
+import { several, wholeNumber } from '../read-input.ts';
 
 interface ListOptions {
   readonly status: readonly string[];
@@ -65,7 +27,7 @@ interface ListOptions {
 
 const DEFAULT_LIMIT = 50;
 
-const COLUMNS = ['id', 'kind', 'name', 'status', 'waits for', 'started_at', 'duration_ms', 'node'];
+const COLUMNS = ['id', 'kind', 'name', 'version', 'status', 'waits for', 'started', 'duration', 'labels', 'node'];
 
 /** `svc runs list`: executions of agents and workflows in one list. */
 export function runs(program: Command): void {
@@ -106,9 +68,39 @@ export function runs(program: Command): void {
       const most = Number(wholeNumber(limit, '--limit', 1) ?? DEFAULT_LIMIT);
       const conditions = { ...same, wait_reason: waitReason, error_code: errorCode, trace_id: trace };
       const items = await foundRuns(client, conditions, most);
-      const rows = { items: items.map((run) => ({ ...run, 'waits for': run.wait_reason })), columns: COLUMNS };
-      await print(output, { value: items, rows });
+      await print(output, { value: items, rows: { items: items.map(runRow), columns: COLUMNS } });
     });
+}
+
+/** A run as people read it: its time without fractions, its duration with a unit, its labels as they were given. */
+const runRow = (run: JsonObject): JsonObject => ({
+  ...run,
+  ...timesOf(run),
+  'waits for': run.wait_reason,
+  labels: isObject(run.labels)
+    ? Object.entries(run.labels)
+        .map(([key, value]) => `${key}=${String(value)}`)
+        .join(' ') || null
+    : null,
+});
+
+/** Start and duration of a run for people; an unfinished one has no duration. */
+export function timesOf(run: JsonObject): JsonObject {
+  const [started_at, ended_at] = [textOf(run, 'started_at'), textOf(run, 'ended_at')];
+  const ms = Date.parse(ended_at) - Date.parse(started_at);
+  return {
+    started: started_at.replace(/\.\d+Z$/, 'Z') || null,
+    duration: Number.isNaN(ms) ? null : durationText(Math.max(0, ms)),
+  };
+}
+
+/** `850 ms`, `2.4 s`, `3 min 20 s`, `5 h 12 min`. */
+function durationText(ms: number): string {
+  if (ms < 1_000) return `${ms} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1_000);
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  return `${Math.floor(seconds / 3_600)} h ${Math.floor((seconds % 3_600) / 60)} min`;
 }
 
 /** The first `most` matches. A page may be short and not the last, so the pages are read until one has no `next`. */

@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
 import { CliFailure, EXIT } from '../failure.ts';
+import { problemLine } from '../findings.ts';
 import { isObject, listOf, parseJson, textOf } from '../json.ts';
+import { readManifest } from '../manifest-file.ts';
 import { isForMachines, print } from '../output.ts';
-import { readText } from '../read-input.ts';
 import { structuredOf } from '../tool-call.ts';
 
 /** `svc system`, `svc schema` and `svc runtime`: the tools svc.system.*, svc.schema.* and svc.runtime.list. */
@@ -57,13 +58,11 @@ function schema(group: Command): void {
     .argument('<file>', 'manifest; - reads standard input')
     .action(async (kind: string, file: string, _options: object, command: Command) => {
       const { client, output } = contextOf(command);
-      const manifest_yaml = await readText(file, 'FILE');
-      const value = await structuredOf(client, 'svc.schema.validate', { kind, manifest_yaml });
+      const manifest = await readManifest(file);
+      const value = await structuredOf(client, 'svc.schema.validate', { kind, manifest_yaml: manifest.text });
       if (value.valid === true) return print(output, { value, text: 'valid' });
       if (isForMachines(output)) await print(output, { value });
-      const problems = listOf(value, 'errors').map(
-        (one) => `${textOf(one, 'path') || 'the document'} (line ${textOf(one, 'line')}): ${textOf(one, 'message')}`,
-      );
+      const problems = listOf(value, 'errors').map((problem) => problemLine(problem, manifest.file));
       throw new CliFailure(EXIT.validation, `the ${kind} manifest is not valid`, problems);
     });
 }

@@ -2,13 +2,14 @@ import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
 import { isObject, textOf } from '../json.ts';
 import { listed, printLog } from '../list-pages.ts';
-import { agentId } from '../names.ts';
+import { agentId, agentNames } from '../names.ts';
 import { startOnce } from '../node-client.ts';
 import { isForMachines, print } from '../output.ts';
 import { printDone } from '../print-answer.ts';
 import { labelsOf, readInput, readObject, several, wholeNumber } from '../read-input.ts';
 import { showStarted } from '../tool-call.ts';
 import { waitingInWords, watchExecution } from '../watch-execution.ts';
+import { timesOf } from './runs.ts';
 
 const PATH = '/v1/executions';
 
@@ -79,7 +80,7 @@ function execute(group: Command): void {
 function list(group: Command): void {
   group
     .command('list')
-    .description('list executions, newest first')
+    .description('list executions of agents, newest first; svc runs list has more filters')
     .option('--agent <agent>', 'only executions of this agent: name or id')
     .option('--status <status>', 'pending, running, completed, failed or cancelled')
     .option('--limit <count>', 'maximum number of executions (default: 20)')
@@ -91,9 +92,16 @@ function list(group: Command): void {
         limit: wholeNumber(options.limit, '--limit', 1),
       };
       const items = await listed(client, PATH, 'executions', query);
-      const usual = ['execution_id', 'status', 'iteration_count', 'started_at', 'agent_id'];
+      const usual = ['execution_id', 'agent', 'status', 'iteration_count', 'started', 'duration'];
       const columns = items.some(({ waiting_for }) => isObject(waiting_for)) ? [...usual, 'waiting_for'] : usual;
-      await print(output, { value: items, rows: { items: items.map(waitingInWords), columns } });
+      const names = isForMachines(output) ? new Map<string, string>() : await agentNames(client);
+      const rows = items.map((item) => ({
+        ...waitingInWords(item),
+        ...timesOf(item),
+        // Of an agent that was deleted the id is all there is.
+        agent: names.get(textOf(item, 'agent_id')) ?? item.agent_id,
+      }));
+      await print(output, { value: items, rows: { items: rows, columns } });
     });
 }
 

@@ -8,7 +8,14 @@ import { printDone, printList, printOne } from '../print-answer.ts';
 import { readInput, several, wholeNumber } from '../read-input.ts';
 import { waitingInWords } from '../watch-execution.ts';
 import { type RunOptions, runPath, startRun, statesOf, watchWorkflow } from '../watch-workflow.ts';
+import { timesOf } from './runs.ts';
 import { type LogOptions, logsCommand } from './task.ts';
+
+/** Runs of workflows as people read them. */
+export const WORKFLOW_RUNS = {
+  columns: ['execution_id', 'workflow_name', 'workflow_version', 'status', 'current_state', 'started', 'duration'],
+  row: (one: JsonObject): JsonObject => ({ ...one, ...timesOf(one) }),
+};
 
 /** Statuses of a run. */
 export const RUNS = 'running, waiting_for_human_input, completed, failed or cancelled';
@@ -55,8 +62,7 @@ export function executions(workflow: Command): void {
         limit: wholeNumber(options.limit, '--limit', 1),
         offset: wholeNumber(options.offset, '--offset', 0),
       };
-      const columns = ['execution_id', 'workflow_id', 'status', 'current_state', 'started_at'];
-      await printList(command, { path: '/v1/workflows/executions', member: 'executions', query, columns });
+      await printList(command, { path: '/v1/workflows/executions', member: 'executions', query, ...WORKFLOW_RUNS });
     });
   group
     .command('get')

@@ -3,14 +3,15 @@ import { contextOf } from '../context.ts';
 import { CliFailure, EXIT } from '../failure.ts';
 import { findingLines } from '../findings.ts';
 import { listOf, textOf } from '../json.ts';
+import { readManifest } from '../manifest-file.ts';
 import { workflowPath } from '../names.ts';
 import { counted, print } from '../output.ts';
 import { printDone, printList } from '../print-answer.ts';
-import { readText, wholeNumber } from '../read-input.ts';
+import { wholeNumber } from '../read-input.ts';
 import { runPath } from '../watch-workflow.ts';
 import { deploy, scopes, search, show, statuses, versionsAndExport } from './catalog.ts';
 import { generate } from './generate.ts';
-import { cancel, executions, logs, RUNS, run, signal, status } from './workflow-runs.ts';
+import { cancel, executions, logs, RUNS, run, signal, status, WORKFLOW_RUNS } from './workflow-runs.ts';
 
 /** `svc workflow …`: deployed workflows and their runs. */
 export function workflow(program: Command): void {
@@ -44,8 +45,6 @@ interface ListOptions {
 
 const COLUMNS = ['name', 'version', 'status', 'scope', 'initial_state', 'id', 'description'];
 
-const RUN_COLUMNS = ['execution_id', 'workflow_name', 'status', 'current_state', 'started_at'];
-
 /** `svc workflow list`: the newest version of each workflow; with `--runs` executions, newest first. */
 function list(group: Command): void {
   group
@@ -67,7 +66,7 @@ function list(group: Command): void {
           path: '/v1/workflows/executions',
           member: 'executions',
           query,
-          columns: RUN_COLUMNS,
+          ...WORKFLOW_RUNS,
         });
       }
       const query = { ...shared, scope, skip };
@@ -98,8 +97,9 @@ function validate(group: Command): void {
     .argument('<file>', 'YAML manifest; - reads standard input')
     .action(async (file: string, _options: object, command: Command) => {
       const { client, output } = contextOf(command);
+      const manifest = await readManifest(file);
       const answer = await client.json('POST', '/v1/workflows/validate', {
-        body: { type: 'application/yaml', text: await readText(file, 'FILE') },
+        body: { type: 'application/yaml', text: manifest.text },
         repeatable: true,
       });
       const findings = listOf(answer, 'findings');
@@ -109,8 +109,8 @@ function validate(group: Command): void {
         counted(errors, 'error'),
         counted(findings.length - errors, 'warning'),
       ].join(', ');
-      const text = [...findingLines(answer, 'findings'), `${file}: ${verdict}`].join('\n');
-      const rows = { items: findings, columns: ['line', 'severity', 'rule', 'message', 'cure'] };
+      const text = [...findingLines(answer, 'findings', manifest.file), `${file}: ${verdict}`].join('\n');
+      const rows = { items: findings, columns: ['line', 'column', 'severity', 'rule', 'message', 'cure'] };
       await print(output, { value: answer, text, rows: output === 'table' ? rows : undefined });
       if (answer.valid !== true) throw new CliFailure(EXIT.validation, `the manifest has ${counted(errors, 'error')}`);
     });

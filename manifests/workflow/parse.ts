@@ -1,3 +1,4 @@
+import { didYouMean } from '../nearest.ts';
 import {
   checkDocument,
   type Json,
@@ -68,7 +69,11 @@ function unknownNames(document: Json): UnknownName[] {
   const found: UnknownName[] = [];
   const wantState = (name: Json | undefined, path: readonly PropertyKey[]): void => {
     if (typeof name === 'string' && name !== '' && !Object.hasOwn(states, name))
-      found.push({ rule: 'unknown_state', path, message: `expected the name of a state, got ${shown(name)}` });
+      found.push({
+        rule: 'unknown_state',
+        path,
+        message: `expected the name of a state, got ${shown(name)}${didYouMean(name, Object.keys(states))}`,
+      });
   };
   wantState(spec.initial_state, ['spec', 'initial_state']);
   for (const [name, value] of Object.entries(states)) {
@@ -88,7 +93,7 @@ function unknownVolumes(step: Fields, path: readonly PropertyKey[], known: Reado
   return [...listOf(step.volumes).entries()].flatMap(([index, mount]): UnknownName[] => {
     const { name } = fieldsOf(mount);
     if (typeof name !== 'string' || known.has(name)) return [];
-    const message = `expected the name of a volume of the workflow (${[...known].slice(0, 10).join(', ')}), got ${shown(name)}`;
+    const message = `expected the name of a volume of the workflow (${[...known].slice(0, 10).join(', ')}), got ${shown(name)}${didYouMean(name, known)}`;
     return [{ rule: 'unknown_volume', path: [...path, 'volumes', index, 'name'], message }];
   });
 }

@@ -48,8 +48,8 @@ describe('svc agent', () => {
       'apiVersion: svc.dev/v1\nkind: Agent\nmetadata: { name: A }\n',
     );
     assert.deepEqual([wrong.code, wrong.stdout], [2, '']);
-    assert.match(wrong.stderr, /^ {2}line 3, metadata\.name: /m);
-    assert.match(wrong.stderr, /^ {2}line 3, metadata\.version: /m);
+    assert.match(wrong.stderr, /^ {2}standard input:3:\d+: metadata\.name: /m);
+    assert.match(wrong.stderr, /^ {2}standard input:3:\d+: metadata\.version: /m);
   });
 
   test('a file that is not there is exit code 2 and names it', async () => {

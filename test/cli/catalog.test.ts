@@ -90,7 +90,7 @@ describe('status and scope on the command line', () => {
       const file = join(directory, `${name}.yaml`);
       await writeFile(file, MANIFESTS.workflow.replace('thing', name));
       const deployed = await svc('deploy', file);
-      assert.match(deployed.stderr, /warning reserved_workflow_name \(line 3, metadata\.name\)/);
+      assert.match(deployed.stderr, /\.yaml:3:\d+: warning reserved_workflow_name: metadata\.name: /);
       const said = [];
       for (const args of [
         ['show', name],

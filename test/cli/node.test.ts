@@ -65,7 +65,7 @@ describe('svc node', () => {
     assert.equal(stdout, `# version ${version}\n${MANAGED}`);
     const wrong = await scene.svc(['node', 'config', 'set', '-'], MANAGED.replace('warn', 'loud'));
     assert.equal(wrong.code, 2);
-    assert.match(wrong.stderr, /line 3, spec\.observability\.logging\.level: /);
+    assert.match(wrong.stderr, /standard input:3:\d+: spec\.observability\.logging\.level: /);
     assert.equal((await scene.svc(['node', 'config', 'push'])).code, 0);
   });
 
@@ -77,7 +77,7 @@ describe('svc node', () => {
     const status = await scene.svc(['task', 'status', execution]);
     assert.match(status.stdout, /^waiting_for +waiting for a node with tags tpu$/m);
     const list = await scene.svc(['task', 'list']);
-    assert.match(list.stdout, new RegExp(`^${execution} +pending .* waiting for a node with tags tpu$`, 'm'));
+    assert.match(list.stdout, new RegExp(`^${execution} +picky +pending .* waiting for a node with tags tpu$`, 'm'));
     const json = JSON.parse((await scene.svc(['task', 'status', execution, '--output=json'])).stdout);
     assert.deepEqual(json.waiting_for, {
       kind: 'node',

@@ -47,7 +47,7 @@ describe('commands over the tools of the node, runs of agents and workflows', ()
     assert.deepEqual([right.code, right.stdout], [0, 'valid\n'], right.stderr);
     const wrong = await scene.svc(['schema', 'validate', 'workflow', '-'], WORKFLOW.replace('initial_state: only', ''));
     assert.equal(wrong.code, 2);
-    assert.match(wrong.stderr, /the workflow manifest is not valid\n {2}spec\.initial_state \(line \d+\): /);
+    assert.match(wrong.stderr, /the workflow manifest is not valid\n {2}\S.*:\d+:\d+: spec\.initial_state: /);
   });
 
   test('svc agent run starts an execution from a goal and values', async () => {

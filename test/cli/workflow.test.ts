@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { drawing } from '../../cli/live-view.ts';
 import { LiveViewModel } from '../../cli/live-view-model.ts';
 import { plain } from '../../cli/paint.ts';
+import { widthOf } from '../../cli/width.ts';
 import { startKernelNode } from '../support/kernel-node.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { scene } from '../transport/rest/scene.ts';
@@ -61,12 +62,16 @@ describe('svc workflow', () => {
     assert.equal(refused.code, 2, refused.stderr);
     assert.match(
       refused.stdout,
-      /^error unknown_state \(line 10, spec\.states\.NOTE\.transitions\[0\]\.target\): .*"GAET"\n {4}\S/m,
+      /bad\.yaml:10:\d+: error unknown_state: spec\.states\.NOTE\.transitions\[0\]\.target: .*"GAET"; did you mean "GATE"\?\n {4}\S/m,
     );
     assert.match(refused.stdout, /not valid, 1 error, 0 warnings\n$/);
     const odd = await file('odd.yaml', manifest('odd').replace('      timeout: 1h\n', ''));
     const warned = await svc('workflow', 'validate', odd);
-    assert.deepEqual([warned.code, /^warning approval_without_timeout/m.test(warned.stdout)], [0, true], warned.stdout);
+    assert.deepEqual(
+      [warned.code, /odd\.yaml:11:5: warning approval_without_timeout: /.test(warned.stdout)],
+      [0, true],
+      warned.stdout,
+    );
     const machine = await svc('--output', 'json', 'workflow', 'validate', odd);
     assert.equal(JSON.parse(machine.stdout).valid, true);
     assert.equal((await svc('workflow', 'deploy', bad)).code, 2);
@@ -76,7 +81,7 @@ describe('svc workflow', () => {
     const path = await file('one.yaml', manifest('one'));
     assert.match((await svc('workflow', 'deploy', path)).stdout, /^deployed workflow [0-9a-f-]{36}\n$/);
     const again = await svc('workflow', 'deploy', path);
-    assert.deepEqual([again.code, /use force/.test(again.stderr)], [4, true]);
+    assert.deepEqual([again.code, /use --force/.test(again.stderr)], [4, true]);
     assert.equal((await svc('workflow', 'deploy', path, '--force')).code, 0);
     assert.match((await svc('workflow', 'list')).stdout, /^one +1\.0\.0 +deployed +tenant +NOTE/m);
     assert.match((await svc('workflow', 'show', 'one')).stdout, /\n\napiVersion: svc\.dev\/v1\n/);
@@ -110,7 +115,7 @@ describe('svc workflow', () => {
     const path = await file('three.yaml', manifest('three'));
     const run = new SvcRun(['run', path, '--input', '{"who": "ann"}', '--intent', 'ship'], env);
     await waitUntil('it says that it waits', async () =>
-      /GATE: waits for approval: Ship for ann\?/.test(run.stderr) ? true : undefined,
+      /GATE: waits for approval [0-9a-f-]{36}: Ship for ann\?/.test(run.stderr) ? true : undefined,
     );
     const id = idIn(run.stderr) ?? assert.fail(run.stderr);
     await waitUntil('the approval is taken', async () =>
@@ -159,17 +164,17 @@ describe('live view', () => {
       }),
     );
     model.add(event('WorkflowStateEntered', { state_name: 'B', entered_at: at(3) }));
-    model.add(event('WorkflowHumanInputRequested', { state_name: 'B', prompt: 'Ship?' }));
+    model.add(event('WorkflowHumanInputRequested', { state_name: 'B', prompt: 'Ship?', approval_id: 'a-1' }));
     const shown = (width = 80, height = 10) => drawing(model.lines, { paint: plain, width, height, now: 5_500 });
     assert.deepEqual(shown(), [
       '✔ A done       2.0 s  built',
-      '⏸ B waiting    2.5 s  Ship?',
+      '⏸ B waiting    2.5 s  Ship? (approval a-1)',
       '· C pending',
       '· D pending',
     ]);
     model.wait('waits for an approval');
     assert.match(shown()[1] ?? '', /waits for an approval$/);
-    assert.ok(shown(24).every((line) => line.length <= 24));
+    assert.ok(shown(24).every((line) => widthOf(line) <= 24));
     assert.deepEqual(shown(80, 3).at(-1), '  … and 2 more states');
     model.add(event('WorkflowStateExited', { state_name: 'B', status: 'failed', exited_at: at(6) }));
     model.add(event('WorkflowExecutionFailed', { error: 'x', failed_at: at(6) }));

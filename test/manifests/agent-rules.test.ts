@@ -179,7 +179,7 @@ const REFUSED: readonly [title: string, spec: unknown, expected: readonly RegExp
   [
     'unknown block of the object form',
     { execution: { validation: { outputs: {} } } },
-    [/^spec\.execution\.validation\.outputs: unknown key "outputs"$/],
+    [/^spec\.execution\.validation\.outputs: unknown key "outputs"; did you mean "output"\?$/],
   ],
   ['tag with a space', { execution: { target_tags: ['a b'] } }, [/target_tags\[0\]: expected a tag/]],
   [
@@ -315,7 +315,7 @@ const REFUSED: readonly [title: string, spec: unknown, expected: readonly RegExp
     { advanced: { bootstrap_path: '' } },
     [/^spec\.advanced\.bootstrap_path: expected at least 1 character, got 0 characters$/],
   ],
-  ['unknown block', { executon: {} }, [/^spec\.executon: unknown key "executon"$/]],
+  ['unknown block', { executon: {} }, [/^spec\.executon: unknown key "executon"; did you mean "execution"\?$/]],
   ['block that is empty', { execution: null }, [/^spec\.execution: expected a map, got nothing$/]],
 ];
 

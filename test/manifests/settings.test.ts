@@ -355,8 +355,8 @@ describe('a node does not start with', () => {
   it('unknown keys, each named with its line', () => {
     const file = `${head}spec:\n  netwrk: {}\n  network:\n    prot: 1\nother: 1\n`;
     assert.deepEqual(problems({ file }), [
-      'spec.netwrk@4: unknown key "netwrk"',
-      'spec.network.prot@6: unknown key "prot"',
+      'spec.netwrk@4: unknown key "netwrk"; did you mean "network"?',
+      'spec.network.prot@6: unknown key "prot"; did you mean "port"?',
       'other@7: unknown key "other"',
     ]);
   });

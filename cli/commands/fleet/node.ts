@@ -4,7 +4,7 @@ import { CliFailure, EXIT } from '../../failure.ts';
 import { isObject, type JsonObject, listOf, textOf, textsOf } from '../../json.ts';
 import { isForMachines, print } from '../../output.ts';
 import { printDone, printList } from '../../print-answer.ts';
-import { readText } from '../../read-input.ts';
+import { readText, shownFile } from '../../read-input.ts';
 import { nodeInit, nodeJoin, nodeLeave } from './node-join.ts';
 import { nodeToken } from './node-token.ts';
 
@@ -132,7 +132,7 @@ function config(parent: Command): void {
     .action(async (file: string, _options: object, command: Command) => {
       const body = { type: 'application/yaml', text: await readText(file, 'FILE') };
       const done = (answer: object): string => `set configuration ${textOf(answer, 'config_hash')}`;
-      await printDone(command, ['PUT', CONFIG_PATH], { body, repeatable: true }, done);
+      await printDone(command, ['PUT', CONFIG_PATH], { body, repeatable: true, file: shownFile(file) }, done);
     });
   group
     .command('push')
