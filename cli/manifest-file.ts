@@ -33,7 +33,7 @@ export async function readManifest(path: string): Promise<ManifestText> {
 const KINDS: Readonly<Record<string, ManifestKind>> = { Agent: 'agent', Workflow: 'workflow' };
 
 /** The kind that a text says it is; undefined when it cannot be read or is another one. */
-export async function kindIn(text: string): Promise<ManifestKind | undefined> {
+async function kindIn(text: string): Promise<ManifestKind | undefined> {
   return KINDS[textOf(await documentIn(text), 'kind')];
 }
 

@@ -21,7 +21,7 @@ export interface SavedContexts {
 const NONE: SavedContexts = { current: null, contexts: {} };
 
 /** `SVC_CONTEXTS`, else `svc/contexts.json` below the directory for settings of the person. */
-export function contextsFile(env: NodeJS.ProcessEnv): string {
+function contextsFile(env: NodeJS.ProcessEnv): string {
   if (env.SVC_CONTEXTS) return env.SVC_CONTEXTS;
   const home = env.XDG_CONFIG_HOME || join(env.HOME || homedir(), '.config');
   return join(home, 'svc', 'contexts.json');
