@@ -1,7 +1,7 @@
 import { invalid } from './failure.ts';
 import { isObject, type JsonObject } from './json.ts';
 import { forReader, type Paint, paintFor, printable } from './paint.ts';
-import { cutTo, padded, widthOf } from './width.ts';
+import { cutTo, padded, widthOf } from './screen/width.ts';
 
 const OUTPUT_FORMATS = ['text', 'table', 'json', 'yaml'] as const;
 export type OutputFormat = (typeof OUTPUT_FORMATS)[number];

@@ -1,11 +1,11 @@
 import type { CliContext } from './context.ts';
-import { describeEvent, EventLines } from './event-lines.ts';
 import { CliFailure, EXIT } from './failure.ts';
 import { type EventSource, type ExecutionEvent, executionStream, followEvents } from './follow.ts';
 import { isObject, type JsonObject, numberOf, textOf } from './json.ts';
 import type { NodeClient } from './node-client.ts';
 import { isForMachines, print } from './output.ts';
 import { paintFor } from './paint.ts';
+import { describeEvent, EventLines } from './screen/event-lines.ts';
 
 interface WatchOptions {
   /** Resumes after this event. */

@@ -3,11 +3,11 @@ import { type CliContext, contextOf } from '../context.ts';
 import { CliFailure, EXIT, invalid } from '../failure.ts';
 import { followEvents } from '../follow.ts';
 import { textOf } from '../json.ts';
-import { isLastWorkflowEvent } from '../live-view-model.ts';
 import { startOnce } from '../node-client.ts';
 import { print } from '../output.ts';
 import { printOne } from '../print-answer.ts';
 import { readInput, readObject } from '../read-input.ts';
+import { isLastWorkflowEvent } from '../screen/live-view-model.ts';
 import { runPath, watchWorkflow } from '../watch-workflow.ts';
 
 interface ExecuteOptions {

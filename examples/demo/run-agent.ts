@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { EventLines } from '../../cli/event-lines.ts';
+import { EventLines } from '../../cli/screen/event-lines.ts';
 import { followExecution } from '../../cli/follow.ts';
 import { type JsonObject, textOf } from '../../cli/json.ts';
 import type { NodeClient } from '../../cli/node-client.ts';

@@ -3,7 +3,7 @@ import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { table } from '../../cli/output.ts';
-import { cutTo, padded, widthOf } from '../../cli/width.ts';
+import { cutTo, padded, widthOf } from '../../cli/screen/width.ts';
 import { CliScene } from './scene.ts';
 import { svc } from './svc-run.ts';
 

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { test } from 'node:test';
-import { EventLines } from '../../cli/event-lines.ts';
 import { CliFailure, EXIT } from '../../cli/failure.ts';
 import { type ExecutionEvent, followExecution } from '../../cli/follow.ts';
 import { NodeClient } from '../../cli/node-client.ts';
+import { EventLines } from '../../cli/screen/event-lines.ts';
 
 const STARTED = 'id: 1\ndata: {"execution_started":{}}\n\n';
 const COMPLETED = 'id: 2\ndata: {"execution_completed":{"total_iterations":1}}\n\n';

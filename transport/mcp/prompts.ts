@@ -1,4 +1,4 @@
-/** What a client is told at `initialize`: how the tools belong together. */
+/** What `initialize` answers to a client: how the tools belong together. */
 export const INSTRUCTIONS = `svc runs agents and workflows durably: a run goes on when this connection ends.
 Start an agent with svc_task_execute and a workflow with svc_workflow_run: both answer at once with an execution_id. Wait with
 svc_task_wait (agents) or svc_workflow_wait (workflows); a wait that times out did not end the run: wait again.

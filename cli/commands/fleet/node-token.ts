@@ -5,7 +5,7 @@ import { textOf, textsOf } from '../../json.ts';
 import { print } from '../../output.ts';
 import { printDone, printList } from '../../print-answer.ts';
 import { several, wholeNumber } from '../../read-input.ts';
-import { secondsOf } from '../key.ts';
+import { secondsOf } from '../access/key.ts';
 
 const PATH = '/v1/cluster/join-tokens';
 

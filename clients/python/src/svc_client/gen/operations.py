@@ -157,7 +157,7 @@ AGENTS_CHANGE_SCOPE = Route("POST", "/v1/agents/{id}/scope", (), "json", "json")
 AGENTS_EXECUTE = Route("POST", "/v1/agents/{id}/execute", (), "json", "json")
 AGENTS_LIST_LOGS = Route("GET", "/v1/agents/{id}/logs", ("limit", "offset", ), None, "json")
 EXECUTIONS_START = Route("POST", "/v1/executions", (), "json", "json")
-EXECUTIONS_LIST = Route("GET", "/v1/executions", ("agent_id", "status", "limit", "skip", "page_token", ), None, "json")
+EXECUTIONS_LIST = Route("GET", "/v1/executions", ("agent_id", "status", "workflow_execution_id", "limit", "skip", "page_token", ), None, "json")
 EXECUTIONS_GET = Route("GET", "/v1/executions/{id}", (), None, "json")
 EXECUTIONS_REMOVE = Route("DELETE", "/v1/executions/{id}", (), None, "json")
 EXECUTIONS_WHY = Route("GET", "/v1/executions/{id}/why", (), None, "json")
@@ -392,7 +392,7 @@ class AgentsApi:
     ) -> DeployedAgent:
         """Show an agent with its manifest (`GET /v1/agents/{id}`)"""
         # version: Default: the newest.
-        # id: UUID
+        # id: UUID or name of an agent.
         answer: DeployedAgent = self._sender.json(AGENTS_GET, {"version": version, "id": id}, ("id", ), options)
         return answer
 
@@ -404,7 +404,7 @@ class AgentsApi:
         options: Optional[CallOptions] = None,
     ) -> Agent:
         """Pause or archive an agent, or put it back into service. Executions that run go on. Versions that are deployed later keep the status. (`PATCH /v1/agents/{id}`)"""
-        # id: UUID
+        # id: UUID or name of an agent.
         answer: Agent = self._sender.json(AGENTS_SET_STATUS, {"id": id, "body": body}, ("id", "body", ), options)
         return answer
 
@@ -417,7 +417,7 @@ class AgentsApi:
     ) -> AgentsDeleteAnswer:
         """Delete an agent with all its versions. Refused while executions of it run, unless forced: those keep their manifest and go on. (`DELETE /v1/agents/{id}`)"""
         # force: Acts even while executions of it run; they continue. Without a value it is true.
-        # id: UUID
+        # id: UUID or name of an agent.
         answer: AgentsDeleteAnswer = self._sender.json(AGENTS_DELETE, {"force": force, "id": id}, ("id", ), options)
         return answer
 
@@ -428,7 +428,7 @@ class AgentsApi:
         options: Optional[CallOptions] = None,
     ) -> AgentsListVersionsAnswer:
         """List the versions of an agent (`GET /v1/agents/{id}/versions`)"""
-        # id: UUID
+        # id: UUID or name of an agent.
         answer: AgentsListVersionsAnswer = self._sender.json(AGENTS_LIST_VERSIONS, {"id": id}, ("id", ), options)
         return answer
 
@@ -440,7 +440,7 @@ class AgentsApi:
         options: Optional[CallOptions] = None,
     ) -> AgentsChangeScopeAnswer:
         """Promote or demote an agent. Promote: user to tenant, tenant to global. Demote: global to tenant, tenant to user. (`POST /v1/agents/{id}/scope`)"""
-        # id: UUID
+        # id: UUID or name of an agent.
         answer: AgentsChangeScopeAnswer = self._sender.json(AGENTS_CHANGE_SCOPE, {"id": id, "body": body}, ("id", "body", ), options)
         return answer
 
@@ -455,7 +455,7 @@ class AgentsApi:
         options: Optional[CallOptions] = None,
     ) -> RunStarted:
         """Start an execution of an agent from a goal and values. Answers as soon as the start is durable; follow it at /v1/executions/{id}/stream. (`POST /v1/agents/{id}/execute`)"""
-        # id: UUID
+        # id: UUID or name of an agent.
         # intent: The goal; part of the input, and {{intent}}.
         # input: Values by name: {{KEY}} in the prompt; as JSON part of the input.
         # version: Version of the agent; default: the newest.
@@ -474,7 +474,7 @@ class AgentsApi:
         """List the log events of an agent (`GET /v1/agents/{id}/logs`)"""
         # limit: Maximum number of entries; default 50, at most 200.
         # offset: Number of entries to skip.
-        # id: UUID
+        # id: UUID or name of an agent.
         answer: AgentsListLogsAnswer = self._sender.json(AGENTS_LIST_LOGS, {"limit": limit, "offset": offset, "id": id}, ("id", ), options)
         return answer
 
@@ -485,7 +485,7 @@ class AgentsApi:
         options: Optional[CallOptions] = None,
     ) -> str:
         """Get the manifest of an agent as it was deployed (`GET /v1/agents/{id}/export`)"""
-        # id: UUID
+        # id: UUID or name of an agent.
         answer: str = self._sender.text(AGENTS_EXPORT, {"id": id}, ("id", ), options)
         return answer
 
@@ -511,16 +511,18 @@ class ExecutionsApi:
         input: str,
         version: Optional[str] = None,
         context: Optional[Dict[str, Any]] = None,
+        workflow_execution_id: Optional[str] = None,
         labels: Optional[Dict[str, str]] = None,
         options: Optional[CallOptions] = None,
     ) -> StartAnswer:
         """Start an execution. Answers as soon as the start is durable; follow it at /v1/executions/{id}/stream. (`POST /v1/executions`)"""
-        # agent_id: UUID
+        # agent_id: UUID or name of an agent.
         # input: Task input passed to the agent.
         # version: Version of the agent; default: the newest.
         # context: Values for the prompt template.
+        # workflow_execution_id: Workflow execution that the run belongs to.
         # labels: At most 16 short texts by which lists of runs filter.
-        answer: StartAnswer = self._sender.json(EXECUTIONS_START, {"agent_id": agent_id, "input": input, "version": version, "context": context, "labels": labels}, ("agent_id", "input", ), options)
+        answer: StartAnswer = self._sender.json(EXECUTIONS_START, {"agent_id": agent_id, "input": input, "version": version, "context": context, "workflow_execution_id": workflow_execution_id, "labels": labels}, ("agent_id", "input", ), options)
         return answer
 
     def list(
@@ -528,17 +530,19 @@ class ExecutionsApi:
         *,
         agent_id: Optional[str] = None,
         status: Optional[Literal['pending', 'running', 'completed', 'failed', 'cancelled']] = None,
+        workflow_execution_id: Optional[str] = None,
         limit: Optional[int] = None,
         skip: Optional[int] = None,
         page_token: Optional[str] = None,
         options: Optional[CallOptions] = None,
     ) -> ExecutionsListAnswer:
         """List executions, newest first (`GET /v1/executions`)"""
-        # agent_id: UUID
+        # agent_id: UUID or name of an agent.
+        # workflow_execution_id: Only those that belong to this workflow execution.
         # limit: Maximum number of entries; default 20, at most 1000.
         # skip: Number of entries to skip.
         # page_token: `next_page_token` of the page before, under the same conditions; costs the same however far behind.
-        answer: ExecutionsListAnswer = self._sender.json(EXECUTIONS_LIST, {"agent_id": agent_id, "status": status, "limit": limit, "skip": skip, "page_token": page_token}, (), options)
+        answer: ExecutionsListAnswer = self._sender.json(EXECUTIONS_LIST, {"agent_id": agent_id, "status": status, "workflow_execution_id": workflow_execution_id, "limit": limit, "skip": skip, "page_token": page_token}, (), options)
         return answer
 
     def get(
@@ -738,7 +742,7 @@ class WorkflowsApi:
         *,
         name: str,
         intent: Optional[str] = None,
-        input: Optional[Dict[str, Any]] = None,
+        input: Optional[Any] = None,
         blackboard: Optional[Dict[str, Any]] = None,
         labels: Optional[Dict[str, str]] = None,
         version: Optional[str] = None,
@@ -747,7 +751,7 @@ class WorkflowsApi:
         """Run a workflow. Answers as soon as the start is durable; follow it at /v1/workflows/executions/{id}/stream. An input that does not fit `metadata.input_schema` is 422 and creates nothing. (`POST /v1/workflows/{name}/run`)"""
         # name: Name or UUID; a name is looked up in the scopes user, tenant, global, in this order.
         # intent: Goal of the run; templates read it as {{intent}}.
-        # input: Checked against metadata.input_schema; {{input.KEY}}.
+        # input: Checked against metadata.input_schema, where it must be an object; {{input.KEY}}.
         # blackboard: Initial values of the blackboard.
         # labels: At most 16 short texts by which lists of runs filter.
         # version: Version of the workflow; default: the newest.

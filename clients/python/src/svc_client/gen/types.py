@@ -535,6 +535,7 @@ class ExecutionFailed(TypedDict):
     reason: "str"
     total_iterations: "int"
     failed_at: "str"
+    message: "NotRequired[str]"
 
 class ExecutionRemoved(TypedDict):
     execution_id: "str"
@@ -552,6 +553,10 @@ class ExecutionStatus(TypedDict):
     iteration_count: "int"
     last_output: "Union[str, None]"
     last_error: "Union[str, None]"
+    # How it ended; null while it is unfinished.
+    outcome: "Union[Literal['succeeded', 'failed', 'cancelled'], None]"
+    # Why it did not succeed; absent while it is unfinished, and when it succeeded.
+    error: "NotRequired[RunError]"
     started_at: "Union[str, None]"
     ended_at: "Union[str, None]"
     usage: "ExecutionStatusUsage"
@@ -561,6 +566,8 @@ class ExecutionStatus(TypedDict):
     tool_calls_executed: "NotRequired[int]"
     # Tool calls that may have acted when their node failed, and were not repeated.
     calls_in_doubt: "NotRequired[List[ExecutionStatusCallsInDoubtItem]]"
+    # Workflow execution that it belongs to; absent for none.
+    workflow_execution_id: "NotRequired[str]"
     # Trace of its start: /v1/traces/{trace_id}.
     trace_id: "NotRequired[str]"
     # The run that it was forked from.
@@ -983,6 +990,8 @@ class PipelineStarted(TypedDict):
 class PlainProblem(TypedDict):
     # What is wrong.
     error: "str"
+    # Code of the error table, of a start that failed.
+    code: "NotRequired[str]"
     details: "NotRequired[List[ErrorDetail]]"
 
 class Problem(TypedDict):
@@ -1120,6 +1129,14 @@ class Run(TypedDict):
 class RunParent1(TypedDict):
     kind: "str"
     id: "str"
+
+class RunError(TypedDict):
+    # Of the error table, such as model_refused.
+    code: "str"
+    # One sentence with the cause.
+    message: "str"
+    # The error behind it, such as that of the last iteration; null for none.
+    cause: "Union[str, None]"
 
 class RunRecording(TypedDict):
     # First line of the recording: version, settings and trace, without secrets.
@@ -1460,8 +1477,14 @@ class WaitingEffect(TypedDict):
     # Node and its incarnation, NODE/UUID.
     runner: "NotRequired[str]"
     retry_at: "NotRequired[str]"
+    # Why the last attempt that failed did so.
+    last_error: "NotRequired[WaitingEffectLastError]"
     # Why a started one makes no progress: a model or server that does not answer.
     held_by: "NotRequired[str]"
+
+class WaitingEffectLastError(TypedDict):
+    code: "str"
+    message: "str"
 
 class WaitingJudge(TypedDict):
     agent: "str"

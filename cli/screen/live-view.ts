@@ -1,7 +1,7 @@
-import type { ExecutionEvent } from './follow.ts';
-import { textOf } from './json.ts';
+import type { ExecutionEvent } from '../follow.ts';
+import { textOf } from '../json.ts';
+import { type Paint, paintFor, plain, printable } from '../paint.ts';
 import { LiveViewModel, type Mark, outputInOneLine, type StateLine } from './live-view-model.ts';
-import { type Paint, paintFor, plain, printable } from './paint.ts';
 import { cutTo, padded, widthOf } from './width.ts';
 
 const TICK_MS = 250;

@@ -1,13 +1,13 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import type { Command } from 'commander';
-import { contextOf } from '../context.ts';
-import { invalid } from '../failure.ts';
-import { textOf } from '../json.ts';
-import { NodeClient } from '../node-client.ts';
-import { print } from '../output.ts';
-import { readSecret } from '../read-input.ts';
-import { readContexts, type SavedContexts, writeContexts } from '../saved-contexts.ts';
+import { contextOf } from '../../context.ts';
+import { invalid } from '../../failure.ts';
+import { textOf } from '../../json.ts';
+import { NodeClient } from '../../node-client.ts';
+import { print } from '../../output.ts';
+import { readSecret } from '../../read-input.ts';
+import { readContexts, type SavedContexts, writeContexts } from '../../saved-contexts.ts';
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/;
 

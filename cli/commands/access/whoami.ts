@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { contextOf } from '../context.ts';
-import { isObject, textOf, textsOf } from '../json.ts';
-import { isForMachines, print } from '../output.ts';
+import { contextOf } from '../../context.ts';
+import { isObject, textOf, textsOf } from '../../json.ts';
+import { isForMachines, print } from '../../output.ts';
 
 /** `svc whoami`: who calls, and what the caller may do. */
 export function whoami(program: Command): void {

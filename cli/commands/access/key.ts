@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { contextOf } from '../context.ts';
-import { CliFailure, EXIT, invalid } from '../failure.ts';
-import { isObject, type JsonObject, textOf, textsOf } from '../json.ts';
-import { print } from '../output.ts';
-import { printDone, printList } from '../print-answer.ts';
-import { readSecret, several, wholeNumber } from '../read-input.ts';
+import { contextOf } from '../../context.ts';
+import { CliFailure, EXIT, invalid } from '../../failure.ts';
+import { isObject, type JsonObject, textOf, textsOf } from '../../json.ts';
+import { print } from '../../output.ts';
+import { printDone, printList } from '../../print-answer.ts';
+import { readSecret, several, wholeNumber } from '../../read-input.ts';
 
 const PATH = '/v1/api-keys';
 

@@ -1,6 +1,6 @@
-import { type ExecutionEvent, isLastEvent } from './follow.ts';
-import { isObject, numberOf, textOf } from './json.ts';
-import { type Paint, plain, printable } from './paint.ts';
+import { type ExecutionEvent, isLastEvent } from '../follow.ts';
+import { isObject, numberOf, textOf } from '../json.ts';
+import { type Paint, plain, printable } from '../paint.ts';
 import { widthOf } from './width.ts';
 
 export interface EventLinesOptions {

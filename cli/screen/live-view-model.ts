@@ -1,5 +1,5 @@
-import type { ExecutionEvent } from './follow.ts';
-import { isObject, type JsonObject, textOf } from './json.ts';
+import type { ExecutionEvent } from '../follow.ts';
+import { isObject, type JsonObject, textOf } from '../json.ts';
 
 export type Mark = 'pending' | 'running' | 'waiting' | 'done' | 'failed' | 'skipped';
 
