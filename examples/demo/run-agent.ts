@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
-import { EventLines } from '../../cli/screen/event-lines.ts';
 import { followExecution } from '../../cli/follow.ts';
 import { type JsonObject, textOf } from '../../cli/json.ts';
 import type { NodeClient } from '../../cli/node-client.ts';
 import type { Paint } from '../../cli/paint.ts';
+import { EventLines } from '../../cli/screen/event-lines.ts';
 
 export interface DemoAgent {
   readonly name: string;
