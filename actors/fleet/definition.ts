@@ -46,7 +46,11 @@ export const fleet = defineActor({
     },
     Route(state, { required, number }, turn) {
       const routed = route(state, required, number);
-      if (routed.kind === 'no healthy worker') return turn.refuse('unavailable', 'no worker is healthy');
+      if (routed.kind === 'no healthy worker') {
+        const { draining } = routed;
+        const which = draining === undefined ? '' : `; worker ${draining} has it and is draining`;
+        return turn.refuse('unavailable', `no worker is healthy${which}`);
+      }
       if (routed.kind === 'draining') {
         return turn.refuse('no_capable_worker', `worker ${routed.nodeId} has it and is draining`);
       }
@@ -70,7 +74,7 @@ const rowOf = ({ rows }: FleetState, id: string): FleetState['rows'][string] | u
 
 type Routed =
   | { readonly kind: 'to'; readonly nodeId: string; readonly grpcAddress: string }
-  | { readonly kind: 'no healthy worker' }
+  | { readonly kind: 'no healthy worker'; readonly draining: string | undefined }
   /** The only workers that fit take no new work. */
   | { readonly kind: 'draining'; readonly nodeId: string }
   | { readonly kind: 'none fits'; readonly missing: readonly ErrorDetail[] };
@@ -90,8 +94,7 @@ function route(state: FleetState, required: Requirement, number: number): Routed
     const entry = state.rows[id]?.entry;
     return entry?.status === 'DRAINING' && entry.role !== 'CONTROLLER' && missingIn(entry, required).length === 0;
   });
-  if (workers.length === 0)
-    return draining === undefined ? { kind: 'no healthy worker' } : { kind: 'draining', nodeId: draining };
+  if (workers.length === 0) return { kind: 'no healthy worker', draining };
   const fitting = workers.filter(({ entry }) => missingIn(entry, required).length === 0);
   const chosen = fitting[number % fitting.length];
   if (chosen === undefined && draining !== undefined) return { kind: 'draining', nodeId: draining };

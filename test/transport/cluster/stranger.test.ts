@@ -146,6 +146,7 @@ describe('a worker written from the tables of the specification alone', { timeou
     await worker.heartbeat({ status: 1 });
     const none = await worker.call('RouteExecution', { execution_id: UUID });
     assert.equal(none.code, 'UNAVAILABLE', none.details);
+    assert.match(none.details, /worker stranger-4 has it and is draining/);
     await worker.call('DeregisterNode');
   });
 
