@@ -40,6 +40,26 @@ export async function agentWarnings(text: string, runtimes: RuntimeTable | null)
   return answer.kind === 'agent warnings' ? answer.value : notThat(answer);
 }
 
+/** What a check of an agent manifest found. */
+export interface AgentValidation {
+  readonly valid: boolean;
+  readonly findings: readonly Finding[];
+  /** Absent when it is not valid. */
+  readonly metadata?: { readonly name: string; readonly version: string };
+}
+
+/** What a deploy would say about an agent manifest. Never throws for an invalid text. */
+export async function validateAgent(text: string, runtimes: RuntimeTable | null): Promise<AgentValidation> {
+  const read = await readAgentManifest(text);
+  if (!read.ok) {
+    const cure = 'Correct it as the message says; docs/reference/agent-manifest.md has all fields.';
+    const findings = read.problems.map((problem): Finding => ({ ...problem, rule: 'form', severity: 'error', cure }));
+    return { valid: false, findings };
+  }
+  const { name, version } = read.manifest.metadata;
+  return { valid: true, findings: await agentWarnings(text, runtimes), metadata: { name, version } };
+}
+
 /** Like `validateWorkflow`. */
 export async function workflowFindings(text: string, known: KnownToChecker): Promise<readonly Finding[]> {
   const answer = await answered({ kind: 'workflow findings', text, known });

@@ -13,6 +13,7 @@ export const UNRECORDED: Readonly<Record<string, string>> = {
   'runs.fork': STARTS,
   'stimuli.ingest': STARTS,
   'webhooks.receive': STARTS,
+  'agents.validate': READS,
   'workflows.validate': READS,
   'api_keys.validate': READS,
   'seal.attest': TOOL_CALLS,

@@ -72,6 +72,7 @@ export const ESCAPES: Readonly<Record<string, string>> = {
   'protected_resource.get': PUBLIC,
   'protected_resource.get_mcp': PUBLIC,
   'agents.deploy': YAML_BODY,
+  'agents.validate': YAML_BODY,
   'agents.export': YAML_ANSWER,
   'agents.generate': PIPELINE,
   'executions.stream': EVENTS,

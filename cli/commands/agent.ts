@@ -6,13 +6,14 @@ import { startOnce } from '../node-client.ts';
 import { printDone, printList } from '../print-answer.ts';
 import { labelsOf, readInput, readObject, several, wholeNumber } from '../read-input.ts';
 import { showStarted } from '../tool-call.ts';
-import { deploy, scopes, search, show, statuses, versionsAndExport } from './catalog.ts';
+import { deploy, scopes, search, show, statuses, validate, versionsAndExport } from './catalog.ts';
 import { generate } from './generate.ts';
 
 /** `svc agent …`: deployed agents. */
 export function agent(program: Command): void {
-  const group = program.command('agent').description('deploy, run, find and manage agents');
+  const group = program.command('agent').description('check, deploy, run, find and manage agents');
   generate(group, 'agent');
+  validate(group, 'agent');
   deploy(group, 'agent');
   run(group);
   list(group);

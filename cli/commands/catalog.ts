@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
-import { invalid } from '../failure.ts';
-import { warn } from '../findings.ts';
-import { textOf } from '../json.ts';
+import { CliFailure, EXIT, invalid } from '../failure.ts';
+import { findingLines, warn } from '../findings.ts';
+import { listOf, textOf } from '../json.ts';
 import { deployManifest, readManifest } from '../manifest-file.ts';
 import { agentId, named, workflowPath } from '../names.ts';
 import type { NodeClient } from '../node-client.ts';
-import { isForMachines, print } from '../output.ts';
+import { counted, isForMachines, print } from '../output.ts';
 import { forReader } from '../paint.ts';
 import { printDone, printList } from '../print-answer.ts';
 import { wholeNumber } from '../read-input.ts';
@@ -33,6 +33,33 @@ export function deploy(parent: Command, kind: CatalogKind): void {
       const answer = await deployManifest(client, kind, manifest, options);
       if (!isForMachines(output)) warn(answer, manifest.file);
       await print(output, { value: answer, text: `deployed ${kind} ${textOf(answer, `${kind}_id`)}` });
+    });
+}
+
+/** `svc agent validate FILE`: all findings with line, rule and cure. Exit code 2 when there are errors. */
+export function validate(parent: Command, kind: CatalogKind): void {
+  parent
+    .command('validate')
+    .description('check a manifest without deploying it')
+    .argument('<file>', 'YAML manifest; - reads standard input')
+    .action(async (file: string, _options: object, command: Command) => {
+      const { client, output } = contextOf(command);
+      const manifest = await readManifest(file);
+      const answer = await client.json('POST', `/v1/${kind}s/validate`, {
+        body: { type: 'application/yaml', text: manifest.text },
+        repeatable: true,
+      });
+      const findings = listOf(answer, 'findings');
+      const errors = findings.filter((finding) => textOf(finding, 'severity') === 'error').length;
+      const verdict = [
+        answer.valid === true ? 'valid' : 'not valid',
+        counted(errors, 'error'),
+        counted(findings.length - errors, 'warning'),
+      ].join(', ');
+      const text = [...findingLines(answer, 'findings', manifest.file), `${file}: ${verdict}`].join('\n');
+      const rows = { items: findings, columns: ['line', 'column', 'severity', 'rule', 'message', 'cure'] };
+      await print(output, { value: answer, text, rows: output === 'table' ? rows : undefined });
+      if (answer.valid !== true) throw new CliFailure(EXIT.validation, `the manifest has ${counted(errors, 'error')}`);
     });
 }
 

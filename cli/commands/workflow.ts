@@ -1,15 +1,10 @@
 import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
-import { CliFailure, EXIT } from '../failure.ts';
-import { findingLines } from '../findings.ts';
-import { listOf, textOf } from '../json.ts';
-import { readManifest } from '../manifest-file.ts';
 import { workflowPath } from '../names.ts';
-import { counted, print } from '../output.ts';
 import { printDone, printList } from '../print-answer.ts';
 import { wholeNumber } from '../read-input.ts';
 import { runPath } from '../watch-workflow.ts';
-import { deploy, scopes, search, show, statuses, versionsAndExport } from './catalog.ts';
+import { deploy, scopes, search, show, statuses, validate, versionsAndExport } from './catalog.ts';
 import { generate } from './generate.ts';
 import { cancel, executions, logs, RUNS, run, signal, status, WORKFLOW_RUNS } from './workflow-runs.ts';
 
@@ -17,7 +12,7 @@ import { cancel, executions, logs, RUNS, run, signal, status, WORKFLOW_RUNS } fr
 export function workflow(program: Command): void {
   const group = program.command('workflow').description('check, deploy, run, find and manage workflows and their runs');
   generate(group, 'workflow');
-  validate(group);
+  validate(group, 'workflow');
   deploy(group, 'workflow');
   run(group);
   list(group);
@@ -86,32 +81,5 @@ function remove(group: Command): void {
       const path = options.run ? runPath(id) : await workflowPath(contextOf(command).client, id);
       const done = options.run ? `removed workflow execution ${id}` : `deleted workflow ${id}`;
       await printDone(command, ['DELETE', path], { query: { force: options.force && 'true' } }, done);
-    });
-}
-
-/** `svc workflow validate FILE`: all findings with line, rule and cure. Exit code 2 when there are errors. */
-function validate(group: Command): void {
-  group
-    .command('validate')
-    .description('check a manifest without deploying it')
-    .argument('<file>', 'YAML manifest; - reads standard input')
-    .action(async (file: string, _options: object, command: Command) => {
-      const { client, output } = contextOf(command);
-      const manifest = await readManifest(file);
-      const answer = await client.json('POST', '/v1/workflows/validate', {
-        body: { type: 'application/yaml', text: manifest.text },
-        repeatable: true,
-      });
-      const findings = listOf(answer, 'findings');
-      const errors = findings.filter((finding) => textOf(finding, 'severity') === 'error').length;
-      const verdict = [
-        answer.valid === true ? 'valid' : 'not valid',
-        counted(errors, 'error'),
-        counted(findings.length - errors, 'warning'),
-      ].join(', ');
-      const text = [...findingLines(answer, 'findings', manifest.file), `${file}: ${verdict}`].join('\n');
-      const rows = { items: findings, columns: ['line', 'column', 'severity', 'rule', 'message', 'cure'] };
-      await print(output, { value: answer, text, rows: output === 'table' ? rows : undefined });
-      if (answer.valid !== true) throw new CliFailure(EXIT.validation, `the manifest has ${counted(errors, 'error')}`);
     });
 }

@@ -39,7 +39,10 @@ const COSTLY_YAML: readonly { readonly name: string; readonly kind: 'agent' | 'w
   { name: 'a right one with 200 states', kind: 'workflow', text: longWorkflow },
 ];
 
-const PATHS = { agent: ['/v1/agents?force=true'], workflow: ['/v1/workflows?force=true', '/v1/workflows/validate'] };
+const PATHS = {
+  agent: ['/v1/agents?force=true', '/v1/agents/validate'],
+  workflow: ['/v1/workflows?force=true', '/v1/workflows/validate'],
+};
 
 /** Each costly manifest to each route that takes it, as YAML; once in JSON; and a start of what was deployed. */
 export function manifestAttacks(node: AttackedNode): Attack[] {

@@ -50,6 +50,14 @@ describe('svc agent', () => {
     assert.deepEqual([wrong.code, wrong.stdout], [2, '']);
     assert.match(wrong.stderr, /^ {2}standard input:3:\d+: metadata\.name: /m);
     assert.match(wrong.stderr, /^ {2}standard input:3:\d+: metadata\.version: /m);
+    const checked = await scene.svc(
+      ['agent', 'validate', '-'],
+      'apiVersion: svc.dev/v1\nkind: Agent\nmetadata: { name: A }\n',
+    );
+    assert.equal(checked.code, 2, checked.stderr);
+    assert.match(checked.stdout, /^standard input:3:\d+: error form: metadata\.name: .*\n {4}\S/m);
+    const right = await scene.svc(['agent', 'validate', scene.file('echo.yaml')]);
+    assert.deepEqual([right.code, /valid, 0 errors, 0 warnings\n$/.test(right.stdout)], [0, true], right.stdout);
   });
 
   test('a file that is not there is exit code 2 and names it', async () => {

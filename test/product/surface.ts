@@ -83,6 +83,7 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'GET /v1/workflows': look(),
   'POST /v1/workflows/generate': { access: 'run', body: {} },
   'POST /v1/workflows': { access: 'write', body: 'no manifest' },
+  'POST /v1/agents/validate': { access: 'read', body: 'no manifest' },
   'POST /v1/workflows/validate': { access: 'read', body: 'no manifest' },
   'GET /v1/workflows/search': look(undefined, '?q=x'),
   'GET /v1/workflows/{name}': look('workflow'),

@@ -29,7 +29,13 @@ const STARTS = [
 const TOOLS = ['/v1/tools/{name}', '/v1/seal/invoke', '/v1/invoke'];
 /** Changes what is there, answers, cancels. */
 const OTHERS = [
-  ...['/v1/agents/{id}/scope', '/v1/executions/{id}/cancel', '/v1/workflows/validate', '/v1/workflows/{name}/scope'],
+  ...[
+    '/v1/agents/{id}/scope',
+    '/v1/agents/validate',
+    '/v1/executions/{id}/cancel',
+    '/v1/workflows/validate',
+    '/v1/workflows/{name}/scope',
+  ],
   ...['/v1/workflows/executions/{id}/cancel', '/v1/workflows/executions/{id}/signal', '/v1/cortex/patterns'],
   ...['/v1/human-approvals/{id}/approve', '/v1/human-approvals/{id}/reject', '/v1/volumes', '/v1/chaos/faults'],
   ...['/v1/volumes/{id}/files/mkdir', '/v1/api-keys', '/v1/api-keys/validate', '/v1/seal/attest'],

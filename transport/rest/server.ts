@@ -264,6 +264,7 @@ function answerSocketError(error: ParserError, socket: Socket): void {
 /** Routes that carry a payload: starts, manifests, tool calls, files (K7). Paths are route templates. */
 const PAYLOADS: ReadonlySet<string> = new Set([
   '/v1/agents',
+  '/v1/agents/validate',
   '/v1/agents/:id/execute',
   '/v1/agents/generate',
   '/v1/cluster/config',

@@ -2091,6 +2091,20 @@ export interface SvcClient {
     generate(input: {
       readonly body: GenerateRequest;
     }, options?: CallOptions): Promise<RunStarted>;
+    /** Check an agent manifest without deploying it. Always 200: `valid` is false when there are errors. Warnings never refuse a deploy. (`POST /v1/agents/validate`) */
+    validate(input: {
+      readonly body: {
+        readonly manifest_yaml: string;
+      } | string;
+    }, options?: CallOptions): Promise<{
+      readonly valid: boolean;
+      readonly findings: readonly (Finding)[];
+      /** When it is valid. */
+      readonly metadata?: {
+        readonly name: string;
+        readonly version: string;
+      };
+    }>;
   };
   readonly executions: {
     /** Start an execution. Answers as soon as the start is durable; follow it at /v1/executions/{id}/stream. (`POST /v1/executions`) */
@@ -3700,6 +3714,7 @@ const TOOLS_CALL: Route = {"method":"POST","path":"/v1/tools/{name}","query":[],
 const TRACES_GET: Route = {"method":"GET","path":"/v1/traces/{trace_id}","query":["limit","next"],"body":null,"answer":"json"};
 const TAP_STREAM: Route = {"method":"GET","path":"/v1/tap","query":["kind","actor","type","outcome","trace"],"body":null,"answer":"stream"};
 const JWKS_GET: Route = {"method":"GET","path":"/.well-known/jwks.json","query":[],"body":null,"answer":"json"};
+const AGENTS_VALIDATE: Route = {"method":"POST","path":"/v1/agents/validate","query":[],"body":"json","answer":"json"};
 const WORKFLOWS_VALIDATE: Route = {"method":"POST","path":"/v1/workflows/validate","query":[],"body":"json","answer":"json"};
 const WEBHOOKS_RECEIVE: Route = {"method":"POST","path":"/v1/webhooks/{source}","query":[],"body":"application/octet-stream","answer":"json"};
 
@@ -3724,6 +3739,7 @@ export const operationsOf = (sender: Sender): SvcClient => ({
     listLogs: (input, options) => sender.json(AGENTS_LIST_LOGS, input, options),
     export: (input, options) => sender.text(AGENTS_EXPORT, input, options),
     generate: (input, options) => sender.json(AGENTS_GENERATE, input, options),
+    validate: (input, options) => sender.json(AGENTS_VALIDATE, input, options),
   },
   executions: {
     start: (input, options) => sender.json(EXECUTIONS_START, input, options),

@@ -13,6 +13,7 @@ const ROUTES: [method: string, path: string, allowed: string[]][] = [
   ['GET', '/v1/agents/lookup/nobody', ['reader', 'operator', 'alice']],
   ['GET', '/v1/agents', ['reader', 'operator', 'alice']],
   ['POST', '/v1/agents', ['operator', 'alice']],
+  ['POST', '/v1/agents/validate', ['reader', 'operator', 'alice']],
   ['GET', `/v1/agents/${UNKNOWN}`, ['reader', 'operator', 'alice']],
   ['GET', `/v1/agents/${UNKNOWN}/versions`, ['reader', 'operator', 'alice']],
   ['GET', `/v1/agents/${UNKNOWN}/export`, ['reader', 'operator', 'alice']],

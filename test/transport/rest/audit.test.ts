@@ -104,7 +104,8 @@ describe('the audit of REST', () => {
     assert.deepEqual([...callers], ['r forbidden']);
     assert.ok(denied.every(({ reason }) => /does not allow/.test(reason ?? '')));
     // A webhook needs no caller; a reader may have keys of its own, and may check a manifest.
-    const open = ['api_keys.create', 'api_keys.revoke', 'api_keys.validate', 'webhooks.receive', 'workflows.validate'];
+    const open = ['api_keys.create', 'api_keys.revoke', 'api_keys.validate', 'webhooks.receive'];
+    open.push('agents.validate', 'workflows.validate');
     const expected = (await changes()).map(([, , operation]) => operation).filter((name) => !open.includes(name));
     const missed = expected.filter((name) => !denied.some(({ operation }) => operation === name));
     assert.deepEqual(missed, []);

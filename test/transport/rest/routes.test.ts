@@ -44,6 +44,26 @@ describe('agents', () => {
     assert.deepEqual(refused.body.details, [{ path: 'metadata.name', line: 1, message: 'is missing' }]);
   });
 
+  it('validate says what a deploy would, as YAML or JSON, and deploys nothing', async () => {
+    await using at = await scene();
+    const whole = MANIFEST.replace(
+      'metadata',
+      'apiVersion: svc.dev/v1\nkind: Agent\nspec: { task: { instruction: Write. } }\nmetadata',
+    );
+    const wrong = await at.postJson('/v1/agents/validate', {
+      manifest_yaml: whole.replace('name: writer', 'name: A B'),
+    });
+    const [finding] = wrong.body.findings;
+    assert.deepEqual(
+      [wrong.status, wrong.body.valid, finding.severity, finding.path],
+      [200, false, 'error', 'metadata.name'],
+    );
+    const right = await at.call('POST', '/v1/agents/validate', { body: whole, headers: yaml });
+    assert.deepEqual([right.status, right.body.valid, right.body.metadata.name], [200, true, 'writer']);
+    assert.deepEqual((await at.call('GET', '/v1/agents')).body, { agents: [] });
+    assert.equal((await at.postJson('/v1/agents/validate', { force: true })).status, 400);
+  });
+
   it('looks up, lists, shows, exports and deletes', async () => {
     await using at = await scene();
     const id = await at.deployed();

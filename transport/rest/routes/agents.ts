@@ -1,15 +1,18 @@
 import { z } from 'zod';
-import { agentWarnings } from '../../../catalog/manifest-reading.ts';
+import { agentWarnings, validateAgent } from '../../../catalog/manifest-reading.ts';
 import { agentNamed } from '../../../usecases/operations/agent-named.ts';
-import { DeployAnswer } from '../../../usecases/operations/schemas/agents.ts';
-import { DeployBody, DeployQuery } from '../../../usecases/operations/schemas/catalog.ts';
+import { DeployAnswer, ValidateAnswer } from '../../../usecases/operations/schemas/agents.ts';
+import { DeployBody, DeployQuery, ValidateBody } from '../../../usecases/operations/schemas/catalog.ts';
 import { AgentIdParams, CallerHeaders } from '../../../usecases/operations/schemas/fields.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf } from '../request-context.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 import { agentRoute } from '../schemas/route-config.ts';
 import { acceptYamlBodies } from '../signed-body.ts';
-import { deployment, YamlBody } from './manifest-body.ts';
+import { deployment, manifestBody, YamlBody } from './manifest-body.ts';
+
+/** Accepts any document, since the validation answers for each. */
+const AnyText = z.unknown().describe('The agent manifest.');
 
 const deployAgentSchema = {
   operationId: 'agents.deploy',
@@ -33,6 +36,27 @@ export function deployAgentRoute(app: RestApp, { agents, runtimes }: RestParts):
       const warnings = await agentWarnings(manifest_yaml, runtimes ?? null);
       return warnings.length === 0 ? deployed : { ...deployed, warnings };
     });
+    done();
+  });
+}
+
+const validateAgentSchema = {
+  operationId: 'agents.validate',
+  tags: ['agents'],
+  summary: 'Check an agent manifest without deploying it',
+  description: 'Always 200: `valid` is false when there are errors. Warnings never refuse a deploy.',
+  headers: CallerHeaders,
+  body: { content: { 'application/json': { schema: ValidateBody }, 'application/yaml': { schema: AnyText } } },
+  response: { 200: ValidateAnswer, ...problemSchemas({ style: 'coded', hasBody: true }) },
+};
+
+/** POST /v1/agents/validate. Changes nothing, so it needs only read access. */
+export function validateAgentRoute(app: RestApp, { runtimes }: RestParts): void {
+  app.register((plugin: RestApp, _options, done) => {
+    acceptYamlBodies(plugin);
+    plugin.post('/v1/agents/validate', { config: agentRoute('read'), schema: validateAgentSchema }, (request) =>
+      validateAgent(manifestBody(ValidateBody, request.body).manifest_yaml, runtimes ?? null),
+    );
     done();
   });
 }

@@ -3,7 +3,7 @@ import { SvcError } from '../../../runtime/errors.ts';
 import { operationRoutes } from '../operations.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { problemSchemas } from '../schemas/problems.ts';
-import { deployAgentRoute, exportAgentRoute } from './agents.ts';
+import { deployAgentRoute, exportAgentRoute, validateAgentRoute } from './agents.ts';
 import { clusterRoutes } from './cluster.ts';
 import { dashboardRoutes } from './dashboard.ts';
 import { executeRoutes, generateRoutes } from './execute.ts';
@@ -65,6 +65,7 @@ const ROUTES: readonly ((app: RestApp, parts: RestParts) => void)[] = [
   operationRoutes,
   deployAgentRoute,
   exportAgentRoute,
+  validateAgentRoute,
   streamExecutionRoute,
   generateRoutes,
   executeRoutes,

@@ -1,13 +1,8 @@
 import { z } from 'zod';
 import type { Identity } from '../../../runtime/identity.ts';
-import { DeployBody, DeployQuery } from '../../../usecases/operations/schemas/catalog.ts';
+import { DeployBody, DeployQuery, ValidateBody } from '../../../usecases/operations/schemas/catalog.ts';
 import { CallerHeaders } from '../../../usecases/operations/schemas/fields.ts';
-import {
-  DeployAnswer,
-  ValidateAnswer,
-  ValidateBody,
-  WorkflowParams,
-} from '../../../usecases/operations/schemas/workflows.ts';
+import { DeployAnswer, ValidateAnswer, WorkflowParams } from '../../../usecases/operations/schemas/workflows.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf } from '../request-context.ts';
 import { problemSchemas } from '../schemas/problems.ts';

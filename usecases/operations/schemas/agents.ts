@@ -33,6 +33,12 @@ export const DeployAnswer = z.object({
   warnings: z.array(Finding).optional().describe('Warnings about its language and version, if any.'),
 });
 
+export const ValidateAnswer = z.object({
+  valid: z.boolean(),
+  findings: z.array(Finding).readonly(),
+  metadata: z.object({ name: z.string(), version: z.string() }).optional().describe('When it is valid.'),
+});
+
 export const ScopeAnswer = MovedAnswer.extend({ agent_id: z.string() });
 
 /** The arguments of svc.task.execute (W36) without the agent. */

@@ -25,6 +25,8 @@ export const DeployBody = z
   })
   .meta({ id: 'DeployRequest' });
 
+export const ValidateBody = z.strictObject({ manifest_yaml: z.string().min(1) });
+
 export const DeployQuery = z.object({
   force: flagField.describe('Overwrite the same name and version; without a value it is true.'),
   scope: z.enum(SCOPES).optional().describe('Default: tenant; global requires the operator role.'),

@@ -59,7 +59,6 @@ export const DeployAnswer = z.object({
   warnings: list(Finding).describe('Findings of the checker that do not prevent the deploy.'),
 });
 
-export const ValidateBody = z.strictObject({ manifest_yaml: z.string().min(1) });
 export const ValidateAnswer = z.object({
   valid: z.boolean(),
   findings: list(Finding),
