@@ -1,0 +1,36 @@
+/** `npm run pictures`: makes the pictures of docs/images/dashboard from the data of `npm run demo`, and notes what they hold. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { browserMissing, DashboardBrowser } from '../browser.ts';
+import { built } from '../built.ts';
+import { DemoScene, IMAGES, OUTLINES, openPage, outlineOf } from './demo-scene.ts';
+
+const [WIDTH_PX, HEIGHT_PX] = [1_200, 750];
+const LOOK = { colorScheme: 'light', timezoneId: 'UTC' } as const;
+const PIXELS_A_POINT = 1.5;
+const QUALITY = 80;
+
+const Captured = z.object({ data: z.string() });
+
+const missing = browserMissing();
+if (missing !== false) throw new Error(missing);
+await built();
+await mkdir(IMAGES, { recursive: true });
+await using scene = await DemoScene.start();
+await using browser = await DashboardBrowser.start();
+await using tab = await browser.open(scene.url, { ...LOOK, deviceScaleFactor: PIXELS_A_POINT });
+const outlines: Record<string, readonly string[]> = {};
+for (const picture of await scene.pages()) {
+  await tab.page.setViewportSize({ width: WIDTH_PX, height: picture.heightPx ?? HEIGHT_PX });
+  await openPage(tab.page, scene.url, picture);
+  outlines[picture.name] = await outlineOf(tab.page);
+  const session = await tab.page.context().newCDPSession(tab.page);
+  const { data } = Captured.parse(
+    await session.send('Page.captureScreenshot', { format: 'webp', quality: QUALITY, captureBeyondViewport: false }),
+  );
+  const bytes = Buffer.from(data, 'base64');
+  await writeFile(join(IMAGES, `${picture.name}.webp`), bytes);
+  console.log(`${picture.name}.webp  ${Math.round(bytes.length / 1_000)} kB`);
+}
+await writeFile(OUTLINES, `${JSON.stringify(outlines, null, 2)}\n`);
