@@ -28,6 +28,7 @@ import { otlp } from './suites/otlp.ts';
 import { overload } from './suites/overload.ts';
 import { patterns } from './suites/patterns.ts';
 import { processes } from './suites/processes.ts';
+import { runsPage } from './suites/runs-page.ts';
 import { seal } from './suites/seal.ts';
 import { search } from './suites/search.ts';
 import { tracePage } from './suites/trace-page.ts';
@@ -58,6 +59,7 @@ const SUITES: Readonly<Record<string, (plan: Plan) => Promise<Section>>> = {
   overload,
   patterns,
   processes,
+  'runs-page': runsPage,
   seal,
   search,
   'trace-page': tracePage,

@@ -1,4 +1,5 @@
 import type { Delivery, Trace, TraceEffect } from '../../clients/typescript/gen/operations.ts';
+import type { ApiAnswers } from './built-pages.ts';
 
 /** Size of a generated trace. */
 export interface TraceShape {
@@ -96,4 +97,27 @@ export function generateTrace({ deliveries, lanes }: TraceShape): {
     links: [],
   } as const;
   return { head, deliveries: rows, effects };
+}
+
+const PAGE_ROWS = 1_000;
+
+/** Answers for one generated trace, and the path of its page. */
+export function traceApi(shape: TraceShape): { readonly path: string; readonly answers: ApiAnswers } {
+  const { head, deliveries, effects } = generateTrace(shape);
+  const perPage = Math.ceil((effects.length / deliveries.length) * PAGE_ROWS);
+  const count = Math.ceil(deliveries.length / PAGE_ROWS);
+  const pages = Array.from({ length: count }, (_page, page) =>
+    JSON.stringify({
+      ...head,
+      deliveries: deliveries.slice(page * PAGE_ROWS, (page + 1) * PAGE_ROWS),
+      effects: effects.slice(page * perPage, (page + 1) * perPage),
+      next: page + 1 < count ? String(page + 1) : null,
+    }),
+  );
+  const path = `/traces/${head.trace_id}`;
+  return {
+    path,
+    answers: ({ pathname, searchParams }) =>
+      pathname === `/v1${path}` ? pages[Number(searchParams.get('next') ?? 0)] : undefined,
+  };
 }

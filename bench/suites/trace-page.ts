@@ -2,8 +2,9 @@ import { type Browser, chromium, type Page } from 'playwright-core';
 import { z } from 'zod';
 import { buildIfStale } from '../../dashboard/build.ts';
 import { browserMissing } from '../../test/attacks/page-bench.ts';
-import type { TraceShape } from '../dashboard/generated-trace.ts';
-import { TracePages } from '../dashboard/trace-pages.ts';
+import { BuiltPages } from '../dashboard/built-pages.ts';
+import { type TraceShape, traceApi } from '../dashboard/generated-trace.ts';
+import { heapOf } from '../dashboard/heap.ts';
 import { type Plan, type Section, table, whole } from '../report.ts';
 
 const CHROMIUM = '/usr/bin/chromium';
@@ -57,12 +58,13 @@ export async function tracePage(plan: Plan): Promise<Section> {
 }
 
 async function measure(browser: Browser, shape: (typeof SHAPES)[number], runMs: number): Promise<string[]> {
-  await using pages = await TracePages.start(shape);
+  const { path, answers } = traceApi(shape);
+  await using pages = await BuiltPages.start(answers);
   const context = await browser.newContext({ viewport: { width: 1_380, height: 800 } });
   try {
     const page = await context.newPage();
     const startedAt = performance.now();
-    await page.goto(`${pages.url}${pages.path}${shape.search}`);
+    await page.goto(`${pages.url}${path}${shape.search}`);
     await page.locator('.trace-canvas canvas').waitFor({ timeout: READ_WITHIN_MS });
     const first = performance.now() - startedAt;
     const label = `Space-time view: ${whole(shape.deliveries)} deliveries`;
@@ -105,13 +107,3 @@ const Measured = z.object({ rate: z.number(), longest: z.number() });
 
 const framesOf = async (page: Page, kind: 'pan' | 'zoom', ms: number) =>
   Measured.parse(await page.evaluate(`measureFrames('${kind}', ${ms})`));
-
-const Heap = z.object({ usedSize: z.number(), backingStorageSize: z.number().optional() });
-
-/** MB of objects and typed arrays after a collection. */
-async function heapOf(page: Page): Promise<number> {
-  const session = await page.context().newCDPSession(page);
-  await session.send('HeapProfiler.collectGarbage');
-  const { usedSize, backingStorageSize = 0 } = Heap.parse(await session.send('Runtime.getHeapUsage'));
-  return (usedSize + backingStorageSize) / 1e6;
-}

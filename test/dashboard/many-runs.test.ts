@@ -1,37 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
+import { runsApi } from '../../bench/dashboard/generated-runs.ts';
 import { ProductNode } from '../product/product-node.ts';
 import { browserMissing, DashboardBrowser } from './browser.ts';
 import { built } from './built.ts';
 
 const ROWS = 100_000;
-const PAGE = 1_000;
 const SCROLLS = 60;
 /** Time of the page's thread for a frame, in which it is not counted that other programs had the processor: 30 frames/s. */
 const FRAME_MS = 33;
-
-const run = (at: number) => ({
-  id: `${String(at).padStart(8, '0')}-0000-4000-8000-000000000000`,
-  kind: at % 3 === 0 ? 'workflow' : 'execution',
-  status: ['completed', 'failed', 'running'][at % 3],
-  outcome: null,
-  name: `agent-${at % 50}`,
-  version: '1.0.0',
-  definition_id: '00000000-0000-4000-8000-000000000000',
-  labels: {},
-  started_at: new Date(1_700_000_000_000 - at * 1_000).toISOString(),
-  ended_at: null,
-  duration_ms: null,
-  tags: [],
-  node: null,
-  wait_reason: null,
-  state_name: null,
-  error_code: null,
-  reason: null,
-  trace_id: null,
-  parent: null,
-});
 
 /** Goes to the end of the list again and again, until all pages are read. */
 const LOAD = `new Promise((done) => {
@@ -67,13 +45,10 @@ test('100,000 runs scroll without a pause, and only rows in view are in the docu
   await using browser = await DashboardBrowser.start();
   await using tab = await browser.open(node.url);
   const { page } = tab;
-  await page.route(/\/v1\/runs\?/, async (route) => {
-    const asked = new URL(route.request().url()).searchParams;
-    const [from, limit] = [Number(asked.get('next') ?? 0), Number(asked.get('limit'))];
-    const runs = Array.from({ length: limit }, (_run, at) => run(from + at));
-    const next = from + PAGE < ROWS ? { next: String(from + PAGE) } : {};
-    await route.fulfill({ contentType: 'application/json', body: JSON.stringify({ runs, ...next }) });
-  });
+  const answers = runsApi(ROWS);
+  await page.route(/\/v1\/runs\?/, (route) =>
+    route.fulfill({ contentType: 'application/json', body: answers(new URL(route.request().url())) }),
+  );
   await page.goto(`${node.url}/runs`);
   const table = page.getByRole('table', { name: 'Runs' });
   await table.waitFor();

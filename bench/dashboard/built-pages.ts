@@ -2,10 +2,8 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { generateTrace, type TraceShape } from './generated-trace.ts';
 
 const DIST = join(import.meta.dirname, '..', '..', 'dashboard', 'dist');
-const PAGE_ROWS = 1_000;
 
 const CONFIG = { sign_in: 'none', oidc: null, role_claim: 'svc_role', version: 'bench' };
 
@@ -24,36 +22,24 @@ const TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
 };
 
-/** The built pages, and one generated trace behind the API, so that only the browser is measured. */
-export class TracePages implements AsyncDisposable {
+/** What the API answers to a GET: JSON, or undefined for 404. */
+export type ApiAnswers = (url: URL) => string | undefined;
+
+/** The built pages, and generated answers behind the API, so that only the browser is measured. */
+export class BuiltPages implements AsyncDisposable {
   readonly #server: Server;
-  readonly #pages: ReadonlyMap<string, string>;
-  readonly path: string;
+  readonly #answers: ApiAnswers;
   #url = '';
 
-  private constructor(shape: TraceShape) {
-    const { head, deliveries, effects } = generateTrace(shape);
-    const pages = new Map<string, string>();
-    const perPage = Math.ceil((effects.length / deliveries.length) * PAGE_ROWS);
-    const count = Math.ceil(deliveries.length / PAGE_ROWS);
-    for (let page = 0; page < count; page += 1) {
-      const body = {
-        ...head,
-        deliveries: deliveries.slice(page * PAGE_ROWS, (page + 1) * PAGE_ROWS),
-        effects: effects.slice(page * perPage, (page + 1) * perPage),
-        next: page + 1 < count ? String(page + 1) : null,
-      };
-      pages.set(page === 0 ? '' : String(page), JSON.stringify(body));
-    }
-    this.#pages = pages;
-    this.path = `/traces/${head.trace_id}`;
+  private constructor(answers: ApiAnswers) {
+    this.#answers = answers;
     this.#server = createServer((request, response) =>
       this.#answer(new URL(request.url ?? '/', 'http://localhost'), response),
     );
   }
 
-  static async start(shape: TraceShape): Promise<TracePages> {
-    const pages = new TracePages(shape);
+  static async start(answers: ApiAnswers): Promise<BuiltPages> {
+    const pages = new BuiltPages(answers);
     pages.#server.listen(0, '127.0.0.1');
     await once(pages.#server, 'listening');
     const address = pages.#server.address();
@@ -71,17 +57,18 @@ export class TracePages implements AsyncDisposable {
     response.writeHead(status, { 'content-type': type }).end(body);
   }
 
-  #contentOf({ pathname, searchParams }: URL): Content {
+  #contentOf(url: URL): Content {
+    const { pathname } = url;
     if (pathname === '/dashboard/config.json') return { type: JSON_TYPE, body: JSON.stringify(CONFIG) };
     if (pathname.startsWith('/assets/')) {
       const name = pathname.slice('/assets/'.length);
       const type = TYPES[name.split('.').at(-1) ?? ''] ?? 'text/plain';
       return { type, body: readFileSync(join(DIST, 'assets', name)) };
     }
-    const page = pathname === `/v1${this.path}` ? this.#pages.get(searchParams.get('next') ?? '') : undefined;
-    if (page !== undefined) return { type: JSON_TYPE, body: page };
-    if (pathname.startsWith('/v1/')) return { status: 404, type: JSON_TYPE, body: NOT_FOUND };
-    return { type: 'text/html; charset=utf-8', body: readFileSync(join(DIST, 'index.html')) };
+    if (!pathname.startsWith('/v1/'))
+      return { type: 'text/html; charset=utf-8', body: readFileSync(join(DIST, 'index.html')) };
+    const body = this.#answers(url);
+    return body === undefined ? { status: 404, type: JSON_TYPE, body: NOT_FOUND } : { type: JSON_TYPE, body };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
