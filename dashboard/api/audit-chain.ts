@@ -2,7 +2,7 @@ import canonicalize from 'canonicalize';
 import type { SvcClient } from '../../clients/typescript/gen/operations.ts';
 
 export type AuditChain = Awaited<ReturnType<SvcClient['sealSessions']['audit']>>;
-type Keys = Awaited<ReturnType<SvcClient['jwks']['get']>>['keys'];
+export type Keys = Awaited<ReturnType<SvcClient['jwks']['get']>>['keys'];
 
 /** What a check of a chain found, as a sentence for people. */
 export interface ChainCheck {
@@ -11,7 +11,25 @@ export interface ChainCheck {
 }
 
 /** A record as its hash is computed, without the hash. */
-type Linked = Omit<AuditChain['records'][number], 'hash'>;
+interface Linked {
+  readonly sequence: number;
+  readonly at: string;
+  readonly body: unknown;
+  readonly previous_hash: string | null;
+}
+
+/** A record of any chain. */
+export interface ChainRecord extends Linked {
+  readonly hash: string;
+}
+
+/** The record before the first one of a chain. */
+export interface ChainEnd {
+  readonly sequence: number;
+  readonly hash: string | null;
+}
+
+export const NO_RECORD: ChainEnd = { sequence: 0, hash: null };
 
 /** Half of a surrogate pair has no canonical form and counts as U+FFFD, as the node has it. */
 const UNPAIRED = /\\(?:u(d[89a-f][0-9a-f]{2})|.)/g;
@@ -30,21 +48,35 @@ async function hashOf({ sequence, at, body, previous_hash }: Linked): Promise<st
 const bytesOf = (text: string): Uint8Array<ArrayBuffer> =>
   Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (char) => char.charCodeAt(0));
 
+/** Why a chain cannot be checked in this browser; null where it can. */
+export const uncheckable = (): ChainCheck | null =>
+  globalThis.crypto?.subtle === undefined
+    ? { isWhole: false, text: 'not checked: browsers check only on pages of https or of this machine' }
+    : null;
+
+/** The first record that was changed, or does not follow the one before, as a sentence; null when all links hold. */
+export async function brokenLink(records: readonly ChainRecord[], start: ChainEnd): Promise<string | null> {
+  let { sequence, hash: previous } = start;
+  for (const record of records) {
+    sequence += 1;
+    if (record.sequence !== sequence || record.previous_hash !== previous)
+      return `broken: record ${sequence} does not follow the one before`;
+    if ((await hashOf(record)) !== record.hash) return `broken: record ${sequence} was changed`;
+    previous = record.hash;
+  }
+  return null;
+}
+
 /**
- * Checks a chain here, without trust in the answer that brought it: the hash of each record, its link to the one before, and the
+ * Checks the chain of a session here, without trust in the answer that brought it: the hash of each record, its link to the one before, and the
  * signature of the head with the public keys of the nodes.
  */
 export async function checkChain({ records, head, session_id }: AuditChain, keys: Keys): Promise<ChainCheck> {
-  if (globalThis.crypto?.subtle === undefined)
-    return { isWhole: false, text: 'not checked: browsers check only on pages of https or of this machine' };
-  let previous: string | null = null;
-  for (const [index, record] of records.entries()) {
-    const isNext = record.sequence === index + 1 && record.previous_hash === previous;
-    if (!isNext) return { isWhole: false, text: `broken: record ${index + 1} does not follow the one before` };
-    if ((await hashOf(record)) !== record.hash)
-      return { isWhole: false, text: `broken: record ${record.sequence} was changed` };
-    previous = record.hash;
-  }
+  const cannot = uncheckable();
+  if (cannot !== null) return cannot;
+  const broken = await brokenLink(records, NO_RECORD);
+  if (broken !== null) return { isWhole: false, text: broken };
+  const previous = records.at(-1)?.hash ?? null;
   const signed = await signedBy(head, keys);
   if (signed === null) return { isWhole: false, text: 'broken: no node has signed its head' };
   const isOfIt = signed.session_id === session_id && signed.sequence === records.length && signed.hash === previous;
@@ -53,14 +85,8 @@ export async function checkChain({ records, head, session_id }: AuditChain, keys
     : { isWhole: false, text: 'broken: records are missing at its end' };
 }
 
-interface SignedHead {
-  readonly session_id: unknown;
-  readonly sequence: unknown;
-  readonly hash: unknown;
-}
-
-/** The content of a head (compact JWS, RS256); null unless one of the keys signed it. */
-async function signedBy(head: string, keys: Keys): Promise<SignedHead | null> {
+/** The content of a compact JWS (RS256); null unless one of the keys signed it. */
+export async function signedBy(head: string, keys: Keys): Promise<Readonly<Record<string, unknown>> | null> {
   const [header = '', content = '', signature = ''] = head.split('.');
   try {
     const text = new TextDecoder();

@@ -1,7 +1,11 @@
+import type { InfiniteData } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { StreamCutError, SvcApiError } from '../../clients/typescript/client.ts';
 import type { FeedEvent } from '../../clients/typescript/gen/operations.ts';
 import { api, queries, setLive } from './queries.ts';
+import type { Run } from './runs.ts';
+
+type RunPages = InfiniteData<{ readonly rows: readonly Run[] }>;
 
 const TOPICS = ['run', 'approval', 'node'] as const;
 
@@ -77,6 +81,7 @@ async function follow(topics: readonly string[], signal: AbortSignal): Promise<v
 }
 
 let gathered: Map<string, readonly string[]> | null = null;
+const changedRuns = new Map<string, Run>();
 
 /** Notes what a change makes old; it is read again a moment later, once for many changes. */
 function changed(event: FeedEvent): void {
@@ -85,10 +90,26 @@ function changed(event: FeedEvent): void {
     setTimeout(() => {
       const keys = [...(gathered?.values() ?? [])];
       gathered = null;
+      putIntoPages();
       for (const queryKey of keys) queries.invalidateQueries({ queryKey }).catch(() => setLive(false));
     }, GATHER_MS);
   }
+  if ('run' in event) changedRuns.set(event.run.id, event.run);
   for (const key of oldBy(event)) gathered.set(key.join('/'), key);
+}
+
+/** Rows far down a list are not read again: what changed of them is put in their place. */
+function putIntoPages(): void {
+  queries.setQueriesData<RunPages>({ queryKey: ['runs', 'pages'] }, (before) => {
+    if (before === undefined) return undefined;
+    const pages = before.pages.map((page) =>
+      page.rows.some(({ id }) => changedRuns.has(id))
+        ? { ...page, rows: page.rows.map((run) => changedRuns.get(run.id) ?? run) }
+        : page,
+    );
+    return { ...before, pages };
+  });
+  changedRuns.clear();
 }
 
 function oldBy(event: FeedEvent): (readonly string[])[] {

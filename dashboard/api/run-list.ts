@@ -1,6 +1,7 @@
+import { useQuery } from '@tanstack/react-query';
 import { useLiveList } from './live-list.ts';
 import { api } from './queries.ts';
-import type { Run, RunFilter } from './runs.ts';
+import { listedRun, type Run, type RunFilter } from './runs.ts';
 
 const PAGE_ROWS = 1_000;
 const HEAD_ROWS = 200;
@@ -38,3 +39,14 @@ export function useRunList(filter: RunFilter): RunList {
     hasMore: pages.hasNextPage,
   };
 }
+
+const UNLISTED_MS = 1_000;
+
+/** One run as the list has it, which may be a moment after its start; null until then. */
+export const useListedRun = (id: string) =>
+  useQuery({
+    queryKey: ['run', id],
+    queryFn: () => listedRun(id),
+    retry: false,
+    refetchInterval: ({ state }) => (state.data === null ? UNLISTED_MS : false),
+  });

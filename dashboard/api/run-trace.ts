@@ -1,5 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
 import type { Delivery, TraceEffect } from '../../clients/typescript/gen/operations.ts';
+import { shortNode } from '../parts/format.ts';
 import { api } from './queries.ts';
 import type { RunKind } from './runs.ts';
 import type { Span } from './timeline.ts';
@@ -8,6 +10,8 @@ import type { Span } from './timeline.ts';
 const MOST_PAGES = 5;
 
 const LIVE_MS = 2_000;
+/** The ledger gets the last deliveries of a run a moment after its end. */
+const SETTLED_MS = 10_000;
 
 interface RunRef {
   readonly kind: RunKind;
@@ -19,6 +23,7 @@ interface RunRef {
 
 /** Effects and takeovers of a run from its trace, as spans of its time axis. */
 export function useTraceSpans({ kind, id, trace, isLive }: RunRef): readonly Span[] {
+  const isRecent = useRecentlyLive(isLive);
   const { data = [] } = useQuery({
     queryKey: ['run-trace', trace, kind, id],
     enabled: trace !== null,
@@ -28,7 +33,7 @@ export function useTraceSpans({ kind, id, trace, isLive }: RunRef): readonly Spa
       if (deliveries.length === 0) return [];
       return spansOfTrace(`${kind}/`, `/${id}`, await readTrace(trace ?? ''));
     },
-    refetchInterval: isLive ? LIVE_MS : false,
+    refetchInterval: isRecent ? LIVE_MS : false,
     retry: false,
   });
   return data;
@@ -39,7 +44,22 @@ interface Read {
   readonly effects: TraceEffect[];
 }
 
-async function readTrace(trace_id: string): Promise<Read> {
+/** Whether a run is live, or was a moment ago. */
+export function useRecentlyLive(isLive: boolean): boolean {
+  const [isRecent, setIsRecent] = useState(isLive);
+  useEffect(() => {
+    if (isLive) {
+      setIsRecent(true);
+      return;
+    }
+    const timer = setTimeout(() => setIsRecent(false), SETTLED_MS);
+    return () => clearTimeout(timer);
+  }, [isLive]);
+  return isLive || isRecent;
+}
+
+/** A trace as far as the pages of a run need it. */
+export async function readTrace(trace_id: string): Promise<Read> {
   const read: Read = { deliveries: [], effects: [] };
   let next: string | undefined;
   for (let pages = 0; pages < MOST_PAGES; pages += 1) {
@@ -68,7 +88,7 @@ function spansOfTrace(begin: string, end: string, { deliveries, effects }: Read)
         from: at,
         to: at,
         status: 'waiting',
-        detail: `${node} → ${delivery.node}`,
+        detail: `${shortNode(node)} → ${shortNode(delivery.node)}`,
       });
     node = delivery.node ?? node;
   }
@@ -95,7 +115,7 @@ function spanOf({ effect_id, kind, attempt, node, started_at, ended_at, outcome 
       from: Date.parse(started_at),
       to: ended_at === null ? null : Date.parse(ended_at),
       status: STATUS[outcome],
-      detail: `${outcome.replaceAll('_', ' ')}${tries}${node === null ? '' : ` on ${node}`}`,
+      detail: `${outcome.replaceAll('_', ' ')}${tries}${node === null ? '' : ` on ${shortNode(node)}`}`,
     },
   ];
 }

@@ -84,7 +84,10 @@ const routes = root.addChildren([
     '/faults',
     lazyRouteComponent(() => import('../pages/faults.tsx'), 'FaultsPage'),
   ),
-  page('/audit', lazyRouteComponent(lists, 'AuditPage')),
+  page(
+    '/audit',
+    lazyRouteComponent(() => import('../pages/audit.tsx'), 'AuditPage'),
+  ),
 ]);
 
 export const router = createRouter({

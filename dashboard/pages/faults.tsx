@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { api } from '../api/queries.ts';
 import { useMay } from '../app/session.ts';
 import { ActButton } from '../parts/act-button.tsx';
-import { plainLine } from '../parts/format.ts';
+import { counted, formatCount, formatDuration, plainLine } from '../parts/format.ts';
 import { Empty, ReadState } from '../parts/notice.tsx';
 import { PageHead } from '../parts/page-head.tsx';
 import { PlainTable } from '../parts/plain-table.tsx';
@@ -11,6 +11,7 @@ import { Status } from '../parts/status.tsx';
 import { TimeAgo } from '../parts/time.tsx';
 
 const REFRESH_MS = 2_000;
+const MOST_LETTERS = 100;
 
 /** Faults made on purpose, where the settings allow them. */
 export function FaultsPage() {
@@ -24,8 +25,74 @@ export function FaultsPage() {
           A test fleet allows them with <code>spec.chaos.enabled: true</code>.
         </Empty>
       )}
+      {cluster.data?.chaos === true && <Invariants />}
       {cluster.data?.chaos === true && <Faults />}
     </>
+  );
+}
+
+interface Invariant {
+  readonly promise: string;
+  readonly holds: boolean;
+  readonly now: string;
+}
+
+/** What must hold again soon after each fault, read every two seconds. */
+async function invariants(): Promise<readonly Invariant[]> {
+  const [{ partitions }, { node }, { dead_letters: letters }] = await Promise.all([
+    api.cluster.partitions(),
+    api.cluster.status(),
+    api.deadLetters.list({ status: 'open', limit: MOST_LETTERS }),
+  ]);
+  const served = partitions.filter((one) => one.node !== null).length;
+  return [
+    {
+      promise: 'Each partition has a node that serves it',
+      holds: served === partitions.length,
+      now: `${formatCount(served)} of ${formatCount(partitions.length)}`,
+    },
+    {
+      promise: 'No messages wait unread on the node that answers',
+      holds: node.unread_partitions === 0,
+      now: counted(node.unread_partitions, 'partition', 'partitions'),
+    },
+    {
+      promise: 'No message is given up',
+      holds: letters.length === 0,
+      now: `${counted(letters.length, 'dead letter', 'dead letters')}${letters.length < MOST_LETTERS ? '' : ' or more'}`,
+    },
+    {
+      promise: 'The node that answers renews its lease',
+      holds: node.ready,
+      now: `${formatDuration(node.lease_age_ms)} ago; ${counted(node.fenced_commits, 'commit', 'commits')} refused after it was lost`,
+    },
+  ];
+}
+
+function Invariants() {
+  const read = useQuery({ queryKey: ['invariants'], queryFn: invariants, refetchInterval: REFRESH_MS });
+  return (
+    <section className="card" aria-label="Invariants">
+      <h2>Invariants</h2>
+      <ReadState of={read} what="the invariants" />
+      {read.data !== undefined && (
+        <PlainTable
+          label="Invariants"
+          rows={read.data}
+          rowKey={({ promise }) => promise}
+          columns={[
+            ['What must hold', ({ promise }) => promise],
+            [
+              'Now',
+              ({ holds }) => (
+                <Status status={holds ? 'completed' : 'failed'} label={holds ? 'holds' : 'does not hold'} />
+              ),
+            ],
+            ['Figures', ({ now }) => <span className="figures">{now}</span>],
+          ]}
+        />
+      )}
+    </section>
   );
 }
 

@@ -225,21 +225,3 @@ function Overrides() {
     </>
   );
 }
-
-export const AuditPage = () => (
-  <ListPage
-    title="Audit"
-    none="Each operation that changes something, and each denial, is an entry."
-    read={async () => (await api.audit.list({ limit: 200 })).entries}
-    rowKey={({ node, sequence }) => `${node} ${sequence}`}
-    columns={[
-      ['When', ({ at }) => <TimeAgo at={at} />],
-      ['Operation', ({ operation, count: times }) => `${plainLine(operation)}${times > 1 ? ` ×${times}` : ''}`],
-      ['Outcome', ({ outcome }) => <Status status={outcome === 'ok' ? 'done' : outcome} label={outcome} />],
-      ['Who', ({ subject, caller }) => plainLine(subject ?? caller ?? '')],
-      ['Of what', ({ target }) => plainLine(target ?? '')],
-      ['Error or reason', ({ error, reason }) => plainLine(error ?? reason ?? '')],
-      ['Node', ({ node }) => <Id id={node} />],
-    ]}
-  />
-);

@@ -6,7 +6,7 @@ import { plainLine } from '../parts/format.ts';
 import { Id } from '../parts/id.tsx';
 import { RowLink } from '../parts/row-link.tsx';
 import { Status } from '../parts/status.tsx';
-import { Duration, TimeAgo } from '../parts/time.tsx';
+import { STARTED, TOOK } from '../parts/time.tsx';
 
 /** Why it failed, or what it waits for. */
 function Reason({ run }: { readonly run: Run }) {
@@ -50,7 +50,7 @@ const COLUMNS: readonly Column<Run>[] = [
   {
     key: 'labels',
     label: 'Labels',
-    width: 'minmax(0, 0.6fr)',
+    width: 'minmax(60px, 0.6fr)',
     wide: true,
     cell: ({ labels }) =>
       plainLine(
@@ -59,20 +59,8 @@ const COLUMNS: readonly Column<Run>[] = [
           .join(' '),
       ),
   },
-  {
-    key: 'started',
-    label: 'Started',
-    width: '88px',
-    wide: true,
-    cell: ({ started_at }) => <TimeAgo at={started_at} />,
-  },
-  {
-    key: 'took',
-    label: 'Took',
-    width: '88px',
-    wide: true,
-    cell: ({ started_at, ended_at }) => <Duration from={started_at} to={ended_at} />,
-  },
+  STARTED,
+  { ...TOOK, wide: true },
   { key: 'id', label: 'Id', width: '96px', wide: true, cell: ({ id }) => <Id id={id} /> },
   {
     key: 'outcome',

@@ -40,6 +40,11 @@ const figures = new Intl.NumberFormat('en-US');
 
 export const formatCount = (value: number): string => figures.format(value);
 
+const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/;
+
+/** The name of a node for a line of text; one that is a UUID by its begin. */
+export const shortNode = (node: string): string => (UUID.test(node) ? node.slice(0, 8) : plainLine(node, 60));
+
 /** `1 delivery`, `2,000 deliveries`. */
 export const counted = (value: number, one: string, many: string): string =>
   `${formatCount(value)} ${value === 1 ? one : many}`;

@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from 'react';
+import type { Column } from './data-table.tsx';
 import { formatDuration, formatRelative } from './format.ts';
 
 let now = Date.now();
@@ -57,3 +58,24 @@ export function Duration({ from, to }: { readonly from: string | null; readonly 
   const end = to === null ? current : Date.parse(to);
   return <span className="figures">{formatDuration(Math.max(0, end - Date.parse(from)))}</span>;
 }
+
+interface Begun {
+  readonly started_at: string;
+  readonly ended_at: string | null;
+}
+
+/** Columns of lists: when something began, and how long it took or takes already. */
+export const STARTED: Column<Begun> = {
+  key: 'started',
+  label: 'Started',
+  width: '88px',
+  wide: true,
+  cell: ({ started_at }) => <TimeAgo at={started_at} />,
+};
+
+export const TOOK: Column<Begun> = {
+  key: 'took',
+  label: 'Took',
+  width: '88px',
+  cell: ({ started_at, ended_at }) => <Duration from={started_at} to={ended_at} />,
+};

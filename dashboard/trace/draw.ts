@@ -4,7 +4,11 @@ import { drawFlow, drawSelection } from './draw-flow.ts';
 import { drawColumns, drawRows } from './draw-lanes.ts';
 import { GROUP_PX, LANE_PX, rowAt } from './layout.ts';
 import { MINIMAP_PX, minimapCamera, RULER_PX, type Scene, TOP_PX } from './scene.ts';
+import { runNameOf } from './selection.ts';
 import { drawCut } from './texts.ts';
+
+/** What the begin of an id takes at the right of a name. */
+const ID_PX = 60;
 
 /** Draws the whole picture in one pass. `ratio`: pixels of the screen for one of the page. */
 export function draw(context: CanvasRenderingContext2D, scene: Scene, ratio: number): void {
@@ -108,7 +112,8 @@ function drawMinimap(context: CanvasRenderingContext2D, scene: Scene): void {
 }
 
 /** Names of groups and lanes at the left. */
-function drawNames(context: CanvasRenderingContext2D, { layout, camera, model, gutter, height, palette }: Scene): void {
+function drawNames(context: CanvasRenderingContext2D, scene: Scene): void {
+  const { layout, camera, gutter, height, palette } = scene;
   const isNarrow = gutter < 120;
   for (let row = Math.max(0, rowAt(layout, camera.scroll)); row < layout.rows.length; row += 1) {
     const top = TOP_PX + (layout.tops[row] ?? 0) - camera.scroll;
@@ -132,19 +137,35 @@ function drawNames(context: CanvasRenderingContext2D, { layout, camera, model, g
       context.textAlign = 'left';
       continue;
     }
-    const address = model.name(content) ?? '';
-    context.fillStyle = palette.of.quiet;
-    const id = address.slice(address.lastIndexOf('/') + 1);
-    drawCut(context, id, {
-      x: isNarrow ? 8 : 20,
-      y: top + LANE_PX / 2,
-      width: gutter - (isNarrow ? 12 : 30),
-      font: `11px ${palette.mono}`,
-      cut: 'middle',
-    });
+    drawLaneName(context, scene, content, top + LANE_PX / 2);
   }
   context.fillStyle = palette.of.line;
   context.fillRect(gutter - 1, TOP_PX, 1, height);
+}
+
+/** A run by the name of its agent or workflow and the begin of its id, any other actor by its id. */
+function drawLaneName(
+  context: CanvasRenderingContext2D,
+  { model, gutter, palette, runNames }: Scene,
+  lane: number,
+  y: number,
+): void {
+  const address = model.name(lane) ?? '';
+  const id = address.slice(address.lastIndexOf('/') + 1);
+  const name = runNameOf(address, runNames);
+  const isNarrow = gutter < 120;
+  const [x, width] = isNarrow ? [8, gutter - 12] : [20, gutter - 30];
+  const font = `11px ${palette.mono}`;
+  if (name === undefined) {
+    context.fillStyle = palette.of.quiet;
+    drawCut(context, id, { x, y, width, font, cut: 'middle' });
+    return;
+  }
+  context.fillStyle = palette.of.text;
+  drawCut(context, name, { x, y, width: isNarrow ? width : width - ID_PX, font: `11px ${palette.font}` });
+  if (isNarrow) return;
+  context.fillStyle = palette.of.quiet;
+  drawCut(context, id.slice(0, 8), { x: x + width - ID_PX + 6, y, width: ID_PX, font });
 }
 
 /** What is under the pointer, beside it. */
@@ -172,9 +193,13 @@ function drawLabel(context: CanvasRenderingContext2D, scene: Scene): void {
   }
 }
 
-function labelOf({ hovered, model, layout }: Scene): string[] {
+function labelOf({ hovered, model, layout, runNames }: Scene): string[] {
   if (hovered === null || hovered.kind === 'minimap') return [];
-  if (hovered.kind === 'lane') return [model.name(hovered.lane) ?? ''];
+  if (hovered.kind === 'lane') {
+    const address = model.name(hovered.lane) ?? '';
+    const name = runNameOf(address, runNames);
+    return name === undefined ? [address] : [name, address];
+  }
   if (hovered.kind === 'group') {
     const group = layout.groups[hovered.group];
     if (group === undefined) return [];

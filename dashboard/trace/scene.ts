@@ -3,6 +3,7 @@ import { firstFrom, GROUP_PX, LANE_PX, type Layout, rowAt } from './layout.ts';
 import type { Density } from './level.ts';
 import type { TraceModel } from './model.ts';
 import type { Palette } from './palette.ts';
+import type { RunNames } from './selection.ts';
 
 export const MINIMAP_PX = 40;
 export const RULER_PX = 24;
@@ -33,6 +34,7 @@ export interface Scene {
   /** All but what the arrows touch is drawn faintly. */
   readonly isDimmed: boolean;
   readonly hits: Uint32Array;
+  readonly runNames: RunNames;
   readonly hovered: Found | null;
   /** Where the pointer is, for the label beside it. */
   readonly pointer: { readonly x: number; readonly y: number } | null;

@@ -6,21 +6,34 @@ export interface TraceFilter {
   /** Kind of the actor. */
   readonly kind: string;
   readonly outcome: string;
-  /** Part of the address. */
+  /** Part of the address, or of the name of the run. */
   readonly actor: string;
   readonly node: string;
 }
 
 const OUTCOME_NAMES: readonly string[] = OUTCOMES;
 
+/** Names of agents and workflows by the ids of their runs. */
+export type RunNames = ReadonlyMap<string, string>;
+
+const NO_NAMES: RunNames = new Map();
+
+/** Name of the agent or workflow whose run an actor is. */
+export const runNameOf = (address: string, names: RunNames): string | undefined =>
+  names.get(address.slice(address.lastIndexOf('/') + 1));
+
 export const kindOf = (address: string): string => address.slice(0, Math.max(0, address.indexOf('/')));
 
 /** 1 for each delivery that the filter shows; null when it shows all. */
-export function shownBy(model: TraceModel, { kind, outcome, actor, node }: TraceFilter): Uint8Array | null {
+export function shownBy(
+  model: TraceModel,
+  { kind, outcome, actor, node }: TraceFilter,
+  runNames: RunNames = NO_NAMES,
+): Uint8Array | null {
   if (kind === '' && outcome === '' && actor === '' && node === '') return null;
   const wanted = actor.toLowerCase();
   const lanes = Uint8Array.from(model.names, (name) =>
-    (kind === '' || kindOf(name) === kind) && name.toLowerCase().includes(wanted) ? 1 : 0,
+    (kind === '' || kindOf(name) === kind) && holds(name, wanted, runNames) ? 1 : 0,
   );
   const outcomeNumber = OUTCOME_NAMES.indexOf(outcome);
   const nodeNumber = model.names.indexOf(node);
@@ -34,11 +47,15 @@ export function shownBy(model: TraceModel, { kind, outcome, actor, node }: Trace
   return shown;
 }
 
-/** Deliveries whose type, actor, node, outcome or message id holds a text, by time. */
-export function hitsOf(model: TraceModel, text: string, shown: Uint8Array | null): Uint32Array {
+/** Whether a name of the trace, or the name of the run that it is the address of, holds a text of small letters. */
+const holds = (name: string, wanted: string, runNames: RunNames): boolean =>
+  name.toLowerCase().includes(wanted) || runNameOf(name, runNames)?.toLowerCase().includes(wanted) === true;
+
+/** Deliveries whose type, actor, run, node, outcome or message id holds a text, by time. */
+export function hitsOf(model: TraceModel, text: string, shown: Uint8Array | null, runNames = NO_NAMES): Uint32Array {
   const wanted = text.trim().toLowerCase();
   if (wanted === '') return new Uint32Array(0);
-  const names = Uint8Array.from(model.names, (name) => (name.toLowerCase().includes(wanted) ? 1 : 0));
+  const names = Uint8Array.from(model.names, (name) => (holds(name, wanted, runNames) ? 1 : 0));
   const outcomes = OUTCOMES.map((one) => one.includes(wanted));
   const messages = new Set(model.messages.ids.holding(text.trim()));
   const found: number[] = [];

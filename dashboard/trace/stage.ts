@@ -5,7 +5,7 @@ import { Density } from './level.ts';
 import { TraceModel } from './model.ts';
 import { type Palette, readPalette } from './palette.ts';
 import { type Found, find, MINIMAP_PX, minimapCamera, type Scene, TOP_PX } from './scene.ts';
-import { inOrder } from './selection.ts';
+import { inOrder, type RunNames } from './selection.ts';
 
 /** What the page says the picture shows. */
 export interface StageContent {
@@ -16,6 +16,7 @@ export interface StageContent {
   readonly arrows: Uint32Array;
   readonly isDimmed: boolean;
   readonly hits: Uint32Array;
+  readonly runNames: RunNames;
   /** Whether the trace is still read for the first time: until the user moves, all that is there is shown. */
   readonly isReading: boolean;
 }
@@ -36,6 +37,7 @@ const NOTHING: StageContent = {
   arrows: new Uint32Array(0),
   isDimmed: false,
   hits: new Uint32Array(0),
+  runNames: new Map(),
   isReading: true,
 };
 
@@ -199,7 +201,7 @@ export class Stage {
   static isMinimap = (y: number): boolean => y < MINIMAP_PX;
 
   #scene(): Scene {
-    const { model, layout, shown, selected, arrows, isDimmed, hits } = this.#content;
+    const { model, layout, shown, selected, arrows, isDimmed, hits, runNames } = this.#content;
     return {
       model,
       layout,
@@ -208,6 +210,7 @@ export class Stage {
       arrows,
       isDimmed,
       hits,
+      runNames,
       camera: this.#camera,
       palette: this.#palette,
       width: this.#width,

@@ -4,6 +4,10 @@ import type { ReadOrder, TraceHead, WorkerAnswer } from './trace-worker.ts';
 
 /** How often a running trace is read on, ms. */
 const LIVE_MS = 1_000;
+/** After its end a trace is read again after these times, ms: the ledger may get its last deliveries a moment later. */
+const AFTER_END_MS = [500, 1_000, 2_000, 5_000, 10_000];
+/** How long ago a trace ended whose last deliveries are there. */
+const ENDED_LONG_AGO_MS = 60_000;
 /** How often pages that arrive are shown, ms. */
 const SHOWN_MS = 120;
 
@@ -24,6 +28,7 @@ export class TraceFeed {
   readonly #listeners = new Set<() => void>();
   #state: TraceState = { model: new TraceModel(), version: 0, head: null, isReading: true, error: null };
   #next: TraceState = this.#state;
+  #readsAfterEnd = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #showing: ReturnType<typeof setTimeout> | undefined;
 
@@ -72,7 +77,19 @@ export class TraceFeed {
     const isFirst = this.#state.head === null;
     const isReading = this.#next.isReading && !answer.isLast;
     this.#show({ head: answer.head, isReading, error: null }, isFirst || answer.isLast);
-    if (answer.isLast && answer.head.status === 'running') this.#timer = setTimeout(this.readOn, LIVE_MS);
+    if (answer.isLast) this.#readLater(answer.head);
+  }
+
+  #readLater({ status, ended_at: endedAt }: TraceHead): void {
+    if (status === 'running') {
+      this.#readsAfterEnd = 0;
+      this.#timer = setTimeout(this.readOn, LIVE_MS);
+      return;
+    }
+    if (Date.now() - Date.parse(endedAt ?? '') > ENDED_LONG_AGO_MS) return;
+    const waitMs = AFTER_END_MS[this.#readsAfterEnd];
+    this.#readsAfterEnd += 1;
+    if (waitMs !== undefined) this.#timer = setTimeout(this.readOn, waitMs);
   }
 
   #show(change: Partial<TraceState>, now: boolean): void {

@@ -212,6 +212,19 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
     );
   });
 
+  test('checks the chain of operations in the browser, and lists what fits the filters', async () => {
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    await page.goto(`${node.url}/audit?outcome=ok&operation=secrets.put`);
+    await page.getByRole('region', { name: 'Audit' }).getByText('canary').waitFor();
+    await page.getByRole('region', { name: 'Chains' }).getByRole('button', { name: 'Check here' }).first().click();
+    await page.getByText(/^\d+ records, checked here; signed up to record \d+$/).waitFor();
+    await page.goto(`${node.url}/audit?operation=none.such`);
+    await page.getByText('No entry fits.').waitFor();
+    assert.deepEqual(await tab.serious(), []);
+    assert.deepEqual(tab.complaints, []);
+  });
+
   test('reaches any page by keys: search and go', async () => {
     await using tab = await browser.open(node.url);
     const { page } = tab;

@@ -7,6 +7,24 @@ import { waitUntil } from '../support/wait-until.ts';
 import { browserMissing, DashboardBrowser } from './browser.ts';
 import { built } from './built.ts';
 
+/** A panel of which one judge answers at once, and one thinks for long. */
+const JUDGED = `
+apiVersion: svc.dev/v1
+kind: Workflow
+metadata: { name: judged, version: "1.0.0" }
+spec:
+  initial_state: JUDGE
+  states:
+    JUDGE:
+      kind: ParallelAgents
+      agents:
+        - { agent: writer, input: verdict }
+        - { agent: sleeper, input: sleepy, weight: 3 }
+      consensus: { strategy: weighted_average }
+      transitions: [{ target: DONE }]
+    DONE: { kind: System, command: finalize, transitions: [] }
+`;
+
 const RECORDED_PAGES = ['Overview', 'Runs', 'Traces', 'Approvals', 'Actors', 'Dead letters'];
 
 describe('the page of runs', { skip: browserMissing() }, () => {
@@ -162,6 +180,25 @@ describe('the page of runs', { skip: browserMissing() }, () => {
     } finally {
       await recorded.stop();
     }
+  });
+
+  test('a panel of judges is shown seat by seat, while it judges and after', async () => {
+    const id = await node.runWorkflow(JUDGED);
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    await page.goto(`${node.url}/runs/workflow/${id}?tab=judges`);
+    const seats = page.getByRole('region', { name: 'Judges' }).getByRole('row');
+    const seat = (name: string) => seats.filter({ hasText: name });
+    await seat('writer').getByText('answered').waitFor({ timeout: 20_000 });
+    await seat('writer').getByRole('cell', { name: 'It is good as it is.' }).waitFor();
+    await seat('sleeper').getByText('judging').waitFor();
+    assert.deepEqual(await seat('sleeper').getByText('3.00').allInnerTexts(), ['3.00']);
+    await node.json('POST', `/v1/workflows/executions/${id}/cancel`, {});
+    await seat('sleeper').getByText('no longer awaited').waitFor({ timeout: 20_000 });
+    assert.equal(await seat('writer').getByText('1.00').count(), 3);
+    await seat('writer').getByRole('link').click();
+    await page.waitForURL(/\/runs\/execution\//);
+    assert.deepEqual(tab.complaints, []);
   });
 
   test('the text of a stranger is shown as text', async () => {

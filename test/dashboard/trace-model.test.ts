@@ -160,6 +160,9 @@ describe('filters and search of a trace', () => {
     assert.deepEqual(ids(model, hitsOf(model, 'workflow/', null)), ['root', 'c']);
     assert.deepEqual(ids(model, hitsOf(model, 'n2', null)), ['b']);
     assert.deepEqual(ids(model, hitsOf(model, 'oot', null)), ['root']);
+    const names = new Map([['two', 'Summary']]);
+    assert.deepEqual(ids(model, hitsOf(model, 'summ', null, names)), ['b', 'b']);
+    assert.deepEqual(ids(model, inOrder(model, shownBy(model, { ...ALL, actor: 'summary' }, names))), ['b', 'b']);
     assert.equal(hitsOf(model, ' ', null).length, 0);
     const order = inOrder(model, null);
     assert.deepEqual(ids(model, order), ['root', 'a', 'b', 'c', 'b']);

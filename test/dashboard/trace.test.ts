@@ -122,6 +122,18 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
     await page.waitForURL(
       (url) => url.searchParams.get('m') === deliveries.find(({ type }) => type.includes('Start'))?.message_id,
     );
+    // The run of an agent is found by the name of the agent, which is also at its lane.
+    await page.goto(`${node.url}/traces/${trace}?q=writer`);
+    await picture(page).waitFor();
+    await page.keyboard.press('n');
+    await page.waitForURL(
+      (url) => url.searchParams.get('m') === deliveries.find(({ to }) => to.startsWith('execution/'))?.message_id,
+    );
+    await page.getByRole('button', { name: 'Table' }).click();
+    await page
+      .getByRole('cell', { name: /^writer execution\// })
+      .first()
+      .waitFor();
     assert.deepEqual(tab.complaints, []);
   });
 

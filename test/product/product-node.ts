@@ -5,6 +5,8 @@ import { stringify } from 'yaml';
 import { removeTree } from '../../effects/volumes/tree.ts';
 import { NodeProcess } from '../support/node-process.ts';
 
+const VERDICT = '{"score": 1, "confidence": 1, "reasoning": "It is good as it is."}';
+
 /** What the scripted model says: by the input, so that every test chooses how long an execution lives. */
 const SCRIPT = {
   rules: [
@@ -13,7 +15,7 @@ const SCRIPT = {
     { match: { contains: 'steady' }, reply: { text: words(20), chunks: 20, delay_ms: 30 } },
     { match: { contains: 'unavailable' }, reply: { error: { status: 503 } } },
     { match: { contains: 'unpaid' }, reply: { error: { status: 401, message: 'no credit' } } },
-    { match: { contains: 'verdict' }, reply: { text: '{"score": 1, "confidence": 1, "reasoning": "good"}' } },
+    { match: { contains: 'verdict' }, reply: { text: VERDICT } },
     { reply: 'done' },
   ],
 };

@@ -2,12 +2,18 @@ import { useQuery } from '@tanstack/react-query';
 import { api, listRefreshMs } from '../../api/queries.ts';
 import { useFilters } from '../../app/use-filters.ts';
 import { SelectFilter } from '../../parts/filters.tsx';
-import { formatCount, plainLine } from '../../parts/format.ts';
+import { counted, plainLine, shortNode } from '../../parts/format.ts';
 import { ReadState } from '../../parts/notice.tsx';
 
 type Partition = Awaited<ReturnType<typeof api.cluster.partitions>>['partitions'][number];
 
 const LEVELS = 6;
+
+/** What the colour says, one and several. */
+const WORDS: Readonly<Record<'actors' | 'waiting', readonly [one: string, many: string]>> = {
+  actors: ['actor', 'actors'],
+  waiting: ['waiting message', 'waiting messages'],
+};
 
 const loadOf = (partition: Partition, by: string): number =>
   by === 'waiting' ? partition.waiting_messages : partition.actors;
@@ -23,7 +29,6 @@ export function HeatMap() {
   });
   const partitions = read.data?.partitions ?? [];
   const most = Math.max(1, ...partitions.map((one) => loadOf(one, by)));
-  const what = by === 'waiting' ? 'waiting messages' : 'actors';
   return (
     <section aria-labelledby="heat-title">
       <h2 id="heat-title">Partitions</h2>
@@ -38,15 +43,13 @@ export function HeatMap() {
           ]}
           change={(heat) => change({ heat: heat === 'waiting' ? heat : '' })}
         />
-        <span className="quiet">
-          a square a partition; the strongest has {formatCount(most)} {what}
-        </span>
+        <span className="quiet">a square a partition; the strongest has {counted(most, ...WORDS[by])}</span>
       </div>
       {rowsOf(partitions).map(([pool, rows]) => (
         <div key={pool} className="heat">
           <h3>{plainLine(pool)}</h3>
           {rows.map(([node, cells]) => (
-            <HeatRow key={node} name={node} cells={cells} by={by} most={most} what={what} />
+            <HeatRow key={node} name={node} cells={cells} by={by} most={most} />
           ))}
         </div>
       ))}
@@ -57,25 +60,24 @@ export function HeatMap() {
 interface HeatRowProps {
   readonly name: string;
   readonly cells: readonly Partition[];
-  readonly by: string;
+  readonly by: keyof typeof WORDS;
   readonly most: number;
-  readonly what: string;
 }
 
-function HeatRow({ name, cells, by, most, what }: HeatRowProps) {
+function HeatRow({ name, cells, by, most }: HeatRowProps) {
   const total = cells.reduce((sum, one) => sum + loadOf(one, by), 0);
-  const says = `${cells.length} partitions, ${formatCount(total)} ${what}`;
+  const says = `${counted(cells.length, 'partition', 'partitions')}, ${counted(total, ...WORDS[by])}`;
   return (
     <div className="heat-row">
       <span className="heat-node" title={name}>
-        {plainLine(name)}
+        {shortNode(name)}
       </span>
       <span className="heat-cells" role="img" aria-label={`${name}: ${says}`}>
         {cells.map((one) => (
           <i
             key={one.partition}
             data-level={levelOf(loadOf(one, by), most)}
-            title={`${one.partition}: ${formatCount(one.actors)} actors, ${formatCount(one.waiting_messages)} waiting messages`}
+            title={`${one.partition}: ${counted(one.actors, ...WORDS.actors)}, ${counted(one.waiting_messages, ...WORDS.waiting)}`}
           />
         ))}
       </span>

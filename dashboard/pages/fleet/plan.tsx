@@ -3,7 +3,7 @@ import type { Node } from '../../../clients/typescript/gen/operations.ts';
 import { api } from '../../api/queries.ts';
 import { useFilters } from '../../app/use-filters.ts';
 import { TextFilter } from '../../parts/filters.tsx';
-import { formatCount, plainLine } from '../../parts/format.ts';
+import { counted, formatCount, plainLine, shortNode } from '../../parts/format.ts';
 import { ReadState } from '../../parts/notice.tsx';
 import { PlainTable } from '../../parts/plain-table.tsx';
 import { RowLink } from '../../parts/row-link.tsx';
@@ -38,9 +38,9 @@ export function PlanSection({ nodes }: { readonly nodes: readonly Node[] }) {
           {nodes
             .filter(({ member }) => member)
             .map(({ node_id }) => (
-              <label key={node_id}>
+              <label key={node_id} title={plainLine(node_id)}>
                 <input type="checkbox" checked={without.includes(node_id)} onChange={() => toggle(node_id)} />{' '}
-                {plainLine(node_id)}
+                {shortNode(node_id)}
               </label>
             ))}
         </fieldset>
@@ -80,7 +80,8 @@ function PlanAnswer({ plan }: { readonly plan: Plan }) {
     <>
       <p role="status">
         <b>
-          {formatCount(plan.moved_partitions)} partitions with {formatCount(plan.moved_actors)} actors would move.
+          {counted(plan.moved_partitions, 'partition', 'partitions')} with{' '}
+          {counted(plan.moved_actors, 'actor', 'actors')} would move.
         </b>
       </p>
       <Consequences plan={plan} />
@@ -89,7 +90,7 @@ function PlanAnswer({ plan }: { readonly plan: Plan }) {
         rows={plan.nodes}
         rowKey={({ node_id }) => node_id}
         columns={[
-          ['Node', ({ node_id }) => plainLine(node_id)],
+          ['Node', ({ node_id }) => shortNode(node_id)],
           ['Change', ({ change }) => change],
           ['Tags', ({ tags }) => plainLine(tags.join(', '))],
           ['Partitions now', ({ before }) => sharesText(before)],
@@ -103,8 +104,8 @@ function PlanAnswer({ plan }: { readonly plan: Plan }) {
           rowKey={({ pool, from, to }) => `${pool} ${from} ${to}`}
           columns={[
             ['Pool', ({ pool }) => plainLine(pool)],
-            ['From', ({ from }) => plainLine(from ?? 'no node')],
-            ['To', ({ to }) => plainLine(to ?? 'no node')],
+            ['From', ({ from }) => shortNode(from ?? 'no node')],
+            ['To', ({ to }) => shortNode(to ?? 'no node')],
             ['Partitions', ({ partitions }) => <span className="figures">{formatCount(partitions)}</span>],
             ['Actors', ({ actors }) => <span className="figures">{formatCount(actors)}</span>],
           ]}
@@ -131,7 +132,7 @@ function Consequences({ plan }: { readonly plan: Plan }) {
       {waiting.count > 0 && (
         <li>
           {waiting.complete ? '' : 'At least '}
-          {formatCount(waiting.count)} unfinished runs would wait:{' '}
+          {counted(waiting.count, 'unfinished run', 'unfinished runs')} would wait:{' '}
           {waiting.runs.map(({ id, kind, name }, at) => (
             <span key={id}>
               {at > 0 && ', '}

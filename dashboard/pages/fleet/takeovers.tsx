@@ -1,6 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { api, listRefreshMs } from '../../api/queries.ts';
-import { formatCount, plainLine } from '../../parts/format.ts';
+import { formatCount, plainLine, shortNode } from '../../parts/format.ts';
+import { Id } from '../../parts/id.tsx';
 import { ReadState } from '../../parts/notice.tsx';
 import { PlainTable } from '../../parts/plain-table.tsx';
 import { TimeAgo } from '../../parts/time.tsx';
@@ -32,8 +33,8 @@ export function TakeoverHistory() {
           rowKey={({ id }) => id}
           columns={[
             ['When', ({ at }) => <TimeAgo at={at} />],
-            ['Node', ({ node }) => plainLine(node)],
-            ['From', ({ from }) => plainLine(from ?? '')],
+            ['Node', ({ node }) => <Id id={node} length={16} />],
+            ['From', ({ from }) => (from === null ? '' : <Id id={from} length={16} />)],
             ['Pool', ({ pool }) => plainLine(pool)],
             [
               'Partitions',
@@ -57,7 +58,7 @@ export function TakeoverHistory() {
 }
 
 function whyText({ reason, from, because }: Takeover): string {
-  const node = plainLine(from ?? '');
+  const node = shortNode(from ?? '');
   switch (reason) {
     case 'new_pool':
       return 'No node served them: the pool is new.';
@@ -72,7 +73,7 @@ function whyText({ reason, from, because }: Takeover): string {
     case 'not_eligible':
       return `${node} has no longer the tags or role.`;
     case 'rebalanced':
-      return `New shares, since these nodes came, went or changed: ${plainLine(because.join(', '))}.`;
+      return `New shares, since these nodes came, went or changed: ${because.map(shortNode).join(', ')}.`;
     case 'lease_lost':
       return 'It lost the lease and took it again.';
   }

@@ -1,59 +1,118 @@
+import { useQuery } from '@tanstack/react-query';
 import type { WorkflowExecutionStatus } from '../../../clients/typescript/gen/operations.ts';
-import type { RunEvent } from '../../api/run-events.ts';
+import { type GotMessage, messagesOf } from '../../api/actor-messages.ts';
+import { api, failureText, listRefreshMs } from '../../api/queries.ts';
+import { hasEnded } from '../../api/runs.ts';
 import { useFilters } from '../../app/use-filters.ts';
 import { Differences } from '../../parts/differences.tsx';
-import { jsonText, plainLine, plainText } from '../../parts/format.ts';
-import { Empty } from '../../parts/notice.tsx';
+import { counted, jsonText, plainLine, plainText } from '../../parts/format.ts';
+import { ReadState } from '../../parts/notice.tsx';
+import { isObject } from '../../parts/schema-completion.ts';
+import { ClockTime } from '../../parts/time.tsx';
 
-interface Step {
-  readonly seq: number;
-  readonly state: string;
-  readonly outputs: Readonly<Record<string, unknown>>;
-}
-
-/** Outputs of states after each state that ended, from the events. */
-function stepsOf(events: readonly RunEvent[]): Step[] {
-  let outputs: Readonly<Record<string, unknown>> = {};
-  return events.flatMap(({ seq, name, payload }) => {
-    if (name !== 'WorkflowStateExited' || typeof payload.state_name !== 'string') return [];
-    outputs = { ...outputs, [payload.state_name]: payload.output };
-    return [{ seq, state: payload.state_name, outputs }];
+/** What the states of the run left, after any message that it got, with what the message changed. */
+export function Blackboard({ id, run }: { readonly id: string; readonly run: WorkflowExecutionStatus }) {
+  const read = useQuery({
+    queryKey: ['actor-messages', 'workflow', id],
+    queryFn: () => messagesOf('workflow', id),
+    refetchInterval: hasEnded(run) ? false : listRefreshMs(),
   });
-}
-
-interface BlackboardProps {
-  readonly run: WorkflowExecutionStatus;
-  readonly events: readonly RunEvent[];
-}
-
-/** What the states of the run left, at any step of it, with what the step changed. The step is in the address. */
-export function Blackboard({ run, events }: BlackboardProps) {
-  const [{ step = '' }, setFilters] = useFilters();
-  const steps = stepsOf(events);
-  if (steps.length === 0) return <Empty title="No state has ended yet, so nothing was written." />;
-  const chosen = Number(step);
-  const at = step !== '' && chosen >= 1 && chosen <= steps.length ? chosen - 1 : steps.length - 1;
-  const here = steps[at];
-  const before = steps[at - 1]?.outputs ?? {};
   return (
     <>
-      <div className="slider">
-        <label htmlFor="step">
-          After state {at + 1} of {steps.length}: <b>{plainLine(here?.state ?? '')}</b> (event {here?.seq})
-        </label>
-        <input
-          id="step"
-          type="range"
-          min={1}
-          max={steps.length}
-          value={at + 1}
-          onChange={(event) => setFilters({ step: event.target.value }, true)}
-        />
-      </div>
-      <h2>What this state changed</h2>
-      <Differences before={jsonText(before)} after={jsonText(here?.outputs)} label="Changes of this state" />
+      {read.data === undefined ? (
+        <ReadState of={read} what="the messages of the run" />
+      ) : (
+        <Past id={id} messages={read.data.messages} isWhole={read.data.isWhole} />
+      )}
       <h2>Blackboard now</h2>
       <pre tabIndex={0}>{plainText(jsonText(run.blackboard))}</pre>
     </>
   );
+}
+
+interface PastProps {
+  readonly id: string;
+  readonly messages: readonly GotMessage[];
+  readonly isWhole: boolean;
+}
+
+/** A slider over the messages. The chosen one is in the address. */
+function Past({ id, messages, isWhole }: PastProps) {
+  const [{ at = '' }, setFilters] = useFilters();
+  const found = messages.findIndex(({ message_id }) => message_id === at);
+  const place = found === -1 ? messages.length - 1 : found;
+  const here = messages[place];
+  if (here === undefined) return <p className="quiet">No message to this run is kept, so its past is not known.</p>;
+  return (
+    <>
+      <div className="slider">
+        <label htmlFor="message">
+          After message {place + 1} of {messages.length}: <b>{plainLine(here.type)}</b> <ClockTime at={here.at} />
+        </label>
+        <input
+          id="message"
+          type="range"
+          min={1}
+          max={messages.length}
+          value={place + 1}
+          onChange={(event) => setFilters({ at: messages[Number(event.target.value) - 1]?.message_id ?? '' }, true)}
+        />
+      </div>
+      {!isWhole && (
+        <p className="quiet">Only the first {counted(messages.length, 'message', 'messages')} can be chosen.</p>
+      )}
+      <BlackboardAt id={id} message={here.message_id} before={messages[place - 1]?.message_id} />
+    </>
+  );
+}
+
+interface AtProps {
+  readonly id: string;
+  readonly message: string;
+  /** The message that the run got before; absent for the first one. */
+  readonly before: string | undefined;
+}
+
+/** The blackboard after a message, rebuilt by a replay, with its lines that the message changed marked. */
+function BlackboardAt({ id, message, before }: AtProps) {
+  const read = useQuery({
+    queryKey: ['blackboard', id, message, before],
+    queryFn: async () => {
+      const [after, earlier] = await Promise.all([
+        boardAfter(id, message),
+        before === undefined ? null : boardAfter(id, before),
+      ]);
+      return { after, earlier };
+    },
+    staleTime: Number.POSITIVE_INFINITY,
+    // While the next one is read, the last one stays: the page does not jump under the slider.
+    placeholderData: (last) => last,
+  });
+  if (read.error !== null)
+    return <p className="quiet">The blackboard at a message is not available: {plainText(failureText(read.error))}</p>;
+  if (read.data === undefined) return <ReadState of={read} what="the blackboard" />;
+  const { after, earlier } = read.data;
+  const [text, textBefore] = [jsonText(after), jsonText(earlier ?? {})];
+  return (
+    <section aria-label="Blackboard after the message" aria-busy={read.isPlaceholderData}>
+      <h2>Blackboard after the message</h2>
+      {after === null && <p className="quiet">It is larger than 1 MiB and not shown.</p>}
+      {after !== null && text === textBefore && (
+        <>
+          <p className="quiet">The message did not change it.</p>
+          <pre tabIndex={0}>{plainText(text)}</pre>
+        </>
+      )}
+      {after !== null && text !== textBefore && (
+        <Differences before={textBefore} after={text} label="Blackboard, with the lines that the message changed" />
+      )}
+    </section>
+  );
+}
+
+/** The blackboard in the state after a message; null when the state is too large to be shown. */
+async function boardAfter(id: string, message: string): Promise<unknown> {
+  const { state, state_omitted: isOmitted } = await api.actors.getState({ kind: 'workflow', id, at: message });
+  if (isOmitted === true) return null;
+  return isObject(state) && isObject(state.blackboard) ? state.blackboard : {};
 }

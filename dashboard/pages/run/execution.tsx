@@ -4,8 +4,9 @@ import type { ExecutionStatus } from '../../../clients/typescript/gen/operations
 import type { AuditChain } from '../../api/audit-chain.ts';
 import { api, listRefreshMs } from '../../api/queries.ts';
 import { useRunEvents } from '../../api/run-events.ts';
+import { useListedRun } from '../../api/run-list.ts';
 import { useTraceSpans } from '../../api/run-trace.ts';
-import { hasEnded, listedRun, type Run } from '../../api/runs.ts';
+import { hasEnded, type Run } from '../../api/runs.ts';
 import { attemptsOf, inOrder, type Span, spansOf } from '../../api/timeline.ts';
 import { toolSpansOf, useToolChains } from '../../api/tool-calls.ts';
 import { useFilters } from '../../app/use-filters.ts';
@@ -16,6 +17,7 @@ import { Duration } from '../../parts/time.tsx';
 import { AgentInput, Attempts } from './attempts.tsx';
 import { EventLog } from './event-log.tsx';
 import { DefinitionLink, Facts, RunHead } from './head.tsx';
+import { Judges } from './judges.tsx';
 import { Timeline } from './timeline.tsx';
 import { ToolCalls } from './tool-calls.tsx';
 import { ListedTree } from './tree.tsx';
@@ -25,6 +27,7 @@ const TABS = [
   ['timeline', 'Timeline'],
   ['attempts', 'Attempts'],
   ['tools', 'Tool calls'],
+  ['judges', 'Judges'],
   ['input', 'Input'],
   ['tree', 'Parents and children'],
   ['events', 'Events'],
@@ -45,7 +48,7 @@ export function ExecutionPage({ id }: { readonly id: string }) {
     queryFn: () => api.executions.get({ id }),
     refetchInterval: ({ state }) => (state.data !== undefined && hasEnded(state.data) ? false : listRefreshMs()),
   });
-  const listed = useQuery({ queryKey: ['run', id], queryFn: () => listedRun(id), retry: false });
+  const listed = useListedRun(id);
   const log = useRunEvents('execution', id);
   const spans = useMemo(() => spansOf(log.events), [log.events]);
   const attempts = useMemo(() => attemptsOf(log.events), [log.events]);
@@ -71,6 +74,7 @@ export function ExecutionPage({ id }: { readonly id: string }) {
       )}
       {tab === 'attempts' && <Attempts attempts={attempts} isLive={!hasEnded(run)} />}
       {tab === 'tools' && <ToolCalls executionId={id} isLive={isLive} />}
+      {tab === 'judges' && <Judges run={listed.data ?? null} isLive={isLive} />}
       {tab === 'input' && <AgentInput id={id} />}
       {tab === 'tree' && <ListedTree of={listed} />}
       {tab === 'events' && <EventLog log={log} />}

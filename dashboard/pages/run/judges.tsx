@@ -1,70 +1,67 @@
-import type { WorkflowExecutionStatus } from '../../../clients/typescript/gen/operations.ts';
+import { useQuery } from '@tanstack/react-query';
+import { type JudgePanel, panelsOf } from '../../api/judge-panels.ts';
+import { listRefreshMs } from '../../api/queries.ts';
+import { useRecentlyLive } from '../../api/run-trace.ts';
+import type { Run } from '../../api/runs.ts';
 import { plainLine, plainText } from '../../parts/format.ts';
-import { Empty } from '../../parts/notice.tsx';
+import { Id } from '../../parts/id.tsx';
+import { Empty, ReadState } from '../../parts/notice.tsx';
 import { PlainTable } from '../../parts/plain-table.tsx';
+import { Status } from '../../parts/status.tsx';
+import { RunLink } from './head.tsx';
 
-/** What one judge of a panel said. */
-interface Verdict {
-  readonly key: string;
-  readonly agent: string;
-  readonly score: string;
-  readonly confidence: string;
-  readonly reasoning: string;
+interface JudgesProps {
+  /** Null while the list does not have the run. */
+  readonly run: Run | null;
+  readonly isLive: boolean;
 }
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-const text = (value: unknown): string => (value === undefined || value === null ? '' : String(value));
-
-/** The verdicts in the output of a state; null when it had no panel. */
-function verdictsOf(output: unknown): Verdict[] | null {
-  if (!isRecord(output) || !Array.isArray(output.individual_results)) return null;
-  return output.individual_results.filter(isRecord).map((one, seat) => ({
-    key: String(seat),
-    agent: text(one.agent_id ?? `judge ${seat + 1}`),
-    score: text(one.score),
-    confidence: text(one.confidence),
-    reasoning: text(one.reasoning),
-  }));
-}
-
-/** What the panel as a whole said. */
-function consensusOf(output: unknown): string {
-  const consensus = isRecord(output) && isRecord(output.consensus) ? output.consensus : null;
-  if (consensus === null) return 'no consensus';
-  const { score, confidence, strategy } = consensus;
-  return plainLine(`score ${text(score)}, confidence ${text(confidence)}, by ${text(strategy)}`);
-}
-
-/** Panels of judges, each judge with its score and reason. */
-export function Judges({ run }: { readonly run: WorkflowExecutionStatus }) {
-  const panels = Object.entries(run.state_outputs).flatMap(([state, output]) => {
-    const verdicts = verdictsOf(output);
-    return verdicts === null ? [] : [{ state, verdicts, output }];
+/** Panels of judges, each judge with its run, its score and its reason, also while it judges. */
+export function Judges({ run, isLive }: JudgesProps) {
+  const isRecent = useRecentlyLive(isLive);
+  const read = useQuery({
+    queryKey: ['panels', run?.id, run?.trace_id],
+    queryFn: () => (run === null ? [] : panelsOf(run)),
+    refetchInterval: isRecent ? listRefreshMs() : false,
   });
-  if (panels.length === 0) return <Empty title="No panel of judges has answered in this run." />;
+  if (read.data === undefined) return <ReadState of={read} what="panels of judges" />;
+  if (read.data.length === 0) return <Empty title="This run has asked no panel of judges." />;
+  return read.data.map((panel) => <Panel key={panel.id} panel={panel} />);
+}
+
+const figures = (value: number | null) => <span className="figures">{value === null ? '' : value.toFixed(2)}</span>;
+
+/** What a status of a panel or a judge means for its look. */
+const LOOKS: Readonly<Record<string, string>> = { ended: 'completed', answered: 'completed', asked: 'pending' };
+
+const PanelStatus = ({ status }: { readonly status: string }) => (
+  <Status status={LOOKS[status] ?? status} label={status === 'dropped' ? 'no longer awaited' : status} />
+);
+
+function Panel({ panel: { id, status, verdict, seats } }: { readonly panel: JudgePanel }) {
   return (
-    <>
-      {panels.map(({ state, verdicts, output }) => (
-        <section key={state} className="card" aria-label={`Panel of ${plainLine(state)}`}>
-          <header>
-            <h2>{plainLine(state)}</h2>
-            <span className="quiet">{consensusOf(output)}</span>
-          </header>
-          <PlainTable
-            label={`Judges of ${plainLine(state)}`}
-            rows={verdicts}
-            rowKey={({ key }) => key}
-            columns={[
-              ['Judge', ({ agent }) => plainLine(agent)],
-              ['Score', ({ score }) => <span className="figures">{plainLine(score, 20)}</span>],
-              ['Confidence', ({ confidence }) => <span className="figures">{plainLine(confidence, 20)}</span>],
-              ['Reason', ({ reasoning }) => plainText(reasoning)],
-            ]}
-          />
-        </section>
-      ))}
-    </>
+    <section className="card" aria-label={`Panel ${id}`}>
+      <header>
+        <h2>
+          Panel <Id id={id} />
+        </h2>
+        <PanelStatus status={status} />
+        {verdict !== null && <span className="quiet">{plainLine(verdict)}</span>}
+      </header>
+      <PlainTable
+        label="Judges"
+        rows={seats}
+        rowKey={({ key }) => key}
+        columns={[
+          ['Judge', ({ agent }) => plainLine(agent, 80)],
+          ['Status', (seat) => <PanelStatus status={seat.status} />],
+          ['Score', ({ score }) => figures(score)],
+          ['Confidence', ({ confidence }) => figures(confidence)],
+          ['Weight', ({ weight }) => figures(weight)],
+          ['Reason', ({ said }) => plainText(said)],
+          ['Run', ({ runId }) => <RunLink kind="execution" id={runId} />],
+        ]}
+      />
+    </section>
   );
 }

@@ -2,8 +2,9 @@ import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useMemo } from 'react';
 import { api, listRefreshMs } from '../../api/queries.ts';
 import { useRunEvents } from '../../api/run-events.ts';
+import { useListedRun } from '../../api/run-list.ts';
 import { useTraceSpans } from '../../api/run-trace.ts';
-import { hasEnded, listedRun } from '../../api/runs.ts';
+import { hasEnded } from '../../api/runs.ts';
 import { inOrder, spansOf } from '../../api/timeline.ts';
 import { useFilters } from '../../app/use-filters.ts';
 import { formatCount, jsonText, plainLine, plainText } from '../../parts/format.ts';
@@ -38,7 +39,7 @@ export function WorkflowRunPage({ id }: { readonly id: string }) {
     queryFn: () => api.workflowExecutions.get({ id }),
     refetchInterval: ({ state }) => (state.data !== undefined && hasEnded(state.data) ? false : listRefreshMs()),
   });
-  const listed = useQuery({ queryKey: ['run', id], queryFn: () => listedRun(id), retry: false });
+  const listed = useListedRun(id);
   const log = useRunEvents('workflow', id);
   const spans = useMemo(() => spansOf(log.events), [log.events]);
   const [{ tab = '' }] = useFilters();
@@ -74,8 +75,8 @@ export function WorkflowRunPage({ id }: { readonly id: string }) {
           <WayGraph run={run} events={log.events} />
         </Suspense>
       )}
-      {tab === 'blackboard' && <Blackboard run={run} events={log.events} />}
-      {tab === 'judges' && <Judges run={run} />}
+      {tab === 'blackboard' && <Blackboard id={id} run={run} />}
+      {tab === 'judges' && <Judges run={listed.data ?? null} isLive={isLive} />}
       {tab === 'output' && (
         <>
           <h2>Input</h2>

@@ -14,7 +14,7 @@ import { PageHead } from '../../parts/page-head.tsx';
 import { RowLink } from '../../parts/row-link.tsx';
 import { Status } from '../../parts/status.tsx';
 import { useSteadyRows } from '../../parts/steady-rows.ts';
-import { Duration, TimeAgo } from '../../parts/time.tsx';
+import { STARTED, TOOK } from '../../parts/time.tsx';
 
 const STATUSES = ['running', 'completed', 'failed', 'cancelled'] as const;
 const PAGE_ROWS = 100;
@@ -192,18 +192,7 @@ const COLUMNS: readonly Column<TraceRow>[] = [
     wide: true,
     cell: ({ node }) => (node === null ? '–' : <code>{plainLine(node.slice(0, 8), 40)}</code>),
   },
-  {
-    key: 'started',
-    label: 'Started',
-    width: '88px',
-    wide: true,
-    cell: ({ started_at }) => <TimeAgo at={started_at} />,
-  },
-  {
-    key: 'took',
-    label: 'Took',
-    width: '88px',
-    cell: ({ started_at, ended_at }) => <Duration from={started_at} to={ended_at} />,
-  },
+  STARTED,
+  TOOK,
   { key: 'id', label: 'Id', width: '112px', wide: true, cell: ({ trace_id }) => <Id id={trace_id} length={10} /> },
 ];

@@ -30,7 +30,7 @@ export function TracePage() {
 
 function OneTrace({ id }: { readonly id: string }) {
   const state = useTrace(id);
-  const view = useTraceView(state);
+  const view = useTraceView(id, state);
   const stage = useRef<Stage | null>(null);
   const fresh = useFresh(state);
   const root = useRoot(state);

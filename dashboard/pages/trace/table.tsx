@@ -5,13 +5,14 @@ import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { formatDuration, plainLine } from '../../parts/format.ts';
 import { Status } from '../../parts/status.tsx';
 import type { TraceModel } from '../../trace/model.ts';
+import { type RunNames, runNameOf } from '../../trace/selection.ts';
 import type { TraceView } from './use-trace.ts';
 
 /** The same deliveries as the picture, as text. */
 export function DeliveryTable({ view, select }: { readonly view: TraceView; readonly select: (one: number) => void }) {
-  const { model, order, selected } = view;
+  const { model, order, selected, runNames } = view;
   const rows = useMemo(() => Array.from(order), [order]);
-  const columns = useMemo(() => columnsOf(model), [model]);
+  const columns = useMemo(() => columnsOf(model, runNames), [model, runNames]);
   return (
     <DataTable
       label="Deliveries"
@@ -24,7 +25,7 @@ export function DeliveryTable({ view, select }: { readonly view: TraceView; read
   );
 }
 
-const columnsOf = (model: TraceModel): readonly Column<number>[] => [
+const columnsOf = (model: TraceModel, runNames: RunNames): readonly Column<number>[] => [
   {
     key: 'at',
     label: 'After',
@@ -45,7 +46,16 @@ const columnsOf = (model: TraceModel): readonly Column<number>[] => [
     key: 'to',
     label: 'To',
     width: 'minmax(140px, 2fr)',
-    cell: (one) => <code>{plainLine(model.name(model.to.at(one)) ?? '', 120)}</code>,
+    cell: (one) => {
+      const address = model.name(model.to.at(one)) ?? '';
+      const name = runNameOf(address, runNames);
+      return (
+        <>
+          {name !== undefined && `${plainLine(name, 60)} `}
+          <code className={name === undefined ? '' : 'quiet'}>{plainLine(address, 120)}</code>
+        </>
+      );
+    },
   },
   {
     key: 'from',

@@ -46,7 +46,7 @@ export function TraceToolbar({ view, searchField, stepHit, traceId }: Omit<Toolb
         <TextFilter
           label="Actor"
           value={search.actor ?? ''}
-          placeholder="part of an address"
+          placeholder="name or address"
           change={(value) => setFilters({ actor: value }, true)}
         />
         <SearchField view={view} field={searchField} stepHit={stepHit} />

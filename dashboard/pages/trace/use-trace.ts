@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
+import { useRunNames } from '../../api/run-names.ts';
 import { useFilters } from '../../app/use-filters.ts';
 import { arrowsOf, type Flow } from '../../trace/flows.ts';
 import { type GroupBy, layOut } from '../../trace/layout.ts';
@@ -32,21 +33,22 @@ export interface TraceView extends StageContent {
 }
 
 /** What the address says of a trace that is read so far. */
-export function useTraceView({ model, version, isReading }: TraceState): TraceView {
+export function useTraceView(id: string, { model, version, isReading, head }: TraceState): TraceView {
   const [search] = useFilters();
   const { kind = '', outcome = '', actor = '', node = '', q = '', group = '', fold = '', m = '' } = search;
+  const runNames = useRunNames(id, head?.status);
   const flow = FLOWS.find((one) => one === search.flow) ?? 'near';
   // biome-ignore-start lint/correctness/useExhaustiveDependencies: the model changes in place, its version says so.
   const shown = useMemo(
-    () => shownBy(model, { kind, outcome, actor, node }),
-    [model, version, kind, outcome, actor, node],
+    () => shownBy(model, { kind, outcome, actor, node }, runNames),
+    [model, version, kind, outcome, actor, node, runNames],
   );
   const layout = useMemo(() => {
     const by: GroupBy = group === 'node' ? 'node' : 'kind';
     return layOut(model, { by, toggled: new Set(fold.split(',').filter((one) => one !== '')), shown });
   }, [model, version, shown, group, fold]);
   const order = useMemo(() => inOrder(model, shown), [model, version, shown]);
-  const hits = useMemo(() => hitsOf(model, q, shown), [model, version, q, shown]);
+  const hits = useMemo(() => hitsOf(model, q, shown, runNames), [model, version, q, shown, runNames]);
   const selected = useMemo(() => (m === '' ? -1 : model.find(m)), [model, version, m]);
   const arrows = useMemo(() => arrowsOf(model, flow, selected), [model, version, flow, selected]);
   // biome-ignore-end lint/correctness/useExhaustiveDependencies: see above.
@@ -59,10 +61,11 @@ export function useTraceView({ model, version, isReading }: TraceState): TraceVi
       arrows,
       isDimmed: flow !== 'near' && arrows.length > 0,
       hits,
+      runNames,
       flow,
       order,
       isReading,
     }),
-    [model, layout, shown, selected, arrows, hits, flow, order, isReading],
+    [model, layout, shown, selected, arrows, hits, runNames, flow, order, isReading],
   );
 }
