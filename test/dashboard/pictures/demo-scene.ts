@@ -13,7 +13,7 @@ const START_TIMEOUT_MS = 120_000;
 
 /** Where the pictures are, and what their pages held when they were made. */
 export const IMAGES = join(ROOT, 'docs', 'images', 'dashboard');
-export const OUTLINES = join(IMAGES, 'outlines.json');
+export const OUTLINES = join(IMAGES, 'outlines.yaml');
 
 export interface PictureOf {
   readonly name: string;

@@ -1,6 +1,7 @@
 /** `npm run pictures`: makes the pictures of docs/images/dashboard from the data of `npm run demo`, and notes what they hold. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { stringify } from 'yaml';
 import { z } from 'zod';
 import { browserMissing, DashboardBrowser } from '../browser.ts';
 import { built } from '../built.ts';
@@ -33,4 +34,4 @@ for (const picture of await scene.pages()) {
   await writeFile(join(IMAGES, `${picture.name}.webp`), bytes);
   console.log(`${picture.name}.webp  ${Math.round(bytes.length / 1_000)} kB`);
 }
-await writeFile(OUTLINES, `${JSON.stringify(outlines, null, 2)}\n`);
+await writeFile(OUTLINES, stringify(outlines));
