@@ -19,6 +19,8 @@ from .types import (
     AgentsListAnswer,
     AgentsListLogsAnswer,
     AgentsListVersionsAnswer,
+    AgentsValidateAnswer,
+    AgentsValidateBody,
     Alive,
     ApiKey,
     ApiKeysCreateAnswer,
@@ -279,6 +281,7 @@ TOOLS_CALL = Route("POST", "/v1/tools/{name}", (), "json", "json")
 TRACES_GET = Route("GET", "/v1/traces/{trace_id}", ("limit", "next", ), None, "json")
 TAP_STREAM = Route("GET", "/v1/tap", ("kind", "actor", "type", "outcome", "trace", ), None, "stream")
 JWKS_GET = Route("GET", "/.well-known/jwks.json", (), None, "json")
+AGENTS_VALIDATE = Route("POST", "/v1/agents/validate", (), "json", "json")
 WORKFLOWS_VALIDATE = Route("POST", "/v1/workflows/validate", (), "json", "json")
 WEBHOOKS_RECEIVE = Route("POST", "/v1/webhooks/{source}", (), "application/octet-stream", "json")
 
@@ -497,6 +500,16 @@ class AsyncAgentsApi:
     ) -> RunStarted:
         """Have an agent written and deployed. Says in plain words what the agent should do; an agent writes the manifest, corrects what is refused, and deploys it. Answers with the execution of that agent, which is followed like all of them; its last output names what was deployed. (`POST /v1/agents/generate`)"""
         answer: RunStarted = await self._sender.json(AGENTS_GENERATE, {"body": body}, ("body", ), options)
+        return answer
+
+    async def validate(
+        self,
+        *,
+        body: Union[AgentsValidateBody, str],
+        options: Optional[CallOptions] = None,
+    ) -> AgentsValidateAnswer:
+        """Check an agent manifest without deploying it. Always 200: `valid` is false when there are errors. Warnings never refuse a deploy. (`POST /v1/agents/validate`)"""
+        answer: AgentsValidateAnswer = await self._sender.json(AGENTS_VALIDATE, {"body": body}, ("body", ), options)
         return answer
 
 

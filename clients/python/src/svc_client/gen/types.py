@@ -2578,6 +2578,19 @@ class JwksGetAnswerKeysItem(TypedDict):
     n: "str"
     e: "str"
 
+class AgentsValidateBody(TypedDict):
+    manifest_yaml: "str"
+
+class AgentsValidateAnswer(TypedDict):
+    valid: "bool"
+    findings: "List[Finding]"
+    # When it is valid.
+    metadata: "NotRequired[AgentsValidateAnswerMetadata]"
+
+class AgentsValidateAnswerMetadata(TypedDict):
+    name: "str"
+    version: "str"
+
 class WorkflowsValidateBody(TypedDict):
     manifest_yaml: "str"
 
