@@ -1,6 +1,6 @@
 /** A look may be a request to a busy node: the longer the wait, the longer the pauses. */
 const SHORTEST_MS = 5;
-const LONGEST_MS = 50;
+const LONGEST_MS = 150;
 const PART_OF_WAIT = 0.1;
 
 /**

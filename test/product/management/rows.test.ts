@@ -21,7 +21,7 @@ describe(`management tools: ${COUNTS}, the same answer over each of SEAL REST, g
   });
   after(() => node[Symbol.asyncDispose]());
 
-  for (const row of ROWS) {
+  for (const row of someOf(ROWS, 3)) {
     test(`${row.tool} ${row.what}`, async () => {
       sameAnswer(await Promise.all(node.doors.map((door) => callOf(row, door, settingOf(door, 'svc-system')))));
     });
