@@ -5,7 +5,7 @@ import { sweepExchanges } from '../effects/agents/exchange-directory.ts';
 import { createContainerEffect } from '../effects/containers/container-effect.ts';
 import type { ContainerEngine } from '../effects/containers/engine.ts';
 import { type EngineLocation, findEngine } from '../effects/containers/engine-error.ts';
-import type { ContainerLimits, ContainerOwner } from '../effects/containers/settings.ts';
+import type { ContainerLimits, ContainerOwner, ContainerParts } from '../effects/containers/settings.ts';
 import { createContainerStarts } from '../effects/containers/state.ts';
 import { startContainerSweep } from '../effects/containers/sweep.ts';
 import type { WorkerCalls } from '../effects/starts/forward-execution.ts';
@@ -14,7 +14,6 @@ import type { Clock } from '../runtime/clock.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { OpenStores } from '../runtime/open-stores.ts';
 import type { TierLimits } from '../security/api.ts';
-import type { VolumeDirectories, VolumeHolds } from '../usecases/ports/volumes.ts';
 import { installationId } from './announcement.ts';
 import type { EffectAreas } from './effect-areas.ts';
 import type { AgentAccess } from './tool-areas.ts';
@@ -33,7 +32,7 @@ export interface EffectsParts {
  * Opens the containers of workflow steps and of agents over the engine that was found. Without an engine the effects
  * refuse with an error that says so.
  */
-export async function openContainers(parts: EffectsParts, volumes: VolumeDirectories & VolumeHolds) {
+export async function openContainers(parts: EffectsParts, volumes: ContainerParts['volumes']) {
   const { access, areas } = parts;
   const { settings, env, random, clock, node, secrets, warn } = parts.world;
   const { documents } = parts.stores;

@@ -46,7 +46,7 @@ export async function openEffects(parts: EffectsParts) {
   const host = { allow: mayRunOnHost(settings), volumes, view, gates: openGates(world) };
   const tools = openNodeTools(parts, host, containers.engine);
   opened.defer(() => tools.close());
-  const commands = createCommandRunner({ volumes, allow: host.allow, workspaces, view });
+  const commands = createCommandRunner({ volumes, files: volumes.files, allow: host.allow, workspaces, view });
   const patterns = openPatterns({ documents: stores.documents, clock, settings, secrets: world.secrets, warn });
   const handlers = [
     openModels(parts, host.gates),
@@ -147,16 +147,25 @@ function openGates({ settings, clock, logger }: NodeWorld): TargetGates {
 
 const sweepEveryMs = ({ storage }: NodeSettings): number => storage.gc_interval_minutes * 60_000;
 
+const LIMITED = 'volumes with a size are file systems of that size: a write beyond it gets ENOSPC';
+
+const MEASURED =
+  'volumes are measured while something writes to them: a writer beyond the size is ended with quota_exceeded (quota: image gives ENOSPC)';
+
 function openVolumes({ world, stores, areas }: EffectsParts) {
-  const { dataDir, clock, random, warn } = world;
+  const { dataDir, clock, random, warn, logger } = world;
   const { storage } = world.settings;
+  const { quota } = storage.local_host;
+  logger.info({ quota }, quota === 'image' ? LIMITED : MEASURED);
   return createVolumes({
     documents: stores.documents,
     clock,
     random,
     warn,
     root: storage.local_host.mount_point ?? join(dataDir, 'volumes'),
-    quota: storage.local_host.quota,
+    quota,
+    onEvent: ({ event, ...rest }) =>
+      logger[event === 'PathTraversalBlocked' ? 'warn' : 'debug']({ ...rest, event }, 'storage event'),
     limits: {
       defaultTtlHours: storage.default_ttl_hours,
       defaultSizeLimitMb: storage.default_size_limit_mb,

@@ -54,7 +54,11 @@ export async function openWorkflowAreas(parts: WorkflowAreasParts) {
   const { world, runtime, documents, agents, builtIns, inUse, executions, waits } = parts;
   const { settings, clock, random } = world;
   const { client, removals, changes } = runtime;
-  const catalog = await createWorkflowCatalog({ documents, clock, random, agents, builtIns, inUse });
+  const storage = {
+    maxSizeLimitMb: settings.storage.max_size_limit_mb,
+    enforcesSize: settings.storage.local_host.quota === 'image',
+  };
+  const catalog = await createWorkflowCatalog({ documents, clock, random, agents, builtIns, inUse, storage });
   const approvals = createApprovalApi({ client, approvals: await documents.collection<ApprovalDocument>(APPROVALS) });
   const workflows = createWorkflowApi({
     client,

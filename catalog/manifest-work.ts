@@ -4,6 +4,7 @@ import type { AgentManifest } from '../manifests/agent/schema.ts';
 import { type RuntimeTable, runtimeWarnings } from '../manifests/runtime-table/table.ts';
 import type { Parsed } from '../manifests/schema-problems.ts';
 import { checkWorkflow, type Known } from '../manifests/workflow/check/check-workflow.ts';
+import type { KnownStorage } from '../manifests/workflow/check/flow.ts';
 import type { Finding } from '../manifests/workflow/finding.ts';
 import { type ProblemRule, parseWorkflowManifest, readWorkflow } from '../manifests/workflow/parse.ts';
 import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
@@ -14,6 +15,7 @@ export interface KnownToChecker {
   readonly agents: readonly string[];
   /** Children by the name with which they are started; null: not all were looked up. */
   readonly workflows: ReadonlyMap<string, WorkflowManifest> | null;
+  readonly storage?: KnownStorage | undefined;
 }
 
 export interface CheckedWorkflow {
@@ -64,11 +66,12 @@ export function answerOf(question: ManifestQuestion): ManifestAnswer {
   }
 }
 
-function knownOf({ agents, workflows }: KnownToChecker): Known {
+function knownOf({ agents, workflows, storage }: KnownToChecker): Known {
   const named = new Set(agents);
   return {
     agents: (name) => named.has(name),
     ...(workflows === null ? {} : { workflows: (name) => workflows.get(name) }),
+    storage,
   };
 }
 

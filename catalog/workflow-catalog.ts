@@ -1,3 +1,4 @@
+import type { KnownStorage } from '../manifests/workflow/check/flow.ts';
 import { agentsNamedIn, childrenNamedIn } from '../manifests/workflow/finding.ts';
 import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -39,10 +40,12 @@ type FindManifest = (reader: CatalogReader, idOrName: string) => Promise<Workflo
 class WorkflowChecks {
   readonly #find: FindManifest;
   readonly #agents: Pick<AgentCatalog, 'get'>;
+  readonly #storage: KnownStorage | undefined;
 
-  constructor(find: FindManifest, agents: Pick<AgentCatalog, 'get'>) {
+  constructor(find: FindManifest, agents: Pick<AgentCatalog, 'get'>, storage: KnownStorage | undefined) {
     this.#find = find;
     this.#agents = agents;
+    this.#storage = storage;
   }
 
   async check(reader: CatalogReader, manifestYaml: string): Promise<CheckedWorkflow> {
@@ -57,7 +60,7 @@ class WorkflowChecks {
     for (const name of new Set(agentsNamedIn(manifest).map((named) => named.name)))
       if (await this.#isAgent(reader, name)) agents.push(name);
     const { found, isWhole } = await this.#children(reader, manifest);
-    return { agents, workflows: isWhole ? found : null };
+    return { agents, workflows: isWhole ? found : null, storage: this.#storage };
   }
 
   async #isAgent(reader: CatalogReader, name: string): Promise<boolean> {
@@ -131,8 +134,10 @@ export async function createWorkflowCatalog(parts: {
   readonly agents: Pick<AgentCatalog, 'get'>;
   readonly builtIns?: Pick<BuiltIns, 'workflows'>;
   readonly inUse?: Pick<InUse, 'workflow'>;
+  /** What the node can do for volumes; absent: sizes are not checked. */
+  readonly storage?: KnownStorage;
 }): Promise<WorkflowCatalog> {
-  const { documents, clock, random, agents, builtIns = NO_BUILT_INS, inUse = NOT_IN_USE } = parts;
+  const { documents, clock, random, agents, builtIns = NO_BUILT_INS, inUse = NOT_IN_USE, storage } = parts;
   const specs = { records: WORKFLOWS, manifests: WORKFLOW_MANIFESTS, events: WORKFLOW_EVENTS };
   const store = await openManifestStore(documents, WORKFLOW, specs);
   const catalogParts = {
@@ -144,17 +149,21 @@ export async function createWorkflowCatalog(parts: {
     clock,
     random,
   };
-  return new DocumentWorkflowCatalog(catalogParts, agents);
+  return new DocumentWorkflowCatalog(catalogParts, agents, storage);
 }
 
 class DocumentWorkflowCatalog extends VersionedCatalog<WorkflowManifest, WorkflowEntry> implements WorkflowCatalog {
   readonly #checks: WorkflowChecks;
 
-  constructor(parts: VersionedCatalogParts<WorkflowManifest, WorkflowEntry>, agents: Pick<AgentCatalog, 'get'>) {
+  constructor(
+    parts: VersionedCatalogParts<WorkflowManifest, WorkflowEntry>,
+    agents: Pick<AgentCatalog, 'get'>,
+    storage: KnownStorage | undefined,
+  ) {
     super(parts);
     const find = (reader: CatalogReader, name: string) =>
       this.find(reader, name).then(({ manifest }) => manifest, nullIfNone);
-    this.#checks = new WorkflowChecks(find, agents);
+    this.#checks = new WorkflowChecks(find, agents, storage);
   }
 
   async validate(reader: CatalogReader, manifestYaml: string): Promise<WorkflowValidation> {

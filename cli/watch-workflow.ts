@@ -38,9 +38,14 @@ export async function watchWorkflow(context: CliContext, id: string, options: Wa
   const run = await context.client.json('GET', runPath(id), { repeatable: true });
   if (show === 'result') await print(context.output, { value: run, text: outputText(run.output) });
   const status = textOf(run, 'status');
-  if (status === 'completed') return;
-  const why = [textOf(run, 'reason'), textOf(run, 'error')].filter((text) => text !== '');
-  throw new CliFailure(EXIT.internal, [`the execution ended ${status}`, ...why].join(': '));
+  const outcome = textOf(run, 'outcome');
+  if (outcome === 'succeeded') return;
+  const [code, message] = [textOf(run.error, 'code'), textOf(run.error, 'message')];
+  const why = [status === 'cancelled' ? textOf(run, 'reason') : code, status === 'cancelled' ? '' : message];
+  throw new CliFailure(
+    EXIT.internal,
+    [`the execution ended ${outcome}`, ...why.filter((text) => text !== '')].join(': '),
+  );
 }
 
 function eventScreen({ output }: CliContext): Screen {

@@ -238,6 +238,12 @@ export const ERRORS = {
     'FAILED_PRECONDITION',
     'The container image could not be pulled. Check its name, credentials and pull policy.',
   ),
+  registry_unreachable: row(
+    'retry',
+    503,
+    'UNAVAILABLE',
+    'The registry of the container image could not be reached. Repeat the call, or check the network of the node.',
+  ),
   container_failed: row(
     'terminal',
     500,

@@ -1,5 +1,5 @@
 import { ApprovalState } from '../actors/approval/messages.ts';
-import { type ApprovalDocument, timeoutSeconds } from '../actors/approval/view.ts';
+import { type ApprovalDocument, projectApproval, timeoutSeconds } from '../actors/approval/view.ts';
 import { type Address, addressOf } from '../runtime/address.ts';
 import type { ActorClient, CallOptions } from '../runtime/client.ts';
 import { type Page, type PageAsked, pageOf, shownPage } from '../runtime/documents/pages.ts';
@@ -28,6 +28,8 @@ interface ApprovalAnswer {
 export interface ApprovalApi {
   /** Pending approvals, oldest first. */
   list(viewer: Viewer, page?: PageAsked): Promise<Page<ApprovalRequest> & { readonly total: number }>;
+  /** Resolves when lists have the approval, so that who learns of it finds it there. */
+  ensureListed(tenant: string, approvalId: string): Promise<void>;
   /** Null when the approval is unknown, invisible to the viewer, expired, withdrawn or answered. */
   get(viewer: Viewer, approvalId: string): Promise<ApprovalRequest | null>;
   /**
@@ -59,6 +61,15 @@ export function createApprovalApi(parts: {
         approvals.count(query),
       ]);
       return { ...shownPage(found, requestOf), total };
+    },
+
+    async ensureListed(tenant, approvalId) {
+      if ((await approvals.get(tenant, approvalId)) !== null) return;
+      const snapshot = await client.read(approvalAddress(tenant, approvalId));
+      if (snapshot === null) return;
+      // The projector writes the same document with the same version; the first of the two counts.
+      const document = projectApproval(ApprovalState.parse(snapshot.state), { tenant, id: approvalId });
+      if (document !== null) await approvals.put({ ...document, version: snapshot.revision });
     },
 
     async get(viewer, approvalId) {

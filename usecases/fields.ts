@@ -34,6 +34,12 @@ const MANIFEST_CHARS = 1024 * 1024;
 
 export const manifestYaml = systemText(MANIFEST_CHARS).min(1).describe('The whole manifest, YAML.');
 
+/** Of deletes. */
+export const forceDelete = z
+  .boolean()
+  .optional()
+  .describe('Deletes it although executions of it run: those keep their manifest and go on. Default: false.');
+
 export const force = z.boolean().default(false).describe('Overwrites the same name and version; prefer a new version.');
 
 /** A UUID, lower-cased: upper and lower case name the same thing. */

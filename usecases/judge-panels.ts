@@ -122,6 +122,7 @@ function convening({ panelId, judges, consensus, identity }: ValidateRequest): J
       ...(n === undefined ? {} : { n }),
     },
     identity: { ...identity, roles: [...identity.roles] },
+    in_prose: true,
   };
 }
 

@@ -10,7 +10,7 @@ import {
 } from '../actors/workflow/start-request.ts';
 import { type EndedWorkflow, isRunning, type RunningWorkflow, WorkflowState } from '../actors/workflow/state.ts';
 import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../actors/workflow/view.ts';
-import { type Address, addressOf } from '../runtime/address.ts';
+import { type Address, addressOf, tenantOf } from '../runtime/address.ts';
 import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../runtime/client.ts';
 import type { ChangeLog } from '../runtime/documents/change-log.ts';
 import { type Page, pageOf, shownPage } from '../runtime/documents/pages.ts';
@@ -127,8 +127,8 @@ export async function findWorkflow(
 export function createWorkflowApi(parts: {
   readonly client: WorkflowClient;
   readonly executions: Collection<WorkflowExecutionDocument>;
-  /** Answers the approvals that signals are for. */
-  readonly approvals: Pick<ApprovalApi, 'answer'>;
+  /** Answers the approvals that signals are for, and lists those that runs wait for. */
+  readonly approvals: Pick<ApprovalApi, 'answer' | 'ensureListed'>;
   /** The kernel's removal of ended actors. Absent: removed runs stay in the store and are only hidden. */
   readonly removals?: {
     ask(address: Address, since: number): Promise<void>;
@@ -159,6 +159,12 @@ export function createWorkflowApi(parts: {
     }
   }
 
+  /** Who is told that a run waits for an approval finds it in the list of approvals. */
+  async function listAwaited({ awaiting }: RunningWorkflow, address: Address): Promise<void> {
+    if (awaiting.kind === 'approval' && awaiting.opened)
+      await approvals.ensureListed(tenantOf(address), awaiting.approval_id);
+  }
+
   return {
     async start(request, options) {
       const address = addressOf('workflow', request.identity.tenant, request.executionId);
@@ -172,11 +178,14 @@ export function createWorkflowApi(parts: {
       const { address, snapshot, state } = await find(viewer, executionId);
       const execution = executionOf(state);
       if (!isRunning(state)) return execution;
+      await listAwaited(state, address);
       return { ...execution, waiting_for: await waitReason({ ...waits, childWait }, state, snapshot, address) };
     },
 
     async status(viewer, executionId) {
-      return summaryOf((await find(viewer, executionId)).state);
+      const { address, state } = await find(viewer, executionId);
+      if (isRunning(state)) await listAwaited(state, address);
+      return summaryOf(state);
     },
 
     async presence(tenant, executionId) {
@@ -206,11 +215,12 @@ export function createWorkflowApi(parts: {
       return { status: state.status, events: workflowLogEvents(events), total: snapshot.lastEvent };
     },
 
-    async list(viewer, { workflowId: workflow_id, status, ...page }) {
+    async list(viewer, { workflowId: workflow_id, status, outcome, ...page }) {
       const tenant = tenantOfViewer(viewer);
       const where: Record<string, Condition> = { removed: false, ...seenPart(viewer) };
       if (workflow_id !== undefined) where.workflow_id = workflow_id;
       if (status !== undefined) where.status = status;
+      if (outcome !== undefined) where.outcome = outcome;
       const limit = Math.min(Math.max(1, page.limit), MAX_LISTED);
       const [found, total] = await Promise.all([
         pageOf(executions, 'workflow executions', { tenant, where, sort: NEWEST_FIRST }, { ...page, limit }),

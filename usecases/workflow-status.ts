@@ -1,12 +1,28 @@
 import { outputOf } from '../actors/workflow/ending.ts';
 import { own } from '../actors/workflow/json-values.ts';
 import { type EndedWorkflow, isRunning, type RunningWorkflow } from '../actors/workflow/state.ts';
-import type { WorkflowExecutionDocument } from '../actors/workflow/view.ts';
+import type { StepError } from '../actors/workflow/steps/step.ts';
+import {
+  lastStateError,
+  outcomeOf,
+  type WorkflowExecutionDocument,
+  type WorkflowOutcome,
+} from '../actors/workflow/view.ts';
 import type { PageAsked } from '../runtime/documents/pages.ts';
 import { REMOVED_VERSION } from '../runtime/documents.ts';
 import type { Json, JsonObject } from '../runtime/json.ts';
 import type { ForkedFrom } from '../runtime/recording/forked-work.ts';
 import type { WaitReason } from './waits/wait-reason.ts';
+
+/** Why a run did not succeed (H21). */
+export interface RunError {
+  /** Code of the failure, or `cancelled`. */
+  readonly code: string;
+  readonly message: string;
+  /** What the failed state says; null when there is no more to say. */
+  readonly cause: string | null;
+}
+
 export type WorkflowStatus = 'running' | 'waiting_for_human_input' | 'completed' | 'failed' | 'cancelled';
 
 /** Result of svc.workflow.status (W35). */
@@ -17,10 +33,12 @@ export interface WorkflowSummary {
   readonly workflow_version: string;
   readonly status: WorkflowStatus;
   readonly current_state: string | null;
+  /** Null while it is unfinished. A run whose last state failed is `completed` and has failed (H21). */
+  readonly outcome: WorkflowOutcome | null;
   /** Code of a failure (`no_transition_matched` …), or the reason of a cancel. */
   readonly reason: string | null;
-  /** Text of the failure, for people. */
-  readonly error: string | null;
+  /** Null while it is unfinished, and when it succeeded. */
+  readonly error: RunError | null;
   readonly started_at: string;
   readonly last_transition_at: string;
   readonly ended_at: string | null;
@@ -34,6 +52,7 @@ export interface WorkflowSummary {
 export interface WorkflowFilter extends PageAsked {
   readonly workflowId?: string;
   readonly status?: string;
+  readonly outcome?: WorkflowOutcome;
 }
 
 /** Result of svc.workflow.executions.get (W35). */
@@ -59,8 +78,9 @@ export function summaryOf(state: Visible): WorkflowSummary {
     workflow_version: state.workflow_version,
     status: state.status,
     current_state: state.current_state,
+    outcome: ended === null ? null : outcomeOf(ended),
     reason: ended?.reason ?? null,
-    error: ended?.error ?? null,
+    error: ended === null ? null : errorOf({ ...ended, lastError: lastStateError(ended) }),
     started_at: state.started_at,
     last_transition_at: state.last_transition_at,
     ended_at: ended?.ended_at ?? null,
@@ -86,6 +106,41 @@ function stateOutputs({ blackboard, visits }: Visible): JsonObject {
   return Object.fromEntries(names.map((name) => [name, own(blackboard, name) ?? null]));
 }
 
+interface End {
+  readonly status: WorkflowStatus;
+  readonly reason: string | null;
+  readonly error: string | null;
+  readonly current_state: string | null;
+  readonly lastError: StepError | null;
+}
+
+function errorOf({ status, reason, error, current_state, lastError }: End): RunError | null {
+  if (status === 'cancelled') {
+    const why = reason === null || reason === 'cancelled' ? '' : `: ${reason}`;
+    return { code: 'cancelled', message: `it was cancelled${why}`, cause: null };
+  }
+  if (status === 'failed') {
+    const code = reason ?? 'failed';
+    return { code, message: error ?? code, cause: causeIn(error ?? '', current_state) };
+  }
+  if (lastError === null) return null;
+  const { code, message } = lastError;
+  return { code, message: `state ${current_state} failed: ${message}`, cause: message };
+}
+
+/** What the state said, in the text of a run that failed in it. */
+function causeIn(error: string, state: string | null): string | null {
+  const start = `state ${state}: `;
+  return error.startsWith(start) ? error.slice(start.length) : null;
+}
+
+/** Documents of earlier versions have only the status and whether the last state failed. */
+function outcomeOfDocument({ status, outcome, last_state_failed }: WorkflowExecutionDocument): WorkflowOutcome | null {
+  if (outcome !== undefined) return outcome;
+  if (status === 'completed') return last_state_failed === true ? 'failed' : 'succeeded';
+  return status === 'failed' || status === 'cancelled' ? status : null;
+}
+
 /** Builds the summary from a list document. */
 export function listed(document: WorkflowExecutionDocument): WorkflowSummary {
   return {
@@ -95,8 +150,9 @@ export function listed(document: WorkflowExecutionDocument): WorkflowSummary {
     workflow_version: document.workflow_version,
     status: document.status,
     current_state: document.current_state,
+    outcome: outcomeOfDocument(document),
     reason: document.reason,
-    error: document.error,
+    error: errorOf({ ...document, lastError: document.last_state_error ?? null }),
     started_at: document.started_at,
     last_transition_at: document.last_transition_at,
     ended_at: document.ended_at,

@@ -25,7 +25,7 @@ import { EXECUTIONS, projectExecution } from './view.ts';
 export const executionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
   defineActor({
     kind: 'execution',
-    version: 5,
+    version: 6,
     state: ExecutionState,
     migrate,
     initial: () => ({ status: 'pending' as const }),

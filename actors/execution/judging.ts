@@ -237,6 +237,7 @@ export function conveneJudges(
     notify: { to: turn.self, as: 'PanelWord', context: { iteration: running.iteration_count } },
     workflow_execution_id: running.workflow_execution_id ?? undefined,
     identity: running.identity,
+    in_prose: running.in_prose,
   };
   turn.tell(addressOf('judge-panel', turn.tenant, panelId), 'Convene', plainJson(message));
   return panelId;

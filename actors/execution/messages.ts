@@ -55,6 +55,8 @@ export const Start = z.object({
   depth: z.number().int().min(0).max(100).optional(),
   /** Set when no member of the fleet has its tags, and a registered worker outside of it does the run (P4). */
   forward: z.object({ tags: z.array(z.string().max(256)).min(1).max(100) }).optional(),
+  /** Whether verdicts of its judges are read inside prose; absent in starts of earlier versions. */
+  in_prose: z.boolean().optional(),
 });
 
 export type Start = z.output<typeof Start>;
@@ -184,6 +186,7 @@ export function startPayload(request: StartExecution): JsonObject {
     notify: request.notify,
     depth: request.depth,
     forward: request.forward,
+    in_prose: true,
     ...request.fork,
   });
 }

@@ -116,6 +116,8 @@ const core = {
   mounts: Mounts.optional(),
   /** How many executions are above it; absent: none. */
   depth: z.number().int().optional(),
+  /** Whether verdicts of its judges are read inside prose; absent: not. */
+  in_prose: z.boolean().optional(),
   /** Iterations started so far; the number of the running one. */
   iteration_count: z.number().int(),
   attempts: z.array(Attempt),

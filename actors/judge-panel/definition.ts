@@ -67,7 +67,8 @@ function Convene(state: JudgePanelState, convene: ConveneMessage, turn: JudgePan
     consensus,
     convened_at: new Date(turn.now).toISOString(),
   });
-  const panel: JudgingPanel = { status: 'judging', panel_id, consensus, seats, notify: convene.notify ?? null };
+  const { in_prose, notify = null } = convene;
+  const panel: JudgingPanel = { status: 'judging', panel_id, consensus, seats, in_prose, notify };
   return concludeIfDone(panel, turn);
 }
 
@@ -145,7 +146,7 @@ function takeVerdict(panel: JudgingPanel, judge: number, update: ExecutionUpdate
       .join(': ');
     return failSeat(panel, judge, { reason: `its execution ended without an output: ${said}` }, turn);
   }
-  const read = readJudge(update.output);
+  const read = readJudge(update.output, { inProse: panel.in_prose === true });
   if (!read.ok) return failSeat(panel, judge, { reason: read.reason, output: read.output }, turn);
   const { score, confidence, reasoning, output } = read;
   turn.clear(timerOf(judge));
@@ -189,8 +190,10 @@ function Cancel(
 /** Several judges, one verdict: asks each judge's agent once, waits for all of them, concludes (W10, W11). */
 export const judgePanel = defineActor({
   kind: 'judge-panel',
-  version: 1,
+  version: 2,
   state: JudgePanelState,
+  // Version 2 added an optional field.
+  migrate: (state) => state,
   initial: () => ({ status: 'idle' as const }),
   messages: judgePanelMessages,
   events: judgePanelEvents,

@@ -28,18 +28,58 @@ export type ReadJudge =
   /** `reason` names the field and what was expected; `output` is JSON when it is, else the text, cut. */
   | { readonly ok: false; readonly reason: string; readonly output: Json };
 
-/** Reads a judge's final output, without the Markdown fence around it if there is one. Never throws. */
-export function readJudge(text: string): ReadJudge {
+/**
+ * Reads a judge's final output, without the Markdown fence around it if there is one. `inProse`: when the output is not
+ * JSON, the last verdict inside it is read. Never throws.
+ */
+export function readJudge(text: string, { inProse }: { readonly inProse: boolean }): ReadJudge {
   if (text.length > LIMITS.outputChars) {
     const reason = `the output has ${text.length} characters, a judge may write ${LIMITS.outputChars}`;
     return { ok: false, reason, output: keepHead(text, LIMITS.keptOutputChars) };
   }
   const parsed = parseOutputJson(text);
+  const repaired = inProse && !parsed.ok ? verdictIn(text) : null;
+  if (repaired !== null) return repaired;
   if (!parsed.ok) return { ok: false, reason: parsed.reason, output: keepHead(text, LIMITS.keptOutputChars) };
   const read = JudgeOutput.safeParse(parsed.value);
   if (!read.success) return { ok: false, reason: reasonOf(read.error), output: parsed.value };
-  const { score, confidence, reasoning } = read.data;
-  return { ok: true, score, confidence, reasoning: keepHead(reasoning, LIMITS.reasoningChars), output: parsed.value };
+  return verdictOf(read.data, parsed.value);
+}
+
+function verdictOf({ score, confidence, reasoning }: z.output<typeof JudgeOutput>, output: Json): ReadJudge {
+  return { ok: true, score, confidence, reasoning: keepHead(reasoning, LIMITS.reasoningChars), output };
+}
+
+/** Brackets that are tried as the beginning of an object. */
+const MOST_STARTS = 100;
+
+/** The last JSON object in a text that is a verdict: a judge that thinks aloud concludes at the end. */
+function verdictIn(text: string): ReadJudge | null {
+  let found: ReadJudge | null = null;
+  let start = text.indexOf('{');
+  for (let starts = 0; start !== -1 && starts < MOST_STARTS; starts += 1) {
+    const end = objectEnd(text, start);
+    const parsed = end === -1 ? null : parseOutputJson(text.slice(start, end));
+    const read = parsed?.ok === true ? JudgeOutput.safeParse(parsed.value) : null;
+    if (read?.success === true && parsed?.ok === true) found = verdictOf(read.data, parsed.value);
+    start = text.indexOf('{', parsed?.ok === true ? end : start + 1);
+  }
+  return found;
+}
+
+/** The place behind the bracket that closes the object; -1 when none does. */
+function objectEnd(text: string, start: number): number {
+  let depth = 0;
+  let inString = false;
+  for (let at = start; at < text.length; at += 1) {
+    const unit = text[at];
+    if (inString && unit === '\\') at += 1;
+    else if (unit === '"') inString = !inString;
+    else if (!inString && unit === '{') depth += 1;
+    else if (!inString && unit === '}') depth -= 1;
+    if (depth === 0) return at + 1;
+  }
+  return -1;
 }
 
 const EXPECTED: Readonly<Record<string, string>> = {

@@ -45,6 +45,8 @@ export const Convene = z.object({
   /** In whose name the judges run. Default: the identity of the message. */
   identity: Identity.optional(),
   notify: Notify.optional(),
+  /** Whether a verdict inside prose is read; absent in messages of earlier versions. */
+  in_prose: z.boolean().optional(),
 });
 
 export type Convene = z.output<typeof Convene>;

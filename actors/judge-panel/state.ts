@@ -40,6 +40,8 @@ const core = {
   panel_id: z.string(),
   consensus: ConsensusRule,
   seats: z.array(Seat),
+  /** Whether a verdict inside prose is read; absent: not. */
+  in_prose: z.boolean().optional(),
 };
 
 const Idle = z.object({ status: z.literal('idle') });

@@ -3,35 +3,44 @@ import type { StateSpec } from '../../manifests/workflow/schema.ts';
 import type { Transition } from '../../manifests/workflow/transition.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../runtime/json.ts';
 import { own } from './json-values.ts';
-import { scopeOf } from './scope.ts';
+import { hasRules, scopeOf } from './scope.ts';
 import type { IdleWorkflow } from './state.ts';
-import { failureOf } from './steps/step.ts';
+import { failureOf, type StepError } from './steps/step.ts';
 
 export interface Choice {
   /** The first that matches; null when none does. */
   readonly transition: Transition | null;
-  /** Problems of expressions that could not be evaluated; they did not match. */
-  readonly problems: readonly string[];
+  /** Expressions that could not be evaluated; they did not match. */
+  readonly problems: readonly ExpressionProblem[];
+}
+
+interface ExpressionProblem extends StepError {
+  /** Number of the transition. */
+  readonly transition: number;
 }
 
 /** Tries the transitions of the ended state in order; `record` is its entry on the blackboard. */
 export function chooseTransition(run: IdleWorkflow, step: StateSpec, record: JsonObject): Choice {
-  const problems: string[] = [];
-  for (const transition of step.transitions) {
+  const problems: ExpressionProblem[] = [];
+  for (const [index, transition] of step.transitions.entries()) {
     const matched =
       transition.condition === 'custom'
-        ? evaluate(run, transition.expression ?? '', problems)
+        ? evaluate(run, transition.expression ?? '', (error) => problems.push({ transition: index, ...error }))
         : matches(transition, step, record);
     if (matched) return { transition, problems };
   }
   return { transition: null, problems };
 }
 
-function evaluate(run: IdleWorkflow, expression: string, problems: string[]): boolean {
+function evaluate(run: IdleWorkflow, expression: string, onProblem: (error: StepError) => void): boolean {
   try {
-    return evaluateExpression(expression, scopeOf(run), { state: run.current_state ?? '' });
+    return evaluateExpression(expression, scopeOf(run), {
+      state: run.current_state ?? '',
+      jsonTexts: hasRules(run, 1),
+    });
   } catch (thrown) {
-    problems.push(failureOf(thrown).error?.message ?? '');
+    const { error } = failureOf(thrown);
+    if (error !== null) onProblem(error);
     return false;
   }
 }

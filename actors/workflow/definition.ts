@@ -30,9 +30,9 @@ import { projectWorkflow, WORKFLOW_EXECUTIONS } from './view.ts';
 export const workflowActor = ({ maxTransitions = LIMITS.transitions }: { readonly maxTransitions?: number } = {}) =>
   defineActor({
     kind: 'workflow',
-    version: 4,
+    version: 5,
     state: WorkflowState,
-    // Versions 2 to 4 added optional fields: owners and pipelines, labels and traces, origins of forks.
+    // Versions 2 to 5 added optional fields: owners and pipelines, labels and traces, origins of forks, rules.
     migrate: (state) => state,
     initial: () => ({ status: 'pending' as const }),
     messages: workflowMessages,

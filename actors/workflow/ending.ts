@@ -73,7 +73,18 @@ function end(run: IdleWorkflow, outcome: Outcome, turn: WorkflowTurn): EndedWork
   const { output, ...ended } = outcome;
   notifyParent(run, { ...ended, output, blackboard: run.blackboard }, turn);
   const { execution_id, workflow_id, workflow_name, workflow_version, intent, input, blackboard, visits } = run;
-  const { current_state, in_doubt, started_at, last_transition_at, notify, owner, labels, trace_id, forked_from } = run;
+  const {
+    current_state,
+    in_doubt,
+    started_at,
+    last_transition_at,
+    notify,
+    owner,
+    labels,
+    trace_id,
+    forked_from,
+    rules,
+  } = run;
   return {
     ...{ execution_id, workflow_id, workflow_name, workflow_version, intent, input, blackboard, visits },
     ...{ current_state, in_doubt, started_at, last_transition_at },
@@ -82,6 +93,7 @@ function end(run: IdleWorkflow, outcome: Outcome, turn: WorkflowTurn): EndedWork
     labels,
     trace_id,
     forked_from,
+    rules,
     ...ended,
     ended_at: isoTime(turn),
   };

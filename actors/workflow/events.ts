@@ -52,6 +52,19 @@ export const workflowEvents = {
     condition: z.string().nullable(),
     exited_at: z.string(),
   }),
+  /**
+   * A template or an expression of a state could not be rendered. A step with such a template fails, feedback is replaced by
+   * the error, and an expression does not match.
+   */
+  WorkflowTemplateFailed: z.object({
+    ...inState,
+    what: z.enum(['step', 'expression', 'feedback']),
+    /** Number of the transition, from 0; null for the step. */
+    transition: count.nullable(),
+    code: z.string(),
+    error: z.string(),
+    failed_at: z.string(),
+  }),
   /** A step whose outcome was unknown after a crash is run again. */
   WorkflowStepRepeated: z.object({
     ...inState,

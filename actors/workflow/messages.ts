@@ -66,6 +66,8 @@ export const Start = z.object({
   labels: RunLabels.optional(),
   notify: Notify.optional(),
   pipeline: IntentPipeline.optional(),
+  /** `RUN_RULES` of the sender; absent in starts of earlier versions. */
+  rules: z.number().int().optional(),
 });
 
 export type Start = z.output<typeof Start>;

@@ -1,4 +1,6 @@
+import { TemplateError } from '../../manifests/template/tree.ts';
 import type { StateSpec } from '../../manifests/workflow/schema.ts';
+import type { Transition } from '../../manifests/workflow/transition.ts';
 import type { Json, JsonObject } from '../../runtime/json.ts';
 import { keepHead } from '../execution/bounded-text.ts';
 import { overwrite, writeBlackboard } from './blackboard.ts';
@@ -7,11 +9,11 @@ import { completeRun, failRun, isoTime, TIMERS } from './ending.ts';
 import { jsonBytes, own } from './json-values.ts';
 import { LIMITS } from './limits.ts';
 import type { WorkflowTurn } from './messages.ts';
-import { renderer } from './scope.ts';
+import { hasRules, renderer } from './scope.ts';
 import type { EndedWorkflow, IdleWorkflow, WorkflowState } from './state.ts';
 import { beginAgent, beginParallelAgents } from './steps/agent.ts';
 import { beginContainerRun, beginParallelContainerRun } from './steps/container.ts';
-import { type Begun, failureOf, type StepResult } from './steps/step.ts';
+import { type Begun, failureOf, type StepError, type StepResult } from './steps/step.ts';
 import { beginHuman, beginSubworkflow } from './steps/subworkflow.ts';
 import { beginSystem } from './steps/system.ts';
 
@@ -89,7 +91,10 @@ function begin(run: IdleWorkflow, turn: WorkflowTurn): Begun {
   try {
     return beginStep(run, currentStep(run), turn);
   } catch (thrown) {
-    return { kind: 'ended', run, result: failureOf(thrown) };
+    const result = failureOf(thrown);
+    if (thrown instanceof TemplateError)
+      tellTemplateFailed(run, { what: 'step', transition: null, ...result.error }, turn);
+    return { kind: 'ended', run, result };
   }
 }
 
@@ -101,7 +106,9 @@ function leave(idle: IdleWorkflow, wanted: StepResult, turn: WorkflowTurn): Left
   const step = currentStep(run);
   const terminal = step.transitions.length === 0 || result.final === true;
   const choice: Choice = terminal ? { transition: null, problems: [] } : chooseTransition(run, step, record);
-  const { transition } = choice;
+  const { transition, problems } = choice;
+  for (const problem of problems.slice(0, MOST_PROBLEMS))
+    tellTemplateFailed(run, { what: 'expression', ...problem }, turn);
   turn.emit('WorkflowStateExited', {
     execution_id: run.execution_id,
     state_name: run.current_state ?? '',
@@ -117,23 +124,48 @@ function leave(idle: IdleWorkflow, wanted: StepResult, turn: WorkflowTurn): Left
     const message = `the run made ${run.max_transitions} transitions, the next would be to state ${transition.target}`;
     return { ended: failRun(run, 'max_transitions_exceeded', message, turn) };
   }
-  const { target, feedback } = transition;
-  return { run: { ...run, feedback: feedback === undefined ? '' : feedbackText(run, feedback) }, target };
+  const feedback = transition.feedback === undefined ? '' : feedbackText(run, step, transition, turn);
+  return { run: { ...run, feedback }, target: transition.target };
 }
 
 function unmatched(run: IdleWorkflow, { error }: StepResult, { problems }: Choice, turn: WorkflowTurn): EndedWorkflow {
   if (error !== null) return failRun(run, error.code, `state ${run.current_state}: ${error.message}`, turn);
-  const message = [`no transition of state ${run.current_state} matched`, ...problems].join('; ');
+  const message = [
+    `no transition of state ${run.current_state} matched`,
+    ...problems.map(({ message }) => message),
+  ].join('; ');
   return failRun(run, 'no_transition_matched', message, turn);
 }
 
 /** Feedback that cannot be rendered does not stop the run: the next state gets the reason as its feedback. */
-function feedbackText(run: IdleWorkflow, template: string): string {
+function feedbackText(run: IdleWorkflow, { transitions }: StateSpec, chosen: Transition, turn: WorkflowTurn): string {
   try {
-    return renderer(run)(template, LIMITS.spokenChars);
+    return renderer(run)(chosen.feedback ?? '', LIMITS.spokenChars);
   } catch (thrown) {
-    return `[${failureOf(thrown).error?.message ?? ''}]`;
+    const { error } = failureOf(thrown);
+    tellTemplateFailed(run, { what: 'feedback', transition: transitions.indexOf(chosen), ...error }, turn);
+    return `[${error?.message ?? ''}]`;
   }
+}
+
+/** Problems of one state's expressions that become events. */
+const MOST_PROBLEMS = 5;
+
+interface TemplateFailure extends Partial<StepError> {
+  readonly what: 'step' | 'expression' | 'feedback';
+  readonly transition: number | null;
+}
+
+function tellTemplateFailed(
+  run: IdleWorkflow,
+  { what, transition, code = '', message = '' }: TemplateFailure,
+  turn: WorkflowTurn,
+): void {
+  if (!hasRules(run, 1)) return;
+  const { execution_id, current_state } = run;
+  const error = keepHead(message, 1_000);
+  const failed = { execution_id, state_name: current_state ?? '', what, transition, code, error };
+  turn.emit('WorkflowTemplateFailed', { ...failed, failed_at: isoTime(turn) });
 }
 
 function writeOutput(idle: IdleWorkflow, wanted: StepResult, turn: WorkflowTurn) {

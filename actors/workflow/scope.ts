@@ -1,6 +1,6 @@
-import { renderTemplate } from '../../manifests/template/rendering.ts';
+import { renderTemplate, renderValue } from '../../manifests/template/rendering.ts';
 import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
-import type { Json, JsonObject } from '../../runtime/json.ts';
+import { isJsonObject, type Json, type JsonObject, plainJson } from '../../runtime/json.ts';
 import { own } from './json-values.ts';
 import { LIMITS } from './limits.ts';
 import type { IdleWorkflow } from './state.ts';
@@ -33,22 +33,46 @@ export function scopeOf(run: IdleWorkflow): JsonObject {
   };
 }
 
-/** Renders one template of the current state; throws an SvcError when the text is too long. */
+/** Renders one template of the current state; throws a TemplateError when it cannot. */
 export type Render = (template: string, maxChars?: number) => string;
+
+/** Whether the run works under these rules or later ones (`RUN_RULES`). */
+export const hasRules = ({ rules = 0 }: Pick<IdleWorkflow, 'rules'>, least: number): boolean => rules >= least;
 
 /** Renders the templates of one state; the scope is built once, on first use. */
 export function renderer(run: IdleWorkflow): Render {
   let scope: JsonObject | undefined;
+  const jsonTexts = hasRules(run, 1);
   const state = run.current_state ?? '';
   return (template, maxChars = LIMITS.renderedChars) => {
     if (!template.includes('{{')) return template;
     scope ??= scopeOf(run);
-    return renderTemplate(template, scope, { state, maxChars });
+    return renderTemplate(template, scope, { state, maxChars, jsonTexts });
   };
 }
 
-export const renderMap = (render: Render, map: Readonly<Record<string, string>>): Record<string, string> =>
-  Object.fromEntries(Object.entries(map).map(([key, value]) => [key, render(value)]));
+/** Renders values of a built-in: texts in them, where a text that is one `{{…}}` has the value itself. */
+export function jsonRenderer(run: IdleWorkflow): (value: Json) => Json {
+  let scope: JsonObject | undefined;
+  const options = { state: run.current_state ?? '', maxChars: LIMITS.renderedChars, jsonTexts: true };
+  const rendered = (one: Json): Json => {
+    if (typeof one === 'string') {
+      if (!one.includes('{{')) return one;
+      scope ??= scopeOf(run);
+      return plainJson(renderValue(one, scope, options));
+    }
+    if (Array.isArray(one)) return one.map(rendered);
+    if (!isJsonObject(one)) return one;
+    return Object.fromEntries(Object.entries(one).map(([key, member]) => [key, rendered(member)]));
+  };
+  return rendered;
+}
+
+/** A map of templates. Values are texts; in the `env` of a built-in they may be any JSON, which is written as it is. */
+export const renderMap = (render: Render, map: Readonly<Record<string, Json>>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(map).map(([key, value]) => [key, render(typeof value === 'string' ? value : JSON.stringify(value))]),
+  );
 
 /**
  * Annotation of a workflow: with the value `sealed` its containers have no network, a read-only root and a user without

@@ -75,6 +75,13 @@ interface WorkflowFork {
   readonly changed: readonly ('input' | 'blackboard' | 'manifest')[];
 }
 
+/**
+ * Version of the rules under which a run that starts now works; its state keeps the number, so a run keeps the rules
+ * that it started with. 1: `fail`, JSON values of the built-ins, members of JSON texts in templates, failures of templates as
+ * events, the run's workspace in Agent states and containers (docs/reference/workflow-manifest.md).
+ */
+export const RUN_RULES = 1;
+
 /** Payload of the messages Start and Fork. */
 export function startPayload(request: StartWorkflow): JsonObject {
   const { executionId: execution_id, workflowId: workflow_id, intent, input, blackboard } = request;
@@ -89,6 +96,7 @@ export function startPayload(request: StartWorkflow): JsonObject {
     labels,
     notify,
     pipeline,
+    rules: RUN_RULES,
     ...request.fork,
   };
   return { ...plainObject(payload), manifest: plainManifest(request.manifest) };

@@ -85,6 +85,8 @@ const core = {
   trace_id: z.string().optional(),
   /** The run and the message that it was forked from; absent: it began with a start. */
   forked_from: ForkedFrom.optional(),
+  /** `RUN_RULES` of its start; absent: 0. */
+  rules: z.number().int().optional(),
   notify: Notify.optional(),
   started_at: z.string(),
   last_transition_at: z.string(),

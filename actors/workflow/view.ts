@@ -1,8 +1,11 @@
 import { parseAddress } from '../../runtime/address.ts';
 import type { CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
+import { isJsonObject } from '../../runtime/json.ts';
 import type { ForkedFrom } from '../../runtime/recording/forked-work.ts';
+import { keepHead } from '../execution/bounded-text.ts';
 import { own } from './json-values.ts';
 import { type Awaiting, type EndedWorkflow, isRunning, type WorkflowState } from './state.ts';
+import type { StepError } from './steps/step.ts';
 
 /** Collection behind the lists of workflow executions (R2). */
 export const WORKFLOW_EXECUTIONS: CollectionSpec = {
@@ -42,6 +45,10 @@ export interface WorkflowExecutionDocument extends StoredDocument {
   readonly forked_from?: ForkedFrom;
   /** It is completed, and its last state failed. */
   readonly last_state_failed?: true;
+  /** The error of that state. */
+  readonly last_state_error?: StepError;
+  /** How it ended; null while it is unfinished. */
+  readonly outcome?: WorkflowOutcome | null;
   /** What it waits for while it runs, as in `OwnWait` (usecases/waits). */
   readonly wait_kind?: WorkflowWaitKind;
   /** The actor that started it: another run, a stimulus. */
@@ -60,6 +67,7 @@ export function projectWorkflow(
 ): Omit<WorkflowExecutionDocument, 'version'> | null {
   if (state.status === 'pending') return null;
   const ended = isRunning(state) ? null : state;
+  const lastError = ended === null ? undefined : (lastStateError(ended) ?? undefined);
   return {
     tenant: self.tenant,
     id: self.id,
@@ -77,7 +85,9 @@ export function projectWorkflow(
     labels: state.labels,
     trace_id: state.trace_id,
     forked_from: state.forked_from,
-    last_state_failed: state.status === 'completed' && hasFailed(state) ? true : undefined,
+    last_state_failed: lastError === undefined ? undefined : true,
+    last_state_error: lastError,
+    outcome: ended === null ? null : outcomeOf(ended),
     wait_kind: isRunning(state) ? waitKindOf(state.awaiting) : undefined,
     ...parentFields(state.notify?.to),
     ...(state.owner === undefined ? {} : { owner: state.owner }),
@@ -109,7 +119,18 @@ function parentFields(parent: string | undefined): { readonly parent_kind?: stri
   return { parent_kind: kind, parent_id: id };
 }
 
-function hasFailed({ blackboard, current_state }: EndedWorkflow): boolean {
-  const record = own(blackboard, current_state ?? '');
-  return typeof record === 'object' && record !== null && 'status' in record && record.status === 'failed';
+export type WorkflowOutcome = 'succeeded' | 'failed' | 'cancelled';
+
+/** How an ended run ended (H21). */
+export function outcomeOf(state: EndedWorkflow): WorkflowOutcome {
+  if (state.status !== 'completed') return state.status;
+  return lastStateError(state) === null ? 'succeeded' : 'failed';
+}
+
+/** The error of the last state of a completed run; null when it succeeded. */
+export function lastStateError({ status, blackboard, current_state }: EndedWorkflow): StepError | null {
+  const record = status === 'completed' ? own(blackboard, current_state ?? '') : undefined;
+  if (!isJsonObject(record) || record.status !== 'failed') return null;
+  const { code, message } = isJsonObject(record.error) ? record.error : {};
+  return { code: typeof code === 'string' ? code : 'failed', message: keepHead(String(message ?? ''), 1_000) };
 }

@@ -32,6 +32,7 @@ const workflows = createWorkflowApi({
     async answer() {
       throw new Error('nothing waits for a human here');
     },
+    async ensureListed() {},
   },
 });
 const manifest = fiveSteps(steps);

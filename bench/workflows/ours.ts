@@ -50,6 +50,7 @@ export async function startOursEmbedded(steps: Steps): Promise<WorkflowPeer> {
       async answer() {
         throw new Error('nothing waits for a human here');
       },
+      async ensureListed() {},
     },
   });
   const manifest = fiveSteps(steps);

@@ -3,7 +3,7 @@ import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { AGENT_MANIFESTS, AGENTS } from '../agent-record.ts';
 import type { CatalogReader, CatalogScope, CatalogStatus, SearchHit } from '../api.ts';
 import { type CatalogChanges, openChanges } from '../changes.ts';
-import { type CatalogRecord, isVisible } from '../store/record.ts';
+import { type CatalogRecord, isVisible, latestOf } from '../store/record.ts';
 import type { ManifestRecord } from '../store/stored-manifests.ts';
 import { WORKFLOW_MANIFESTS, WORKFLOWS } from '../workflow-catalog.ts';
 
@@ -22,7 +22,7 @@ export interface SearchEntry extends Omit<SearchHit, 'score'> {
 
 /** Null for a record that no reader sees: arriving or deleted. */
 export function entryOf(record: CatalogRecord): SearchEntry | null {
-  const [newest] = record.versions;
+  const newest = latestOf(record.versions);
   if (!isVisible(record) || newest === undefined) return null;
   const { tenant, id, name, description, labels, status, scope, owner, version: recordVersion } = record;
   const placed = { tenant, scope, owner, leavingTo: record.leaving_to, recordVersion };

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../../runtime/clock.ts';
 import { OneAtATime } from '../../runtime/kit/queues.ts';
 import { wordsOfManifest } from '../manifest-reading.ts';
-import type { CatalogRecord } from '../store/record.ts';
+import { type CatalogRecord, latestOf } from '../store/record.ts';
 import { byIds, entryOf, type SearchEntry, type Sources } from './entry.ts';
 import type { EntryVectors } from './entry-vectors.ts';
 import { LexicalIndex } from './lexical-index.ts';
@@ -123,7 +123,7 @@ export class TenantIndex {
     const wanted: { entry: SearchEntry; manifestId: string }[] = [];
     for (const record of records) {
       const entry = entryOf(record);
-      const manifestId = record.versions[0]?.manifest_id;
+      const manifestId = latestOf(record.versions)?.manifest_id;
       if (entry === null || manifestId === undefined || !holds(entry)) this.#drop(record.id);
       else if (this.#hasRoom(entry.id, wanted.length)) wanted.push({ entry, manifestId });
     }

@@ -1,5 +1,5 @@
 import type { CatalogScope, CatalogStatus } from '../api.ts';
-import type { CatalogKind, Shown, VersionEntry, VisibleRecord } from './record.ts';
+import { type CatalogKind, latestOf, type Shown, type VersionEntry, type VisibleRecord } from './record.ts';
 import { notFound } from './rules.ts';
 
 /** One version of an agent or workflow. Both catalogs derive their summaries from it. */
@@ -25,7 +25,7 @@ export function newestEntry(
   kind: Pick<CatalogKind<never>, 'noun' | 'idField' | 'events'>,
   record: VisibleRecord,
 ): CatalogEntry {
-  const [newest] = record.versions;
+  const newest = latestOf(record.versions);
   return newest === undefined ? notFound(kind) : entryOf(record, newest, record);
 }
 

@@ -1,4 +1,4 @@
-import compareBuild from 'semver/functions/compare-build.js';
+import prerelease from 'semver/functions/prerelease.js';
 import type { StoredDocument } from '../../runtime/documents.ts';
 import type { CatalogScope, CatalogStatus } from '../api.ts';
 import type { RecordedEvent } from './event-log.ts';
@@ -18,9 +18,9 @@ export interface Place {
  */
 export interface CatalogRecord extends StoredDocument, Place {
   readonly name: string;
-  /** Newest first. */
+  /** Last deployed first; in records of older versions highest first. */
   readonly versions: readonly VersionEntry[];
-  /** Description of the newest version, stored here so that a list needs no other read. */
+  /** Description of the latest version (`latestOf`), stored here so that a list needs no other read. */
   readonly description: string;
   readonly labels: Readonly<Record<string, string>>;
   /** Set for workflows only. */
@@ -59,10 +59,30 @@ export interface VersionEntry {
 /** Maximum number of versions of a name, since they are kept in one record. */
 export const MAX_VERSIONS = 1_000;
 
-/** Adds `entry` to the list, or replaces the same version; newest first by semantic version. */
+/**
+ * Adds `entry` to the list, or replaces the same version; last deployed first. Its time is after those of the others, also
+ * when the clock of this node is behind.
+ */
 export function withVersion(entries: readonly VersionEntry[], entry: VersionEntry): VersionEntry[] {
-  const others = entries.filter((other) => other.version !== entry.version);
-  return [entry, ...others].sort((a, b) => compareBuild(b.version, a.version));
+  const others = byDeployment(entries).filter((other) => other.version !== entry.version);
+  const after = Math.max(
+    ...others.map(({ deployed_at }) => Date.parse(deployed_at) + 1),
+    Date.parse(entry.deployed_at),
+  );
+  return [{ ...entry, deployed_at: new Date(after).toISOString() }, ...others];
+}
+
+/** Last deployed first. */
+export const byDeployment = (entries: readonly VersionEntry[]): VersionEntry[] =>
+  entries.toSorted((a, b) => (a.deployed_at === b.deployed_at ? 0 : a.deployed_at < b.deployed_at ? 1 : -1));
+
+/**
+ * The version that runs when none is named: the one deployed last that is no pre-release; where there are only pre-releases,
+ * the last of them.
+ */
+export function latestOf(entries: readonly VersionEntry[]): VersionEntry | undefined {
+  const deployed = byDeployment(entries);
+  return deployed.find(({ version }) => prerelease(version) === null) ?? deployed[0];
 }
 
 /** The fields that all manifests have. */

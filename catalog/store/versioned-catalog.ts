@@ -10,7 +10,14 @@ import { listEntries } from './list.ts';
 import { findStanding, findToChange, findVisible } from './lookup.ts';
 import { EntryCache, MAX_ATTEMPTS, type ManifestStore } from './manifest-store.ts';
 import { moveRecord, register } from './move.ts';
-import type { CatalogRecord, ManifestHead, Place, VisibleRecord } from './record.ts';
+import {
+  byDeployment,
+  type CatalogRecord,
+  latestOf,
+  type ManifestHead,
+  type Place,
+  type VisibleRecord,
+} from './record.ts';
 import {
   busy,
   type Change,
@@ -95,7 +102,7 @@ export class VersionedCatalog<Manifest extends ManifestHead, Summary> {
       const seen = await this.#visible(reader, idOrName);
       const [found] = seen.flatMap((record) => {
         const entry =
-          version === undefined ? record.versions[0] : record.versions.find((one) => one.version === version);
+          version === undefined ? latestOf(record.versions) : record.versions.find((one) => one.version === version);
         return entry === undefined ? [] : [{ record, entry }];
       });
       if (found === undefined) return this.#shippedVersion(idOrName, version, seen.length > 0);
@@ -123,7 +130,7 @@ export class VersionedCatalog<Manifest extends ManifestHead, Summary> {
     const [record] = await this.#visible(reader, idOrName);
     if (record === undefined) return [this.#parts.summary(this.#shippedVersion(idOrName))];
     const entries: Summary[] = [];
-    for (const entry of record.versions) {
+    for (const entry of byDeployment(record.versions)) {
       const parsed = await manifests.get(record.tenant, entry.manifest_id);
       if (parsed !== null) {
         entries.push(this.#parts.summary(entryOf(record, entry, kind.shown(parsed.manifest))));

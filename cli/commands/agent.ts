@@ -42,7 +42,7 @@ function run(group: Command): void {
     .argument('<agent>', 'name or id')
     .argument('[intent]', 'the goal; @FILE reads a file, - standard input')
     .option('--input <json>', 'values by name, a JSON object; @FILE or - as above')
-    .option('--version <version>', 'version of the agent (default: the newest)')
+    .option('--version <version>', 'version of the agent (default: the latest)')
     .option('--label <key=value>', 'label by which lists of runs filter; repeatable', several, [])
     .option('--follow', 'show events until the execution ends')
     .option('--wait', 'wait for the end and print the result')
@@ -67,7 +67,7 @@ interface ListOptions {
   readonly skip?: string;
 }
 
-/** `svc agent list`: the newest version of each agent. */
+/** `svc agent list`: the latest version of each agent. */
 function list(group: Command): void {
   group
     .command('list')

@@ -69,7 +69,7 @@ export function show(parent: Command, kind: CatalogKind): Command {
     .command('show')
     .description(`show ${withArticle(kind)} with its manifest`)
     .argument(`<${kind}>`, 'name or id')
-    .option('--version <version>', 'version (default: the newest)')
+    .option('--version <version>', 'version (default: the latest)')
     .action(async (nameOrId: string, { version }: { version?: string }, command: Command) => {
       const { client, output } = contextOf(command);
       const path = await pathOf(kind, client, nameOrId);

@@ -56,7 +56,7 @@ function execute(group: Command): void {
     .argument('<agent>', 'name or id')
     .option('--input <text>', 'task input; @FILE reads a file, - standard input')
     .option('--context <json>', 'values for the prompt template, a JSON object; @FILE or - as above')
-    .option('--version <version>', 'version of the agent (default: the newest)')
+    .option('--version <version>', 'version of the agent (default: the latest)')
     .option('--label <key=value>', 'label by which lists of runs filter; repeatable', several, [])
     .option('--follow', 'show events until the execution ends')
     .option('--wait', 'wait for the end and print the result')

@@ -39,6 +39,7 @@ export function volume(program: Command): void {
       const id = await volumeId(contextOf(command).client, nameOrId);
       await printDone(command, ['DELETE', `${PATH}/${id}`], {}, `deleted volume ${id}`);
     });
+  events(group);
   ls(group);
   put(group);
   get(group);
@@ -82,6 +83,23 @@ function list(group: Command): void {
       const query = { limit: wholeNumber(options.limit, '--limit', 1) };
       const columns = ['name', 'id', 'storage_class', 'used_bytes', 'size_limit_bytes', 'expires_at'];
       await printList(command, { path: PATH, member: 'volumes', query, columns });
+    });
+}
+
+/** `svc volume events VOLUME`: newest first. */
+function events(group: Command): void {
+  group
+    .command('events')
+    .description('list what was done to a volume and its files, newest first')
+    .argument('<volume>', 'name or id')
+    .option('--event <name>', 'only events of this name, such as FileWritten')
+    .option('--path <path>', 'only events of this path')
+    .option('--limit <count>', 'maximum number of events')
+    .action(async (nameOrId: string, options: Readonly<Record<string, string | undefined>>, command: Command) => {
+      const path = `${await pathOf(contextOf(command).client, nameOrId)}/events`;
+      const query = { event: options.event, path: options.path, limit: wholeNumber(options.limit, '--limit', 1) };
+      const columns = ['at', 'event', 'path', 'workflow_execution_id'];
+      await printList(command, { path, member: 'events', query, columns });
     });
 }
 

@@ -29,7 +29,7 @@ export function run(workflow: Command): void {
     .option('--input <json>', 'input, a JSON object; @FILE reads a file, - standard input')
     .option('--intent <text>', 'the goal; @FILE or - as above')
     .option('--blackboard <json>', 'initial entries of the blackboard, a JSON object; @FILE or - as above')
-    .option('--version <version>', 'version of the workflow (default: the newest)')
+    .option('--version <version>', 'version of the workflow (default: the latest)')
     .option('--label <key=value>', 'label by which lists of runs filter; repeatable', several, [])
     .option('--follow', 'show events until the run ends')
     .option('--wait', 'show the states until the run ends, then print its output')
@@ -53,12 +53,14 @@ export function executions(workflow: Command): void {
     .description('list runs, newest first')
     .option('--workflow <workflow>', 'only runs of this workflow: name or id')
     .option('--status <status>', RUNS)
+    .option('--outcome <outcome>', 'succeeded, failed or cancelled')
     .option('--limit <count>', 'maximum number of runs (default: 20)')
     .option('--offset <count>', 'number of runs to skip')
     .action(async (options: Readonly<Record<string, string | undefined>>, command: Command) => {
       const query = {
         workflow_id: options.workflow,
         status: options.status,
+        outcome: options.outcome,
         limit: wholeNumber(options.limit, '--limit', 1),
         offset: wholeNumber(options.offset, '--offset', 0),
       };

@@ -40,7 +40,7 @@ interface ListOptions {
 
 const COLUMNS = ['name', 'version', 'status', 'scope', 'initial_state', 'id', 'description'];
 
-/** `svc workflow list`: the newest version of each workflow; with `--runs` executions, newest first. */
+/** `svc workflow list`: the latest version of each workflow; with `--runs` executions, newest first. */
 function list(group: Command): void {
   group
     .command('list')

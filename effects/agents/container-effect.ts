@@ -3,6 +3,7 @@ import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
 import { untilAborted } from '../../runtime/kit/waits.ts';
 import { answerGateway } from '../../usecases/gateway.ts';
+import { unfailed } from '../../usecases/ports/commands.ts';
 import { requireEngine, runOwned } from '../containers/container-effect.ts';
 import { runContainer } from '../containers/container-run.ts';
 import type { ContainerResult } from '../containers/input.ts';
@@ -49,7 +50,8 @@ async function run(parts: AgentContainerParts, input: AgentContainerInput, conte
   };
   const within: EffectContext = { ...context, signal: AbortSignal.any([context.signal, agent.unwanted]) };
   try {
-    const ended = await runOwned(running, owner, within, () => runContainer(running, planned.container, owner, within));
+    const run = () => runContainer(running, planned.container, owner, within);
+    const ended = unfailed(await runOwned(running, owner, within, run));
     await agent.finish();
     return { ...resultOf(ended, planned.secrets, input.limits.output_bytes) };
   } finally {

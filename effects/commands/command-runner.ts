@@ -1,15 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { defineEffect, type EffectHandler } from '../../runtime/effect.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { CommandRequest, CommandRunner, Mount } from '../../usecases/ports/commands.ts';
+import type { VolumeFiles } from '../../usecases/ports/volumes.ts';
 import { commandEnvironment } from '../programs/environment.ts';
 import { GroupWatch } from '../programs/group-watch.ts';
 import { PRIVATE } from '../programs/leftovers.ts';
 import { WORKSPACE } from '../programs/view.ts';
 import { beforeStart } from '../programs/workspace.ts';
+import { writeStepFiles } from '../volumes/step-files.ts';
 import { removeTree } from '../volumes/tree.ts';
+import { partsOf } from '../volumes/volume-path.ts';
 import { CommandInput } from './input.ts';
 import { heldVolume } from './tool-program.ts';
 import { type HostParts, runInWorkspace, type Workspace } from './workspace-run.ts';
@@ -17,6 +20,8 @@ import { type HostParts, runInWorkspace, type Workspace } from './workspace-run.
 export interface CommandRunnerOptions extends HostParts {
   /** Whether a tenant may run commands on this host (S6). */
   readonly allow: (tenant: string) => boolean;
+  /** Writes the files of a step. */
+  readonly files?: Pick<VolumeFiles, 'write'>;
 }
 
 /** The implementation of `CommandRunner`. */
@@ -29,6 +34,7 @@ export function createCommandRunner(options: CommandRunnerOptions): CommandRunne
       const elsewhere = directoryOutside(request);
       signal.throwIfAborted();
       await using workspace = await beforeStart(openWorkspace(options, request));
+      await beforeStart(writeFiles(options, request, workspace));
       const { tenant, timeout_ms, command } = request;
       const absent = randomUUID();
       const result = await runInWorkspace(
@@ -95,6 +101,21 @@ async function openWorkspace(
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const remove = () => removeTree(directory);
   return { directory, volume: null, sizeLimitBytes: null, [Symbol.asyncDispose]: remove };
+}
+
+async function writeFiles(
+  { files }: CommandRunnerOptions,
+  { tenant, files: wanted = [], workspace }: CommandRequest,
+  { directory }: Workspace,
+): Promise<void> {
+  if (workspace !== null) return writeStepFiles(files, { tenant, volumeId: workspace.volume_id }, [...wanted]);
+  // The directory is new and empty, so no link leads out of it.
+  for (const { path, content } of wanted) {
+    const parts = partsOf(`/${path}`);
+    const file = join(directory, ...parts);
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    await writeFile(file, content);
+  }
 }
 
 /** The mounts below the workspace. */

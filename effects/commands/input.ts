@@ -4,18 +4,22 @@ import { KnownVolume } from '../../manifests/metadata.ts';
 import { Command } from '../../usecases/ports/commands.ts';
 import { Segment } from '../programs/input.ts';
 import { Mounts } from '../programs/mounts.ts';
+import { StepFiles } from '../volumes/step-files.ts';
 
 /** Input of the effect `command.run`. */
 export const CommandInput = Command.extend({
   execution_id: Segment,
   state_name: z.string().max(256).optional(),
-  /** `implicit`: the workspace of an execution without storage, created on first use. */
-  workspace: z.object({
-    volume_id: z.string().min(1).max(128),
-    implicit: z.boolean(),
-    /** Absent if the run does not know it yet: then its record is looked up. */
-    known: KnownVolume.optional(),
-  }),
+  /** `implicit`: the workspace of an execution without storage, created on first use. Null: an empty one, removed afterwards. */
+  workspace: z
+    .object({
+      volume_id: z.string().min(1).max(128),
+      implicit: z.boolean(),
+      /** Absent if the run does not know it yet: then its record is looked up. */
+      known: KnownVolume.optional(),
+    })
+    .nullable(),
+  files: StepFiles.optional(),
   mounts: Mounts.optional(),
 });
 

@@ -2,11 +2,12 @@ import { lstat, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { longTimer } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type {
-  ProgramResult,
-  ToolCommandRequest,
-  ToolCommandResult,
-  ToolCommands,
+import {
+  type ProgramResult,
+  type ToolCommandRequest,
+  type ToolCommandResult,
+  type ToolCommands,
+  unfailed,
 } from '../../usecases/ports/commands.ts';
 import type { ContainerEngine } from '../containers/engine.ts';
 import { toolEnvironment } from '../programs/environment.ts';
@@ -67,7 +68,7 @@ async function runOnHost(
   const { own, mounts, network } = restricted(parts, request);
   await using held = await beforeStart(heldVolume(parts.volumes, tenant, own.volume_id, own));
   await using _temporary = await temporaryOf(held.directory);
-  const result = await runInWorkspace(
+  const ended = await runInWorkspace(
     parts,
     { ...held, readOnly: own.read_only },
     {
@@ -88,7 +89,7 @@ async function runOnHost(
     },
     { watch, signal },
   );
-  return resultOf(result, max_output_bytes);
+  return resultOf(unfailed(ended), max_output_bytes);
 }
 
 /** Removes the command's directory for temporary files afterwards, unless it existed before or is not empty. */

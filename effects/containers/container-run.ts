@@ -1,6 +1,7 @@
 import type { EffectContext } from '../../runtime/effect.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { handOver, ownerOf } from '../volumes/ownership.ts';
+import { writeStepFiles } from '../volumes/step-files.ts';
 import { type MountedVolume, withoutDirectories } from './create-options.ts';
 import { containerFailed, initFailure, refusalOf } from './engine-error.ts';
 import { findOrCreate } from './find-or-create.ts';
@@ -44,8 +45,11 @@ export async function runContainer(
     // A stream whose connection broke meanwhile may have ended without an error.
     const whole = engine.interruptions === interruptions ? live : null;
     const output = await finalOutput(engine, state.id, whole, signal);
-    const full = await checkQuotas(parts, owner.tenant, mounts);
-    if (full !== null) throw full;
+    const full = followed.overQuota ?? (await checkQuotas(parts, owner.tenant, mounts));
+    if (full !== null) {
+      const { code, message } = full;
+      return { ...resultOf(followed, output, input.timeout_ms), failure: { code, message } };
+    }
     const reason = initFailure(followed.state.exitCode, output.stdout.bytes, output.stderr.text());
     if (reason !== null) throw containerFailed(`${JSON.stringify(input.command[0])}: ${reason}`);
     return resultOf(followed, output, input.timeout_ms);
@@ -80,7 +84,10 @@ async function findStarted(
       await report(found);
       live = await attachTo(parts, found.id, mounts, watch, signal);
     };
-    if (found.phase === 'fresh') await handOverVolumes(parts, mounts);
+    if (found.phase === 'fresh') {
+      await writeFiles(parts, input, owner);
+      await handOverVolumes(parts, mounts);
+    }
     const state =
       found.phase === 'fresh'
         ? await startOnce(parts, { fresh: found, owner, attempt, mounts, signal, attach })
@@ -90,6 +97,12 @@ async function findStarted(
     return { state, live };
   }
   throw new SvcError('in_doubt', 'starts of earlier attempts keep coming; it was not run again');
+}
+
+/** The mounts were opened before, so the workspace exists. */
+async function writeFiles({ volumes }: EngineParts, input: ContainerInput, { tenant }: ContainerOwner): Promise<void> {
+  const { files = [], workspace_id } = input;
+  if (workspace_id !== undefined) await writeStepFiles(volumes.files, { tenant, volumeId: workspace_id }, files);
 }
 
 /** On a node that runs as root: gives the volumes to the container's user, by default root without capabilities. */
@@ -186,6 +199,8 @@ interface FollowRequest {
 interface Followed {
   readonly state: ContainerState;
   readonly stoppedBy: 'timeout' | 'output' | null;
+  /** Why it was killed, when a volume became full. */
+  readonly overQuota: SvcError | null;
 }
 
 /** Follows one running container and kills it when its time, its output or the quota of a volume runs out. */
@@ -206,7 +221,7 @@ class ContainerWatch {
     this.#kill?.();
   }
 
-  /** Resolves when it has ended. Throws `quota_exceeded` if it was killed for that, `in_doubt` if it was removed. */
+  /** Resolves when it has ended. Throws `in_doubt` if it was removed. */
   async follow(request: FollowRequest): Promise<Followed> {
     const { clock } = this.#parts;
     const stop = AbortSignal.any([request.signal, this.#ended.signal]);
@@ -218,8 +233,7 @@ class ContainerWatch {
     );
     try {
       const state = await this.#wait(request);
-      if (this.#overQuota !== null) throw this.#overQuota;
-      return { state, stoppedBy: this.#stoppedBy };
+      return { state, stoppedBy: this.#stoppedBy, overQuota: this.#overQuota };
     } finally {
       cancelTimeout();
       this.#ended.abort();

@@ -15,8 +15,8 @@ const PULL_TIMEOUT_MS = 10 * 60_000;
 const DOCKER_HUB = 'https://index.docker.io/v1/';
 
 /**
- * Pulls the image if the policy says so. Throws `image_unavailable` with the engine's reason, without the credentials, and
- * `failed_precondition` for credentials that cannot be read.
+ * Pulls the image if the policy says so. Throws `image_unavailable` with the engine's reason, without the credentials,
+ * `registry_unreachable` when another attempt may succeed, and `failed_precondition` for credentials that cannot be read.
  */
 export async function ensureImage(
   parts: EngineParts,
@@ -40,9 +40,20 @@ export async function ensureImage(
     if (error instanceof SvcError) throw error;
     const reason = hide(refusalOf(error)?.reason ?? (error instanceof Error ? error.message : String(error)), login);
     // No cause: the engine's message may repeat the credentials.
-    throw new SvcError('image_unavailable', `image ${input.image} could not be pulled: ${reason}`);
+    const code = isPassing(reason) ? 'registry_unreachable' : 'image_unavailable';
+    throw new SvcError(code, `image ${input.image} could not be pulled: ${reason}`);
   }
 }
+
+/** Reasons of engines for pulls that failed on the way to the registry, or in it. */
+const PASSING = [
+  /\bdial (tcp|udp)\b|connection (refused|reset)|no such host|network is unreachable|no route to host|broken pipe/i,
+  /i\/o timeout|tls handshake timeout|timeout exceeded|deadline exceeded|temporary failure|server misbehaving|\bEOF\b/i,
+  /\b(429|500|502|503|504) [A-Z]|status(?: code)?:? (429|5\d\d)|too ?many ?requests|service unavailable|bad gateway/i,
+];
+
+/** Whether the registry could not be reached, so that another attempt may succeed. */
+export const isPassing = (reason: string): boolean => PASSING.some((pattern) => pattern.test(reason));
 
 async function isPresent(engine: ContainerEngine, image: string, signal: AbortSignal): Promise<boolean> {
   try {

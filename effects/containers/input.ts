@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { KnownVolume } from '../../manifests/metadata.ts';
+import type { ErrorCode } from '../../runtime/errors.ts';
+import { StepFiles } from '../volumes/step-files.ts';
 
 /** Linux limits one argument or `NAME=value` to 128 KiB with its closing NUL (MAX_ARG_STRLEN). */
 const STRING_LIMIT_BYTES = 131_071;
@@ -58,6 +60,9 @@ export const ContainerInput = z
     env: z.record(z.string(), text('the value of a variable')).default({}),
     workdir: AbsolutePath.default('/workspace'),
     mounts: z.array(Mount).max(50).default([]),
+    /** Written below the volume `workspace_id` before the start. */
+    files: StepFiles.optional(),
+    workspace_id: z.string().min(1).max(200).optional(),
     cpu_millicores: z.number().int().min(1).optional(),
     memory_bytes: z.number().int().min(1).optional(),
     /** Counts from the start of the container, by the engine's clock if another node started it. */
@@ -112,4 +117,6 @@ export interface ContainerResult {
   readonly timed_out: boolean;
   readonly oom_killed: boolean;
   readonly stopped_by?: StoppedBy;
+  /** It has failed although it ran: a volume became full. */
+  readonly failure?: { readonly code: ErrorCode; readonly message: string };
 }

@@ -1,7 +1,7 @@
 import type { Address } from '../../runtime/address.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Secrets } from '../../security/api.ts';
-import type { VolumeDirectories, VolumeHolds } from '../../usecases/ports/volumes.ts';
+import type { VolumeDirectories, VolumeFiles, VolumeHolds } from '../../usecases/ports/volumes.ts';
 import type { ContainerEngine } from './engine.ts';
 import type { ContainerNetworks } from './networks.ts';
 import type { ContainerStarts, ContainerState } from './state.ts';
@@ -53,7 +53,7 @@ export interface ContainerParts {
   readonly extras?: ContainerExtras;
   /** Networks that the node's listeners refuse; absent: no listeners. */
   readonly networks?: ContainerNetworks;
-  readonly volumes: VolumeDirectories & VolumeHolds;
+  readonly volumes: VolumeDirectories & VolumeHolds & { readonly files?: Pick<VolumeFiles, 'write'> };
   readonly secrets: Secrets;
   readonly starts: ContainerStarts;
   /** Whether the effect is still open. Only containers of closed effects are removed. */

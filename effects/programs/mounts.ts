@@ -12,9 +12,9 @@ import { type Bind, WORKSPACE } from './view.ts';
 
 /**
  * Another condition that ends a run, such as a full volume. Started before the program. Returns the function that ends the
- * guard and throws if the run must fail.
+ * guard and resolves with why the run has failed, else null.
  */
-export type Guard = (end: (why: SvcError) => void) => Promise<() => Promise<void>>;
+export type Guard = (end: (why: SvcError) => void) => Promise<() => Promise<SvcError | null>>;
 
 /** The ports of volumes that process effects need. */
 export type ProcessVolumes = VolumeDirectories & VolumeHolds & VolumeQuotas;
@@ -119,6 +119,6 @@ export const volumeGuard =
     return async () => {
       for (const release of releases) release();
       const broken = await Promise.all(stops.map((stop) => stop()));
-      if (broken.includes(true)) throw full();
+      return broken.includes(true) ? full() : null;
     };
   };

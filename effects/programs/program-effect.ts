@@ -6,6 +6,7 @@ import { defineEffect, type EffectContext, type EffectHandler } from '../../runt
 import { SvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
 import type { Secrets } from '../../security/api.ts';
+import { unfailed } from '../../usecases/ports/commands.ts';
 import { ProgressFlow } from './captured-output.ts';
 import { programEnvironment } from './environment.ts';
 import { type GatewayListener, openGatewayRelay } from './gateway-relay.ts';
@@ -133,7 +134,7 @@ async function runProgram(
   );
   await flow.finish();
   unwanted.signal.throwIfAborted();
-  return { ...result };
+  return { ...unfailed(result) };
 }
 
 /** Rules for a manifest that sets none. */

@@ -28,12 +28,28 @@ interface Supervision {
   readonly whenStarted?: (program: LaunchedProgram) => Promise<void>;
 }
 
-/** Runs a program from its start to the end of its last process, recorded on disk meanwhile. */
+/**
+ * Runs a program from its start to the end of its last process, recorded on disk meanwhile. A volume that became full is a
+ * result with `failure`.
+ */
 export async function supervise(program: Launch, supervision: Supervision): Promise<ProgramResult> {
+  const end: { full: SvcError | null } = { full: null };
+  const result = await runGuarded(program, supervision, (full) => {
+    end.full = full;
+  });
+  const { full } = end;
+  return full === null ? result : { ...result, failure: { code: full.code, message: full.message } };
+}
+
+async function runGuarded(
+  program: Launch,
+  supervision: Supervision,
+  onUnguarded: (full: SvcError | null) => void,
+): Promise<ProgramResult> {
   const { workspaces, run, watch, killGraceMs, secrets = [], onText = () => {}, guard } = supervision;
   const ended = new AbortController();
   const stop = AbortSignal.any([supervision.stop, ended.signal]);
-  let unguard: () => Promise<void> = async () => {};
+  let unguard: () => Promise<SvcError | null> = async () => null;
   try {
     await beforeStart(recordRun(workspaces, run));
     unguard = (await guard?.((why) => ended.abort(why))) ?? unguard;
@@ -52,7 +68,7 @@ export async function supervise(program: Launch, supervision: Supervision): Prom
       );
     try {
       // Awaited at once, since an abort may reject it while the record is written.
-      return await followProgram(launched, { limits, watch, killGraceMs, stop, secrets, onText });
+      return await followProgram(launched, { limits, watch, killGraceMs, stop, keeps: ended.signal, secrets, onText });
     } finally {
       // The record is deleted next; a later write would leave it behind.
       await recorded;
@@ -61,7 +77,7 @@ export async function supervise(program: Launch, supervision: Supervision): Prom
     try {
       await endRun(workspaces, run);
     } finally {
-      await unguard();
+      onUnguarded(await unguard());
     }
   }
 }
@@ -76,6 +92,8 @@ interface RunOptions {
   readonly secrets: readonly string[];
   readonly onText: (text: string) => void;
   readonly stop: AbortSignal;
+  /** A stop by this signal with `quota_exceeded` is a result, since the output says what was done until then. */
+  readonly keeps?: AbortSignal;
 }
 
 /** How long to read output after the end of the process group: a process that left the group may hold the pipe open. */
@@ -116,7 +134,7 @@ export async function followProgram(program: LaunchedProgram, options: RunOption
     ender.over();
   });
   // Only if the stop came before the end; otherwise the end is a result.
-  if (ender.stopped) throw stop.reason;
+  if (ender.stopped && !isFullVolume(options.keeps?.reason)) throw stop.reason;
   // It may have ended by itself before the watch checked.
   if (program.refused?.() === true) ender.cause ??= 'processes';
   stdout.end();
@@ -133,6 +151,8 @@ export async function followProgram(program: LaunchedProgram, options: RunOption
     ...(ender.cause === null ? {} : { stopped_by: ender.cause }),
   };
 }
+
+const isFullVolume = (reason: unknown): boolean => reason instanceof SvcError && reason.code === 'quota_exceeded';
 
 interface Exit {
   readonly code: number | null;

@@ -1,7 +1,8 @@
 import type { Clock } from '../../runtime/clock.ts';
+import { type Page, type PageAsked, pageOf, shownPage } from '../../runtime/documents/pages.ts';
 import type { Collection, CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
 import type { Random } from '../../runtime/random.ts';
-import type { StorageEvent } from '../../usecases/ports/volumes.ts';
+import type { StorageEvent, StorageEventFilter } from '../../usecases/ports/volumes.ts';
 
 /** The newest storage events of each volume. */
 export const STORAGE_EVENT_DOCUMENTS: CollectionSpec = {
@@ -14,6 +15,8 @@ export interface StorageEventDocument extends StorageEvent, StoredDocument {
   /** Time and counter, for the order of events. */
   readonly order: string;
 }
+
+const shown = ({ id: _id, version: _version, order: _order, ...event }: StorageEventDocument): StorageEvent => event;
 
 const WRITE_EVERY_MS = 100;
 
@@ -69,10 +72,18 @@ export class EventRecord {
     this.#cancel ??= this.#clock.after(WRITE_EVERY_MS, () => this.#write());
   }
 
-  /** Newest first. */
-  async newest(tenant: string, volumeId: string, limit: number): Promise<StorageEventDocument[]> {
+  /** A page of a volume's events, newest first, with those that were published before the call. */
+  async list(
+    tenant: string,
+    volumeId: string,
+    { event, path }: StorageEventFilter,
+    page: PageAsked,
+  ): Promise<Page<StorageEvent>> {
+    await this.flush();
+    const named = { ...(event === undefined ? {} : { event }), ...(path === undefined ? {} : { path }) };
     const sort = [['order', 'desc']] as const;
-    return this.#documents.find({ tenant, where: { volume_id: volumeId }, sort, limit });
+    const of = { tenant, where: { volume_id: volumeId, ...named }, sort };
+    return shownPage(await pageOf(this.#documents, 'storage events', of, page), shown);
   }
 
   /** Resolves when all published events are written or have failed. */

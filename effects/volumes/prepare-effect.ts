@@ -4,6 +4,7 @@ import { defineEffect, type EffectHandler } from '../../runtime/effect.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { Identity, sees, tenantOfViewer, type Viewer } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
+import type { VolumeDirectories } from '../../usecases/ports/volumes.ts';
 import { derivedVolumeId, mebibytes, sizeLimitBytes, type VolumeDocument } from './stored-volume.ts';
 import type { VolumeStore } from './volume-store.ts';
 
@@ -16,7 +17,7 @@ const storage = {
 
 export const PrepareInput = z.object({
   workflow_execution_id: z.uuid(),
-  /** Null: the implicit workspace, whose id is that of the execution and which is created on first use. */
+  /** Null: the implicit workspace, whose id is that of the execution. */
   workspace: z.object(storage).nullable(),
   shared_volumes: z
     .array(z.object({ name: z.string().min(1).max(63), ...storage, volume_id: z.uuid().optional() }))
@@ -28,11 +29,13 @@ export type PrepareInput = z.output<typeof PrepareInput>;
 
 /**
  * `volumes.prepare` (repeatable): creates the volumes of a workflow execution before its first state (W4). Result:
- * `{workspace: {volume_id, known}, shared: {NAME: {volume_id, known}}}`. Ids are derived from execution and name, so a repeat
+ * `{workspace: {volume_id, known}, shared: {NAME: {volume_id, known}}}`, `workspace: null` for the implicit one. Ids are derived from execution and name, so a repeat
  * finds the volumes. A persistent volume without `volume_id` belongs to the execution and stays until it is deleted. Throws
  * `not_found` for an unknown `volume_id`, `invalid_argument` for a size over the node's limit.
  */
-export function createPrepareEffect(volumes: { readonly store: VolumeStore }): EffectHandler<typeof PrepareInput> {
+export function createPrepareEffect(
+  volumes: Pick<VolumeDirectories, 'open'> & { readonly store: VolumeStore },
+): EffectHandler<typeof PrepareInput> {
   return defineEffect({
     kind: 'volumes.prepare',
     input: PrepareInput,
@@ -48,7 +51,10 @@ export function createPrepareEffect(volumes: { readonly store: VolumeStore }): E
         made.push([name, one]);
       }
       const shared = Object.fromEntries(made);
-      if (workspace === null) return { workspace: { volume_id: execution }, shared };
+      if (workspace === null) {
+        await volumes.open(tenant, execution, { create: true });
+        return { workspace: null, shared };
+      }
       return { workspace: await ownVolume(store, tenant, execution, { ...workspace, name: 'workspace' }), shared };
     },
   });

@@ -1,4 +1,4 @@
-import { Rendering } from '../template/rendering.ts';
+import { isFilled, JsonTexts, Rendering } from '../template/rendering.ts';
 import {
   Budget,
   isEqual,
@@ -9,7 +9,8 @@ import {
   type Value,
   type ValueMap,
 } from '../template/tree.ts';
-import { type Comparison, type Expression, expressionOf, type Operand } from './parse.ts';
+import { type Comparison, type Expression, expressionOf } from './parse.ts';
+import type { Operand } from './tokens.ts';
 
 /** Limit of an operand's rendered text. */
 const MAX_OPERAND_CHARS = 4 * 1_024 * 1_024;
@@ -17,6 +18,8 @@ const MAX_OPERAND_CHARS = 4 * 1_024 * 1_024;
 interface EvaluateOptions {
   /** State of the transition, named in errors. */
   readonly state: string;
+  /** Whether paths lead into texts that hold JSON. */
+  readonly jsonTexts?: boolean;
 }
 
 /**
@@ -25,7 +28,7 @@ interface EvaluateOptions {
  */
 export function evaluateExpression(text: string, scope: ValueMap, options: EvaluateOptions): boolean {
   try {
-    return isTruthy(new Evaluation(scope).value(expressionOf(text)));
+    return isTruthy(new Evaluation(scope, options.jsonTexts === true).value(expressionOf(text)));
   } catch (thrown) {
     if (thrown instanceof TemplateError) {
       throw new TemplateError(thrown.code, `the expression of state ${options.state}: ${thrown.message}`);
@@ -38,10 +41,16 @@ export function evaluateExpression(text: string, scope: ValueMap, options: Evalu
 
 class Evaluation {
   readonly #scope: ValueMap;
+  readonly #texts: JsonTexts | null;
   readonly #budget = new Budget(MAX_OPERAND_CHARS);
 
-  constructor(scope: ValueMap) {
+  constructor(scope: ValueMap, jsonTexts: boolean) {
     this.#scope = scope;
+    this.#texts = jsonTexts ? new JsonTexts() : null;
+  }
+
+  #rendering(): Rendering {
+    return new Rendering(this.#scope, this.#budget, () => '', this.#texts);
   }
 
   value(expression: Expression): Value {
@@ -55,6 +64,12 @@ class Evaluation {
         return expression.terms.some((term) => isTruthy(this.value(term)));
       case 'compare':
         return compare(expression.operator, this.value(expression.left), this.value(expression.right), this.#budget);
+      case 'choice': {
+        const found = this.#rendering().value(expression.test);
+        const isTrue = !(found instanceof Missing) && isFilled(found);
+        const branch = isTrue === expression.isNegated ? expression.otherwise : expression.whenTrue;
+        return branch === null ? '' : this.value(branch);
+      }
       default:
         return this.#operand(expression);
     }
@@ -62,7 +77,7 @@ class Evaluation {
 
   #operand(operand: Operand): Value {
     if (operand.kind === 'literal') return operand.value;
-    const rendering = new Rendering(this.#scope, this.#budget, () => '');
+    const rendering = this.#rendering();
     if (operand.kind === 'term') return orNull(rendering.value(operand.term));
     const { nodes } = operand.template;
     const [node] = nodes;

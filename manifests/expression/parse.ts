@@ -1,7 +1,7 @@
-import { FUNCTIONS } from '../template/functions.ts';
-import { RecentByText, templateOf } from '../template/parse.ts';
+import { RecentByText } from '../template/parse.ts';
 import { type Reference, templateReferences, termReferences } from '../template/references.ts';
-import { type Template, TemplateError, type Term, type Value } from '../template/tree.ts';
+import { TemplateError, type Term } from '../template/tree.ts';
+import { hasOperators, invalid, type Operand, type Token, tokensOf } from './tokens.ts';
 
 /** Limit of an expression's text: it is a condition, not a program. */
 const MAX_EXPRESSION_CHARS = 8_192;
@@ -20,7 +20,7 @@ function parseExpression(text: string): Expression {
   if (text.length > MAX_EXPRESSION_CHARS) {
     throw new TemplateError('invalid', `expected at most ${MAX_EXPRESSION_CHARS} characters, got ${text.length}`);
   }
-  return new Parser(tokensOf(text), text.length).whole();
+  return new Parser(text).whole();
 }
 
 const recent = new RecentByText(parseExpression, 1_000, 1_024 * 1_024);
@@ -34,11 +34,12 @@ class Parser {
   readonly #tokens: readonly Token[];
   readonly #end: number;
   #at = 0;
-  #depth = 0;
+  #depth: number;
 
-  constructor(tokens: readonly Token[], end: number) {
-    this.#tokens = tokens;
-    this.#end = end;
+  constructor(text: string, depth = 0) {
+    this.#tokens = tokensOf(text);
+    this.#end = text.length;
+    this.#depth = depth;
   }
 
   whole(): Expression {
@@ -94,12 +95,29 @@ class Parser {
     if (token === undefined) throw invalid(this.#end, 'expected a value, got the end');
     this.#at += 1;
     if (token.kind === 'operand') return token.operand;
+    if (token.kind === 'choice') return this.#choice(token);
     if (token.sign !== '(') throw invalid(token.offset, `expected a value, got ${token.sign}`);
     const inside = this.#deeper(token.offset, () => this.#or());
     if (this.#take(new Set([')'])) === null) {
       throw invalid(this.#tokens[this.#at]?.offset ?? this.#end, 'expected an operator or )');
     }
     return inside;
+  }
+
+  #choice({ offset, test, isNegated, whenTrue, otherwise }: Token & { readonly kind: 'choice' }): Expression {
+    const inside = (branch: string): Expression => this.#deeper(offset, () => this.#branch(branch));
+    const made = { kind: 'choice', test, offset, isNegated, whenTrue: inside(whenTrue) } as const;
+    return { ...made, otherwise: otherwise === null ? null : inside(otherwise) };
+  }
+
+  /** A branch without operators is what a block without operators is: a text, or a number. */
+  #branch(branch: string): Expression {
+    const inside = branch.trim();
+    if (inside === '') return { kind: 'literal', value: '' };
+    if (hasOperators(inside)) return new Parser(branch, this.#depth).whole();
+    const block = '{{#if true}}';
+    const before = ' '.repeat(Math.max(0, branch.indexOf(inside) - block.length));
+    return new Parser(`${before}${block}${inside}{{/if}}`, this.#depth).whole();
   }
 
   #deeper(offset: number, next: () => Expression): Expression {
@@ -149,6 +167,11 @@ function referencesOf(expression: Expression): readonly Reference[] {
       return expression.terms.flatMap(referencesOf);
     case 'compare':
       return [...referencesOf(expression.left), ...referencesOf(expression.right)];
+    case 'choice': {
+      const { test, offset, whenTrue, otherwise } = expression;
+      const tested = moved(termReferences(test), offset).map((reference) => ({ ...reference, conditional: true }));
+      return [...tested, ...referencesOf(whenTrue), ...(otherwise === null ? [] : referencesOf(otherwise))];
+    }
   }
 }
 
@@ -158,171 +181,20 @@ function moved(references: readonly Reference[], by: number): readonly Reference
 
 export type Comparison = '<' | '>' | '<=' | '>=' | '==' | '!=';
 
-/** An operand. */
-export type Operand =
-  | { readonly kind: 'literal'; readonly value: Value }
-  /** `BUILD.score`, `{{BUILD.score}}`, `(length x)`. `offset` leads from the term's own offsets to the expression's. */
-  | { readonly kind: 'term'; readonly term: Term; readonly offset: number }
-  /** Quoted text with templates inside, or a block template: rendered, then a value. */
-  | { readonly kind: 'text'; readonly template: Template; readonly text: string; readonly offset: number };
-
 export type Expression =
   | Operand
   | { readonly kind: 'not'; readonly term: Expression }
   | { readonly kind: 'and' | 'or'; readonly terms: readonly Expression[] }
-  | { readonly kind: 'compare'; readonly operator: Comparison; readonly left: Expression; readonly right: Expression };
+  | { readonly kind: 'compare'; readonly operator: Comparison; readonly left: Expression; readonly right: Expression }
+  | Choice;
 
-type Token = { readonly offset: number } & (
-  | { readonly kind: 'sign'; readonly sign: string }
-  | { readonly kind: 'operand'; readonly operand: Operand }
-);
-
-const SPACE = /\s+/y;
-
-const SIGN = /<=|>=|==|!=|&&|\|\||[<>!()]/y;
-
-const NUMBER = /-?[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,3})?(?![^\s<>=!&|()])/y;
-
-const QUOTED = /'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"/sy;
-
-const SEGMENT = String.raw`(?:\[[^\]]*\]|[^\s!"#%&'()*+,./;<=>@[\\\]^${'`'}{|}~]+)`;
-
-const PATH = new RegExp(String.raw`${SEGMENT}(?:\.${SEGMENT})*`, 'y');
-
-const CALL = /\(\s*([a-zA-Z_]+)\s+(?![\s<>=!&|)])/y;
-
-const BLOCK_TAG = /\{\{~?\s*([#^/])([^}]*)/g;
-
-const ESCAPES = new Map([
-  ['n', '\n'],
-  ['t', '\t'],
-  ['r', '\r'],
-]);
-
-const LITERALS = new Map<string, boolean | null>([
-  ['true', true],
-  ['false', false],
-  ['null', null],
-]);
-
-/** Splits an expression into operators and operands. Throws TemplateError `invalid` with the place. */
-function tokensOf(text: string): readonly Token[] {
-  const tokens: Token[] = [];
-  for (let at = 0; at < text.length; ) {
-    const space = match(SPACE, text, at);
-    if (space !== null) {
-      at += space.length;
-      continue;
-    }
-    const { token, end } = tokenAt(text, at);
-    tokens.push(token);
-    at = end;
-  }
-  return tokens;
-}
-
-function invalid(offset: number, message: string): TemplateError {
-  return new TemplateError('invalid', `at character ${offset + 1}: ${message}`);
-}
-
-interface Cut {
-  readonly token: Token;
-  readonly end: number;
-}
-
-function tokenAt(text: string, at: number): Cut {
-  if (text.startsWith('{{', at)) return template(text, at);
-  if (match(CALL, text, at) !== null) {
-    const name = /[a-zA-Z_]+/.exec(text.slice(at))?.[0] ?? '';
-    if (FUNCTIONS.has(name)) return call(text, at);
-  }
-  const sign = match(SIGN, text, at);
-  if (sign !== null) return { token: { kind: 'sign', sign, offset: at }, end: at + sign.length };
-  const quoted = match(QUOTED, text, at);
-  if (quoted !== null) return operand(at, quotedOperand(quoted, at), at + quoted.length);
-  const number = match(NUMBER, text, at);
-  if (number !== null) return operand(at, { kind: 'literal', value: Number(number) }, at + number.length);
-  const path = match(PATH, text, at);
-  if (path === null) throw invalid(at, `unexpected ${JSON.stringify(text.slice(at, at + 10))}`);
-  const literal = LITERALS.get(path);
-  if (literal !== undefined) return operand(at, { kind: 'literal', value: literal }, at + path.length);
-  return operand(at, term(path, at), at + path.length);
-}
-
-function match(pattern: RegExp, text: string, at: number): string | null {
-  pattern.lastIndex = at;
-  return pattern.exec(text)?.[0] ?? null;
-}
-
-function operand(offset: number, found: Operand, end: number): Cut {
-  return { token: { kind: 'operand', operand: found, offset }, end };
-}
-
-/** A path or a call as the template language reads it; `at` is where `inside` begins. */
-function term(inside: string, at: number): Operand {
-  const [node, ...more] = parsed(`{{${inside}}}`, at).nodes;
-  if (node?.kind !== 'value' || more.length > 0) throw invalid(at, 'expected one value');
-  return { kind: 'term', term: node.term, offset: at - 2 };
-}
-
-function call(text: string, at: number): Cut {
-  let depth = 0;
-  for (let index = at; index < text.length; index += 1) {
-    const quoted = match(QUOTED, text, index);
-    if (quoted !== null) index += quoted.length - 1;
-    else if (text[index] === '(') depth += 1;
-    else if (text[index] === ')') depth -= 1;
-    if (depth === 0) return operand(at, term(text.slice(at + 1, index), at + 1), index + 1);
-  }
-  throw invalid(at, 'the bracket is not closed');
-}
-
-/** `{{path}}`, `{{helper path}}`, or a whole block up to its end. */
-function template(text: string, at: number): Cut {
-  const end = templateEnd(text, at);
-  const source = text.slice(at, end);
-  const { nodes } = parsed(source, at);
-  const [node] = nodes;
-  if (nodes.length !== 1 || node === undefined) throw invalid(at, 'expected one value in {{…}}');
-  if (node.kind === 'value') return operand(at, { kind: 'term', term: node.term, offset: at }, end);
-  if (/[<>=&|]/.test(source.replace(/\{\{[^}]*\}\}/g, ''))) {
-    throw invalid(at, 'operators inside a block are not evaluated: write the comparison around the block');
-  }
-  return operand(at, { kind: 'text', template: { nodes }, text: source, offset: at }, end);
-}
-
-function templateEnd(text: string, at: number): number {
-  const close = text.indexOf('}}', at);
-  if (close === -1) throw invalid(at, '{{ is not closed');
-  let end = close + 2;
-  while (text[end] === '}') end += 1;
-  if (!/^\{\{~?\s*[#^]/.test(text.slice(at, at + 40))) return end;
-  let depth = 0;
-  BLOCK_TAG.lastIndex = at;
-  for (let tag = BLOCK_TAG.exec(text); tag !== null; tag = BLOCK_TAG.exec(text)) {
-    const [whole, sign, rest = ''] = tag;
-    if (sign === '/') depth -= 1;
-    else if (sign === '#' || rest.replace('~', '').trim() !== '') depth += 1;
-    const tagEnd = tag.index + whole.length;
-    if (depth === 0) return text.startsWith('}}', tagEnd) ? tagEnd + 2 : text.length;
-  }
-  throw invalid(at, 'the block is not closed');
-}
-
-function quotedOperand(quoted: string, at: number): Operand {
-  const inside = quoted.slice(1, -1);
-  if (inside.includes('{{')) {
-    return { kind: 'text', template: parsed(inside, at), text: inside, offset: at + 1 };
-  }
-  const value = inside.replace(/\\(.)/gs, (_whole, letter: string) => ESCAPES.get(letter) ?? letter);
-  return { kind: 'literal', value };
-}
-
-function parsed(source: string, at: number) {
-  try {
-    return templateOf(source);
-  } catch (thrown) {
-    if (thrown instanceof TemplateError) throw invalid(at, thrown.message);
-    throw thrown;
-  }
+/** `{{#if TEST}}…{{else}}…{{/if}}` whose branches are expressions. */
+interface Choice {
+  readonly kind: 'choice';
+  readonly test: Term;
+  readonly offset: number;
+  readonly isNegated: boolean;
+  readonly whenTrue: Expression;
+  /** Null: there is none, so that it has no value. */
+  readonly otherwise: Expression | null;
 }

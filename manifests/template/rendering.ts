@@ -7,6 +7,7 @@ import {
   type Found,
   isList,
   isMap,
+  jsonInText,
   type LoopName,
   Missing,
   memberOf,
@@ -36,12 +37,14 @@ export class Rendering {
   readonly #scope: ValueMap;
   readonly #budget: Budget;
   readonly #placeholder: Placeholder;
+  readonly #texts: JsonTexts | null;
   readonly #output: string[] = [];
 
-  constructor(scope: ValueMap, budget: Budget, placeholder: Placeholder) {
+  constructor(scope: ValueMap, budget: Budget, placeholder: Placeholder, texts: JsonTexts | null = null) {
     this.#scope = scope;
     this.#budget = budget;
     this.#placeholder = placeholder;
+    this.#texts = texts;
   }
 
   text(nodes: readonly TemplateNode[]): string {
@@ -148,7 +151,8 @@ export class Rendering {
     let value = this.#start(path, frame);
     for (const part of path.parts) {
       if (value === undefined) break;
-      value = memberOf(value, part);
+      const member: Value | undefined = memberOf(value, part);
+      value = member === undefined ? this.#texts?.memberOf(value, part, this.#budget) : member;
     }
     return value === undefined ? new Missing(path.written) : value;
   }
@@ -191,8 +195,24 @@ function stepsInto(kind: BlockKind, subject: Value): boolean {
 }
 
 /** Handlebars' own rule: false, null, 0, empty text and empty lists are false. */
-function isFilled(value: Value): boolean {
+export function isFilled(value: Value): boolean {
   return isList(value) ? value.length > 0 : Boolean(value);
+}
+
+/** Members of texts that hold JSON, as agents and commands answer it. Each text is parsed once. */
+export class JsonTexts {
+  readonly #parsed = new Map<string, Value | undefined>();
+
+  memberOf(text: Value, key: string, budget: Budget): Value | undefined {
+    if (typeof text !== 'string') return undefined;
+    if (!this.#parsed.has(text)) {
+      // As text, and as the values parsed from it.
+      budget.working(2 * text.length);
+      this.#parsed.set(text, jsonInText(text));
+    }
+    const value = this.#parsed.get(text);
+    return value === undefined ? undefined : memberOf(value, key);
+  }
 }
 
 interface RenderOptions {
@@ -202,6 +222,8 @@ interface RenderOptions {
   readonly maxChars: number;
   /** Limit of visited nodes and values; MAX_STEPS by default. */
   readonly maxSteps?: number;
+  /** Whether paths lead into texts that hold JSON. */
+  readonly jsonTexts?: boolean;
 }
 
 /**
@@ -209,7 +231,28 @@ interface RenderOptions {
  * `invalid`, `too_long`, `too_much_work`.
  */
 export function renderTemplate(text: string, scope: ValueMap, options: RenderOptions): string {
-  return renderWith(text, scope, (written) => `[missing: ${written} in ${options.state}]`, options);
+  return renderWith(text, scope, missingIn(options.state), options);
+}
+
+const missingIn =
+  (state: string): Placeholder =>
+  (written) =>
+    `[missing: ${written} in ${state}]`;
+
+/**
+ * The value of a template that is one `{{…}}` and nothing beside it; every other template renders to text. A missing path
+ * is its placeholder. Throws as `renderTemplate`.
+ */
+export function renderValue(text: string, scope: ValueMap, options: RenderOptions): Value {
+  const [node, ...more] = templateOf(text).nodes;
+  if (node?.kind !== 'value' || more.length > 0) return renderTemplate(text, scope, options);
+  const budget = new Budget(options.maxChars, options.maxSteps);
+  return deepAware(() => {
+    const found = renderingOf(scope, budget, missingIn(options.state), options).value(node.term);
+    if (found instanceof Missing) return missingIn(options.state)(found.written, 'value');
+    budget.output(budget.textOf(found).length);
+    return found;
+  });
 }
 
 /** The same with the caller's own placeholders. */
@@ -217,11 +260,23 @@ export function renderWith(
   text: string,
   scope: ValueMap,
   placeholder: Placeholder,
-  options: { readonly maxChars: number; readonly maxSteps?: number },
+  options: Omit<RenderOptions, 'state'>,
 ): string {
   const { nodes } = templateOf(text);
+  const budget = new Budget(options.maxChars, options.maxSteps);
+  return deepAware(() => renderingOf(scope, budget, placeholder, options).text(nodes));
+}
+
+const renderingOf = (
+  scope: ValueMap,
+  budget: Budget,
+  placeholder: Placeholder,
+  { jsonTexts = false }: Pick<RenderOptions, 'jsonTexts'>,
+): Rendering => new Rendering(scope, budget, placeholder, jsonTexts ? new JsonTexts() : null);
+
+function deepAware<T>(render: () => T): T {
   try {
-    return new Rendering(scope, new Budget(options.maxChars, options.maxSteps), placeholder).text(nodes);
+    return render();
   } catch (thrown) {
     // JSON.stringify on a value nested too deep for the stack.
     if (thrown instanceof RangeError) throw new TemplateError('too_much_work', 'a value is nested too deep');

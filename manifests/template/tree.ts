@@ -193,6 +193,19 @@ export function memberOf(value: Value, key: string): Value | undefined {
   return undefined;
 }
 
+/** The JSON in a text, also inside one Markdown fence; undefined when it is no list and no map. */
+export function jsonInText(text: string): Value | undefined {
+  const inside = /^\s*```[^\n`]*\r?\n([\s\S]*?)\r?\n?```\s*$/.exec(text)?.[1] ?? text;
+  if (!/^\s*[[{]/.test(inside)) return undefined;
+  try {
+    const value: Value = JSON.parse(inside);
+    return value;
+  } catch (thrown) {
+    if (thrown instanceof SyntaxError) return undefined;
+    throw thrown;
+  }
+}
+
 const NUMERIC = /^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?$/;
 
 /** The number in a text, ignoring white space around it; null when it is not one. */

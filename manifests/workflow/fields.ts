@@ -30,6 +30,32 @@ export const scalarText = (maxLength: number) =>
 /** Environment: values are templates. */
 export const templatedMap = z.record(keyName(256), scalarText(65_536)).default({});
 
+/** `env` of a System state: of a shell command texts, of a built-in any JSON, in which texts are templates. */
+export const systemEnv = z
+  .record(
+    keyName(256),
+    z.union(
+      [z.string().max(65_536), z.number(), z.boolean(), z.null(), z.array(z.json()), z.record(z.string(), z.json())],
+      'expected text or a JSON value',
+    ),
+  )
+  .default({});
+
+/** Files written below the workspace before a step: path -> template of the content. */
+export const stepFiles = z
+  .record(
+    z
+      .string()
+      .max(1_024)
+      .regex(/^[^/\0][^\0]*$/, 'expected a path below the workspace')
+      .refine((path) => !path.split('/').some((part) => part === '' || part === '.' || part === '..'), {
+        error: 'expected no empty, "." or ".." parts',
+      }),
+    template,
+  )
+  .refine((files) => Object.keys(files).length <= 32, { error: 'expected at most 32 files' })
+  .optional();
+
 export const absolutePath = z
   .string()
   .max(1_024)

@@ -1,7 +1,7 @@
 import type { Problem } from '../schema-problems.ts';
 import type { WorkflowManifest } from './schema.ts';
 
-/** A finding of the manifest checker: a warning never refuses a deploy (W20). */
+/** A finding of the manifest checker: an error refuses a deploy, a warning never does (W20). */
 export interface Finding extends Problem {
   /** Stable id such as `unreachable_state`. */
   readonly rule: string;

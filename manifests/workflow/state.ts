@@ -1,11 +1,14 @@
 import { z } from 'zod';
 import { bytes, duration } from '../duration.ts';
+import { refuse } from '../expectation.ts';
 import {
   absolutePath,
   besideProblems,
   keyName,
   refuseRepeatedNames,
   scalarText,
+  stepFiles,
+  systemEnv,
   template,
   templatedMap,
 } from './fields.ts';
@@ -35,6 +38,9 @@ const Resources = z
     timeout_ms: timeout,
   }));
 
+/** `none`: the state works without the files of the run. Absent: the run's workspace is at /workspace. */
+const workspace = z.enum(['shared', 'none']).optional();
+
 /** The common part of ContainerRun and a step of ParallelContainerRun (W12). */
 const containerFields = {
   image: z.string().min(1).max(1_024),
@@ -45,13 +51,26 @@ const containerFields = {
   shell: z.boolean().default(false),
   env: templatedMap,
   workdir: template.default('/workspace'),
+  workspace,
+  files: stepFiles,
   volumes: z.array(VolumeMount).max(50).default([]),
   resources: Resources.prefault({}),
   /** Path in the secret store; not visible to the container. */
   registry_credentials: z.string().min(1).max(500).optional(),
 };
 
-export const ContainerStep = z.strictObject({ name: keyName(128), ...containerFields });
+/** Files are written into the workspace. */
+function refuseFilesWithout(
+  { workspace: shared, files }: { readonly workspace?: string | undefined; readonly files?: object | undefined },
+  context: z.RefinementCtx,
+): void {
+  if (shared === 'none' && files !== undefined)
+    refuse(context, ['files'], 'not with workspace: none, they are written there');
+}
+
+export const ContainerStep = z
+  .strictObject({ name: keyName(128), ...containerFields })
+  .superRefine(refuseFilesWithout, besideProblems);
 
 export type ContainerStep = z.output<typeof ContainerStep>;
 
@@ -84,19 +103,43 @@ const AgentStep = z.strictObject({
   kind: z.literal('Agent'),
   ...timed,
   volumes: agentMounts.default([]),
+  workspace,
   agent: template.min(1),
   input: template.optional(),
   isolation: z.enum(['inherit', 'firecracker', 'docker', 'process']).default('inherit'),
 });
 
-const SystemStep = z.strictObject({
-  kind: z.literal('System'),
-  ...timed,
-  volumes: agentMounts.optional(),
-  command: template.min(1),
-  env: templatedMap,
-  workdir: template.default('/workspace'),
-});
+/** Commands of System states that run without a shell (W8). */
+const BUILT_IN_COMMANDS = ['update_context', 'update_blackboard', 'finalize', 'fail'] as const;
+
+export type BuiltInCommand = (typeof BUILT_IN_COMMANDS)[number];
+
+/** The built-in that a command names, by its text as written, so that rendered text cannot become one. */
+export const builtInNamed = (command: string): BuiltInCommand | undefined =>
+  BUILT_IN_COMMANDS.find((name) => name === command.trim());
+
+const SystemStep = z
+  .strictObject({
+    kind: z.literal('System'),
+    ...timed,
+    volumes: agentMounts.optional(),
+    command: template.min(1),
+    env: systemEnv,
+    workdir: template.default('/workspace'),
+    workspace,
+    files: stepFiles,
+  })
+  .superRefine(({ command, env }, context) => {
+    if (typeof command !== 'string' || builtInNamed(command) !== undefined) return;
+    for (const [key, value] of Object.entries(env ?? {}))
+      if (typeof value === 'object') refuse(context, ['env', key], 'expected text; put it in quotes');
+  }, besideProblems);
+
+/** Of a shell command, numbers and booleans as the texts that they are written as. */
+function withTexts({ env, command, ...step }: z.output<typeof SystemStep>) {
+  if (builtInNamed(command) !== undefined) return { ...step, command, env };
+  return { ...step, command, env: Object.fromEntries(Object.entries(env).map(([key, value]) => [key, String(value)])) };
+}
 
 const HumanStep = z.strictObject({
   kind: z.literal('Human'),
@@ -115,13 +158,15 @@ const PanelStep = z.strictObject({
   ...panelFields,
 });
 
-const ContainerRunStep = z.strictObject({
-  kind: z.literal('ContainerRun'),
-  ...timed,
-  name: z.string().max(256).optional(),
-  ...containerFields,
-  retry: Retry.prefault({}),
-});
+const ContainerRunStep = z
+  .strictObject({
+    kind: z.literal('ContainerRun'),
+    ...timed,
+    name: z.string().max(256).optional(),
+    ...containerFields,
+    retry: Retry.prefault({}),
+  })
+  .superRefine(refuseFilesWithout, besideProblems);
 
 const ParallelContainerRunStep = z.strictObject({
   kind: z.literal('ParallelContainerRun'),
@@ -162,7 +207,7 @@ export const NormalStep = WorkflowStep.transform((step) => {
     case 'Agent':
       return inMs(step);
     case 'System':
-      return inMs(step);
+      return inMs(withTexts(step));
     case 'Human':
       return inMs(step);
     case 'ParallelAgents':

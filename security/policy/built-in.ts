@@ -64,7 +64,8 @@ const TIERS = ['free', 'pro', 'business', 'enterprise'] as const;
 
 const tools = (names: readonly string[]): Capability[] => names.map((tool_pattern) => ({ tool_pattern }));
 
-export const AUTHORING_CAPABILITIES: readonly Capability[] = tools(AUTHORING);
+/** Of administrators and operators of a tenant, besides those of their tier: as over REST, they deploy and signal. */
+export const ADMINISTRATOR_CAPABILITIES: readonly Capability[] = tools([...AUTHORING, 'svc.workflow.signal']);
 
 /**
  * The built-in contexts. `mcpServers` are the names of the node's MCP servers; an agent may use a server that its manifest

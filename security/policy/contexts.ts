@@ -4,8 +4,8 @@ import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { ADMIN_ROLE, OPERATOR_ROLE, READONLY_ROLE } from '../tenant.ts';
 import type { ContextRules, SecurityContexts } from './api.ts';
 import {
+  ADMINISTRATOR_CAPABILITIES,
   AGENT_RUNTIME,
-  AUTHORING_CAPABILITIES,
   builtInContexts,
   isTier,
   type SecurityContext,
@@ -98,5 +98,5 @@ function contextOf({ kind, roles, tier }: Identity): CallerContext {
   if (kind === 'operator') return writes ? alone(SYSTEM_OPERATOR) : alone(SYSTEM_READONLY);
   if (kind === 'service_account') return alone(SYSTEM_DEFAULT);
   // Administrators of a tenant may deploy in it, as over REST (W2).
-  return { name: tier, more: kind === 'tenant_user' && writes ? AUTHORING_CAPABILITIES : [] };
+  return { name: tier, more: kind === 'tenant_user' && writes ? ADMINISTRATOR_CAPABILITIES : [] };
 }

@@ -128,16 +128,26 @@ describe('deploy', () => {
 });
 
 describe('get', () => {
-  it('answers the newest version by semantic version, not by time or text', async () => {
-    for (const version of ['1.9.0', '1.10.0-rc.1', '1.10.0', '1.2.0'])
-      await catalog.deploy(anna, yaml(name, version), { force: false });
+  it('answers the version deployed last, and a pre-release only when it is named or alone', async () => {
+    const latest = async (version: string, force = false) => {
+      await catalog.deploy(anna, yaml(name, version), { force });
+      const { version: found, description } = await catalog.get(anna, name);
+      assert.equal(description, `text of ${found}`);
+      return found;
+    };
+    assert.equal(await latest('1.0.0-rc.2'), '1.0.0-rc.2');
+    assert.equal(await latest('1.0.0-rc.1'), '1.0.0-rc.1', 'of pre-releases the last');
+    assert.equal(await latest('1.9.0'), '1.9.0');
+    assert.equal(await latest('1.10.0'), '1.10.0');
+    assert.equal(await latest('1.2.0'), '1.2.0', 'going back is a deploy');
+    assert.equal(await latest('2.0.0-rc.1'), '1.2.0');
+    assert.equal((await catalog.get(anna, name, '2.0.0-rc.1')).version, '2.0.0-rc.1');
+    assert.equal(await latest('1.10.0', true), '1.10.0', 'deploying it again with force makes it the latest');
     const found = await catalog.get(anna, name);
-    assert.equal(found.version, '1.10.0');
-    assert.equal(found.description, 'text of 1.10.0');
     const versions = await catalog.versions(anna, found.agent_id);
     assert.deepEqual(
       versions.map(({ version, labels }) => [version, labels.v]),
-      ['1.10.0', '1.10.0-rc.1', '1.9.0', '1.2.0'].map((version) => [version, version]),
+      ['1.10.0', '2.0.0-rc.1', '1.2.0', '1.9.0', '1.0.0-rc.1', '1.0.0-rc.2'].map((version) => [version, version]),
     );
   });
 
@@ -170,12 +180,12 @@ describe('get', () => {
 });
 
 describe('list', () => {
-  it('shows the newest version of each agent by name, in pages', async () => {
+  it('shows the latest version of each agent by name, in pages', async () => {
     const carl = identity('carl-corp');
     for (const [agent, version] of [
       ['b', '1.0.0'],
-      ['a', '1.0.0'],
       ['a', '0.9.0'],
+      ['a', '1.0.0'],
       ['c', '2.0.0'],
     ] as const)
       await catalog.deploy(carl, yaml(agent, version), { force: false });

@@ -108,7 +108,7 @@ function deployed(
     return [...things, { id, scope, owner, versions: [version], status: 'deployed', hasRun: false }];
   }
   if (known.id !== id || known.versions.includes(version)) return null;
-  const versions = [...known.versions, version].sort((a, b) => b.localeCompare(a, 'en', { numeric: true }));
+  const versions = [version, ...known.versions];
   return [...things.filter((one) => one !== known), { ...known, versions }];
 }
 

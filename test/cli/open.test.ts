@@ -80,6 +80,7 @@ const NOT_HELD: Readonly<Record<string, string>> = {
   'stimuli.list_routes': 'settings of the node',
   'volumes.list': 'files of the node',
   'volumes.get': 'files of the node',
+  'volumes.list_events': 'files of the node',
   'patterns.list': 'catalog',
   'api_keys.list': 'credentials',
   'api_keys.get': 'credentials',

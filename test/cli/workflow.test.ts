@@ -111,6 +111,31 @@ describe('svc workflow', () => {
     assert.equal((await svc('workflow', 'status', id)).code, 1);
   });
 
+  test('a run whose last state failed ends the command with 10, says why, and is found by its outcome', async () => {
+    const path = await file(
+      'failing.yaml',
+      `apiVersion: svc.dev/v1
+kind: Workflow
+metadata: {name: failing, version: "1.0.0"}
+spec:
+  initial_state: STOP
+  states: {STOP: {kind: System, command: fail, env: {code: out_of_stock, message: no lamp is left}, transitions: []}}
+`,
+    );
+    const { code, stderr } = await svc('run', path);
+    assert.equal(code, 10, stderr);
+    assert.match(stderr, /the execution ended failed: out_of_stock: state STOP failed: no lamp is left\n$/);
+    const id = idIn(stderr) ?? '';
+    const shown = JSON.parse((await svc('--output', 'json', 'workflow', 'status', id)).stdout);
+    assert.deepEqual([shown.status, shown.outcome, shown.error.code], ['completed', 'failed', 'out_of_stock']);
+    const listed = await waitUntil('it is listed', async () => {
+      const { stdout } = await svc('--output', 'json', 'workflow', 'executions', 'list', '--outcome', 'failed');
+      return stdout.includes(id) ? stdout : undefined;
+    });
+    assert.equal(JSON.parse(listed)[0].error.message, 'state STOP failed: no lamp is left');
+    assert.equal((await svc('workflow', 'executions', 'list', '--outcome', 'succeeded')).stdout.includes(id), false);
+  });
+
   test('svc run deploys what the file says and follows it: plain lines, and the output alone on standard output', async () => {
     const path = await file('three.yaml', manifest('three'));
     const run = new SvcRun(['run', path, '--input', '{"who": "ann"}', '--intent', 'ship'], env);

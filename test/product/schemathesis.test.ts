@@ -84,6 +84,7 @@ const EXCEPTIONS: Readonly<Record<string, readonly (number | string)[]>> = {
   'POST /v1/webhooks/{source}': [400],
   // A size or a time may not be for this class of volume or this node; a path may be a directory, or lead out.
   'POST /v1/volumes': [400],
+  'GET /v1/volumes/{id}/events': [400],
   'GET /v1/volumes/{id}/files': [400],
   'GET /v1/volumes/{id}/files/content': [400],
   'PUT /v1/volumes/{id}/files/content': [400],

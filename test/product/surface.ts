@@ -127,6 +127,7 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'GET /v1/volumes': look(),
   'POST /v1/volumes': { access: 'write', body: {} },
   'GET /v1/volumes/{id}': look('volume'),
+  'GET /v1/volumes/{id}/events': look('volume'),
   'DELETE /v1/volumes/{id}': { access: 'write', thing: 'volume' },
   'GET /v1/volumes/{id}/files': look('volume'),
   'DELETE /v1/volumes/{id}/files': { access: 'write', thing: 'volume', query: '?path=note.txt' },

@@ -26,6 +26,7 @@ export const Result = z.strictObject({
   stderr_bytes: z.number().int(),
   timed_out: z.boolean(),
   oom_killed: z.boolean(),
+  failure: z.object({ code: z.string(), message: z.string() }).optional(),
   stopped_by: z.enum(['timeout', 'memory', 'output']).optional(),
 });
 export type Result = z.output<typeof Result>;

@@ -27,6 +27,7 @@ import { callerOf } from '../rest/request-context.ts';
 import { metadataChallenge } from '../rest/routes/jwks.ts';
 import { INSTRUCTIONS, listedPrompts, promptText } from './prompts.ts';
 import { listedResources, listedTemplates, resourceRead } from './resources.ts';
+import { CALL_ACCESS } from '../rest/routes/tools.ts';
 import { loadSdk, type McpSdk } from './sdk.ts';
 import { aliasesOf, toolNamed } from './tool-aliases.ts';
 
@@ -56,7 +57,7 @@ export function mcpRoute(app: RestApp, parts: RestParts): void {
       async (_request: FastifyRequest, body: Buffer) => body,
     );
     const route = {
-      config: { access: 'run' as const },
+      config: CALL_ACCESS,
       bodyLimit: Math.min(BODY_BYTES, limits.bodyBytes),
       schema: { hide: true },
     };

@@ -58,7 +58,7 @@ export const AGENT_OPERATIONS = [
     ...common,
     name: 'agents.list',
     summary: 'List agents',
-    description: 'The newest version of each agent, by name.',
+    description: 'The latest version of each agent, by name.',
     access: 'read',
     input: { query: ListQuery },
     answer: AgentList,

@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { STORAGE_EVENTS } from '../ports/volumes.ts';
 import { operation } from './operation.ts';
 import { nextPageField, pageAsked, pageFields } from './schemas/fields.ts';
-import { VolumeAnswer, VolumeBody, VolumeIdParams } from './schemas/volumes.ts';
+import { StorageEventAnswer, VolumeAnswer, VolumeBody, VolumeIdParams } from './schemas/volumes.ts';
 
 const USUAL = 100;
 
@@ -47,6 +48,29 @@ export const VOLUME_OPERATIONS = [
     rest: { method: 'GET', path: '/v1/volumes/:id', style: 'coded', also: [404] },
     commands: ['volume show'],
     handle: ({ volumes }, { identity, params }) => volumes.get(identity, params.id.toLowerCase()),
+  }),
+  operation({
+    ...common,
+    name: 'volumes.list_events',
+    summary: 'List the storage events of a volume',
+    description: 'Newest first; the newest 1,000 of a volume are kept. They name paths and sizes, never content.',
+    access: 'read',
+    input: {
+      params: VolumeIdParams,
+      query: z.object({
+        event: z.enum(STORAGE_EVENTS).optional(),
+        path: z.string().min(1).max(1_024).optional().describe('Exactly this path.'),
+        ...pageFields(USUAL, MOST),
+      }),
+    },
+    answer: z.object({ events: z.array(StorageEventAnswer), ...nextPageField }),
+    rest: { method: 'GET', path: '/v1/volumes/:id/events', style: 'coded', also: [404] },
+    commands: ['volume events'],
+    async handle({ volumes }, { identity, params, query: { event, path, ...page } }) {
+      const asked = pageAsked(page, MOST);
+      const { items, ...next } = await volumes.events(identity, params.id.toLowerCase(), { event, path }, asked);
+      return { events: items.map(({ tenant: _tenant, ...shown }) => shown), ...next };
+    },
   }),
   operation({
     ...common,

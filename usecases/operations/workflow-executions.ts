@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { WorkflowCatalog } from '../../catalog/api.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
+import { RUN_OUTCOMES } from '../runs/run.ts';
 import { Why } from '../why/links.ts';
 import { operation } from './operation.ts';
 import { CancelAnswer, RemoveAnswer } from './schemas/executions.ts';
@@ -47,6 +48,10 @@ export const WORKFLOW_EXECUTION_OPERATIONS = [
       query: z.object({
         workflow_id: z.string().min(1).max(256).optional().describe('UUID or name of the workflow.'),
         status: z.enum(WORKFLOW_STATUSES).optional(),
+        outcome: z
+          .enum(RUN_OUTCOMES)
+          .optional()
+          .describe('How it ended; `failed` includes those whose last state failed.'),
         limit: limitField(20, MOST_LISTED),
         offset: skipField,
         page_token: pageTokenField,
@@ -57,13 +62,14 @@ export const WORKFLOW_EXECUTION_OPERATIONS = [
     tool: 'svc.workflow.executions.list',
     commands: ['workflow executions list'],
     async handle({ workflows: { catalog, workflows } }, { identity, query }) {
-      const { workflow_id, status, limit, offset, page_token } = query;
+      const { workflow_id, status, outcome, limit, offset, page_token } = query;
       const page = pageAsked({ limit, skip: offset, page_token }, MOST_LISTED);
       const workflowId = workflow_id === undefined ? undefined : await idOf(catalog, identity, workflow_id);
       const { items, total, ...next } = await workflows.list(identity, {
         ...page,
         ...(workflowId === undefined ? {} : { workflowId }),
         ...(status === undefined ? {} : { status }),
+        outcome,
       });
       return { executions: items, total, limit: page.limit, offset, ...next };
     },

@@ -41,7 +41,7 @@ export const WORKFLOW_OPERATIONS = [
     ...common,
     name: 'workflows.list',
     summary: 'List workflows',
-    description: 'The newest version of each workflow, by name.',
+    description: 'The latest version of each workflow, by name.',
     access: 'read',
     input: { query: ListQuery },
     answer: WorkflowList,

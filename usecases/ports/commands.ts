@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { KnownVolume } from '../../manifests/metadata.ts';
 import type { ProgramRules } from '../../manifests/tool/contract.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import { type ErrorCode, SvcError } from '../../runtime/errors.ts';
 
 export interface CommandResult extends ProgramResult {
   /** The record of the workspace's volume; absent when the request carried it or there is no volume. */
@@ -17,6 +17,8 @@ export interface CommandRequest extends Command {
     readonly known?: KnownVolume | undefined;
   } | null;
   readonly mounts?: readonly Omit<Mount, 'create'>[];
+  /** Written below the workspace before the command. */
+  readonly files?: readonly { readonly path: string; readonly content: string }[] | undefined;
   /** Set as SVC_EXECUTION_ID and SVC_STATE. */
   readonly execution_id?: string;
   readonly state_name?: string;
@@ -120,6 +122,14 @@ export interface ProgramResult {
   readonly timed_out: boolean;
   /** The limit that made this node end the command. */
   readonly stopped_by?: 'timeout' | 'output' | 'memory' | 'processes';
+  /** It has failed although it ran: a volume became full. */
+  readonly failure?: { readonly code: ErrorCode; readonly message: string };
+}
+
+/** The result of a program that has not failed. Throws its failure. */
+export function unfailed<Result extends Pick<ProgramResult, 'failure'>>(result: Result): Result {
+  if (result.failure !== undefined) throw new SvcError(result.failure.code, result.failure.message);
+  return result;
 }
 
 /** A volume of the workflow and its path in the program (W4). */

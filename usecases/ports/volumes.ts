@@ -31,6 +31,8 @@ export interface VolumeApi {
   ): Promise<Volume>;
   list(viewer: Viewer, page?: PageAsked): Promise<Page<Volume>>;
   get(viewer: Viewer, volumeId: string): Promise<Volume>;
+  /** Storage events, newest first. */
+  events(viewer: Viewer, volumeId: string, filter: StorageEventFilter, page: PageAsked): Promise<Page<StorageEvent>>;
   /** Throws `not_found` for a volume that the viewer may not see. Call it before accessing files for a caller. */
   requireSeen(viewer: Viewer, volumeId: string): Promise<void>;
   /** Throws `conflict` while a running execution uses it. */
@@ -39,6 +41,7 @@ export interface VolumeApi {
 
 interface OpenVolume {
   readonly directory: string;
+  /** Null: no limit, or one that the file system enforces. */
   readonly sizeLimitBytes: number | null;
   readonly known: KnownVolume;
 }
@@ -179,7 +182,7 @@ export interface VolumeFiles {
 }
 
 /** Names of storage events (W4). */
-const STORAGE_EVENTS = [
+export const STORAGE_EVENTS = [
   'VolumeCreated',
   'VolumeDeleted',
   'VolumeExpired',
@@ -191,6 +194,12 @@ const STORAGE_EVENTS = [
   'PathTraversalBlocked',
   'QuotaExceeded',
 ] as const;
+
+/** Conditions on storage events. All must hold. */
+export interface StorageEventFilter {
+  readonly event?: StorageEventName | undefined;
+  readonly path?: string | undefined;
+}
 
 export type StorageEventName = (typeof STORAGE_EVENTS)[number];
 

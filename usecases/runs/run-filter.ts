@@ -48,7 +48,7 @@ export function statusesOf(filter: RunFilter): readonly RunStatus[] | null {
     (one) =>
       (status === undefined || status.includes(one)) &&
       (outcome === undefined || STATUSES_OF[outcome].includes(one)) &&
-      (errorCode === undefined || one === 'failed') &&
+      (errorCode === undefined || one === 'failed' || one === 'completed') &&
       (waitReason === undefined || isUnfinished(one)),
   );
 }

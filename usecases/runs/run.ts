@@ -86,8 +86,9 @@ export const isUnfinished = (status: RunStatus): boolean =>
 /** `isServed`: whether a live node may serve the pool of a run. */
 export function runOf({ kind, document }: RunDocument, isServed: (pool: string) => boolean = () => true): Run {
   const { id, status, started_at, ended_at, labels = {}, node = null, trace_id = null, forked_from = null } = document;
-  const error_code = status === 'failed' ? document.reason : null;
   const isExecution = kind === 'execution';
+  const lastError = isExecution ? undefined : document.last_state_error;
+  const error_code = status === 'failed' ? document.reason : (lastError?.code ?? null);
   return {
     id,
     kind,
@@ -105,7 +106,10 @@ export function runOf({ kind, document }: RunDocument, isServed: (pool: string) 
     wait_reason: waitKindOf(document, isServed),
     state_name: isExecution ? null : document.current_state,
     error_code,
-    reason: reasonOf(isExecution ? document.last_error : document.error, document.reason),
+    reason: reasonOf(
+      isExecution ? document.last_error : (document.error ?? lastError?.message ?? null),
+      document.reason,
+    ),
     trace_id,
     forked_from,
     parent: parentOf(document),

@@ -47,7 +47,10 @@ export function ModelJudged(
     return takeVerdict(running, judging, modelVerdict(check, { ok: false, reason, output: null }), turn);
   }
   const none = noAnswer(answer.data);
-  const said = none === null ? readJudge(answer.data.text) : { ok: false as const, reason: none.message, output: null };
+  const said =
+    none === null
+      ? readJudge(answer.data.text, { inProse: running.in_prose === true })
+      : { ok: false as const, reason: none.message, output: null };
   return takeVerdict(withUsage(running, answer.data), judging, modelVerdict(check, said), turn);
 }
 

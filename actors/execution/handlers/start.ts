@@ -51,6 +51,7 @@ function begin(start: StartMessage, turn: ExecutionTurn): RunningExecution {
     notify: start.notify,
     mounts: start.mounts,
     depth: start.depth,
+    in_prose: start.in_prose,
     iteration_count: 0,
     attempts: [],
     last_output: null,

@@ -66,6 +66,7 @@ function newRun(message: StartMessage, maxTransitions: number, turn: WorkflowTur
     trace_id: turn.trace,
     notify: message.notify,
     pipeline: message.pipeline,
+    rules: message.rules,
     intent: message.intent ?? null,
     input: message.input,
     context: spec.context,

@@ -6,10 +6,10 @@ import type { Convene, PanelConcluded } from '../../judge-panel/messages.ts';
 import { askEffect, bounded } from '../ask-effect.ts';
 import { own } from '../json-values.ts';
 import type { WorkflowTurn } from '../messages.ts';
-import { renderer } from '../scope.ts';
+import { hasRules, renderer } from '../scope.ts';
 import type { IdleWorkflow } from '../state.ts';
 import { type Begun, failed, StepFailure, type StepResult, succeeded } from './step.ts';
-import { volumeIdOf } from './volumes.ts';
+import { volumeIdOf, withRunWorkspace } from './volumes.ts';
 
 /** Kind Agent (W7): starts an execution under a new id and waits for its updates. */
 export function beginAgent(run: IdleWorkflow, step: StateOf<'Agent'>, turn: WorkflowTurn): Begun {
@@ -25,7 +25,7 @@ export function beginAgent(run: IdleWorkflow, step: StateOf<'Agent'>, turn: Work
     agent: agentName(render(step.agent)),
     input: step.input === undefined ? '' : render(step.input),
     isolation: step.isolation,
-    mounts,
+    mounts: [...withRunWorkspace(run, step.workspace, mounts, (at) => ({ ...at, access_mode: 'read-write' as const }))],
     workflow_execution_id: run.execution_id,
     notify: { to: turn.self, as: 'AgentWord', context: { entry: run.entry } },
     identity: run.identity,
@@ -95,6 +95,7 @@ export function beginParallelAgents(run: IdleWorkflow, step: StateOf<'ParallelAg
     // A turn that an effect's result caused carries no identity.
     identity: run.identity,
     notify: { to: turn.self, as: 'PanelWord', context: { entry: run.entry } },
+    in_prose: hasRules(run, 1) ? true : undefined,
   };
   turn.tell(addressOf('judge-panel', turn.tenant, panelId), 'Convene', plainJson(convene));
   return { kind: 'waits', awaiting: { kind: 'panel', panel_id: panelId, judges: judges.length } };

@@ -11,9 +11,9 @@ import { isoTime, TIMERS } from '../ending.ts';
 import type { WorkflowTurn } from '../messages.ts';
 import { isSealed, type Render, renderer, renderMap } from '../scope.ts';
 import type { Awaiting, IdleWorkflow } from '../state.ts';
-import { type Begun, failed, type StepError, type StepResult, succeeded } from './step.ts';
+import { type Begun, failed, type StepError, StepFailed, type StepResult, succeeded } from './step.ts';
 import { endText } from './system.ts';
-import { knownVolume, volumeNamed } from './volumes.ts';
+import { knownVolume, renderedFiles, volumeNamed, withRunWorkspace } from './volumes.ts';
 
 /** Input of the effect `container.run`. */
 type ContainerInput = JsonObject & { readonly image: string; readonly command: string[] };
@@ -29,6 +29,16 @@ function containerInput(
   render: Render,
 ): ContainerInput {
   const { cpu_millicores, memory_bytes, timeout_ms } = step.resources;
+  const named = step.volumes.map(({ name, mount_path, read_only }) => {
+    const volume_id = volumeNamed(run, name);
+    return { volume_id, mount_path, read_only, ...knownVolume(run, volume_id) };
+  });
+  const isBare = step.workspace === 'none' || isSealed(run.manifest);
+  const mounts = withRunWorkspace(run, isBare ? 'none' : 'shared', named, (at) => ({
+    ...at,
+    read_only: false,
+    ...knownVolume(run, at.volume_id),
+  }));
   return {
     workflow_execution_id: run.execution_id,
     state_name: run.current_state ?? '',
@@ -39,10 +49,9 @@ function containerInput(
     shell: step.shell,
     env: renderMap(render, step.env),
     workdir: render(step.workdir),
-    mounts: step.volumes.map(({ name, mount_path, read_only }) => {
-      const volume_id = volumeNamed(run, name);
-      return { volume_id, mount_path, read_only, ...knownVolume(run, volume_id) };
-    }),
+    ...renderedFiles(render, step.files),
+    ...(step.files === undefined ? {} : { workspace_id: run.storage.workspace }),
+    mounts: [...mounts],
     ...(cpu_millicores === undefined ? {} : { cpu_millicores }),
     ...(memory_bytes === undefined ? {} : { memory_bytes }),
     timeout_ms: Math.min(timeout_ms, MAX_CONTAINER_MS),
@@ -66,6 +75,8 @@ const ContainerEnd = z.object({
   stderr_bytes: z.number().int().nonnegative().optional(),
   /** The limit that it exceeded. */
   stopped_by: z.string().max(100).optional(),
+  /** It has failed although it ran. */
+  failure: StepFailed.optional(),
 });
 
 type ContainerEnd = z.output<typeof ContainerEnd>;
@@ -97,10 +108,12 @@ export function containerOutcome(outcome: EffectResult['outcome'], timeoutMs: nu
   }
   const { exit_code, stdout, stderr, duration_ms, stdout_truncated, stderr_truncated } = end.data;
   const output = { exit_code, stdout, stderr, duration_ms, stdout_truncated, stderr_truncated };
-  return { output, end: end.data, error: errorOf(end.data, timeoutMs), mayRetry: true };
+  const mayRetry = end.data.failure === undefined;
+  return { output, end: end.data, error: errorOf(end.data, timeoutMs), mayRetry };
 }
 
 function errorOf(end: ContainerEnd, timeoutMs: number): StepError | null {
+  if (end.failure !== undefined) return end.failure;
   if (end.timed_out) return { code: 'container_timed_out', message: `the container ran longer than ${timeoutMs} ms` };
   if (end.oom_killed) return { code: 'out_of_memory', message: 'the container used more memory than it may' };
   if (end.stopped_by !== undefined)

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { TemplateError } from '../../../manifests/template/tree.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
@@ -10,6 +11,9 @@ export interface StepError {
   readonly code: string;
   readonly message: string;
 }
+
+/** The failure of a command or container that ran, in its result. */
+export const StepFailed = z.object({ code: z.string(), message: z.string() });
 
 /** How a state ended. `record`: its entry on the blackboard beside `status` and `error`. */
 export interface StepResult {

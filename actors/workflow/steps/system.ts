@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { KnownVolume } from '../../../manifests/metadata.ts';
 import type { StateOf } from '../../../manifests/workflow/schema.ts';
+import { type BuiltInCommand, builtInNamed } from '../../../manifests/workflow/state.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import { keepTail } from '../../execution/bounded-text.ts';
 import { askEffect, bounded } from '../ask-effect.ts';
@@ -8,15 +9,15 @@ import { writeBlackboard } from '../blackboard.ts';
 import { jsonBytes } from '../json-values.ts';
 import { LIMITS } from '../limits.ts';
 import type { WorkflowTurn } from '../messages.ts';
-import { renderer, renderMap } from '../scope.ts';
+import { hasRules, jsonRenderer, renderer, renderMap } from '../scope.ts';
 import type { IdleWorkflow } from '../state.ts';
-import { type Begun, failed, StepFailure, type StepResult, succeeded } from './step.ts';
-import { knownVolume } from './volumes.ts';
+import { type Begun, failed, StepFailed, StepFailure, type StepResult, succeeded } from './step.ts';
+import { knownVolume, renderedFiles } from './volumes.ts';
 
 /** Kind System (W8): a built-in ends within the turn, a shell command is the effect `command.run`. */
 export function beginSystem(run: IdleWorkflow, step: StateOf<'System'>, turn: WorkflowTurn): Begun {
-  const builtin = builtinOf(step.command);
-  if (builtin !== undefined) return runBuiltin(run, builtin, renderMap(renderer(run), step.env), turn);
+  const builtin = builtinOf(step.command, run);
+  if (builtin !== undefined) return runBuiltin(run, builtin, builtinEnv(run, builtin, step.env), turn);
   return { kind: 'waits', awaiting: { kind: 'command', effect_id: askCommand(run, step, turn), repeats: 0 } };
 }
 
@@ -32,7 +33,8 @@ export function askCommand(run: IdleWorkflow, step: StateOf<'System'>, turn: Wor
     command: render(step.command),
     env: renderMap(render, step.env),
     workdir: render(step.workdir),
-    workspace: { volume_id: workspace, implicit, ...known },
+    ...renderedFiles(render, step.files),
+    workspace: step.workspace === 'none' ? null : { volume_id: workspace, implicit, ...known },
     timeout_ms: Math.min(step.timeout_ms ?? MAX_COMMAND_MS, MAX_COMMAND_MS),
     execution_id: run.execution_id,
     state_name: run.current_state ?? '',
@@ -50,15 +52,18 @@ const CommandEnd = z.object({
   stdout_truncated: z.boolean().default(false),
   stderr_truncated: z.boolean().default(false),
   timed_out: z.boolean().default(false),
+  /** It has failed although it ran. */
+  failure: StepFailed.optional(),
   duration_ms: z.number().default(0),
 });
 
 export function commandResult(value: Json, timeoutMs: number | null): StepResult {
   const end = CommandEnd.safeParse(value);
   if (!end.success) return failed('program_failed', 'the result of the command is malformed');
-  const { timed_out, stdout_truncated, stderr_truncated, ...output } = end.data;
+  const { timed_out, stdout_truncated, stderr_truncated, failure: broken, ...output } = end.data;
   const cut = { ...(stdout_truncated ? { stdout_truncated } : {}), ...(stderr_truncated ? { stderr_truncated } : {}) };
   const record = { output: { ...output, ...cut } };
+  if (broken !== undefined) return failed(broken.code, broken.message, record);
   if (timed_out) return failed('state_timed_out', timedOutText(timeoutMs), record);
   if (output.exit_code === 0) return succeeded(record);
   return failed('command_failed', endText('the command', output.exit_code, output.stderr), record);
@@ -80,15 +85,30 @@ export function endText(what: string, exitCode: number | null, stderr: string): 
   return said === '' ? `${what} ${how}` : `${what} ${how}: ${keepTail(said, 1_000)}`;
 }
 
-const BUILTIN = ['update_context', 'update_blackboard', 'finalize'] as const;
+/** The built-in that a System state names. */
+function builtinOf(command: string, run: IdleWorkflow): BuiltInCommand | undefined {
+  const found = builtInNamed(command);
+  return found === 'fail' && !hasRules(run, 1) ? undefined : found;
+}
 
-type Builtin = (typeof BUILTIN)[number];
-
-/** The built-in that a System state names. By its text as written, so that rendered text cannot become one (W8). */
-const builtinOf = (command: string): Builtin | undefined => BUILTIN.find((name) => name === command.trim());
+/**
+ * The rendered `env`. Lists and maps stay JSON. Numbers and booleans do too, but in a result (`finalize`, `fail`), whose
+ * values have always been texts.
+ */
+function builtinEnv(run: IdleWorkflow, builtin: BuiltInCommand, env: JsonObject): JsonObject {
+  if (!hasRules(run, 1)) return renderMap(renderer(run), env);
+  const render = jsonRenderer(run);
+  const isResult = builtin === 'finalize' || builtin === 'fail';
+  const entries = Object.entries(env).map(([key, value]): [string, Json] => {
+    const json = render(value);
+    const isText = isResult && (typeof json === 'number' || typeof json === 'boolean');
+    return [key, isText ? String(json) : json];
+  });
+  return Object.fromEntries(entries);
+}
 
 /** Runs within the turn, without a shell; writes the rendered `env`. */
-function runBuiltin(run: IdleWorkflow, builtin: Builtin, env: JsonObject, turn: WorkflowTurn): Begun {
+function runBuiltin(run: IdleWorkflow, builtin: BuiltInCommand, env: JsonObject, turn: WorkflowTurn): Begun {
   const done = succeeded({ output: { stdout: '', stderr: '', exit_code: 0 } });
   switch (builtin) {
     case 'update_context':
@@ -97,7 +117,17 @@ function runBuiltin(run: IdleWorkflow, builtin: Builtin, env: JsonObject, turn: 
       return { kind: 'ended', run: writeBlackboard(run, env, turn), result: done };
     case 'finalize':
       return { kind: 'ended', run, result: { ...succeeded({ output: env }), final: true } };
+    case 'fail':
+      return { kind: 'ended', run, result: failure(env) };
   }
+}
+
+/** Result of `fail`: the author's code and message are the state's error. */
+function failure(env: JsonObject): StepResult {
+  const { code = 'workflow_failed', message = 'the workflow ended as failed' } = env;
+  if (typeof code !== 'string' || !/^[a-z][a-z0-9_]{0,62}$/.test(code))
+    throw new StepFailure('invalid_argument', 'fail: env.code: expected 1 to 63 of a–z, 0–9 and _, a letter first');
+  return failed(code, typeof message === 'string' ? message : JSON.stringify(message), { output: env });
 }
 
 function withContext(run: IdleWorkflow, env: JsonObject): IdleWorkflow {

@@ -5,12 +5,21 @@ import {
   expressionSyntax,
   fieldWithoutEffect,
   inputInShellCommand,
+  mountPathOutside,
   mountPathTwice,
+  reservedVolumeName,
   templateSyntax,
   unknownMountVolume,
 } from './field-rules.ts';
 import { type Known, subjectOf } from './flow.ts';
-import { approvalWithoutTimeout, memoryTooSmall, timeoutCutShort, tooFewJudges } from './limit-rules.ts';
+import {
+  approvalWithoutTimeout,
+  memoryTooSmall,
+  sizeIsMeasured,
+  timeoutCutShort,
+  tooFewJudges,
+  volumeTooLarge,
+} from './limit-rules.ts';
 import {
   blackboardKeyClash,
   childCycle,
@@ -43,7 +52,7 @@ export type { Known } from './flow.ts';
 const MAX_FINDINGS_PER_RULE = 50;
 
 /**
- * Warnings about a manifest that the schema accepts, in the order of their lines. `locate` finds the line of a path in
+ * Findings about a manifest that the schema accepts, in the order of their lines. `locate` finds the line of a path in
  * the YAML. Time is nearly linear in the size of the manifest; never throws.
  */
 export function checkWorkflow(manifest: WorkflowManifest, locate: YamlText['locate'], known: Known = {}): Finding[] {
@@ -52,7 +61,14 @@ export function checkWorkflow(manifest: WorkflowManifest, locate: YamlText['loca
   for (const rule of RULES) {
     let left = MAX_FINDINGS_PER_RULE;
     for (const { path, message, cure = rule.cure } of rule.check(subject)) {
-      findings.push({ rule: rule.id, severity: 'warning', path: pathText(path), ...locate(path), message, cure });
+      findings.push({
+        rule: rule.id,
+        severity: rule.severity ?? 'warning',
+        path: pathText(path),
+        ...locate(path),
+        message,
+        cure,
+      });
       left -= 1;
       if (left === 0) break;
     }
@@ -88,6 +104,10 @@ export const RULES: readonly Rule[] = [
   blackboardKeyClash,
   unknownMountVolume,
   mountPathTwice,
+  mountPathOutside,
+  reservedVolumeName,
+  volumeTooLarge,
+  sizeIsMeasured,
   memoryTooSmall,
   neverStarts,
 ];

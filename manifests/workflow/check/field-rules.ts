@@ -37,7 +37,12 @@ function idleFields(state: StateSpec): { readonly field: string; readonly messag
   if (state.kind === 'Subworkflow' && state.mode === 'fire_and_forget' && state.result_key !== undefined)
     found.push({ field: 'result_key', message: 'fire_and_forget has no result to store' });
   const command = builtInCommand(state);
-  if (state.kind === 'System' && command !== null && command !== 'finalize' && Object.keys(state.env).length === 0)
+  if (
+    state.kind === 'System' &&
+    command !== null &&
+    command.startsWith('update_') &&
+    Object.keys(state.env).length === 0
+  )
     found.push({ field: 'command', message: `${command} merges the env map, which is empty` });
   return found;
 }
@@ -90,6 +95,36 @@ export const mountPathTwice: Rule = {
   },
 };
 
+export const mountPathOutside: Rule = {
+  id: 'mount_path_outside',
+  severity: 'error',
+  cure: 'Mount it at /workspace or below, where the tools and the commands of an agent see it in every isolation.',
+  *check({ flow }) {
+    for (const [name, state] of flow.states) {
+      if (state.kind !== 'Agent') continue;
+      for (const [index, { mount_path: mountPath }] of state.volumes.entries())
+        if (!/^\/+workspace(\/|$)/.test(mountPath))
+          yield {
+            path: statePath(name, 'volumes', index, 'mount_path'),
+            message: `${quoted(mountPath)} is outside of /workspace, so no command of the agent would run`,
+          };
+    }
+  },
+};
+
+export const reservedVolumeName: Rule = {
+  id: 'reserved_volume_name',
+  cure: 'Choose another name: workspace is the workspace of the run.',
+  *check({ manifest }) {
+    for (const [index, { name }] of manifest.spec.storage.shared_volumes.entries())
+      if (name === 'workspace')
+        yield {
+          path: ['spec', 'storage', 'shared_volumes', index, 'name'],
+          message: 'containers that mount "workspace" get this volume, other states the workspace of the run',
+        };
+  },
+};
+
 export const unknownMountVolume: Rule = {
   id: 'unknown_mount_volume',
   cure: 'Write workspace, the name of a shared volume, a volume id, or {{workflow.storage.shared_volumes.NAME}}.',
@@ -120,16 +155,17 @@ function mountsOf(state: StateSpec): Mounts[] {
 
 export const templateSyntax: Rule = {
   id: 'template_syntax',
+  severity: 'error',
   cure: 'Write a Handlebars template; put a backslash before braces that are meant as they are: `\\{{`.',
   *check({ texts }) {
     for (const { path, use, fault } of texts)
-      if (fault !== null && use !== 'expression')
-        yield { path, message: `the template cannot be rendered, so the state will fail: ${fault}` };
+      if (fault !== null && use !== 'expression') yield { path, message: `the template cannot be rendered: ${fault}` };
   },
 };
 
 export const expressionSyntax: Rule = {
   id: 'expression_syntax',
+  severity: 'error',
   cure: 'Compare values with <, >, <=, >=, ==, != and join with &&, || and !; texts stand in quotes.',
   *check({ texts }) {
     for (const { path, use, fault } of texts)

@@ -129,6 +129,15 @@ export interface Known {
   readonly agents?: (nameOrId: string) => boolean;
   /** The manifest that would run under this name or UUID. */
   readonly workflows?: (nameOrId: string) => WorkflowManifest | undefined;
+  /** What the node can do for volumes. */
+  readonly storage?: KnownStorage;
+}
+
+export interface KnownStorage {
+  /** `spec.storage.max_size_limit_mb`. */
+  readonly maxSizeLimitMb: number;
+  /** Whether a write beyond the size of a volume gives ENOSPC; else the writer is ended. */
+  readonly enforcesSize: boolean;
 }
 
 /** Input of every rule: the manifest, its graph and its templates, each computed once. */

@@ -1,6 +1,40 @@
-import type { StateSpec } from '../schema.ts';
+import type { StateSpec, WorkflowManifest } from '../schema.ts';
 import { type Hit, quoted, type Rule, statePath } from './rule.ts';
 import { builtInCommand } from './texts.ts';
+
+export const volumeTooLarge: Rule = {
+  id: 'volume_too_large',
+  severity: 'error',
+  cure: 'Ask for less, or have the operator raise spec.storage.max_size_limit_mb.',
+  *check({ manifest, known: { storage } }) {
+    for (const { size, path } of sizesOf(manifest))
+      if (storage !== undefined && size > storage.maxSizeLimitMb)
+        yield {
+          path,
+          message: `this node allows volumes of ${storage.maxSizeLimitMb} MiB at most, so every run would fail`,
+        };
+  },
+};
+
+export const sizeIsMeasured: Rule = {
+  id: 'size_is_measured',
+  cure: 'Expect a writer beyond the limit to be ended with quota_exceeded, or set spec.storage.local_host.quota: image.',
+  *check({ manifest, known: { storage } }) {
+    for (const { path } of sizesOf(manifest))
+      if (storage?.enforcesSize === false)
+        yield { path, message: 'this node measures volumes: a write beyond the limit does not fail with ENOSPC' };
+  },
+};
+
+function sizesOf({ spec: { storage } }: WorkflowManifest) {
+  const { workspace, shared_volumes: shared } = storage;
+  const at = (size: number | undefined, ...path: readonly PropertyKey[]) =>
+    size === undefined ? [] : [{ size, path: ['spec', 'storage', ...path, 'size_limit_mb'] }];
+  return [
+    ...at(workspace?.size_limit_mb, 'workspace'),
+    ...shared.flatMap(({ size_limit_mb: size }, index) => at(size, 'shared_volumes', index)),
+  ];
+}
 
 export const approvalWithoutTimeout: Rule = {
   id: 'approval_without_timeout',

@@ -9,9 +9,14 @@ export interface Hit {
   readonly cure?: string;
 }
 
-/** A rule of the checker. All are warnings: the schema refuses what the format forbids (W20). */
+/**
+ * A rule of the checker. The schema refuses what the format forbids (W20); a rule is an error where a state or a transition
+ * can never work as it is written, else a warning.
+ */
 export interface Rule {
   readonly id: string;
+  /** Default: a warning. */
+  readonly severity?: 'error';
   readonly cure: string;
   check(subject: Subject): Iterable<Hit>;
 }

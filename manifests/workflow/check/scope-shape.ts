@@ -150,8 +150,9 @@ const isObject = (value: Json | undefined): value is JsonObject =>
 
 const PROCESS = map({
   exit_code: PLAIN,
-  stdout: PLAIN,
-  stderr: PLAIN,
+  // They may hold JSON.
+  stdout: ANY,
+  stderr: ANY,
   duration_ms: PLAIN,
   stdout_truncated: PLAIN,
   stderr_truncated: PLAIN,

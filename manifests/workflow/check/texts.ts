@@ -1,6 +1,8 @@
 import { checkExpression, expressionReferences } from '../../expression/parse.ts';
+import type { Json } from '../../json-schema/fit.ts';
 import { checkTemplate, type Reference, templateReferences } from '../../template/references.ts';
 import type { StateSpec, WorkflowManifest } from '../schema.ts';
+import { type BuiltInCommand, builtInNamed } from '../state.ts';
 
 /** A text of a state that is rendered or evaluated. */
 interface Text {
@@ -56,8 +58,9 @@ function ownTexts(step: StateSpec): Part[] {
     case 'System':
       return [
         ...part(['command'], step.command, builtInCommand(step) === null ? 'shell' : 'text'),
-        ...envTexts(step.env, []),
+        ...Object.entries(step.env).flatMap(([name, value]) => jsonTexts(['env', name], value)),
         ...part(['workdir'], step.workdir),
+        ...fileTexts(step.files, []),
       ];
     case 'Human':
       return part(['prompt'], step.prompt);
@@ -81,9 +84,13 @@ interface Container {
   readonly shell: boolean;
   readonly env: Readonly<Record<string, string>>;
   readonly workdir: string;
+  readonly files?: Readonly<Record<string, string>> | undefined;
 }
 
-function containerTexts({ image, command, shell, env, workdir }: Container, path: readonly PropertyKey[]): Part[] {
+function containerTexts(
+  { image, command, shell, env, workdir, files }: Container,
+  path: readonly PropertyKey[],
+): Part[] {
   return [
     ...part([...path, 'image'], image),
     ...command.flatMap((element, index) =>
@@ -91,6 +98,7 @@ function containerTexts({ image, command, shell, env, workdir }: Container, path
     ),
     ...envTexts(env, path),
     ...part([...path, 'workdir'], workdir),
+    ...fileTexts(files, path),
   ];
 }
 
@@ -99,6 +107,18 @@ function isScript(command: readonly string[], index: number): boolean {
   const [program = ''] = command;
   return /(^|\/)(ba|da|a|z|k)?sh$/.test(program) && /^-[a-z]*c$/.test(command[index - 1] ?? '');
 }
+
+/** The texts inside a value. */
+function jsonTexts(path: readonly PropertyKey[], value: Json): Part[] {
+  if (typeof value === 'string') return part(path, value);
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, member]) =>
+    jsonTexts([...path, Array.isArray(value) ? Number(key) : key], member),
+  );
+}
+
+const fileTexts = (files: Container['files'] = {}, path: readonly PropertyKey[]): Part[] =>
+  Object.entries(files).flatMap(([name, content]) => part([...path, 'files', name], content));
 
 const envTexts = (env: Readonly<Record<string, string>>, path: readonly PropertyKey[]): Part[] =>
   Object.entries(env).flatMap(([name, value]) => part([...path, 'env', name], value));
@@ -126,15 +146,10 @@ function readExpression(text: string): Reading {
   return fault === null ? { references: expressionReferences(text), fault } : { references: [], fault };
 }
 
-const BUILT_IN = ['update_context', 'update_blackboard', 'finalize'] as const;
-
-type BuiltInCommand = (typeof BUILT_IN)[number];
-
 /** The built-in command of a System state, which runs without a shell (W8); null for any other state. */
 export function builtInCommand(state: StateSpec): BuiltInCommand | null {
   if (state.kind !== 'System') return null;
-  const command = state.command.trim();
-  return BUILT_IN.find((name) => name === command) ?? null;
+  return builtInNamed(state.command) ?? null;
 }
 
 /** The state completes the execution: it has no transitions, or it is `finalize`. */

@@ -45,6 +45,7 @@ function successGap(state: StateSpec, has: Has): string | null {
       return unmatchedScore(state.transitions);
     case 'System':
     case 'ContainerRun':
+      if (builtInCommand(state) === 'fail') return null;
       return has('on_success', 'exit_code_zero') || hasValue(state.transitions, 'exit_code', '0')
         ? null
         : 'the exit code is 0';
@@ -92,6 +93,7 @@ function failureGap(state: StateSpec, has: Has): string | null {
     case 'Agent':
       return 'the agent fails or takes too long';
     case 'System':
+      if (builtInCommand(state) === 'fail') return 'the state fails, as it always does';
       return builtInCommand(state) !== null || has('exit_code_non_zero') ? null : 'the command fails';
     case 'ContainerRun':
       return has('exit_code_non_zero') ? null : 'the container fails';

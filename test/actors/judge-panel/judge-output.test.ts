@@ -57,34 +57,52 @@ const REFUSED: readonly [what: string, text: string, reason: RegExp][] = [
 describe("a judge's output", () => {
   for (const [what, text] of ACCEPTED) {
     test(`${what} is read`, () => {
-      const read = readJudge(text);
+      const read = readJudge(text, { inProse: false });
       assert.ok(read.ok, read.ok ? '' : read.reason);
     });
   }
 
   for (const [what, text, reason] of REFUSED) {
     test(`${what} is refused, saying what was expected`, () => {
-      const read = readJudge(text);
+      const read = readJudge(text, { inProse: false });
       assert.ok(!read.ok);
       assert.match(read.reason, reason);
     });
   }
 
   test('is kept as JSON for templates, with the members of its own', () => {
-    const read = readJudge(json({ category: 'style' }));
+    const read = readJudge(json({ category: 'style' }), { inProse: false });
     assert.deepEqual(read.output, { ...good, category: 'style' });
   });
 
   test('that is no JSON is kept as text, cut', () => {
-    assert.equal(readJudge('fine').output, 'fine');
-    const { output } = readJudge('x'.repeat(100_000));
+    assert.equal(readJudge('fine', { inProse: false }).output, 'fine');
+    const { output } = readJudge('x'.repeat(100_000), { inProse: true });
     assert.ok(typeof output === 'string' && output.length < 5_000);
+  });
+
+  test('is read inside prose and fences: the last verdict counts', () => {
+    const verdict = json({});
+    for (const text of [
+      `Here is my verdict:\n\n${verdict}\n\nLet me know!`,
+      `I look at {braces} and "quotes {", then:\n\`\`\`json\n${verdict}\n\`\`\`\nDone.`,
+      `First I thought ${json({ score: 0 })}, but in the end: ${verdict}`,
+      `${verdict} (as {"score": "a number"})`,
+    ]) {
+      const read = readJudge(text, { inProse: true });
+      assert.ok(read.ok, text);
+      assert.deepEqual([read.score, read.output], [good.score, good]);
+      assert.ok(!readJudge(text, { inProse: false }).ok, 'panels of earlier versions refuse it');
+    }
+    const none = readJudge('It is fine, {"score": 0.9}.', { inProse: true });
+    assert.ok(!none.ok && /expected JSON/.test(none.reason));
+    assert.ok(!readJudge('{'.repeat(60_000), { inProse: true }).ok);
   });
 
   test('never throws, whatever it is', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.json(), fc.string({ unit: 'binary' })), (text) => {
-        const read = readJudge(text);
+        const read = readJudge(text, { inProse: true });
         assert.ok(read.ok || read.reason.length > 0);
       }),
       { numRuns: sample({ quick: 200, normal: 660, long: 2_000 }) },

@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { WorkflowState } from '../../../actors/workflow/state.ts';
+import type { WorkflowManifest } from '../../../manifests/workflow/schema.ts';
+import type { JsonObject } from '../../../runtime/json.ts';
+import { summaryOf } from '../../../usecases/workflow-status.ts';
 import { DrivenWorkflow, manifestOf, pure, RUN_ID, toJson, WORKFLOW_ID } from './rig.ts';
 
 const chain = (length: number) =>
@@ -190,4 +194,164 @@ test('large outputs are told in an event by size and beginning only', () => {
   const output = toJson(run.payloads('WorkflowStateExited')[0]?.output);
   assert.equal(output.truncated, true);
   assert.ok(JSON.stringify(output).length < 10_000);
+});
+
+test('fail makes its state fail with the error of its env: a run that ends there is completed and has failed', () => {
+  const run = new DrivenWorkflow();
+  const env = { code: 'out_of_stock', message: 'no {{input.item}} is left' };
+  run.start(manifestOf({ STOP: { kind: 'System', command: 'fail', env, transitions: [] } }), {
+    input: { item: 'lamp' },
+  });
+  assert.equal(run.status, 'completed');
+  assert.deepEqual(run.blackboard.STOP, {
+    status: 'failed',
+    output: { code: 'out_of_stock', message: 'no lamp is left' },
+    error: { code: 'out_of_stock', message: 'no lamp is left' },
+  });
+  const ended = WorkflowState.parse(run.state);
+  assert.ok(ended.status === 'completed');
+  const { outcome, error } = summaryOf(ended);
+  const message = 'state STOP failed: no lamp is left';
+  assert.deepEqual([outcome, error], ['failed', { code: 'out_of_stock', message, cause: 'no lamp is left' }]);
+});
+
+test('fail without env has a code of its own, leads on over on_failure, and refuses what is no code', () => {
+  const of = (env: JsonObject) =>
+    manifestOf({
+      STOP: { kind: 'System', command: 'fail', env, transitions: [{ condition: 'on_failure', target: 'NOTE' }] },
+      NOTE: pure('{{STOP.error.code}}'),
+    });
+  for (const [env, code] of [
+    [{}, 'workflow_failed'],
+    [{ code: 'Bad Code' }, 'invalid_argument'],
+  ] as const) {
+    const run = new DrivenWorkflow();
+    run.start(of(env));
+    assert.deepEqual([run.status, run.blackboard.ran], ['completed', code]);
+  }
+});
+
+test('a run whose last state failed has failed, one that fails says the code and the cause, a cancelled one why', () => {
+  const end = (manifest: WorkflowManifest, act: (run: DrivenWorkflow) => unknown) => {
+    const run = new DrivenWorkflow();
+    run.start(manifest);
+    act(run);
+    const ended = WorkflowState.parse(run.state);
+    assert.ok(ended.status !== 'pending');
+    const { status, outcome, error } = summaryOf(ended);
+    return [status, outcome, error];
+  };
+  const shell = (transitions: JsonObject[]) => manifestOf({ A: { kind: 'System', command: 'make', transitions } });
+  const cause = 'the command ended with exit code 4: err';
+  const failed = { code: 'command_failed', cause };
+  assert.deepEqual(
+    end(shell([]), (run) => run.exit(4)),
+    ['completed', 'failed', { ...failed, message: `state A failed: ${cause}` }],
+  );
+  assert.deepEqual(
+    end(shell([{ condition: 'on_success', target: 'A' }]), (run) => run.exit(4)),
+    ['failed', 'failed', { ...failed, message: `state A: ${cause}` }],
+  );
+  assert.deepEqual(
+    end(shell([]), (run) => run.exit(0)),
+    ['completed', 'succeeded', null],
+  );
+  assert.deepEqual(
+    end(shell([]), (run) => run.send('Cancel', { reason: 'no longer needed' })),
+    ['cancelled', 'cancelled', { code: 'cancelled', message: 'it was cancelled: no longer needed', cause: null }],
+  );
+  assert.deepEqual(
+    end(shell([]), () => undefined),
+    ['running', null, null],
+  );
+});
+
+test('the built-ins write JSON: values of the manifest as they are, and what one whole template stands for', () => {
+  const run = new DrivenWorkflow();
+  const env = {
+    count: '{{add blackboard.count 1}}',
+    list: ['a', '{{input.who}}', { deep: '{{input.map}}' }],
+    map: '{{input.map}}',
+    parsed: '{{parseJson input.text}}',
+    text: 'n={{input.map.n}}',
+    missing: '{{input.nothing}}',
+    none: null,
+  };
+  run.start(
+    manifestOf({
+      SET: { kind: 'System', command: 'update_blackboard', env, transitions: [{ target: 'END' }] },
+      END: {
+        kind: 'System',
+        command: 'finalize',
+        env: { n: '{{blackboard.map.n}}', list: '{{blackboard.list}}', length: '{{length blackboard.parsed}}' },
+        transitions: [],
+      },
+    }),
+    { input: { who: 'ann', map: { n: 2 }, text: '[1,2]' }, blackboard: { count: 1 } },
+  );
+  const { SET: _set, END: end, ...written } = run.blackboard;
+  assert.deepEqual(written, {
+    count: 2,
+    list: ['a', 'ann', { deep: { n: 2 } }],
+    map: { n: 2 },
+    parsed: [1, 2],
+    text: 'n=2',
+    missing: '[missing: input.nothing in SET]',
+    none: null,
+  });
+  assert.deepEqual(end, { status: 'success', output: { n: '2', list: ['a', 'ann', { deep: { n: 2 } }], length: '2' } });
+});
+
+test('members of an answer that is JSON are reached by their paths, in templates and expressions', () => {
+  const run = new DrivenWorkflow();
+  run.start(
+    manifestOf({
+      ASK: { kind: 'System', command: 'ask', transitions: [{ target: 'READ' }] },
+      READ: {
+        ...pure('{{ASK.output.stdout.items.1.name}} {{ASK.output.stdout.length}} {{ASK.output.stdout.none}}'),
+        transitions: [{ condition: 'custom', expression: 'ASK.output.stdout.total > 2', target: 'END' }],
+      },
+      END: pure('{{blackboard.ran}}, enough'),
+    }),
+  );
+  const stdout = '{"items": [{"name": "a"}, {"name": "b"}], "total": 3}';
+  run.done({ exit_code: 0, stdout, stderr: '', duration_ms: 1 });
+  assert.equal(run.blackboard.ran, `b ${stdout.length} [missing: ASK.output.stdout.none in READ], enough`);
+});
+
+test('a template or an expression that fails in a run is an event that names the state and the reason', () => {
+  const run = new DrivenWorkflow();
+  run.start(
+    manifestOf({
+      A: {
+        ...pure('x'),
+        transitions: [
+          { condition: 'custom', expression: 'add(', target: 'END' },
+          { target: 'END', feedback: '{{add input.who 1}}' },
+        ],
+      },
+      END: { kind: 'System', command: 'finalize', env: { bad: '{{parseJson input.who}}' }, transitions: [] },
+    }),
+  );
+  const told = run.payloads('WorkflowTemplateFailed').map(({ state_name, what, transition, code }) => {
+    return [state_name, what, transition, code];
+  });
+  assert.deepEqual(told, [
+    ['A', 'expression', 0, 'template_invalid'],
+    ['A', 'feedback', 1, 'template_invalid'],
+    ['END', 'step', null, 'template_invalid'],
+  ]);
+  assert.match(String(run.payloads('WorkflowTemplateFailed')[2]?.error), /parseJson takes JSON/);
+});
+
+test('a run that an earlier version started keeps the rules of then', () => {
+  const run = new DrivenWorkflow();
+  const manifest = manifestOf({
+    A: { kind: 'System', command: 'update_blackboard', env: { m: '{{input.m}}' }, transitions: [{ target: 'B' }] },
+    B: pure('{{input.text.n}}', [{ target: 'C' }]),
+    C: { kind: 'System', command: 'fail', env: {}, transitions: [] },
+  });
+  run.start(manifest, { input: { m: { n: 1 }, text: '{"n": 1}' }, rules: 0 });
+  assert.deepEqual([run.blackboard.m, run.blackboard.ran], ['{"n":1}', '[missing: input.text.n in B]']);
+  assert.deepEqual([run.effect.request.kind, run.effect.request.input.command], ['command.run', 'fail']);
 });

@@ -80,6 +80,15 @@ test('a container that cannot be started for good is not tried again', () => {
   assert.equal(run.payloads('ContainerRunStarted').length, 1);
 });
 
+test('a pull that the network broke is another attempt of the retry, up to its limit', () => {
+  const run = begun({ ...CONTAINER, retry: { max_attempts: 3 } });
+  run.fail('registry_unreachable');
+  run.fail('registry_unreachable');
+  assert.equal(run.payloads('ContainerRunStarted').length, 3);
+  run.exit(0);
+  assert.equal(record(run).status, 'success');
+});
+
 test('steps of a parallel run start together, and transitions wait for the last', () => {
   const run = begun(CONTAINERS);
   const ids = [...run.effects.keys()];

@@ -1,4 +1,5 @@
 import { workflowActor } from '../../../actors/workflow/definition.ts';
+import { RUN_RULES } from '../../../actors/workflow/start-request.ts';
 import { WorkflowState } from '../../../actors/workflow/state.ts';
 import { type WorkflowManifest, WorkflowManifestSchema } from '../../../manifests/workflow/schema.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
@@ -47,7 +48,8 @@ export class DrivenWorkflow extends ActorDriver {
   }
 
   start(manifest: WorkflowManifest, extra: JsonObject = {}): DrivenTurn {
-    const base = { execution_id: RUN_ID, workflow_id: WORKFLOW_ID, manifest: toJson(manifest), input: { who: 'ann' } };
+    const ids = { execution_id: RUN_ID, workflow_id: WORKFLOW_ID };
+    const base = { ...ids, manifest: toJson(manifest), input: { who: 'ann' }, rules: RUN_RULES };
     return this.send('Start', { ...base, ...extra });
   }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { isJsonObject, type JsonObject } from '../../../runtime/json.ts';
 import { AGENT, begun, errorCode, HUMAN, PANEL, record, SYSTEM } from './one-state.ts';
 import { DrivenWorkflow, manifestOf, pure, RUN_ID, toJson } from './rig.ts';
 
@@ -203,7 +204,57 @@ test('what is known of a volume goes with each step; a run that does not know it
     const run = begun(container, { spec: { storage } });
     run.done({ workspace: { volume_id: 'w-id', ...told }, shared: { data: { volume_id: 'd-id', ...told } } });
     assert.deepEqual(run.effect.request.input.mounts, [
+      { volume_id: 'w-id', mount_path: '/workspace', read_only: false, ...told },
       { volume_id: 'd-id', mount_path: '/d', read_only: false, ...told },
     ]);
+  }
+});
+
+test('the workspace of the run is in every state at /workspace, unless it says otherwise or has a mount for it', () => {
+  const container = { kind: 'ContainerRun', image: 'busybox', command: ['true'] };
+  const mountsOf = (state: JsonObject, extra = {}) => {
+    const { mounts, workspace } = begun(state, extra).effect.request.input;
+    return mounts ?? workspace;
+  };
+  const own = { volume_id: RUN_ID, mount_path: '/workspace' };
+  assert.deepEqual(mountsOf(AGENT), [{ ...own, access_mode: 'read-write' }]);
+  assert.deepEqual(mountsOf(container), [{ ...own, read_only: false }]);
+  assert.deepEqual(mountsOf({ ...AGENT, workspace: 'none' }), []);
+  assert.deepEqual(mountsOf({ ...container, workspace: 'none' }), []);
+  assert.equal(mountsOf({ kind: 'System', command: 'make', workspace: 'none' }), null);
+  assert.deepEqual(mountsOf(container, { annotations: { 'svc.dev/containers': 'sealed' } }), []);
+  const elsewhere = { name: 'workspace', mount_path: '/src' };
+  assert.deepEqual(mountsOf({ ...container, volumes: [elsewhere] }), [
+    { volume_id: RUN_ID, mount_path: '/src', read_only: false },
+  ]);
+  const below = { volume: 'workspace', mount_path: '/workspace/', access_mode: 'read-only' };
+  assert.deepEqual(mountsOf({ ...AGENT, volumes: [below] }), [
+    { volume_id: RUN_ID, mount_path: '/workspace/', access_mode: 'read-only' },
+  ]);
+});
+
+test('files of a step go with it, rendered, whatever their size; env may not hold them', () => {
+  const text = 'x'.repeat(300_000);
+  const files = { 'in/report.txt': 'about {{input.who}}: {{blackboard.text}}' };
+  const inputOf = (state: JsonObject) => {
+    const run = new DrivenWorkflow();
+    run.start(manifestOf({ STEP: { ...state, files, transitions: [] } }), { blackboard: { text } });
+    return run.effect.request.input;
+  };
+  const expected = [{ path: 'in/report.txt', content: `about ann: ${text}` }];
+  assert.deepEqual(inputOf({ kind: 'System', command: 'wc -c in/report.txt' }).files, expected);
+  const container = inputOf({ kind: 'ContainerRun', image: 'busybox', command: ['wc'] });
+  assert.deepEqual([container.files, container.workspace_id], [expected, RUN_ID]);
+});
+
+test('a command and a container that filled a volume fail with quota_exceeded and keep what they printed', () => {
+  const failure = { code: 'quota_exceeded', message: 'the volume is full' };
+  const container = { kind: 'ContainerRun', image: 'busybox', command: ['true'], retry: { max_attempts: 3 } };
+  for (const state of [SYSTEM, container]) {
+    const run = begun(state);
+    run.exit(143, { stdout: 'half', failure });
+    assert.equal(errorCode(run), 'quota_exceeded');
+    const { output } = record(run);
+    assert.ok(isJsonObject(output) && output.stdout === 'half' && output.exit_code === 143);
   }
 });

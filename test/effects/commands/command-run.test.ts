@@ -138,14 +138,17 @@ describe('a shell command', () => {
     assert.deepEqual([result.exit_code, result.stdout_truncated, result.stderr], [0, true, 'done\n']);
   });
 
-  test('one that fills its volume is ended with quota_exceeded; one that tidies it up is not', async () => {
+  test('one that fills its volume is ended with quota_exceeded and keeps its output; one that tidies it up is not', async () => {
     const workspace = { volume_id: await bench.volume(2 * MiB), implicit: false };
-    const fill = 'i=0; while :; do head -c 500000 /dev/zero > f$i; i=$((i+1)); sleep 0.05; done';
-    await assert.rejects(run(fill, { workspace }), { code: 'quota_exceeded' });
+    const fill = 'echo before; i=0; while :; do head -c 500000 /dev/zero > f$i; i=$((i+1)); sleep 0.05; done';
+    const filled = await run(fill, { workspace });
+    assert.equal(filled.failure?.code, 'quota_exceeded');
+    assert.deepEqual([filled.stdout, filled.exit_code > 0], ['before\n', true]);
     assert.ok(
       bench.events.some(({ event, volume_id }) => event === 'QuotaExceeded' && volume_id === workspace.volume_id),
     );
-    await assert.rejects(run('head -c 500000 /dev/zero > quick', { workspace }), { code: 'quota_exceeded' });
+    const quick = await run('head -c 500000 /dev/zero > quick', { workspace });
+    assert.deepEqual([quick.exit_code, quick.failure?.code], [0, 'quota_exceeded']);
     assert.equal((await run('rm f* quick; sleep 0.6', { workspace })).exit_code, 0);
     const one = await run('head -c 3000000 /dev/zero > large', { workspace });
     assert.notEqual(one.exit_code, 0);

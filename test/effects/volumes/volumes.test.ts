@@ -85,10 +85,10 @@ describe('volumes through the API', () => {
     for (let read = 0; read < 260; read += 1) await bench.volumes.files.read('acme', id, 'a');
     await bench.volumes.close();
     const { events } = bench.volumes.store.parts;
-    const documents = await events.newest('acme', id, 200);
+    const documents = (await events.list('acme', id, {}, { limit: 200 })).items;
     assert.ok(documents.length >= 50 && documents.length <= 120, String(documents.length));
     assert.equal(documents[0]?.event, 'FileRead');
-    assert.deepEqual(await events.newest('other', id, 10), []);
+    assert.deepEqual((await events.list('other', id, {}, { limit: 10 })).items, []);
     assert.deepEqual(bench.warnings, []);
   });
 });
@@ -130,9 +130,14 @@ describe('volumes of a workflow execution', () => {
     });
     bench.running.add(RUN);
     assert.deepEqual(await prepare(bench.volumes, given(id)), {
-      workspace: { volume_id: RUN },
+      workspace: null,
       shared: { data: { volume_id: id, known: { size_limit_bytes: 8 * MiB, workflow_execution_id: null } } },
     });
+    assert.equal(
+      (await bench.volumes.get('acme', RUN)).workflow_execution_id,
+      RUN,
+      'the workspace of the run is there',
+    );
     await assert.rejects(prepare(bench.volumes, given(id), 'other'), { code: 'not_found' });
     const short = await bench.volumes.create(ACME, { name: 'short', storage_class: 'ephemeral' });
     await assert.rejects(prepare(bench.volumes, given(short.id)), { code: 'failed_precondition' });
@@ -221,10 +226,12 @@ test('where the node may mount, a volume is a file system of its size: anybody g
   if (opened.images === null) return t.skip(`no file system can be mounted here: ${opened.reason}`);
   await using bench = await volumesBench({ quota: 'image' });
   const id = await bench.volume(4 * MiB);
-  const { directory } = await bench.volumes.open('acme', id);
+  const { directory, sizeLimitBytes } = await bench.volumes.open('acme', id);
+  assert.equal(sizeLimitBytes, null, 'nothing is measured and no program is ended at its size');
   assert.deepEqual(await readdir(directory), []);
   await bench.volumes.files.write('acme', id, 'all', Buffer.alloc(4 * MiB));
   await assert.rejects(writeFile(join(directory, 'more'), Buffer.alloc(4 * MiB)), { code: 'ENOSPC' });
+  await bench.volumes.checkQuota('acme', id);
   await bench.volumes.files.delete('acme', id, 'more');
   const after = await bench.again();
   assert.equal((await after.files.read('acme', id, 'all')).length, 4 * MiB);

@@ -19,6 +19,7 @@ const AGENTS = new Set(['writer', 'editor', 'coder', 'tester', 'judge-a', 'judge
 export const known: Known = {
   agents: (name) => AGENTS.has(name),
   workflows: (name) => DEPLOYED.get(name),
+  storage: { maxSizeLimitMb: 10_000, enforcesSize: true },
 };
 
 function named(name: string, childName: string | null): WorkflowManifest {

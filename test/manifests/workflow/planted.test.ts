@@ -16,7 +16,7 @@ describe('a manifest with one planted defect', () => {
     assert.ok(PLANTED.length >= 60, `${PLANTED.length}`);
     const planted = new Set(PLANTED.map(({ rule }) => rule));
     const rules = [...RULES.map(({ id }) => id), ...Object.keys(ERROR_CURES)];
-    const elsewhere = ['invalid_yaml', 'no_way_to_end'];
+    const elsewhere = ['invalid_yaml', 'size_is_measured', 'no_way_to_end'];
     assert.deepEqual(
       rules.filter((rule) => !planted.has(rule)),
       elsewhere.reverse(),
@@ -36,8 +36,20 @@ describe('a manifest with one planted defect', () => {
       const [finding] = main;
       assert.ok(finding !== undefined && finding.line > 0 && finding.column > 0);
       assert.ok(finding.message.length > 10 && finding.cure.length > 10);
-      assert.equal(finding.severity, Object.hasOwn(ERROR_CURES, rule) ? 'error' : 'warning');
+      const severity = RULES.find(({ id }) => id === rule)?.severity ?? 'warning';
+      assert.equal(finding.severity, Object.hasOwn(ERROR_CURES, rule) ? 'error' : severity);
     });
+
+  it('is named size_is_measured: a size on a node that measures volumes', () => {
+    const storage = { workspace: { size_limit_mb: 5 }, shared_volumes: [] };
+    const text = workflowText({ s: { kind: 'System', command: 'a', transitions: [{ target: 'end' }] } }, { storage });
+    const found = (enforcesSize: boolean) =>
+      validateWorkflow(text, { storage: { maxSizeLimitMb: 10, enforcesSize } }).findings.map(
+        ({ rule, path, severity }) => `${severity} ${rule} ${path}`,
+      );
+    assert.deepEqual(found(false), ['warning size_is_measured spec.storage.workspace.size_limit_mb']);
+    assert.deepEqual(found(true), []);
+  });
 
   it('is named invalid_yaml: a quote that is not closed', () => {
     const { findings, manifest } = validateWorkflow('apiVersion: "svc.dev/v1\nkind: Workflow\n');

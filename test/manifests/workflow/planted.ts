@@ -349,7 +349,27 @@ const fields: readonly Planted[] = [
     'unknown_mount_volume',
     'a mount of no volume',
     '.volumes[0].volume',
-    agent({ volumes: [{ volume: 'cache', mount_path: '/c', access_mode: 'read-only' }] }),
+    agent({ volumes: [{ volume: 'cache', mount_path: '/workspace/c', access_mode: 'read-only' }] }),
+  ),
+  inState(
+    'mount_path_outside',
+    'a mount that no command of an agent sees',
+    '.volumes[0].mount_path',
+    agent({ volumes: [{ volume: 'workspace', mount_path: '/data', access_mode: 'read-only' }] }),
+  ),
+  plant(
+    'reserved_volume_name',
+    'a shared volume with the name of the workspace',
+    'spec.storage.shared_volumes[0].name',
+    { s: system() },
+    { spec: { storage: { shared_volumes: [{ name: 'workspace', storage_class: 'ephemeral' }] } } },
+  ),
+  plant(
+    'volume_too_large',
+    'a workspace larger than the node allows',
+    'spec.storage.workspace.size_limit_mb',
+    { s: system() },
+    { spec: { storage: { workspace: { size_limit_mb: 20_000 } } } },
   ),
   inState(
     'mount_path_twice',

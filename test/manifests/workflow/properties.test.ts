@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { stringify } from 'yaml';
 import { validateWorkflow } from '../../../catalog/manifest-work.ts';
+import { RULES } from '../../../manifests/workflow/check/check-workflow.ts';
 import { componentsOf, flowOf } from '../../../manifests/workflow/check/flow.ts';
 import { CONDITIONS } from '../../../manifests/workflow/transition.ts';
 import { sample } from '../../support/size.ts';
@@ -19,7 +20,8 @@ function check(text: string): void {
   for (const { line, column, rule, cure, message, severity } of findings) {
     assert.ok(line >= 1 && line <= lines + 1 && column >= 1);
     assert.ok(rule !== '' && cure !== '' && message !== '');
-    assert.equal(severity, manifest === null ? 'error' : 'warning');
+    if (manifest === null) assert.equal(severity, 'error');
+    else assert.equal(severity, RULES.find(({ id }) => id === rule)?.severity ?? 'warning');
   }
 }
 

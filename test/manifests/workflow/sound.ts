@@ -256,7 +256,7 @@ const odd: readonly Sound[] = [
   alone('an agent chosen by the input', {
     ...Agent,
     agent: '{{input.agent}}',
-    volumes: [{ volume: '{{workflow.storage.workspace}}', mount_path: '/w', access_mode: 'read-write' }],
+    volumes: [{ volume: '{{workflow.storage.workspace}}', mount_path: '/workspace/w', access_mode: 'read-write' }],
   }),
   alone(
     'volumes in a container',

@@ -113,7 +113,20 @@ export const AGENT_ROWS: readonly Row[] = [
       });
       return { agent_id: (await at.ok('svc.task.status', { execution_id })).agent_id };
     },
-    gives: ['failed_precondition', /run/],
+    gives: ['failed_precondition', /force to delete it/],
+  },
+  {
+    ...{ tool: 'svc.agent.delete', what: 'deletes one whose execution runs when forced' },
+    args: async (at) => {
+      const execution_id = await at.runningTask();
+      const { executions } = await waitUntil('it is listed', async () => {
+        const listed = await at.ok('svc.task.list', { limit: 20 });
+        return listOf(listed.executions).some(({ id }) => id === execution_id) ? listed : undefined;
+      });
+      const running = listOf(executions).find(({ id }) => id === execution_id);
+      return { agent_id: running?.agent_id ?? null, force: true };
+    },
+    gives: (result, { agent_id }) => assert.deepEqual(result, { agent_id, deleted: true }),
   },
   ...(['svc.agent.update', 'svc.agent.delete'] as const).map(
     (tool): Row => ({

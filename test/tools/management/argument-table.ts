@@ -33,7 +33,7 @@ export const MANAGEMENT_ARGUMENTS: Readonly<Record<string, ArgumentRules>> = {
   'svc.agent.create': deploy,
   'svc.agent.update': deploy,
   'svc.agent.export': byName,
-  'svc.agent.delete': { right: { agent_id: ID }, required: ['agent_id'], wrong: { agent_id: badId } },
+  'svc.agent.delete': { right: { agent_id: ID }, required: ['agent_id'], wrong: { agent_id: badId, force: badFlag } },
   'svc.agent.list': { right: {}, required: [], wrong: {} },
   'svc.agent.search': {
     right: { query: 'mail' },
@@ -75,7 +75,7 @@ export const MANAGEMENT_ARGUMENTS: Readonly<Record<string, ArgumentRules>> = {
   'svc.workflow.update': deploy,
   'svc.workflow.validate': { ...deploy, wrong: { manifest_yaml: badManifest } },
   'svc.workflow.export': byName,
-  'svc.workflow.delete': byName,
+  'svc.workflow.delete': { ...byName, wrong: { ...byName.wrong, force: badFlag } },
   'svc.workflow.run': {
     right: { name: 'a' },
     required: ['name'],

@@ -78,7 +78,7 @@ export const SPECIFIED_TABLES: Readonly<Record<string, SpecifiedTool>> = {
   'svc.agent.create': tool(deploy, ['agent_id', 'deployed']),
   'svc.agent.update': tool(deploy, ['agent_id']),
   'svc.agent.export': tool(byName, ['manifest_yaml', 'metadata']),
-  'svc.agent.delete': tool({ agent_id: needed }, ['agent_id', 'deleted']),
+  'svc.agent.delete': tool({ agent_id: needed, force: { type: 'boolean' } }, ['agent_id', 'deleted']),
   'svc.agent.generate': tool({ input: needed }, started),
   'svc.agent.list': tool({}, each('agents', ['id', 'name', 'version', 'status', 'labels'])),
   'svc.agent.search': tool({ ...search, status: text }, hits),
@@ -98,7 +98,7 @@ export const SPECIFIED_TABLES: Readonly<Record<string, SpecifiedTool>> = {
   'svc.workflow.update': tool(deploy, ['workflow_id']),
   'svc.workflow.validate': tool({ manifest_yaml: needed }, ['valid']),
   'svc.workflow.export': tool(byName, ['manifest_yaml', 'metadata']),
-  'svc.workflow.delete': tool(byName, ['workflow_id', 'deleted']),
+  'svc.workflow.delete': tool({ ...byName, force: { type: 'boolean' } }, ['workflow_id', 'deleted']),
   'svc.workflow.run': tool(
     { name: needed, intent: text, input: valuesOrNone, blackboard: values, version: text },
     started,

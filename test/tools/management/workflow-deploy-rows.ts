@@ -143,7 +143,7 @@ export const WORKFLOW_DEPLOY_ROWS: readonly Row[] = [
     },
   },
   {
-    ...{ tool: 'svc.workflow.export', what: 'answers by name, the newest version' },
+    ...{ tool: 'svc.workflow.export', what: 'answers by name, the version deployed last' },
     args: async (at) => {
       const { name } = await at.workflow();
       await at.ok('svc.workflow.update', { manifest_yaml: at.workflowYaml(name, '1.10.0') });
@@ -151,7 +151,7 @@ export const WORKFLOW_DEPLOY_ROWS: readonly Row[] = [
       return { name };
     },
     gives: ({ metadata }, { name }) =>
-      assert.deepEqual({ ...Object(metadata), name, version: '1.10.0', scope: 'tenant' }, metadata),
+      assert.deepEqual({ ...Object(metadata), name, version: '1.9.0', scope: 'tenant' }, metadata),
   },
   { tool: 'svc.workflow.export', what: 'knows no unknown name', args: { name: 'nothing' }, gives: noWorkflow },
   {
@@ -174,8 +174,20 @@ export const WORKFLOW_DEPLOY_ROWS: readonly Row[] = [
       });
       return { name: workflow_id };
     },
-    gives: ['failed_precondition', /run/],
+    gives: ['failed_precondition', /force to delete it/],
     leaves: ({ name }, at) => at.ok('svc.workflow.export', { name }),
+  },
+  {
+    ...{ tool: 'svc.workflow.delete', what: 'deletes one whose execution runs when forced' },
+    args: async (at) => {
+      const { workflow_id } = await at.ok('svc.workflow.status', { execution_id: await at.waitingRun() });
+      await waitUntil('it is listed', async () => {
+        const { total } = await at.ok('svc.workflow.executions.list', { workflow_id });
+        return total === 1;
+      });
+      return { name: workflow_id, force: true };
+    },
+    gives: (result, { name }) => assert.deepEqual(result, { workflow_id: name, deleted: true }),
   },
   { tool: 'svc.workflow.delete', what: 'knows no unknown name', args: { name: 'nothing' }, gives: noWorkflow },
   {

@@ -120,6 +120,24 @@ for (const { name: store, missing, start } of AREA_KERNELS) {
       assert.equal((await post('/v1/workflows', { force: true })).status, 400);
     });
 
+    test('a template or expression that can never be read refuses the deploy, with the place', async () => {
+      for (const [from, to, path, rule] of [
+        ['env: {shipped: nobody}', "env: {shipped: '{{#if x}}'}", 'spec.states.STOP.env.shipped', 'template_syntax'],
+        [
+          '{condition: input_equals_yes, target: DONE}',
+          "{condition: custom, expression: '( 1 ==', target: DONE}",
+          'spec.states.GATE.transitions[0].expression',
+          'expression_syntax',
+        ],
+      ] as const) {
+        const bad = manifest(fresh()).replace(from, to);
+        const { status, body } = await deploy(bad);
+        assert.deepEqual([status, body.error, body.details[0].path], [422, 'invalid_manifest', path]);
+        const { findings, valid } = (await post('/v1/workflows/validate', { manifest_yaml: bad })).body;
+        assert.deepEqual([valid, findings.map((one: { rule: string }) => one.rule)], [false, [rule]]);
+      }
+    });
+
     test('an input that does not fit is 422 with path and message, and nothing is created', async () => {
       const { name, id } = await deployed();
       for (const input of [{}, { who: 7 }, { who: 'x'.repeat(21) }]) {

@@ -5,6 +5,7 @@ import {
   catalogScope,
   catalogStatus,
   force,
+  forceDelete,
   labels,
   limit,
   MAX_LOG_EVENTS,
@@ -60,8 +61,8 @@ export const agentExport = defineContract({
 export const agentDelete = defineContract({
   ...changing,
   name: 'svc.agent.delete',
-  description: 'Deletes an agent with all its versions, for good. Not while executions of it run.',
-  input: toolArguments({ agent_id: agentId }),
+  description: 'Deletes an agent with all its versions, for good. Refused while executions of it run, unless forced.',
+  input: toolArguments({ agent_id: agentId, force: forceDelete }),
   result: z.strictObject({ agent_id: z.string(), deleted: z.literal(true) }),
   skipJudge: skipsJudge('svc.agent.delete'),
 });
@@ -69,7 +70,7 @@ export const agentDelete = defineContract({
 export const agentList = defineContract({
   ...reading,
   name: 'svc.agent.list',
-  description: 'Lists the deployed agents by name, each in its newest version.',
+  description: 'Lists the deployed agents by name, each in its latest version.',
   input: toolArguments({}),
   result: z.strictObject({
     agents: z.array(

@@ -22,9 +22,9 @@ export function agentTools(late: LateManagement): Tool[] {
       return { manifest_yaml, metadata: metadataOf(found) };
     }),
 
-    define(agentDelete, async ({ agent_id }, { ports, identity }) => {
+    define(agentDelete, async ({ agent_id, force }, { ports, identity }) => {
       requireChange(identity, (await ports.agents.get(readerOf(identity), agent_id)).scope);
-      await ports.agents.delete(identity, agent_id);
+      await ports.agents.delete(identity, agent_id, { force });
       return { agent_id, deleted: true };
     }),
 

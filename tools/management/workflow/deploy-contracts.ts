@@ -4,6 +4,7 @@ import {
   catalogScope,
   catalogStatus,
   force,
+  forceDelete,
   labels,
   manifestYaml,
   nameOrUuid,
@@ -112,8 +113,8 @@ export const workflowExport = defineContract({
 export const workflowDelete = defineContract({
   ...changing,
   name: 'svc.workflow.delete',
-  description: 'Deletes a workflow with all its versions, for good. Not while executions of it run.',
-  input: toolArguments({ name: workflow }),
+  description: 'Deletes a workflow with all its versions, for good. Refused while executions of it run, unless forced.',
+  input: toolArguments({ name: workflow, force: forceDelete }),
   result: z.strictObject({ workflow_id: z.string(), deleted: z.literal(true) }),
   skipJudge: skipsJudge('svc.workflow.delete'),
 });

@@ -52,9 +52,9 @@ export function workflowDeployTools(late: LateManagement): Tool[] {
       return { manifest_yaml, metadata: metadataOf(found) };
     }),
 
-    define(workflowDelete, async ({ name }, { ports, identity }) => {
+    define(workflowDelete, async ({ name, force }, { ports, identity }) => {
       requireChange(identity, (await ports.workflows.get(readerOf(identity), name)).scope);
-      const { workflow_id } = await ports.workflows.delete(identity, name);
+      const { workflow_id } = await ports.workflows.delete(identity, name, { force });
       return { workflow_id, deleted: true };
     }),
 

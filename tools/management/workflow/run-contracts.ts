@@ -18,10 +18,16 @@ import {
   workflowWait as wait,
   workflowStatus,
 } from '../../../usecases/fields.ts';
+import { RUN_OUTCOMES } from '../../../usecases/runs/run.ts';
 import { changing, defineContract, reading, skipsJudge, starting, toolArguments } from '../../contract/arguments.ts';
 
 const identified = { execution_id: z.string(), workflow_id: z.string() };
-const standing = { status: workflowStatus, current_state: z.string().nullable() };
+const place = { status: workflowStatus, current_state: z.string().nullable() };
+const standing = {
+  ...place,
+  outcome: z.enum(RUN_OUTCOMES).nullable(),
+  error: z.strictObject({ code: z.string(), message: z.string(), cause: z.string().nullable() }).nullable(),
+};
 const times = { started_at: time, last_transition_at: time };
 
 export const workflowRun = defineContract({
@@ -64,7 +70,7 @@ export const executionsGet = defineContract({
   // The same fields as in GET /v1/workflows/executions/{id} (H21).
   result: z.strictObject({
     ...{ ...identified, workflow_name: z.string(), workflow_version: z.string(), ...standing },
-    ...{ reason: z.string().nullable(), error: z.string().nullable(), intent: z.string().nullable() },
+    ...{ reason: z.string().nullable(), intent: z.string().nullable() },
     ...{ input: z.unknown(), blackboard: anyObject, state_outputs: anyObject, output: z.unknown() },
     ...{ ...times, ended_at: time.nullable(), waiting_for: anyObject.optional() },
     trace_id: z.string().optional(),
@@ -124,7 +130,7 @@ export const workflowWait = defineContract({
   input: toolArguments({ execution_id: executionId, ...wait }),
   result: z.union([
     z.strictObject({ ...identified, ...standing, ...times, blackboard: anyObject }),
-    z.strictObject({ execution_id: z.string(), ...standing, timed_out: z.literal(true) }),
+    z.strictObject({ execution_id: z.string(), ...place, timed_out: z.literal(true) }),
   ]),
   skipJudge: skipsJudge('svc.workflow.wait'),
 });

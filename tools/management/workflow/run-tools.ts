@@ -104,8 +104,8 @@ async function doneOrNot(word: string, execution_id: string, act: () => Promise<
 
 /** The result of svc.workflow.status. */
 function standing(summary: WorkflowSummary) {
-  const { execution_id, workflow_id, status, current_state, started_at, last_transition_at } = summary;
-  return { execution_id, workflow_id, status, current_state, started_at, last_transition_at };
+  const { execution_id, workflow_id, status, outcome, error, current_state, started_at, last_transition_at } = summary;
+  return { execution_id, workflow_id, status, outcome, error, current_state, started_at, last_transition_at };
 }
 
 const listed = (summary: WorkflowSummary) => ({ ...standing(summary), ended_at: summary.ended_at });

@@ -64,9 +64,12 @@ const callToolSchema = {
   response: { 200: ToolResult, ...callProblems },
 };
 
+/** Every reader may call: its grant has only what its role allows. A key needs the scope to run tools. */
+export const CALL_ACCESS = { access: 'read', scope: { area: 'tools', action: 'run' } } as const;
+
 /** POST /v1/tools/{name}: calls the same tools as /mcp, with the statuses of SEAL (H16). */
 function callToolRoute(app: RestApp, parts: CallerToolParts): void {
-  app.post('/v1/tools/:name', { config: { access: 'run' }, schema: callToolSchema }, async (request, reply) => {
+  app.post('/v1/tools/:name', { config: CALL_ACCESS, schema: callToolSchema }, async (request, reply) => {
     const caller = { identity: callerOf(request), trace: request.trace, signal: whileClientWaits(reply.raw) };
     const call = { source: 'rest', tool: request.params.name, arguments: request.body ?? {}, call: 'n:1' } as const;
     const { content, ...rest } = resultOf(await callOutcome(answerOf(callTool(parts, caller, call))));

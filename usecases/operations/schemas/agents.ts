@@ -45,7 +45,12 @@ export const ScopeAnswer = MovedAnswer.extend({ agent_id: z.string() });
 export const ExecuteBody = z.strictObject({
   intent: z.string().max(65_536).optional().describe('The goal; part of the input, and {{intent}}.'),
   input: jsonObject.default({}).describe('Values by name: {{KEY}} in the prompt; as JSON part of the input.'),
-  version: z.string().min(1).max(64).optional().describe('Version of the agent; default: the newest.'),
+  version: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .describe('Version of the agent; default: the latest, the one deployed last that is no pre-release.'),
   labels: labelsField,
 });
 

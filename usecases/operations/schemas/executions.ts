@@ -65,7 +65,12 @@ export const labelsField = RunLabels.optional().describe('At most 16 short texts
 export const StartBody = z.strictObject({
   agent_id: AgentId,
   input: z.string().describe('Task input passed to the agent.'),
-  version: z.string().min(1).max(64).optional().describe('Version of the agent; default: the newest.'),
+  version: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .describe('Version of the agent; default: the latest, the one deployed last that is no pre-release.'),
   context: jsonObject.optional().describe('Values for the prompt template.'),
   workflow_execution_id: z.guid('expected a UUID').optional().describe('Workflow execution that the run belongs to.'),
   labels: labelsField,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { STORAGE_EVENTS } from '../../ports/volumes.ts';
 
 export const VolumeIdParams = z.object({ id: z.guid('invalid volume id').describe('UUID') });
 
@@ -27,6 +28,17 @@ export const VolumeAnswer = z
     created_at: z.string(),
   })
   .meta({ id: 'Volume' });
+
+export const StorageEventAnswer = z
+  .object({
+    event: z.enum(STORAGE_EVENTS),
+    volume_id: z.string(),
+    path: z.string().nullable().describe('Null for events of the volume itself.'),
+    workflow_execution_id: z.string().nullable(),
+    at: z.string(),
+    details: z.record(z.string(), z.unknown()).describe('Sizes and counts; never the content of a file.'),
+  })
+  .meta({ id: 'StorageEvent' });
 
 const path = z.string().max(4_096).describe('Path from the root of the volume; `..` is refused.');
 export const FilePathQuery = z.object({ path: path.min(1) });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { RUN_OUTCOMES } from '../../runs/run.ts';
 import { CATALOG_STATUSES, LoggedEvent, logPage, ScopeAnswer as MovedAnswer, SCOPES } from './catalog.ts';
 import { labelsField, WaitReason } from './executions.ts';
 import { anyJson, ExecutionId, ForkedFromSchema, jsonObject, nextPageField } from './fields.ts';
@@ -77,8 +78,21 @@ export const RunBody = z.strictObject({
     .describe('Checked against metadata.input_schema, where it must be an object; {{input.KEY}}.'),
   blackboard: jsonObject.optional().describe('Initial values of the blackboard.'),
   labels: labelsField,
-  version: z.string().min(1).max(64).optional().describe('Version of the workflow; default: the newest.'),
+  version: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .describe('Version of the workflow; default: the latest, the one deployed last that is no pre-release.'),
 });
+
+const RunErrorSchema = z
+  .object({
+    code: z.string().describe('Code of the failure; cancelled for a cancelled one.'),
+    message: z.string(),
+    cause: z.string().nullable().describe('What the failed state says; null when there is no more to say.'),
+  })
+  .meta({ id: 'RunError' });
 
 const ExecutionSummary = z.object({
   execution_id: z.string(),
@@ -88,7 +102,11 @@ const ExecutionSummary = z.object({
   status: z.enum(WORKFLOW_STATUSES),
   current_state: z.string().nullable(),
   reason: z.string().nullable().describe('Code of a failure, or why it was cancelled.'),
-  error: z.string().nullable().describe('Description of the failure for people.'),
+  outcome: z
+    .enum(RUN_OUTCOMES)
+    .nullable()
+    .describe('Null while it is unfinished; failed for a completed run whose last state failed.'),
+  error: RunErrorSchema.nullable().describe('Why it did not succeed; null when it did, and while it is unfinished.'),
   started_at: z.string(),
   last_transition_at: z.string(),
   ended_at: z.string().nullable(),

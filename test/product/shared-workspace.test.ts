@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { stringify } from 'yaml';
+import { BUSYBOX, NEEDS_PODMAN, TestPodman } from '../support/podman.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { agentYaml, ProductNode } from './product-node.ts';
+
+/** What every state does: it works on what those before it left, also where that is for its owner only. */
+const WORK =
+  'set -e; umask 077; cd /workspace; mkdir -p own; echo "$(id -u)" >> own/who; mv own/who own/moved; mv own/moved own/who; ' +
+  '[ ! -e by-tool ] || echo more >> by-tool; mkdir own/made; rmdir own/made; echo worked >> log';
+
+const COMMAND = { name: 'cmd.run', arguments: { command: 'sh', args: ['-c', WORK] } };
+
+const SCRIPT = {
+  rules: [
+    {
+      match: { round: 1 },
+      reply: {
+        tool_calls: [COMMAND, { name: 'fs.write', arguments: { path: '/workspace/by-tool', content: 'by a tool' } }],
+      },
+    },
+    { match: { tool_contains: 'error' }, reply: { error: { status: 400, message: 'a tool failed' } } },
+    { reply: 'done' },
+  ],
+};
+
+const WORKER = agentYaml('worker', {
+  runtime: { image: BUSYBOX },
+  tools: ['fs.*', { name: 'cmd.run', executor: 'builtin:cmd', config: { subcommand_allowlist: { sh: ['-c'] } } }],
+});
+
+const KINDS: Readonly<Record<string, object>> = {
+  S: { kind: 'System', command: WORK },
+  C: { kind: 'ContainerRun', image: BUSYBOX, image_pull_policy: 'Never', command: [WORK], shell: true },
+  P: { kind: 'Agent', agent: 'worker', input: 'work', isolation: 'process' },
+  D: { kind: 'Agent', agent: 'worker', input: 'work', isolation: 'docker' },
+};
+
+/** Each kind follows each other kind once. */
+const WAY = 'SCSPSDCPCDPDS';
+
+const workflow = (name: string, way: string, storage: object = {}): string => {
+  const states = [...way].map((kind, at) => {
+    const transitions = at + 1 < way.length ? [{ condition: 'on_success', target: `${way[at + 1]}${at + 1}` }] : [];
+    return [`${kind}${at}`, { ...KINDS[kind], transitions }];
+  });
+  return stringify({
+    apiVersion: 'svc.dev/v1',
+    kind: 'Workflow',
+    metadata: { name, version: '1.0.0' },
+    spec: { initial_state: `${way[0]}0`, storage, states: Object.fromEntries(states) },
+  });
+};
+
+describe('the workspace of a run is one for all kinds of states', NEEDS_PODMAN, () => {
+  const opened = new AsyncDisposableStack();
+  let podman: TestPodman;
+  before(async () => {
+    podman = opened.use(await TestPodman.start());
+  });
+  after(() => opened.disposeAsync());
+
+  const start = async (containers: object): Promise<ProductNode> => {
+    const script = join(podman.directory, 'script.yaml');
+    await writeFile(script, stringify(SCRIPT));
+    const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
+    const runtime = { container_socket_path: podman.socketPath, containers };
+    const node = await ProductNode.start({ spec: { llm_providers: [provider], runtime } });
+    const deployed = await node.call('POST', '/v1/agents', {
+      body: WORKER,
+      headers: { 'content-type': 'application/yaml' },
+    });
+    assert.equal(deployed.status, 200, deployed.text);
+    return node;
+  };
+
+  const end = async (node: ProductNode, manifest: string, name: string) => {
+    const headers = { 'content-type': 'application/yaml' };
+    const deployed = await node.call('POST', '/v1/workflows', { body: manifest, headers });
+    assert.equal(deployed.status, 200, deployed.text);
+    const { body } = await node.json('POST', `/v1/workflows/${name}/run`, {});
+    const path = `/v1/workflows/executions/${String(body.execution_id)}`;
+    const ended = await waitUntil(`${name} to end`, async () => {
+      const run = await node.call('GET', path);
+      return run.body.ended_at === null ? undefined : run;
+    }, 90_000);
+    assert.equal(ended.body.outcome, 'succeeded', ended.text);
+    return String(body.execution_id);
+  };
+
+  const content = async (node: ProductNode, volume: string, path: string): Promise<string> =>
+    (await node.call('GET', `/v1/volumes/${volume}/files/content?path=${path}`)).text;
+
+  for (const [what, containers, way] of [
+    ['of the image', {}, WAY],
+    ['of the setting', { user: '2001:2002' }, 'CSDPCDS'],
+  ] as const)
+    test(`each reads and writes what each other kind left, on a node of root and with the user ${what}`, async () => {
+      await using node = await start(containers);
+      const id = await end(node, workflow('all-kinds', way), 'all-kinds');
+      assert.equal(await content(node, id, 'log'), 'worked\n'.repeat(way.length));
+      assert.equal(await content(node, id, 'by-tool'), 'by a toolmore\n');
+      const users = (await content(node, id, 'own/who')).trim().split('\n');
+      const expected = 'user' in containers ? ['2001'] : ['0', '1000'];
+      assert.deepEqual([...new Set(users)].sort(), expected);
+    });
+
+  test('a shared volume without a workspace of its own leaves the workspace what it is: there before the first state', async () => {
+    await using node = await start({});
+    const storage = { shared_volumes: [{ name: 'cache', storage_class: 'ephemeral' }] };
+    const id = await end(node, workflow('with-cache', 'SC', storage), 'with-cache');
+    assert.equal(await content(node, id, 'log'), 'worked\n'.repeat(2));
+    const shown = await node.call('GET', `/v1/volumes/${id}`);
+    assert.equal(shown.status, 200);
+  });
+});
