@@ -83,10 +83,14 @@ describe('the workspace of a run is one for all kinds of states', NEEDS_PODMAN, 
     assert.equal(deployed.status, 200, deployed.text);
     const { body } = await node.json('POST', `/v1/workflows/${name}/run`, {});
     const path = `/v1/workflows/executions/${String(body.execution_id)}`;
-    const ended = await waitUntil(`${name} to end`, async () => {
-      const run = await node.call('GET', path);
-      return run.body.ended_at === null ? undefined : run;
-    }, 90_000);
+    const ended = await waitUntil(
+      `${name} to end`,
+      async () => {
+        const run = await node.call('GET', path);
+        return run.body.ended_at === null ? undefined : run;
+      },
+      90_000,
+    );
     assert.equal(ended.body.outcome, 'succeeded', ended.text);
     return String(body.execution_id);
   };

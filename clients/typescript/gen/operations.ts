@@ -1243,6 +1243,17 @@ export type StimulusRoute = {
   readonly origin: "settings" | "stored";
 };
 
+export type StorageEvent = {
+  readonly event: "VolumeCreated" | "VolumeDeleted" | "VolumeExpired" | "FileRead" | "FileWritten" | "FileCreated" | "FileDeleted" | "DirectoryListed" | "PathTraversalBlocked" | "QuotaExceeded";
+  readonly volume_id: string;
+  /** Null for events of the volume itself. */
+  readonly path: string | null;
+  readonly workflow_execution_id: string | null;
+  readonly at: string;
+  /** Sizes and counts; never the content of a file. */
+  readonly details: Readonly<Record<string, unknown>>;
+};
+
 export type SubworkflowCompleted = {
   readonly parent_execution_id: string;
   readonly child_execution_id: string;
@@ -1824,6 +1835,8 @@ export type WorkflowEvent = {
 } | {
   readonly WorkflowStateExited: WorkflowStateExited;
 } | {
+  readonly WorkflowTemplateFailed: WorkflowTemplateFailed;
+} | {
   readonly WorkflowStepRepeated: WorkflowStepRepeated;
 } | {
   readonly WorkflowHumanInputRequested: WorkflowHumanInputRequested;
@@ -1889,8 +1902,10 @@ export type WorkflowExecutionStatus = {
   readonly current_state: string | null;
   /** Code of a failure, or why it was cancelled. */
   readonly reason: string | null;
-  /** Description of the failure for people. */
-  readonly error: string | null;
+  /** Null while it is unfinished; failed for a completed run whose last state failed. */
+  readonly outcome: "succeeded" | "failed" | "cancelled" | null;
+  /** Why it did not succeed; null when it did, and while it is unfinished. */
+  readonly error: RunError | null;
   readonly started_at: string;
   readonly last_transition_at: string;
   readonly ended_at: string | null;
@@ -1950,6 +1965,16 @@ export type WorkflowStepRepeated = {
   readonly repeated_at: string;
 };
 
+export type WorkflowTemplateFailed = {
+  readonly execution_id: string;
+  readonly state_name: string;
+  readonly what: "step" | "expression" | "feedback";
+  readonly transition: number | null;
+  readonly code: string;
+  readonly error: string;
+  readonly failed_at: string;
+};
+
 /** The operations of the API, by resource. */
 export interface SvcClient {
   readonly health: {
@@ -1963,7 +1988,7 @@ export interface SvcClient {
     }>;
   };
   readonly agents: {
-    /** List agents. The newest version of each agent, by name. (`GET /v1/agents`) */
+    /** List agents. The latest version of each agent, by name. (`GET /v1/agents`) */
     list(input?: {
       /** `global`: those of all tenants; `visible`: all the caller can run; default those of the tenant. */
       readonly scope?: "global" | "visible";
@@ -2062,7 +2087,7 @@ export interface SvcClient {
       readonly intent?: string;
       /** Values by name: {{KEY}} in the prompt; as JSON part of the input. */
       readonly input?: Readonly<Record<string, unknown>>;
-      /** Version of the agent; default: the newest. */
+      /** Version of the agent; default: the latest, the one deployed last that is no pre-release. */
       readonly version?: string;
       /** At most 16 short texts by which lists of runs filter. */
       readonly labels?: Readonly<Record<string, string>>;
@@ -2113,7 +2138,7 @@ export interface SvcClient {
       readonly agent_id: string;
       /** Task input passed to the agent. */
       readonly input: string;
-      /** Version of the agent; default: the newest. */
+      /** Version of the agent; default: the latest, the one deployed last that is no pre-release. */
       readonly version?: string;
       /** Values for the prompt template. */
       readonly context?: Readonly<Record<string, unknown>>;
@@ -2185,7 +2210,7 @@ export interface SvcClient {
     }, options?: CallOptions): AsyncGenerator<StreamedEvent<ExecutionEvent>, void, undefined>;
   };
   readonly workflows: {
-    /** List workflows. The newest version of each workflow, by name. (`GET /v1/workflows`) */
+    /** List workflows. The latest version of each workflow, by name. (`GET /v1/workflows`) */
     list(input?: {
       /** `global`: those of all tenants; `visible`: all the caller can run; default those of the tenant. */
       readonly scope?: "global" | "visible";
@@ -2284,7 +2309,7 @@ export interface SvcClient {
       readonly blackboard?: Readonly<Record<string, unknown>>;
       /** At most 16 short texts by which lists of runs filter. */
       readonly labels?: Readonly<Record<string, string>>;
-      /** Version of the workflow; default: the newest. */
+      /** Version of the workflow; default: the latest, the one deployed last that is no pre-release. */
       readonly version?: string;
     }, options?: CallOptions): Promise<RunStarted>;
     /** Have a workflow written and deployed. Says in plain words what the workflow should do; an agent writes the manifest, corrects what is refused, and deploys it. Answers with the execution of that agent, which is followed like all of them; its last output names what was deployed. (`POST /v1/workflows/generate`) */
@@ -2320,6 +2345,8 @@ export interface SvcClient {
       /** UUID or name of the workflow. */
       readonly workflow_id?: string;
       readonly status?: "running" | "waiting_for_human_input" | "completed" | "failed" | "cancelled";
+      /** How it ended; `failed` includes those whose last state failed. */
+      readonly outcome?: "succeeded" | "failed" | "cancelled";
       /** Maximum number of entries; default 20, at most 1000. */
       readonly limit?: number;
       /** Number of entries to skip. */
@@ -2336,8 +2363,10 @@ export interface SvcClient {
         readonly current_state: string | null;
         /** Code of a failure, or why it was cancelled. */
         readonly reason: string | null;
-        /** Description of the failure for people. */
-        readonly error: string | null;
+        /** Null while it is unfinished; failed for a completed run whose last state failed. */
+        readonly outcome: "succeeded" | "failed" | "cancelled" | null;
+        /** Why it did not succeed; null when it did, and while it is unfinished. */
+        readonly error: RunError | null;
         readonly started_at: string;
         readonly last_transition_at: string;
         readonly ended_at: string | null;
@@ -2614,6 +2643,24 @@ export interface SvcClient {
     }, options?: CallOptions): Promise<{
       readonly volume_id: string;
       readonly deleted: true;
+    }>;
+    /** List the storage events of a volume. Newest first; the newest 1,000 of a volume are kept. They name paths and sizes, never content. (`GET /v1/volumes/{id}/events`) */
+    listEvents(input: {
+      readonly event?: "VolumeCreated" | "VolumeDeleted" | "VolumeExpired" | "FileRead" | "FileWritten" | "FileCreated" | "FileDeleted" | "DirectoryListed" | "PathTraversalBlocked" | "QuotaExceeded";
+      /** Exactly this path. */
+      readonly path?: string;
+      /** Maximum number of entries; default 100, at most 1000. */
+      readonly limit?: number;
+      /** Number of entries to skip. */
+      readonly skip?: number;
+      /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
+      readonly page_token?: string;
+      /** UUID */
+      readonly id: string;
+    }, options?: CallOptions): Promise<{
+      readonly events: readonly (StorageEvent)[];
+      /** For `page_token`; absent at the end. */
+      readonly next_page_token?: string;
     }>;
   };
   readonly patterns: {
@@ -3607,7 +3654,7 @@ const WORKFLOWS_DELETE: Route = {"method":"DELETE","path":"/v1/workflows/{name}"
 const WORKFLOWS_LIST_VERSIONS: Route = {"method":"GET","path":"/v1/workflows/{name}/versions","query":[],"body":null,"answer":"json"};
 const WORKFLOWS_CHANGE_SCOPE: Route = {"method":"POST","path":"/v1/workflows/{name}/scope","query":[],"body":"json","answer":"json"};
 const WORKFLOWS_RUN: Route = {"method":"POST","path":"/v1/workflows/{name}/run","query":[],"body":"json","answer":"json"};
-const WORKFLOW_EXECUTIONS_LIST: Route = {"method":"GET","path":"/v1/workflows/executions","query":["workflow_id","status","limit","offset","page_token"],"body":null,"answer":"json"};
+const WORKFLOW_EXECUTIONS_LIST: Route = {"method":"GET","path":"/v1/workflows/executions","query":["workflow_id","status","outcome","limit","offset","page_token"],"body":null,"answer":"json"};
 const WORKFLOW_EXECUTIONS_GET: Route = {"method":"GET","path":"/v1/workflows/executions/{id}","query":[],"body":null,"answer":"json"};
 const WORKFLOW_EXECUTIONS_REMOVE: Route = {"method":"DELETE","path":"/v1/workflows/executions/{id}","query":[],"body":null,"answer":"json"};
 const WORKFLOW_EXECUTIONS_WHY: Route = {"method":"GET","path":"/v1/workflows/executions/{id}/why","query":[],"body":null,"answer":"json"};
@@ -3630,6 +3677,7 @@ const VOLUMES_CREATE: Route = {"method":"POST","path":"/v1/volumes","query":[],"
 const VOLUMES_LIST: Route = {"method":"GET","path":"/v1/volumes","query":["limit","skip","page_token"],"body":null,"answer":"json"};
 const VOLUMES_GET: Route = {"method":"GET","path":"/v1/volumes/{id}","query":[],"body":null,"answer":"json"};
 const VOLUMES_DELETE: Route = {"method":"DELETE","path":"/v1/volumes/{id}","query":[],"body":null,"answer":"json"};
+const VOLUMES_LIST_EVENTS: Route = {"method":"GET","path":"/v1/volumes/{id}/events","query":["event","path","limit","skip","page_token"],"body":null,"answer":"json"};
 const PATTERNS_LIST: Route = {"method":"GET","path":"/v1/cortex/patterns","query":["error_signature","error_type","min_success_score","limit","skip","page_token"],"body":null,"answer":"json"};
 const PATTERNS_STORE: Route = {"method":"POST","path":"/v1/cortex/patterns","query":[],"body":"json","answer":"json"};
 const CALLERS_ME: Route = {"method":"GET","path":"/v1/me","query":[],"body":null,"answer":"json"};
@@ -3799,6 +3847,7 @@ export const operationsOf = (sender: Sender): SvcClient => ({
     list: (input, options) => sender.json(VOLUMES_LIST, input, options),
     get: (input, options) => sender.json(VOLUMES_GET, input, options),
     delete: (input, options) => sender.json(VOLUMES_DELETE, input, options),
+    listEvents: (input, options) => sender.json(VOLUMES_LIST_EVENTS, input, options),
   },
   patterns: {
     list: (input, options) => sender.json(PATTERNS_LIST, input, options),

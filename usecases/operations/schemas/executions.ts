@@ -89,7 +89,7 @@ export const RunStarted = z
   .meta({ id: 'RunStarted' });
 
 /** Why a run did not succeed. */
-const RunError = z
+export const RunError = z
   .object({
     code: z.string().describe('Of the error table, such as model_refused.'),
     message: z.string().describe('One sentence with the cause.'),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { RUN_OUTCOMES } from '../../runs/run.ts';
 import { CATALOG_STATUSES, LoggedEvent, logPage, ScopeAnswer as MovedAnswer, SCOPES } from './catalog.ts';
-import { labelsField, WaitReason } from './executions.ts';
+import { labelsField, RunError, WaitReason } from './executions.ts';
 import { anyJson, ExecutionId, ForkedFromSchema, jsonObject, nextPageField } from './fields.ts';
 
 export const WORKFLOW_STATUSES = ['running', 'waiting_for_human_input', 'completed', 'failed', 'cancelled'] as const;
@@ -86,14 +86,6 @@ export const RunBody = z.strictObject({
     .describe('Version of the workflow; default: the latest, the one deployed last that is no pre-release.'),
 });
 
-const RunErrorSchema = z
-  .object({
-    code: z.string().describe('Code of the failure; cancelled for a cancelled one.'),
-    message: z.string(),
-    cause: z.string().nullable().describe('What the failed state says; null when there is no more to say.'),
-  })
-  .meta({ id: 'RunError' });
-
 const ExecutionSummary = z.object({
   execution_id: z.string(),
   workflow_id: z.string(),
@@ -106,7 +98,7 @@ const ExecutionSummary = z.object({
     .enum(RUN_OUTCOMES)
     .nullable()
     .describe('Null while it is unfinished; failed for a completed run whose last state failed.'),
-  error: RunErrorSchema.nullable().describe('Why it did not succeed; null when it did, and while it is unfinished.'),
+  error: RunError.nullable().describe('Why it did not succeed; null when it did, and while it is unfinished.'),
   started_at: z.string(),
   last_transition_at: z.string(),
   ended_at: z.string().nullable(),
