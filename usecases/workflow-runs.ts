@@ -159,7 +159,7 @@ export function createWorkflowApi(parts: {
     }
   }
 
-  /** Who is told that a run waits for an approval finds it in the list of approvals. */
+  /** Lists the approval before an answer says that the run waits for it. */
   async function listAwaited({ awaiting }: RunningWorkflow, address: Address): Promise<void> {
     if (awaiting.kind === 'approval' && awaiting.opened)
       await approvals.ensureListed(tenantOf(address), awaiting.approval_id);
