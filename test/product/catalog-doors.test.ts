@@ -64,7 +64,7 @@ describe('agents and workflows that are paused, archived or in use', () => {
       assert.match(await grpcStart(), new RegExp(`^FAILED_PRECONDITION .*worker is ${status}`));
       const failed = await runEnded(await node.json('POST', '/v1/workflows/parent/run', {}));
       assert.deepEqual([failed.status, failed.current_state], ['failed', 'ask'], JSON.stringify(failed));
-      assert.match(String(failed.error), new RegExp(`worker is ${status}`));
+      assert.match(JSON.stringify(failed.error), new RegExp(`worker is ${status}`));
       await setStatus(`/v1/agents/${agent}`, 'deployed');
       for (const path of ['/v1/executions', `/v1/agents/${agent}/execute`]) {
         const body =
@@ -81,7 +81,7 @@ describe('agents and workflows that are paused, archived or in use', () => {
       refusedAs(await node.json('POST', '/v1/workflows/child/run', {}), status);
       const failed = await runEnded(await node.json('POST', '/v1/workflows/outer/run', {}));
       assert.deepEqual([failed.status, failed.current_state], ['failed', 'in'], JSON.stringify(failed));
-      assert.match(String(failed.error), new RegExp(`child is ${status}`));
+      assert.match(JSON.stringify(failed.error), new RegExp(`child is ${status}`));
       const rung = await node.json('POST', '/v1/stimuli', { source: 'bell', content: status });
       assert.ok(rung.status >= 400, rung.text);
       await setStatus('/v1/workflows/child', 'deployed');

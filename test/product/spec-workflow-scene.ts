@@ -28,7 +28,8 @@ const Execution = z.looseObject({
   status: z.string(),
   current_state: z.string().nullable(),
   reason: z.string().nullable(),
-  error: z.string().nullable(),
+  outcome: z.string().nullable(),
+  error: z.object({ code: z.string(), message: z.string(), cause: z.string().nullable() }).nullable(),
   blackboard: z.record(z.string(), z.unknown()),
   state_outputs: z.record(z.string(), z.looseObject({ status: z.string() })),
 });

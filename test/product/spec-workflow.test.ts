@@ -100,8 +100,9 @@ describe('a workflow run against the specification, over REST', { timeout: 300_0
     ]);
     assert.deepEqual([failed.status, failed.reason], ['failed', 'command_failed']);
     assert.deepEqual([unmatched.status, unmatched.reason], ['failed', 'no_transition_matched']);
-    assert.match(String(unmatched.error), /STEP/);
+    assert.match(String(unmatched.error?.message), /STEP/);
     assert.equal(lastFailed.status, 'completed', 'an end completes the run, whatever it did');
+    assert.deepEqual([lastFailed.outcome, lastFailed.error?.code], ['failed', 'command_failed']);
   });
 
   test('scores are compared strictly, consensus inclusively, and a judge’s fields are seen by number', async () => {

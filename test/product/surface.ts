@@ -142,7 +142,7 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'POST /v1/invoke': { access: 'run', body: {} },
   'GET /v1/seal/tools': { access: 'public' },
   'GET /v1/tools': look(),
-  'POST /v1/tools/{name}': { access: 'run', body: {} },
+  'POST /v1/tools/{name}': { access: 'read', body: {} },
   'GET /v1/seal/sessions': look(),
   'GET /v1/seal/sessions/{id}': look(),
   'GET /v1/seal/sessions/{id}/audit': look(),

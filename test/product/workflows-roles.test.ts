@@ -98,6 +98,25 @@ describe('what each role may do, over every route and every method', () => {
     }
   });
 
+  test('a reader calls the reading tools, over REST and /mcp, and no other', async () => {
+    const call = (name: string, args: object) => as('readonly', 'POST', `/v1/tools/${name}`, args);
+    const listed = await call('svc.workflow.list', {});
+    assert.equal(listed.status, 200, listed.text);
+    const refused = await call('svc.workflow.run', { name: 'any' });
+    assert.deepEqual([refused.status, refused.body.reason], [403, 'ToolNotAllowed'], refused.text);
+    const rpc = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'svc.agent.list', arguments: {} } };
+    const answer = await node.call('POST', '/mcp', {
+      body: JSON.stringify(rpc),
+      headers: {
+        ...headersOf('readonly'),
+        accept: 'application/json, text/event-stream',
+        'content-type': 'application/json',
+      },
+    });
+    assert.equal(answer.status, 200, answer.text);
+    assert.match(answer.text, /"agents"/);
+  });
+
   test('a method of SvcRuntime refuses exactly the callers whose role does not allow it', async () => {
     const address = await node.process.grpcAddress;
     const client = clientOf(address);

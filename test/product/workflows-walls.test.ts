@@ -116,7 +116,7 @@ describe('the walls between tenants, over every route there is', () => {
         return body.status !== 'running' && body;
       });
       assert.equal(ended.status, 'failed', what);
-      assert.match(String(ended.error), /is not deployed in this tenant|volume/, what);
+      assert.match(JSON.stringify(ended.error), /is not deployed in this tenant|volume/, what);
       assert.doesNotMatch(JSON.stringify(ended), /alpha/, what);
     }
   });

@@ -90,13 +90,15 @@ describe('a client written by hand, against /mcp', () => {
     assert.match(body.result.content[0].text, /no, and my key/);
   });
 
-  test('who has no good token, or a role that may not run, never reaches a tool', async () => {
+  test('who has no good token never reaches a tool, and a reader none that it may not use', async () => {
     for (const token of [null, 'nobody', '']) {
       const { status, headers } = await post(at.url, callOf('wild.echo'), { token });
       assert.equal(status, 401);
       assert.match(headers.get('www-authenticate') ?? '', /^Bearer/);
     }
-    assert.equal((await post(at.url, initialize('2025-06-18'), { token: 'reader' })).status, 403);
+    assert.equal((await post(at.url, initialize('2025-06-18'), { token: 'reader' })).status, 200);
+    const { body } = await post(at.url, callOf('wild.echo'), { token: 'reader' });
+    assert.match(JSON.stringify(body), /not_found|unknown|not offered|nknown tool/i);
   });
 
   test('other methods, types and bodies are refused in words', async () => {

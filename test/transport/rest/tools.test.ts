@@ -42,11 +42,13 @@ describe('/v1/tools', () => {
     }
   });
 
-  test('one who may only look sees the tools that look', async () => {
+  test('one who may only look sees the tools that look, and calls no other', async () => {
     const { tools } = await list('reader');
     assert.ok(tools.some(({ name }: { name: string }) => name === 'svc.agent.list'));
     assert.ok(!tools.some(({ name }: { name: string }) => name === 'svc.task.execute'));
-    assert.equal((await call('svc.tools.list', {}, 'reader')).status, 403);
+    assert.equal((await call('svc.tools.list', {}, 'reader')).status, 200);
+    const refused = await call('svc.task.execute', { agent_id: 'any' }, 'reader');
+    assert.deepEqual([refused.status, refused.body.reason], [403, 'ToolNotAllowed']);
   });
 
   test('a call answers what /mcp answers', async () => {
