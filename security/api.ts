@@ -43,7 +43,7 @@ export type {
 export { payloadBytes } from './seal/strict-json.ts';
 export type { SigningKeys } from './signed-token.ts';
 export { bearerToken } from './signed-token.ts';
-export { type Action, allows, delegatedTenant, mayActFor, requireRole } from './tenant.ts';
+export { type Action, allows, delegatedTenant, mayActFor, requireRole, requireVolumeRole } from './tenant.ts';
 export type { SignedDelivery, Webhooks } from './webhooks/deliveries.ts';
 export type { BodySignature } from './webhooks/schemes.ts';
 export { SCHEMES } from './webhooks/schemes.ts';

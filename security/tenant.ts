@@ -79,6 +79,18 @@ function mayInFleet(identity: Identity, action: FleetAction): boolean {
   return roles.includes(READONLY_ROLE) && action === 'inspect';
 }
 
+/** Whether it has a tenant for itself and pays for it: a consumer of a tier above free. It may keep volumes there (W38). */
+const keepsVolumes = ({ kind, tier, roles }: Identity): boolean =>
+  kind === 'consumer' && tier !== 'free' && !roles.includes(READONLY_ROLE);
+
+/**
+ * Throws `forbidden` unless the identity may change volumes of its tenant: with the role to write, or as a consumer of a paid
+ * tier.
+ */
+export function requireVolumeRole(identity: Identity): void {
+  if (!keepsVolumes(identity)) requireRole(identity, 'write');
+}
+
 /** Whether the identity may do this in its own tenant. */
 export const allows = (identity: Identity, action: Action): boolean =>
   isFleetAction(action) ? mayInFleet(identity, action) : allowedActions(identity).includes(action);

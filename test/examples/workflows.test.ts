@@ -51,11 +51,12 @@ describe('examples without containers, on a node of their own', () => {
   const stdout = (blackboard: object, state: string): unknown =>
     asObject(asObject(asObject(blackboard)[state]).output).stdout;
 
-  test('all of them pass svc workflow validate without a finding', async () => {
+  test('all of them pass svc workflow validate without a finding, but that this node measures volumes', async () => {
     for (const example of WORKFLOW_EXAMPLES) await node.client.deploy(example);
     for (const { file, text } of manifests) {
       const { body } = await node.client.call('POST', '/v1/workflows/validate', { body: text });
-      assert.deepEqual([body.valid, body.findings], [true, []], file);
+      const findings = Array.isArray(body.findings) ? body.findings.map(asObject) : [];
+      assert.deepEqual([body.valid, findings.filter(({ rule }) => rule !== 'size_is_measured')], [true, []], file);
     }
     const file = join(EXAMPLES, 'release/workflow.yaml');
     const said = await svc(['workflow', 'validate', file], { SVC_URL: await node.process.url });

@@ -42,14 +42,15 @@ const KINDS: Readonly<Record<string, object>> = {
 /** Each kind follows each other kind once. */
 const WAY = 'SCSPSDCPCDPDS';
 
+const BASE = { apiVersion: 'svc.dev/v1', kind: 'Workflow' };
+
 const workflow = (name: string, way: string, storage: object = {}): string => {
   const states = [...way].map((kind, at) => {
     const transitions = at + 1 < way.length ? [{ condition: 'on_success', target: `${way[at + 1]}${at + 1}` }] : [];
     return [`${kind}${at}`, { ...KINDS[kind], transitions }];
   });
   return stringify({
-    apiVersion: 'svc.dev/v1',
-    kind: 'Workflow',
+    ...BASE,
     metadata: { name, version: '1.0.0' },
     spec: { initial_state: `${way[0]}0`, storage, states: Object.fromEntries(states) },
   });
@@ -117,6 +118,24 @@ describe('the workspace of a run is one for all kinds of states', NEEDS_PODMAN, 
     const storage = { shared_volumes: [{ name: 'cache', storage_class: 'ephemeral' }] };
     const id = await end(node, workflow('with-cache', 'SC', storage), 'with-cache');
     assert.equal(await content(node, id, 'log'), 'worked\n'.repeat(2));
+    const command = ['wc -c < in/long > size; cat size'];
+    const files = { 'in/long': '{{blackboard.long}}' };
+    const states = {
+      MAKE: { kind: 'System', command: 'head -c 300000 /dev/zero | tr "\\0" x', transitions: [{ target: 'KEEP' }] },
+      KEEP: {
+        kind: 'System',
+        command: 'update_blackboard',
+        env: { long: '{{MAKE.output.stdout}}' },
+        transitions: [{ target: 'READ' }],
+      },
+      READ: { ...KINDS.C, command, files, transitions: [] },
+    };
+    const long = await end(
+      node,
+      stringify({ ...BASE, metadata: { name: 'long', version: '1.0.0' }, spec: { initial_state: 'MAKE', states } }),
+      'long',
+    );
+    assert.equal(await content(node, long, 'size'), '300000\n');
     const shown = await node.call('GET', `/v1/volumes/${id}`);
     assert.equal(shown.status, 200);
   });

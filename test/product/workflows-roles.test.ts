@@ -98,6 +98,28 @@ describe('what each role may do, over every route and every method', () => {
     }
   });
 
+  test('a consumer of a paid tier keeps volumes in its own tenant, for svc.execute.intent; a free one does not', async () => {
+    const pro = await realms.headersWith('people', { sub: 'petra', svc_tier: 'pro' });
+    const ask = (method: string, path: string, body?: object | string) =>
+      node.call(method, path, {
+        headers: { ...pro, 'content-type': typeof body === 'string' ? 'text/plain' : 'application/json' },
+        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      });
+    const made = await ask('POST', '/v1/volumes', { name: 'mine' });
+    assert.equal(made.status, 200, made.text);
+    const path = `/v1/volumes/${String(made.body.id)}`;
+    assert.equal((await ask('PUT', `${path}/files/content?path=/in.txt`, 'data')).status, 200);
+    const started = await ask('POST', '/v1/execute/intent', { intent: 'count', volume_id: made.body.id });
+    assert.ok(started.status === 200 || started.status === 202, started.text);
+    const events = await ask('GET', `${path}/events`);
+    assert.deepEqual(
+      (Array.isArray(events.body.events) ? events.body.events : []).map((one) => Object(one).event),
+      ['FileCreated', 'VolumeCreated'],
+    );
+    const refused = await as('consumer', 'POST', '/v1/volumes', { name: 'mine' });
+    assert.deepEqual([refused.status, ROLE.test(refused.text)], [403, true], refused.text);
+  });
+
   test('a reader calls the reading tools, over REST and /mcp, and no other', async () => {
     const call = (name: string, args: object) => as('readonly', 'POST', `/v1/tools/${name}`, args);
     const listed = await call('svc.workflow.list', {});

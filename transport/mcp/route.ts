@@ -25,9 +25,9 @@ import { parseJsonBytes } from '../json-thread.ts';
 import type { McpParts, RestApp, RestParts } from '../rest/parts.ts';
 import { callerOf } from '../rest/request-context.ts';
 import { metadataChallenge } from '../rest/routes/jwks.ts';
+import { CALL_ACCESS } from '../rest/routes/tools.ts';
 import { INSTRUCTIONS, listedPrompts, promptText } from './prompts.ts';
 import { listedResources, listedTemplates, resourceRead } from './resources.ts';
-import { CALL_ACCESS } from '../rest/routes/tools.ts';
 import { loadSdk, type McpSdk } from './sdk.ts';
 import { aliasesOf, toolNamed } from './tool-aliases.ts';
 

@@ -15,7 +15,7 @@ export function operationRoutes(app: RestApp, parts: RestParts): void {
 }
 
 function serve(app: RestApp, parts: RestParts, operation: Operation): void {
-  const { name, tag, summary, description, access, scope, input, answer } = operation;
+  const { name, tag, summary, description, access, scope, forKeepers, input, answer } = operation;
   const { method, path, style, texts, also, starts } = operation.rest;
   const { params, query, body, headers = CallerHeaders } = input;
   app.route({
@@ -26,6 +26,7 @@ function serve(app: RestApp, parts: RestParts, operation: Operation): void {
       problems: style,
       ...(scope === undefined ? {} : { scope }),
       ...(texts === undefined ? {} : { texts }),
+      forKeepers,
       starts,
     },
     schema: {

@@ -10,6 +10,7 @@ import {
   type KeyGrant,
   requireRole,
   requireScope,
+  requireVolumeRole,
   type ScopeArea,
 } from '../../security/api.ts';
 import type { Admission } from '../../usecases/starts/admission.ts';
@@ -36,6 +37,8 @@ declare module 'fastify' {
     access?: Access;
     /** What a key's scopes are compared with. Absent: `access` in the area of the path; `any`: every key may call it. */
     scope?: { readonly area: ScopeArea; readonly action: Action } | 'any';
+    /** True: also for consumers of a paid tier, who keep volumes in their own tenant. */
+    forKeepers?: boolean | undefined;
     /** True: accepts bodies of every content type, including web forms, from callers that sign them. */
     takesForms?: boolean;
     problems?: ProblemStyle;
@@ -121,7 +124,8 @@ async function admitCaller(
   const { url = '', config } = request.routeOptions;
   const scope = config.scope ?? { area: areaOfPath(url, access), action: access };
   if (scope !== 'any') requireScope(caller, scope.area, scope.action);
-  requireRole(caller, access);
+  if (config.forKeepers === true) requireVolumeRole(caller);
+  else requireRole(caller, access);
 }
 
 /** Checks once more, for an open stream, that its caller may call its route. Throws as the first check does. */

@@ -132,6 +132,8 @@ export interface Operation {
   readonly access: Action;
   /** What a key's scopes are compared with. Absent: `access` in the area of the path; `any`: every key may call it. */
   readonly scope?: { readonly area: ScopeArea; readonly action: Action } | 'any';
+  /** Also for consumers of a paid tier, who keep volumes in their own tenant. */
+  readonly forKeepers?: true;
   readonly needs: readonly (keyof OperationPorts)[];
   readonly input: Schemas;
   readonly answer: z.ZodType;

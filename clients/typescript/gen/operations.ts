@@ -2608,7 +2608,7 @@ export interface SvcClient {
     }>;
   };
   readonly volumes: {
-    /** Create a volume (`POST /v1/volumes`) */
+    /** Create a volume. Consumers of a tier above free may, in their own tenant. (`POST /v1/volumes`) */
     create(input: {
       /** Unique in the tenant. */
       readonly name: string;

@@ -132,6 +132,17 @@ describe('a shell command', () => {
     assert.deepEqual(await recorded(workspaces), []);
   });
 
+  test('files of a step are there before it starts, of any size, in the volume and in an empty workspace', async () => {
+    const content = 'x'.repeat(400_000);
+    const files = [{ path: 'in/report.txt', content }];
+    const count = 'wc -c < in/report.txt; ls in';
+    const workspace = { volume_id: await bench.volume(), implicit: false };
+    for (const where of [workspace, null])
+      assert.equal((await run(count, { workspace: where, files })).stdout, '400000\nreport.txt\n');
+    await assert.rejects(run(count, { workspace, files: [{ path: '../out', content }] }), { code: 'forbidden' });
+    await assert.rejects(run(count, { workspace: null, files: [{ path: '../out', content }] }), { code: 'forbidden' });
+  });
+
   test('output beyond 1 MiB of a stream is cut and said', async () => {
     const result = await run('head -c 3000000 /dev/zero | tr "\\0" x; echo done >&2');
     assert.equal(result.stdout.length, MiB);

@@ -46,6 +46,35 @@ describe('volumes over REST', () => {
     assert.equal((await at.call('GET', `/v1/volumes/${id}`, { headers: as('alice') })).status, 404);
   });
 
+  test('each operation is a storage event, listed newest first, in pages, by event and by path', async () => {
+    await using at = await open();
+    const id = await made(at);
+    await put(at, id, '/a.txt', 'one');
+    await put(at, id, '/a.txt', 'other');
+    await at.call('GET', content(id, '/a.txt'), { headers: as('alice') });
+    const events = async (query = '', user = 'alice') =>
+      (await at.call('GET', `/v1/volumes/${id}/events${query}`, { headers: as(user) })).body;
+    const names = ({ events: found = [] }) => found.map(({ event, path }: Record<string, string>) => [event, path]);
+    const { events: all } = await events();
+    const file = (event: string) => [event, '/a.txt'];
+    assert.deepEqual(names({ events: all }), [
+      ...['FileRead', 'FileWritten', 'FileCreated'].map(file),
+      ['VolumeCreated', null],
+    ]);
+    assert.deepEqual(
+      [all[1].details, all[1].volume_id, 'tenant' in all[1]],
+      [{ offset: 0, bytes_written: 5 }, id, false],
+    );
+    assert.deepEqual(names(await events('?event=FileWritten')), [file('FileWritten')]);
+    assert.equal(names(await events('?path=/a.txt')).length, 3);
+    const first = await events('?limit=3');
+    const rest = await events(`?limit=3&page_token=${first.next_page_token}`);
+    assert.deepEqual([...first.events, ...rest.events], all);
+    assert.equal((await events('?event=Nothing')).error, 'invalid_argument');
+    assert.deepEqual(await events('', 'bob'), { error: 'not_found', message: 'volume not found' });
+    assert.equal((await events('', 'reader')).error, 'not_found');
+  });
+
   test('bad requests say what was expected', async () => {
     await using at = await open();
     for (const [body, status] of [

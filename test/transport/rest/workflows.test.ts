@@ -167,6 +167,18 @@ for (const { name: store, missing, start } of AREA_KERNELS) {
       }
     });
 
+    test('an approval is listed at the moment when the run says that it waits for it', async () => {
+      const { name } = await deployed();
+      for (let runs = 0; runs < 5; runs += 1) {
+        const id = await run(name);
+        const { waiting_for } = await waiting(id);
+        const { body } = await get('/v1/human-approvals');
+        const pending = body.pending_requests.map((one: { id: string }) => one.id);
+        assert.ok(pending.includes(waiting_for.approval_id), `${waiting_for.approval_id}`);
+        await post(`${RUNS}/${id}/cancel`, {});
+      }
+    });
+
     test('a run waits for its approval, says so, is signalled once, and completes', async () => {
       const { name, id } = await deployed();
       const runId = await run(name);

@@ -35,6 +35,9 @@ const listFilesSchema = {
   response: { 200: FileList, ...problemSchemas({ style: 'coded', also: FILE_STATUSES }) },
 };
 
+/** Changes files: with the role to write, or as a consumer of a paid tier in its own tenant. */
+const CHANGES = { access: 'write', forKeepers: true } as const;
+
 /** GET /v1/volumes/{id}/files?path=. */
 function listFilesRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
   app.get('/v1/volumes/:id/files', { config: { access: 'read' }, schema: listFilesSchema }, async (request) => {
@@ -95,22 +98,18 @@ function uploadFileRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
   app.register((scope: RestApp, _options, done) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', (_request, payload, parsed) => parsed(null, payload));
-    scope.put(
-      '/v1/volumes/:id/files/content',
-      { config: { access: 'write' }, schema: uploadFileSchema },
-      async (request) => {
-        const encoding = request.headers['content-encoding'];
-        if (encoding !== undefined && encoding !== 'identity') {
-          throw new SvcError('unsupported_media_type', 'files are taken without Content-Encoding');
-        }
-        const id = request.params.id.toLowerCase();
-        // A refused upload keeps the connection open, so that the client can read the error.
-        const { body } = request;
-        const content = body instanceof Readable ? body.iterator({ destroyOnReturn: false }) : Buffer.alloc(0);
-        await volumes.requireSeen(callerOf(request), id);
-        return volumes.files.write(callerOf(request).tenant, id, request.query.path, content);
-      },
-    );
+    scope.put('/v1/volumes/:id/files/content', { config: CHANGES, schema: uploadFileSchema }, async (request) => {
+      const encoding = request.headers['content-encoding'];
+      if (encoding !== undefined && encoding !== 'identity') {
+        throw new SvcError('unsupported_media_type', 'files are taken without Content-Encoding');
+      }
+      const id = request.params.id.toLowerCase();
+      // A refused upload keeps the connection open, so that the client can read the error.
+      const { body } = request;
+      const content = body instanceof Readable ? body.iterator({ destroyOnReturn: false }) : Buffer.alloc(0);
+      await volumes.requireSeen(callerOf(request), id);
+      return volumes.files.write(callerOf(request).tenant, id, request.query.path, content);
+    });
     done();
   });
 }
@@ -131,16 +130,12 @@ const makeDirectorySchema = {
 
 /** POST /v1/volumes/{id}/files/mkdir. */
 function makeDirectoryRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
-  app.post(
-    '/v1/volumes/:id/files/mkdir',
-    { config: { access: 'write' }, schema: makeDirectorySchema },
-    async (request) => {
-      const { path } = request.body;
-      await volumes.requireSeen(callerOf(request), request.params.id.toLowerCase());
-      await volumes.files.mkdir(callerOf(request).tenant, request.params.id.toLowerCase(), path);
-      return { path };
-    },
-  );
+  app.post('/v1/volumes/:id/files/mkdir', { config: CHANGES, schema: makeDirectorySchema }, async (request) => {
+    const { path } = request.body;
+    await volumes.requireSeen(callerOf(request), request.params.id.toLowerCase());
+    await volumes.files.mkdir(callerOf(request).tenant, request.params.id.toLowerCase(), path);
+    return { path };
+  });
 }
 
 const deleteFileSchema = {
@@ -158,7 +153,7 @@ const deleteFileSchema = {
 
 /** DELETE /v1/volumes/{id}/files?path=. */
 function deleteFileRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
-  app.delete('/v1/volumes/:id/files', { config: { access: 'write' }, schema: deleteFileSchema }, async (request) => {
+  app.delete('/v1/volumes/:id/files', { config: CHANGES, schema: deleteFileSchema }, async (request) => {
     const { path, recursive } = request.query;
     const all = recursive === '' || recursive === 'true';
     const id = request.params.id.toLowerCase();

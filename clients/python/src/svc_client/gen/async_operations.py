@@ -127,6 +127,7 @@ from .types import (
     VolumeFilesWriteAnswer,
     VolumesDeleteAnswer,
     VolumesListAnswer,
+    VolumesListEventsAnswer,
     WebhooksReceiveAnswer,
     Why,
     Workflow,
@@ -174,7 +175,7 @@ WORKFLOWS_DELETE = Route("DELETE", "/v1/workflows/{name}", ("force", ), None, "j
 WORKFLOWS_LIST_VERSIONS = Route("GET", "/v1/workflows/{name}/versions", (), None, "json")
 WORKFLOWS_CHANGE_SCOPE = Route("POST", "/v1/workflows/{name}/scope", (), "json", "json")
 WORKFLOWS_RUN = Route("POST", "/v1/workflows/{name}/run", (), "json", "json")
-WORKFLOW_EXECUTIONS_LIST = Route("GET", "/v1/workflows/executions", ("workflow_id", "status", "limit", "offset", "page_token", ), None, "json")
+WORKFLOW_EXECUTIONS_LIST = Route("GET", "/v1/workflows/executions", ("workflow_id", "status", "outcome", "limit", "offset", "page_token", ), None, "json")
 WORKFLOW_EXECUTIONS_GET = Route("GET", "/v1/workflows/executions/{id}", (), None, "json")
 WORKFLOW_EXECUTIONS_REMOVE = Route("DELETE", "/v1/workflows/executions/{id}", (), None, "json")
 WORKFLOW_EXECUTIONS_WHY = Route("GET", "/v1/workflows/executions/{id}/why", (), None, "json")
@@ -197,6 +198,7 @@ VOLUMES_CREATE = Route("POST", "/v1/volumes", (), "json", "json")
 VOLUMES_LIST = Route("GET", "/v1/volumes", ("limit", "skip", "page_token", ), None, "json")
 VOLUMES_GET = Route("GET", "/v1/volumes/{id}", (), None, "json")
 VOLUMES_DELETE = Route("DELETE", "/v1/volumes/{id}", (), None, "json")
+VOLUMES_LIST_EVENTS = Route("GET", "/v1/volumes/{id}/events", ("event", "path", "limit", "skip", "page_token", ), None, "json")
 PATTERNS_LIST = Route("GET", "/v1/cortex/patterns", ("error_signature", "error_type", "min_success_score", "limit", "skip", "page_token", ), None, "json")
 PATTERNS_STORE = Route("POST", "/v1/cortex/patterns", (), "json", "json")
 CALLERS_ME = Route("GET", "/v1/me", (), None, "json")
@@ -332,7 +334,7 @@ class AsyncAgentsApi:
         page_token: Optional[str] = None,
         options: Optional[CallOptions] = None,
     ) -> AgentsListAnswer:
-        """List agents. The newest version of each agent, by name. (`GET /v1/agents`)"""
+        """List agents. The latest version of each agent, by name. (`GET /v1/agents`)"""
         # scope: `global`: those of all tenants; `visible`: all the caller can run; default those of the tenant.
         # status: Default: all except archived.
         # limit: Maximum number of entries; default 1000, at most 1000.
@@ -461,7 +463,7 @@ class AsyncAgentsApi:
         # id: UUID or name of an agent.
         # intent: The goal; part of the input, and {{intent}}.
         # input: Values by name: {{KEY}} in the prompt; as JSON part of the input.
-        # version: Version of the agent; default: the newest.
+        # version: Version of the agent; default: the latest, the one deployed last that is no pre-release.
         # labels: At most 16 short texts by which lists of runs filter.
         answer: RunStarted = await self._sender.json(AGENTS_EXECUTE, {"id": id, "intent": intent, "input": input, "version": version, "labels": labels}, ("id", ), options)
         return answer
@@ -531,7 +533,7 @@ class AsyncExecutionsApi:
         """Start an execution. Answers as soon as the start is durable; follow it at /v1/executions/{id}/stream. (`POST /v1/executions`)"""
         # agent_id: UUID or name of an agent.
         # input: Task input passed to the agent.
-        # version: Version of the agent; default: the newest.
+        # version: Version of the agent; default: the latest, the one deployed last that is no pre-release.
         # context: Values for the prompt template.
         # workflow_execution_id: Workflow execution that the run belongs to.
         # labels: At most 16 short texts by which lists of runs filter.
@@ -645,7 +647,7 @@ class AsyncWorkflowsApi:
         page_token: Optional[str] = None,
         options: Optional[CallOptions] = None,
     ) -> WorkflowsListAnswer:
-        """List workflows. The newest version of each workflow, by name. (`GET /v1/workflows`)"""
+        """List workflows. The latest version of each workflow, by name. (`GET /v1/workflows`)"""
         # scope: `global`: those of all tenants; `visible`: all the caller can run; default those of the tenant.
         # status: Default: all except archived.
         # limit: Maximum number of entries; default 1000, at most 1000.
@@ -767,7 +769,7 @@ class AsyncWorkflowsApi:
         # input: Checked against metadata.input_schema, where it must be an object; {{input.KEY}}.
         # blackboard: Initial values of the blackboard.
         # labels: At most 16 short texts by which lists of runs filter.
-        # version: Version of the workflow; default: the newest.
+        # version: Version of the workflow; default: the latest, the one deployed last that is no pre-release.
         answer: RunStarted = await self._sender.json(WORKFLOWS_RUN, {"name": name, "intent": intent, "input": input, "blackboard": blackboard, "labels": labels, "version": version}, ("name", ), options)
         return answer
 
@@ -814,6 +816,7 @@ class AsyncWorkflowExecutionsApi:
         *,
         workflow_id: Optional[str] = None,
         status: Optional[Literal['running', 'waiting_for_human_input', 'completed', 'failed', 'cancelled']] = None,
+        outcome: Optional[Literal['succeeded', 'failed', 'cancelled']] = None,
         limit: Optional[int] = None,
         offset: Optional[int] = None,
         page_token: Optional[str] = None,
@@ -821,10 +824,11 @@ class AsyncWorkflowExecutionsApi:
     ) -> WorkflowExecutionsListAnswer:
         """List workflow executions, newest first (`GET /v1/workflows/executions`)"""
         # workflow_id: UUID or name of the workflow.
+        # outcome: How it ended; `failed` includes those whose last state failed.
         # limit: Maximum number of entries; default 20, at most 1000.
         # offset: Number of entries to skip.
         # page_token: `next_page_token` of the page before, under the same conditions; costs the same however far behind.
-        answer: WorkflowExecutionsListAnswer = await self._sender.json(WORKFLOW_EXECUTIONS_LIST, {"workflow_id": workflow_id, "status": status, "limit": limit, "offset": offset, "page_token": page_token}, (), options)
+        answer: WorkflowExecutionsListAnswer = await self._sender.json(WORKFLOW_EXECUTIONS_LIST, {"workflow_id": workflow_id, "status": status, "outcome": outcome, "limit": limit, "offset": offset, "page_token": page_token}, (), options)
         return answer
 
     async def get(
@@ -1142,7 +1146,7 @@ class AsyncVolumesApi:
         ttl_hours: Optional[int] = None,
         options: Optional[CallOptions] = None,
     ) -> Volume:
-        """Create a volume (`POST /v1/volumes`)"""
+        """Create a volume. Consumers of a tier above free may, in their own tenant. (`POST /v1/volumes`)"""
         # name: Unique in the tenant.
         # size_limit_bytes: Default and largest: `spec.storage` of the node.
         # ttl_hours: For ephemeral volumes only.
@@ -1184,6 +1188,26 @@ class AsyncVolumesApi:
         """Delete a volume with its files. While a running execution uses it, it is 409. (`DELETE /v1/volumes/{id}`)"""
         # id: UUID
         answer: VolumesDeleteAnswer = await self._sender.json(VOLUMES_DELETE, {"id": id}, ("id", ), options)
+        return answer
+
+    async def list_events(
+        self,
+        *,
+        id: str,
+        event: Optional[Literal['VolumeCreated', 'VolumeDeleted', 'VolumeExpired', 'FileRead', 'FileWritten', 'FileCreated', 'FileDeleted', 'DirectoryListed', 'PathTraversalBlocked', 'QuotaExceeded']] = None,
+        path: Optional[str] = None,
+        limit: Optional[int] = None,
+        skip: Optional[int] = None,
+        page_token: Optional[str] = None,
+        options: Optional[CallOptions] = None,
+    ) -> VolumesListEventsAnswer:
+        """List the storage events of a volume. Newest first; the newest 1,000 of a volume are kept. They name paths and sizes, never content. (`GET /v1/volumes/{id}/events`)"""
+        # path: Exactly this path.
+        # limit: Maximum number of entries; default 100, at most 1000.
+        # skip: Number of entries to skip.
+        # page_token: `next_page_token` of the page before, under the same conditions; costs the same however far behind.
+        # id: UUID
+        answer: VolumesListEventsAnswer = await self._sender.json(VOLUMES_LIST_EVENTS, {"event": event, "path": path, "limit": limit, "skip": skip, "page_token": page_token, "id": id}, ("id", ), options)
         return answer
 
 

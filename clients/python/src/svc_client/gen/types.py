@@ -1251,6 +1251,16 @@ class StimulusRoute(TypedDict):
     # Whether it comes from the node’s settings or was set by a call.
     origin: "Literal['settings', 'stored']"
 
+class StorageEvent(TypedDict):
+    event: "Literal['VolumeCreated', 'VolumeDeleted', 'VolumeExpired', 'FileRead', 'FileWritten', 'FileCreated', 'FileDeleted', 'DirectoryListed', 'PathTraversalBlocked', 'QuotaExceeded']"
+    volume_id: "str"
+    # Null for events of the volume itself.
+    path: "Union[str, None]"
+    workflow_execution_id: "Union[str, None]"
+    at: "str"
+    # Sizes and counts; never the content of a file.
+    details: "Dict[str, Any]"
+
 class SubworkflowCompleted(TypedDict):
     parent_execution_id: "str"
     child_execution_id: "str"
@@ -1862,6 +1872,9 @@ class WorkflowEventWorkflowStateEntered(TypedDict):
 class WorkflowEventWorkflowStateExited(TypedDict):
     WorkflowStateExited: "WorkflowStateExited"
 
+class WorkflowEventWorkflowTemplateFailed(TypedDict):
+    WorkflowTemplateFailed: "WorkflowTemplateFailed"
+
 class WorkflowEventWorkflowStepRepeated(TypedDict):
     WorkflowStepRepeated: "WorkflowStepRepeated"
 
@@ -1901,7 +1914,7 @@ class WorkflowEventWorkflowExecutionFailed(TypedDict):
 class WorkflowEventWorkflowExecutionCancelled(TypedDict):
     WorkflowExecutionCancelled: "WorkflowExecutionCancelled"
 
-WorkflowEvent: TypeAlias = "Union[WorkflowEventWorkflowExecutionStarted, WorkflowEventIntentExecutionPipelineStarted, WorkflowEventIntentExecutionPipelineCompleted, WorkflowEventIntentExecutionPipelineFailed, WorkflowEventWorkflowStateEntered, WorkflowEventWorkflowStateExited, WorkflowEventWorkflowStepRepeated, WorkflowEventWorkflowHumanInputRequested, WorkflowEventWorkflowHumanInputReceived, WorkflowEventContainerRunStarted, WorkflowEventContainerRunCompleted, WorkflowEventContainerRunFailed, WorkflowEventParallelContainerRunAggregated, WorkflowEventSubworkflowTriggered, WorkflowEventSubworkflowCompleted, WorkflowEventSubworkflowFailed, WorkflowEventWorkflowExecutionCompleted, WorkflowEventWorkflowExecutionFailed, WorkflowEventWorkflowExecutionCancelled]"
+WorkflowEvent: TypeAlias = "Union[WorkflowEventWorkflowExecutionStarted, WorkflowEventIntentExecutionPipelineStarted, WorkflowEventIntentExecutionPipelineCompleted, WorkflowEventIntentExecutionPipelineFailed, WorkflowEventWorkflowStateEntered, WorkflowEventWorkflowStateExited, WorkflowEventWorkflowTemplateFailed, WorkflowEventWorkflowStepRepeated, WorkflowEventWorkflowHumanInputRequested, WorkflowEventWorkflowHumanInputReceived, WorkflowEventContainerRunStarted, WorkflowEventContainerRunCompleted, WorkflowEventContainerRunFailed, WorkflowEventParallelContainerRunAggregated, WorkflowEventSubworkflowTriggered, WorkflowEventSubworkflowCompleted, WorkflowEventSubworkflowFailed, WorkflowEventWorkflowExecutionCompleted, WorkflowEventWorkflowExecutionFailed, WorkflowEventWorkflowExecutionCancelled]"
 
 class WorkflowExecutionCancelled(TypedDict):
     execution_id: "str"
@@ -1937,8 +1950,10 @@ class WorkflowExecutionStatus(TypedDict):
     current_state: "Union[str, None]"
     # Code of a failure, or why it was cancelled.
     reason: "Union[str, None]"
-    # Description of the failure for people.
-    error: "Union[str, None]"
+    # Null while it is unfinished; failed for a completed run whose last state failed.
+    outcome: "Union[Literal['succeeded', 'failed', 'cancelled'], None]"
+    # Why it did not succeed; null when it did, and while it is unfinished.
+    error: "Union[RunError, None]"
     started_at: "str"
     last_transition_at: "str"
     ended_at: "Union[str, None]"
@@ -1991,6 +2006,15 @@ class WorkflowStepRepeated(TypedDict):
     repeat: "int"
     by: "Literal['policy', 'human']"
     repeated_at: "str"
+
+class WorkflowTemplateFailed(TypedDict):
+    execution_id: "str"
+    state_name: "str"
+    what: "Literal['step', 'expression', 'feedback']"
+    transition: "Union[int, None]"
+    code: "str"
+    error: "str"
+    failed_at: "str"
 
 class HealthReadyAnswer(TypedDict):
     status: "Literal['ready']"
@@ -2082,8 +2106,10 @@ class WorkflowExecutionsListAnswerExecutionsItem(TypedDict):
     current_state: "Union[str, None]"
     # Code of a failure, or why it was cancelled.
     reason: "Union[str, None]"
-    # Description of the failure for people.
-    error: "Union[str, None]"
+    # Null while it is unfinished; failed for a completed run whose last state failed.
+    outcome: "Union[Literal['succeeded', 'failed', 'cancelled'], None]"
+    # Why it did not succeed; null when it did, and while it is unfinished.
+    error: "Union[RunError, None]"
     started_at: "str"
     last_transition_at: "str"
     ended_at: "Union[str, None]"
@@ -2168,6 +2194,11 @@ class VolumesListAnswer(TypedDict):
 class VolumesDeleteAnswer(TypedDict):
     volume_id: "str"
     deleted: "Literal[True]"
+
+class VolumesListEventsAnswer(TypedDict):
+    events: "List[StorageEvent]"
+    # For `page_token`; absent at the end.
+    next_page_token: "NotRequired[str]"
 
 class PatternsListAnswer(TypedDict):
     patterns: "List[PatternsListAnswerPatternsItem]"
