@@ -25,7 +25,7 @@ after(async () => bench[Symbol.asyncDispose]());
 
 const runner = (view: WorkspaceView | null = null) =>
   createCommandRunner({
-    ...{ volumes: bench.volumes, workspaces, view, killGraceMs: 300 },
+    ...{ volumes: bench.volumes, files: bench.volumes.files, workspaces, view, killGraceMs: 300 },
     allow: (tenant) => tenant === 'acme',
   });
 

@@ -194,7 +194,7 @@ describe('volumes over REST', () => {
       .flatMap(([path, methods]) =>
         Object.entries(methods).map(([method, { summary }]) => ({ path, method, summary })),
       );
-    assert.equal(routes.length, 9);
+    assert.equal(routes.length, 10);
     assert.ok(routes.every(({ summary }) => summary !== undefined));
     const bytes = paths['/v1/volumes/{id}/files/content'];
     assert.deepEqual(Object.keys(bytes.put.requestBody.content), ['application/octet-stream']);
