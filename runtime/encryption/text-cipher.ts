@@ -1,4 +1,12 @@
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto';
 import { SvcError } from '../errors.ts';
 import { SYSTEM_TENANT } from '../identity.ts';
 import type { PayloadKey, PayloadKeys } from './payload-keys.ts';
@@ -35,12 +43,13 @@ const NO_WAIT = null;
 /** A derived key of this process, used with a counter as nonce, so that no nonce is used twice. */
 interface Session {
   readonly salt: Uint8Array;
-  readonly key: Uint8Array;
+  readonly key: KeyObject;
   texts: number;
 }
 
-const deriveKey = (key: PayloadKey, salt: Uint8Array): Uint8Array =>
-  new Uint8Array(hkdfSync('sha256', key.secret, salt, 'svc payload text', 32));
+/** As a key object: from bytes each text would cost five times as much. */
+const deriveKey = (key: PayloadKey, salt: Uint8Array): KeyObject =>
+  createSecretKey(new Uint8Array(hkdfSync('sha256', key.secret, salt, 'svc payload text', 32)));
 
 const isEncrypted = (text: string): boolean => text.startsWith(MARK);
 
@@ -54,7 +63,7 @@ const isEncrypted = (text: string): boolean => text.startsWith(MARK);
 export class TextCipher {
   #keys: PayloadKeys | null = null;
   readonly #sessions = new WeakMap<PayloadKey, Session>();
-  readonly #derived = new WeakMap<PayloadKey, Map<string, Uint8Array>>();
+  readonly #derived = new WeakMap<PayloadKey, Map<string, KeyObject>>();
 
   use(keys: PayloadKeys): void {
     this.#keys = keys;
@@ -204,7 +213,7 @@ export class TextCipher {
     return plain;
   }
 
-  #derivedKey(key: PayloadKey, salt: Buffer): Uint8Array {
+  #derivedKey(key: PayloadKey, salt: Buffer): KeyObject {
     const name = salt.toString('latin1');
     let derived = this.#derived.get(key);
     if (derived === undefined) {
@@ -222,7 +231,7 @@ export class TextCipher {
 }
 
 function seal(
-  key: Uint8Array,
+  key: KeyObject,
   salt: Uint8Array,
   iv: Uint8Array,
   plain: string | Uint8Array,

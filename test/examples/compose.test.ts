@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { addSecretKey } from '../../app/secrets.ts';
 import { type NodeSettings, resolveSettings } from '../../manifests/node/settings.ts';
 import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
 import { NodeProcess } from '../support/node-process.ts';
@@ -33,10 +34,19 @@ const Node = Service.extend({
   read_only: z.literal(true),
   cap_drop: z.tuple([z.literal('ALL')]),
   security_opt: z.tuple([z.literal('no-new-privileges:true')]),
-  depends_on: z.record(z.string(), z.object({ condition: z.literal('service_healthy') })),
+  depends_on: z.record(
+    z.string(),
+    z.object({ condition: z.enum(['service_healthy', 'service_completed_successfully']) }),
+  ),
+});
+const Once = z.looseObject({
+  entrypoint: words,
+  volumes: words,
+  network_mode: z.literal('none'),
+  restart: z.literal('no'),
 });
 const Compose = z.object({
-  services: z.strictObject({ redis: Service, mongo: Service, controller: Node, worker: Node }),
+  services: z.strictObject({ redis: Service, mongo: Service, keys: Once, controller: Node, worker: Node }),
 });
 
 const { services } = Compose.loose().parse(parse(await readFile('docker-compose.yml', 'utf8'), { merge: true }));
@@ -76,6 +86,18 @@ describe('docker-compose.yml', () => {
     const ports = [network.port, network.grpc_port, network.internal.port, network.internal.grpc_port];
     assert.deepEqual([...ports, cluster.cluster_grpc_port], [0, 0, 0, 0, 0]);
     assert.deepEqual(cluster.controller?.endpoint, ['127.0.0.1:50056']);
+  });
+
+  test('makes the key of secrets once, in a volume from which all nodes read it', async () => {
+    const { keys, controller, worker } = services;
+    assert.deepEqual(keys.volumes, ['keys:/keys']);
+    assert.match(containerfile, /mkdir \/data \/keys && chown node:node \/data \/keys/);
+    for (const node of [controller, worker]) {
+      const { secrets } = await settingsOf(node);
+      assert.ok(keys.entrypoint.join(' ').endsWith(`secret add-key ${secrets.keys?.file}`));
+      assert.ok(node.volumes.includes('keys:/keys:ro'));
+      assert.equal(node.depends_on.keys?.condition, 'service_completed_successfully');
+    }
   });
 
   test('gives every replica of a worker a data directory of its own', async () => {
@@ -127,16 +149,20 @@ describe('nodes with the configurations of the compose file', { skip: missing ||
 
   test('are a fleet whose workers are healthy by their own checks, and unhealthy once they are gone', async () => {
     const stores = { REDIS_URL: redis.url, MONGODB_URI: mongo.uri };
-    const start = (name: string, config: string, args: readonly string[]) => {
+    await addSecretKey(join(directory, 'secret-keys.json'));
+    const start = async (name: string, example: string, args: readonly string[]) => {
+      const config = join(directory, `${name}.yaml`);
+      await writeFile(config, (await readFile(example, 'utf8')).replaceAll('/keys/', `${directory}/`));
       const node = new NodeProcess(['--config', config, '--data', join(directory, name), ...args], stores);
       node.spawn();
       return node;
     };
     // The ports of this machine may be taken: the controller's are free ones here.
-    const controller = start('controller', 'examples/compose/controller.yaml', ['--cluster-port', '0']);
+    const controller = await start('controller', 'examples/compose/controller.yaml', ['--cluster-port', '0']);
     const url = await controller.url;
     await waitUntil('the controller is ready', async () => (await fetch(`${url}/health/ready`)).status === 200);
-    const workers = ['worker-1', 'worker-2'].map((name) => start(name, 'examples/compose/worker.yaml', []));
+    const names = ['worker-1', 'worker-2'];
+    const workers = await Promise.all(names.map((name) => start(name, 'examples/compose/worker.yaml', [])));
     await Promise.all(workers.map((worker) => worker.url));
     const isHealthy = async (name: string): Promise<boolean> => {
       const [, program, ...args] = services.worker.healthcheck.test.map((word) =>

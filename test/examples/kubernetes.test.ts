@@ -51,6 +51,13 @@ const Pod = z.looseObject({
     fsGroupChangePolicy: z.string().optional(),
     seccompProfile: z.strictObject({ type: z.literal('RuntimeDefault') }),
   }),
+  initContainers: z.tuple([
+    z.looseObject({
+      command: z.array(z.string()),
+      securityContext: Container.shape.securityContext,
+      volumeMounts: Container.shape.volumeMounts,
+    }),
+  ]),
   containers: z.tuple([Container]),
   volumes: z.array(z.looseObject({ name: z.string(), configMap: z.object({ name: z.string() }).optional() })),
 });
@@ -174,6 +181,21 @@ for (const { kind, metadata, spec } of workloads) {
       for (const { port, targetPort } of service.spec.ports) assert.equal(port, ports.get(targetPort));
       const budget = ofKind('PodDisruptionBudget', Budget).find((one) => one.metadata.name === metadata.name);
       assert.ok(budget !== undefined && isWithin(budget.spec.selector.matchLabels, podLabels));
+    });
+
+    test('reads the key of secrets from a copy that only the node can read', () => {
+      const [copies] = pod.initContainers;
+      const { secrets } = settingsOf(pod);
+      assert.deepEqual(copies.command.slice(0, 3), ['install', '-m', '0600']);
+      assert.equal(copies.command.at(-1), secrets.keys?.file);
+      const at = (mounts: typeof copies.volumeMounts, path: string) =>
+        mounts.find((one) => path.startsWith(`${one.mountPath}/`))?.name;
+      assert.equal(at(copies.volumeMounts, copies.command[3] ?? ''), 'secret-keys');
+      assert.equal(at(copies.volumeMounts, copies.command[4] ?? ''), 'keys');
+      assert.equal(at(container.volumeMounts, copies.command[4] ?? ''), 'keys');
+      assert.ok(
+        texts.get('secret.yaml')?.includes('create secret generic svc-secret-keys --from-file=secret-keys.json'),
+      );
     });
 
     test('has 30 s to end, and uses few of them for waiting', () => {

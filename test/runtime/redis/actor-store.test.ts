@@ -1,10 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { after, before, describe } from 'node:test';
+import type { ActorStore } from '../../../runtime/actor-store.ts';
+import { EncryptedActorStore } from '../../../runtime/encryption/encrypted-actor-store.ts';
+import { TextCipher } from '../../../runtime/encryption/text-cipher.ts';
 import { connect } from '../../../runtime/redis/connection.ts';
 import { Keys } from '../../../runtime/redis/keys.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { actorStoreContract, type StoreUnderTest } from '../../contract/actor-store.ts';
 import { sharedLogs } from '../../contract/actor-store-shared.ts';
+import { TestPayloadKeys } from '../../support/payload-keys.ts';
 import { redisMissing, startRedis } from '../../support/redis.ts';
 import { startRedisCluster } from '../../support/redis-cluster.ts';
 import { type RedisWire, startRedisWire } from '../../support/redis-wire.ts';
@@ -24,15 +28,21 @@ interface Running {
 }
 
 /** A store under a fresh key prefix, so that each section begins with nothing. */
-async function freshStore({ url, wires }: Running, packs: boolean, tags: boolean): Promise<StoreUnderTest> {
+async function freshStore(
+  { url, wires }: Running,
+  { packs, tags, encrypted }: Record<'packs' | 'tags' | 'encrypted', boolean>,
+): Promise<StoreUnderTest> {
   const prefix = `t${randomBytes(6).toString('hex')}`;
   const opened: RedisActorStore[] = [];
   if (!tags) await poolOfEarlierVersion(url, prefix);
-  const open = async (): Promise<RedisActorStore> => {
+  const open = async (): Promise<ActorStore> => {
     const store = new RedisActorStore({ urls: url, prefix, packs: () => packs });
     opened.push(store);
     await store.open();
-    return store;
+    if (!encrypted) return store;
+    const cipher = new TextCipher();
+    cipher.use(new TestPayloadKeys());
+    return new EncryptedActorStore(store, cipher);
   };
   const close = async (): Promise<void> => {
     for (const store of opened.splice(0)) await store.close();
@@ -70,7 +80,7 @@ async function freshStore({ url, wires }: Running, packs: boolean, tags: boolean
 function contractOn(
   name: string,
   start: () => Promise<Running>,
-  { packs = true, shared = false, tags = true } = {},
+  { packs = true, shared = false, tags = true, encrypted = false } = {},
 ): void {
   describe(name, { skip: redisMissing() ?? false }, () => {
     let server: Running | undefined;
@@ -82,7 +92,7 @@ function contractOn(
     });
     const make = () => {
       if (server === undefined) throw new Error(`${name} did not start`);
-      return freshStore(server, packs, tags);
+      return freshStore(server, { packs, tags, encrypted });
     };
     actorStoreContract(name, make);
     if (shared) sharedLogs(make);
@@ -105,6 +115,7 @@ async function overWire(): Promise<Running> {
 }
 
 contractOn('Redis', overWire, { shared: true });
+contractOn('encrypted Redis', overWire, { shared: true, encrypted: true });
 contractOn('Redis Cluster', () => startRedisCluster({ wire: wireTo }), { shared: true });
 contractOn('Redis Cluster with data of an earlier version', () => startRedisCluster({ wire: wireTo }), { tags: false });
 contractOn('Redis, in a fleet with programs of format 2', overWire, { packs: false });
