@@ -29,7 +29,7 @@ type Runs = Map<string, number>;
 const RUN_MS = 20;
 
 /** Each event makes FerretDB's next look slower, and the check of a history grows faster than the history. */
-const SIZE = sample({ normal: { seeds: [1, 2], callsEach: 25 }, long: { seeds: [1, 2, 3], callsEach: 40 } });
+const SIZE = sample({ normal: { seeds: [1, 2], callsEach: 16 }, long: { seeds: [1, 2, 3], callsEach: 40 } });
 
 /** A catalog of its own over the store, as another node has one. */
 async function openDoor(documents: Documents, subject: string, ran: Runs): Promise<RaceDoor> {

@@ -29,7 +29,7 @@ export const smallTakeover = (death: Death, watched: boolean, seed: number): Tak
   // Bars are for a machine of one's own: a test only shows that it happens, soon.
   const bars = { p50Ms: whole.bars.p50Ms + 4_000, p99Ms: whole.bars.p99Ms + 6_000 };
   const pauseMs = sample({ normal: 20, long: 0 });
-  return { ...whole, rounds: death === 'kill' ? sample({ normal: 2, long: 3 }) : 1, actors: 8, pauseMs, bars };
+  return { ...whole, rounds: death === 'kill' ? sample({ normal: 1, long: 3 }) : 1, actors: 8, pauseMs, bars };
 };
 
 export const wholeSteps = (seed: number): StepsOptions => ({

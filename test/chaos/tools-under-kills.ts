@@ -24,7 +24,7 @@ export const wholeTools = (seed: number, where: Where): ToolsUnderKills => ({
 export const smallTools = (seed: number, where: Where): ToolsUnderKills => ({
   ...where,
   seed,
-  atATime: 4,
+  atATime: sample({ normal: 3, long: 4 }),
   kills: sample({ normal: 3, long: 12 }),
 });
 

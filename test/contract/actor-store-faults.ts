@@ -5,10 +5,12 @@ import type { Address, Partition } from '../../runtime/address.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Delivery, MailboxEntry } from '../../runtime/message.ts';
 import { FaultyStore } from '../support/faulty-store.ts';
+import { sample } from '../support/size.ts';
 import { at, commitOf, type MakeStore, type Rig, section } from './actor-store-rig.ts';
 
 const CLIENTS = 4;
-const MESSAGES = 40;
+/** Of each client. */
+const MESSAGES = sample({ normal: 15, long: 40 });
 const RUNNER = 'node-f/1';
 const NODE = 'node-faulty';
 
