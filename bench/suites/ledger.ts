@@ -127,7 +127,7 @@ async function write(documents: Documents, deliveries: Deliveries): Promise<numb
   while (!deliveries.isDone) {
     const round = deliveries.round();
     const before = process.cpuUsage();
-    await writer.write(round);
+    await writer.write(round.map((commits) => ({ sharedLog: null, commits })));
     await merge.step();
     const { user, system } = process.cpuUsage(before);
     usedUs += user + system;

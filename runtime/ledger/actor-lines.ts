@@ -9,6 +9,7 @@ import type { Payloads } from '../turns/payload.ts';
 import type { LedgerLine } from '../turns/replay.ts';
 import type { LedgerDelivery, LedgerReader } from './ledger-reader.ts';
 import { unpackLines } from './packing.ts';
+import { groupOf } from './segment-names.ts';
 import { LEDGER, type LedgerSegment } from './segments.ts';
 
 const PAGE = 500;
@@ -36,7 +37,9 @@ export async function* linesOfActor(
 
 const SEGMENTS = 50;
 
-const Lines = z.array(z.tuple([z.number(), z.number(), z.number().int(), turnRow.nullable(), jsonField]));
+const Lines = z.array(
+  z.tuple([z.number(), z.number(), z.number().int(), turnRow.nullable(), jsonField]).rest(z.number()),
+);
 
 /**
  * Yields the deliveries of one actor from the segments of its partition, oldest first, for documents without keys.
@@ -51,7 +54,7 @@ export async function* readLedger(
   const { tenant, address, partition } = actor;
   let read = 0;
   for (let after = 0; ; ) {
-    const where = { partition, first: { gt: after } };
+    const where = { partition: { in: [partition, groupOf(partition).group] }, first: { gt: after } };
     const segments = await ledger.find({ tenant, where, sort: [['first', 'asc']], limit: SEGMENTS });
     for (const segment of segments) {
       after = segment.first;

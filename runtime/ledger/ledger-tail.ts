@@ -2,7 +2,8 @@ import type { Documents, Find, Stored } from '../documents.ts';
 import type { Payloads } from '../turns/payload.ts';
 import type { LedgerDelivery } from './ledger-reader.ts';
 import { unpackLines } from './packing.ts';
-import { partitionOf, SegmentReader } from './segment-reader.ts';
+import { placeOfSegment } from './segment-names.ts';
+import { SegmentReader } from './segment-reader.ts';
 
 /** Segments of several partitions and nodes are written in no order of time: how far back new ones are looked for. */
 const OVERLAP_MS = 15_000;
@@ -92,7 +93,7 @@ export class LedgerTail {
         continue;
       }
       const wanted = { part: null, fits: () => true };
-      const deliveries = await this.#reader.unpack(partitionOf({ id }), { text, node }, wanted);
+      const deliveries = await this.#reader.unpack(placeOfSegment({ id }), { text, node }, wanted);
       left -= deliveries.length;
       news.push({ deliveries, skipped: 0 });
     }

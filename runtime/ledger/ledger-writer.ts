@@ -1,3 +1,4 @@
+import type { SharedLog } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import type { Collection, Documents } from '../documents.ts';
 import { turnsFirst } from '../kit/waits.ts';
@@ -21,7 +22,11 @@ const STRETCH_CHARS = 256_000;
 const GATHERED_CHARS = 8_000_000;
 
 /** Commits of one log, oldest first. */
-export type LedgerPart = readonly ProjectedCommit[];
+export interface LedgerPart {
+  /** Null: each partition has a log of its own. */
+  readonly sharedLog: SharedLog | null;
+  readonly commits: readonly ProjectedCommit[];
+}
 
 async function packed(segment: LedgerSegment): Promise<LedgerSegment> {
   const lines = await packLines(segment.lines);
@@ -64,7 +69,7 @@ export class LedgerWriter {
 
   async write(parts: readonly LedgerPart[]): Promise<void> {
     if (this.#parts.keys !== null) await this.#writeSegments(this.#parts.keys, parts);
-    const letters = parts.flatMap((commits) => deadLettersOf(commits));
+    const letters = parts.flatMap(({ commits }) => deadLettersOf(commits));
     if (letters.length > 0) await this.#deadLetters.putMany(letters);
   }
 
@@ -72,7 +77,8 @@ export class LedgerWriter {
     const keys = new RoundKeys(this.#parts.node, await this.#nextRound(runs));
     const segments = new LedgerSegments(keys);
     let stretch = 0;
-    for (const commits of parts) {
+    for (const { sharedLog, commits } of parts) {
+      segments.begin(sharedLog);
       for (const commit of commits) {
         segments.add(commit);
         if (segments.chars >= GATHERED_CHARS || keys.isFull) {

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { Partition } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import { jsonField } from '../json.ts';
 import type { MailboxEntry, Message } from '../message.ts';
@@ -9,6 +8,7 @@ import { decodeEntry } from '../turns/loading.ts';
 import type { Payloads } from '../turns/payload.ts';
 import { type DeliveryKeys, type Envelope, effectOf } from './keys.ts';
 import type { LedgerDelivery } from './ledger-reader.ts';
+import { partitionOfLine, type SegmentPlace } from './segment-names.ts';
 
 /**
  * Encodes one delivery. Bodies are JSON already and are inserted unchanged, because escaping them again would cost more
@@ -18,12 +18,19 @@ export function ledgerLine(
   { seq, at, body }: MailboxEntry,
   epoch: number,
   row: TurnRow | undefined,
-  { isReadable, keys }: { readonly isReadable: boolean; readonly keys: Pick<DeliveryKeys, 'envelope'> | null },
+  about: {
+    readonly isReadable: boolean;
+    readonly keys: Pick<DeliveryKeys, 'envelope'> | null;
+    /** Number of its partition, in a segment of a group of them. */
+    readonly partition: number | null;
+  },
 ): string {
+  const { isReadable, keys, partition } = about;
   const message = isReadable && body.startsWith('{') ? body : JSON.stringify(body);
   // An object without a turn does not fit the row's schema, so a node without a ledger keeps no envelope.
   const kept = keys?.envelope == null || row === undefined ? row : { ...row, envelope: keys.envelope };
-  return `[${seq},${at},${epoch},${kept === undefined ? 'null' : JSON.stringify(kept)},${message}]`;
+  const line = `[${seq},${at},${epoch},${kept === undefined ? 'null' : JSON.stringify(kept)},${message}`;
+  return partition === null ? `${line}]` : `${line},${partition}]`;
 }
 
 /**
@@ -33,7 +40,7 @@ export function ledgerLine(
 export const textOfLines = (lines: readonly string[]): string => `[${lines.join(',\n')}]`;
 
 const Row = turnRow.extend({ envelope: z.custom<Envelope>((value) => typeof value === 'object').optional() });
-const Line = z.tuple([z.number(), z.number(), z.number().int(), Row.nullable(), jsonField]);
+const Line = z.tuple([z.number(), z.number(), z.number().int(), Row.nullable(), jsonField]).rest(z.number());
 type Line = z.output<typeof Line>;
 
 /**
@@ -60,9 +67,10 @@ export function linesOf(text: string, part: string | null): Line[] {
  */
 export async function deliveriesOf(
   payloads: Payloads,
-  { partition, node = null }: { readonly partition: Partition; readonly node?: string | null | undefined },
-  [seq, at, epoch, row, recorded]: Line,
+  { place, node = null }: { readonly place: SegmentPlace; readonly node?: string | null | undefined },
+  [seq, at, epoch, row, recorded, number]: Line,
 ): Promise<LedgerDelivery[]> {
+  const partition = partitionOfLine(place, number);
   const body = typeof recorded === 'string' ? recorded : JSON.stringify(recorded);
   const message = row?.envelope === undefined ? await decodeEntry(payloads, body) : withoutPayload(row.envelope);
   if (message instanceof SvcError) return [];

@@ -12,7 +12,8 @@ import {
   type Token,
   tokenOfLater,
 } from './page-token.ts';
-import { firstOf, partitionOf, type SegmentReader, type Wanted } from './segment-reader.ts';
+import { groupOf, placeOfSegment } from './segment-names.ts';
+import type { SegmentReader, Wanted } from './segment-reader.ts';
 
 /** An order of deliveries that a reading follows, and the bounds of a segment in it. */
 export interface ReadingOrder {
@@ -31,11 +32,14 @@ export const BY_TIME: ReadingOrder = {
   highest: ({ to }) => to,
 };
 
-/** By position in the log; one partition after the other. */
+/**
+ * By position in the log; one partition after the other. An actor has one partition of a group, whose positions grow over
+ * all logs that the partition has.
+ */
 export const BY_POSITION: ReadingOrder = {
-  groupOf: (segment) => partitionOf(segment),
+  groupOf: (segment) => placeOfSegment(segment).group,
   keyOf: ({ seq }) => seq,
-  lowest: (segment) => firstOf(segment),
+  lowest: (segment) => placeOfSegment(segment).first,
   highest: ({ last }) => last,
 };
 
@@ -182,9 +186,12 @@ async function isIn(
   { tenant, wanted }: ReadingWish,
   { partition, seq, part }: LedgerDelivery,
 ): Promise<boolean> {
-  const overlapping = segments.filter(
-    (one) => seq <= one.last && seq >= firstOf(one) && partitionOf(one) === partition,
-  );
+  const { group } = groupOf(partition);
+  const overlapping = segments.filter((one) => {
+    if (seq > one.last) return false;
+    const place = placeOfSegment(one);
+    return seq >= place.first && place.group === group && (place.partition ?? partition) === partition;
+  });
   if (overlapping.length === 0) return false;
   const there = await reader.read(tenant, overlapping, wanted);
   return there.some((one) => one.partition === partition && one.seq === seq && one.part === part);

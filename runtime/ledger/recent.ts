@@ -4,6 +4,7 @@ import type { Collection, Find } from '../documents.ts';
 import { SvcError } from '../errors.ts';
 import type { LedgerDelivery, LedgerReader, RecentPage } from './ledger-reader.ts';
 import { unpackLines } from './packing.ts';
+import { placeOfSegment } from './segment-names.ts';
 import type { SegmentReader } from './segment-reader.ts';
 import { type LedgerSegment, MAX_SEGMENT_MS } from './segments.ts';
 
@@ -63,7 +64,7 @@ export async function recentPage(reader: SegmentReader, tenant: string, wish: Re
   for (;;) {
     for (const segment of await scan.take()) {
       const unpacked = { text: await unpackLines(segment.lines), node: segment.node };
-      for (const one of await reader.unpack(segment.partition, unpacked, { part: roots ? ROOT : null, fits }))
+      for (const one of await reader.unpack(placeOfSegment(segment), unpacked, { part: roots ? ROOT : null, fits }))
         found.set(`${one.partition} ${one.seq} ${one.part ?? -1}`, one);
     }
     const { next } = scan;

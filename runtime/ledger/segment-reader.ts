@@ -1,4 +1,3 @@
-import { isPartition, type Partition } from '../address.ts';
 import type { Collection, Documents } from '../documents.ts';
 import { ByteCache } from '../kit/byte-cache.ts';
 import type { Payloads } from '../turns/payload.ts';
@@ -6,6 +5,7 @@ import type { SegmentRef } from './key-pages.ts';
 import type { LedgerDelivery } from './ledger-reader.ts';
 import { deliveriesOf, linesOf } from './lines.ts';
 import { unpackLines } from './packing.ts';
+import { placeOfSegment, type SegmentPlace } from './segment-names.ts';
 import { LEDGER, type LedgerSegment } from './segments.ts';
 
 /** Bytes of unpacked segments in memory. */
@@ -90,7 +90,7 @@ export class SegmentReader {
     const name = `${tenant}/${ref.id} ${part ?? ''}`;
     const known = this.#decoded.get(name);
     if (known?.at === of.at) return known.deliveries;
-    const deliveries = await this.unpack(partitionOf(ref), of, { part, fits: () => true });
+    const deliveries = await this.unpack(placeOfSegment(ref), of, { part, fits: () => true });
     const chars = deliveries.reduce((sum, { body }) => sum + body.length, 0);
     this.#decoded.put(name, { at: of.at, deliveries }, chars * DECODED_FACTOR);
     return deliveries;
@@ -98,13 +98,13 @@ export class SegmentReader {
 
   /** The wanted deliveries of a segment that was read. */
   async unpack(
-    partition: Partition,
+    place: SegmentPlace,
     { text, node }: Pick<Unpacked, 'text' | 'node'>,
     { part, fits }: Wanted,
   ): Promise<LedgerDelivery[]> {
     const found: LedgerDelivery[] = [];
     for (const line of linesOf(text, part)) {
-      for (const one of await deliveriesOf(this.#payloads, { partition, node }, line)) if (fits(one)) found.push(one);
+      for (const one of await deliveriesOf(this.#payloads, { place, node }, line)) if (fits(one)) found.push(one);
     }
     return found;
   }
@@ -130,12 +130,3 @@ export class SegmentReader {
     return texts;
   }
 }
-
-/** The partition in a segment's id, `partition.first`. */
-export function partitionOf({ id }: Pick<SegmentRef, 'id'>): Partition {
-  const name = id.slice(0, /:\d+\./.exec(id)?.index ?? 0) + (/:\d+/.exec(id)?.[0] ?? '');
-  return isPartition(name) ? name : 'unknown:0';
-}
-
-/** The first position of a segment. */
-export const firstOf = ({ id }: Pick<SegmentRef, 'id'>): number => Number(id.slice(partitionOf({ id }).length + 1));

@@ -1,4 +1,4 @@
-import { type Address, type Partition, tenantOf } from '../address.ts';
+import { type Address, type Partition, type SharedLog, tenantOf } from '../address.ts';
 import type { StoredDocument } from '../documents.ts';
 import { countOf } from '../leases.ts';
 import type { MailboxEntry } from '../message.ts';
@@ -7,14 +7,16 @@ import { UNREADABLE } from '../turns/loading.ts';
 import type { RoundKeys } from './key-run.ts';
 import { type DeliveryKeys, hashOf } from './keys.ts';
 import { ledgerLine, textOfLines } from './lines.ts';
+import { groupOf, groupSegmentId, type PartitionGroup, partitionSegmentId } from './segment-names.ts';
 
 /**
- * A part of one partition's deliveries of one tenant (R3). `lines` is JSON text: one array `[seq, appendedAt, epoch,
- * turn row, message]` for each delivery; a message in Blobs is its reference as a string. Documents hold the text
+ * A part of the deliveries of one tenant to one partition, or to a group of partitions while they share a log (R3).
+ * `lines` is JSON text: one array `[seq, appendedAt, epoch, turn row, message]` for each delivery, with the partition's
+ * number behind it in a segment of a group; a message in Blobs is its reference as a string. Documents hold the text
  * packed (`packLines`). After a crash overlapping segments can exist: readers keep the first of each `seq`.
  */
 export interface LedgerSegment extends StoredDocument {
-  readonly partition: Partition;
+  readonly partition: Partition | PartitionGroup;
   readonly first: number;
   readonly last: number;
   /** Unix ms of the first and last entry's append. */
@@ -66,7 +68,8 @@ const MAX_SEGMENT_CHARS = 256_000;
 /** A segment that collects lines. */
 interface OpenSegment {
   readonly tenant: string;
-  readonly partition: Partition;
+  readonly partition: Partition | PartitionGroup;
+  readonly id: string;
   readonly node: string | null;
   readonly first: number;
   last: number;
@@ -78,13 +81,29 @@ interface OpenSegment {
   chars: number;
 }
 
+/** Where deliveries of a partition go: into segments of its own, or of its group. */
+interface Place {
+  readonly segments: Partition | PartitionGroup;
+  readonly idOf: (first: number) => string;
+  /** In a segment of a group. */
+  readonly number: number | null;
+}
+
+function placeOf(partition: Partition, log: SharedLog | null): Place {
+  if (log === null) return { segments: partition, idOf: (first) => partitionSegmentId(partition, first), number: null };
+  const { group, number } = groupOf(partition);
+  return { segments: group, idOf: (first) => groupSegmentId(group, log, first), number };
+}
+
 /**
- * Segments of several logs that collect lines. Each partition's deliveries of one tenant that one node handled go into
- * the same segment, so that there are few segments.
+ * Segments of several logs that collect lines. The deliveries of one tenant that one node handled go into the same
+ * segment: those of a partition, or of a group of partitions that share the log. So there are few segments.
  */
 export class LedgerSegments {
-  /** By partition and tenant. */
-  readonly #open = new Map<Partition, Map<string, OpenSegment>>();
+  /** By partition or group, and tenant. */
+  readonly #open = new Map<Partition | PartitionGroup, Map<string, OpenSegment>>();
+  readonly #places = new Map<Partition, Place>();
+  #log: SharedLog | null = null;
   readonly #keys: RoundKeys;
   #done: LedgerSegment[] = [];
   /** Characters of the lines that were not taken yet. */
@@ -98,6 +117,13 @@ export class LedgerSegments {
     return this.#chars;
   }
 
+  /** Begins the commits of a shared log, or of logs of single partitions. */
+  begin(log: SharedLog | null): void {
+    this.#closeAll();
+    this.#places.clear();
+    this.#log = log;
+  }
+
   add(commit: ProjectedCommit): void {
     for (const [index, entry] of commit.entries.entries()) {
       const to = commit.targets[index] ?? UNREADABLE;
@@ -105,8 +131,10 @@ export class LedgerSegments {
       const row = commit.rows[index];
       if (partition === undefined || row?.outcome === 'postponed') continue;
       const keys = to === UNREADABLE ? null : (commit.keys[index] ?? null);
-      const segment = this.#segmentFor(tenantOf(to), partition, commit.node, entry);
-      const line = ledgerLine(entry, commit.epoch, row, { isReadable: to !== UNREADABLE, keys });
+      const place = this.#placeOf(partition);
+      const segment = this.#segmentFor(tenantOf(to), place, commit.node, entry);
+      const about = { isReadable: to !== UNREADABLE, keys, partition: place.number };
+      const line = ledgerLine(entry, commit.epoch, row, about);
       if (keys !== null) this.#addKeys(segment, to, keys);
       segment.last = entry.seq;
       // The time of a result is this node's estimate of the store's clock, so it may be out of order.
@@ -118,8 +146,18 @@ export class LedgerSegments {
     }
   }
 
+  #placeOf(partition: Partition): Place {
+    let place = this.#places.get(partition);
+    if (place === undefined) {
+      place = placeOf(partition, this.#log);
+      this.#places.set(partition, place);
+    }
+    return place;
+  }
+
   /** The open segment for an entry. A new one is begun when the old one is full or covers too long a time. */
-  #segmentFor(tenant: string, partition: Partition, node: string | null, { seq, at, body }: MailboxEntry): OpenSegment {
+  #segmentFor(tenant: string, place: Place, node: string | null, { seq, at, body }: MailboxEntry): OpenSegment {
+    const partition = place.segments;
     const isFull = (one: OpenSegment): boolean =>
       one.chars + body.length > MAX_SEGMENT_CHARS || at - one.from > MAX_SEGMENT_MS || one.to - at > MAX_SEGMENT_MS;
     let open = this.#open.get(partition);
@@ -133,6 +171,7 @@ export class LedgerSegments {
     const segment = {
       tenant,
       partition,
+      id: place.idOf(seq),
       node,
       first: seq,
       last: seq,
@@ -159,8 +198,7 @@ export class LedgerSegments {
     if (effect !== null) this.#keys.add(ordinal, hashOf('effect', tenant, effect));
   }
 
-  #close({ tenant, partition, node, first, last, from, to, lines, ordinal }: OpenSegment): void {
-    const id = `${partition}.${first}`;
+  #close({ tenant, partition, id, node, first, last, from, to, lines, ordinal }: OpenSegment): void {
     this.#keys.name(ordinal, { tenant, id, last, from, to });
     this.#done.push({
       tenant,
@@ -176,10 +214,14 @@ export class LedgerSegments {
     });
   }
 
-  /** Takes all segments collected so far. */
-  take(): LedgerSegment[] {
+  #closeAll(): void {
     for (const open of this.#open.values()) for (const segment of open.values()) this.#close(segment);
     this.#open.clear();
+  }
+
+  /** Takes all segments collected so far. */
+  take(): LedgerSegment[] {
+    this.#closeAll();
     const taken = this.#done;
     this.#done = [];
     this.#chars = 0;

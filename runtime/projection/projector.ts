@@ -1,5 +1,5 @@
 import type { JournalRow } from '../actor-store.ts';
-import { type Address, isPartition, type Partition } from '../address.ts';
+import { type Address, isPartition, isSharedLog, type Partition, type SharedLog } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import type { LogServer } from '../dispatch/log-server.ts';
 import { SvcError, toSvcError } from '../errors.ts';
@@ -170,7 +170,7 @@ export class Projector {
       // Already reported. The journal stays unchanged.
       if (failed.size > 0) return;
     }
-    await this.#ledger.write([commits]);
+    await this.#ledger.write([{ sharedLog: sharedLogOf(server), commits }]);
     const last = commits[commits.length - 1];
     if (last !== undefined) {
       await this.#rounds.finish();
@@ -248,7 +248,7 @@ export class Projector {
 
   async #writeLedger(sources: readonly Source[]): Promise<void> {
     const done = sources.map((source) => ({ source, commits: source.pending.slice(0, source.viewed) }));
-    await this.#ledger.write(done.map(({ commits }) => commits));
+    await this.#ledger.write(done.map(({ source, commits }) => ({ sharedLog: sharedLogOf(source.server), commits })));
     if (done.some(({ commits }) => commits.length > 0)) await this.#rounds.finish();
     await Promise.all(done.map(({ source, commits }) => this.#trim(source, commits)));
     this.#parts.onKeys();
@@ -262,6 +262,8 @@ export class Projector {
     this.#sources.release(source, last.upTo);
   }
 }
+
+const sharedLogOf = ({ lease: { log } }: LogServer): SharedLog | null => (isSharedLog(log) ? log : null);
 
 /**
  * Actors of one log that commits changed, with their partitions. Once they are projected, the lists contain the first

@@ -191,7 +191,7 @@ export class RecordingImport {
   async #writeDeliveries(): Promise<void> {
     const commits = this.#deliveries.sort((one, other) => one.upTo - other.upTo);
     [this.#deliveries, this.#chars] = [[], 0];
-    if (commits.length > 0) await this.#open.ledger.write([commits]);
+    if (commits.length > 0) await this.#open.ledger.write([{ sharedLog: null, commits }]);
   }
 
   async #endActor(): Promise<void> {

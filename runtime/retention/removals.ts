@@ -9,6 +9,7 @@ import { toSvcError } from '../errors.ts';
 import { jsonField } from '../json.ts';
 import { textOfLines } from '../ledger/lines.ts';
 import { packLines, unpackLines } from '../ledger/packing.ts';
+import { groupOf } from '../ledger/segment-names.ts';
 import { DEAD_LETTERS, type DeadLetter, LEDGER, type LedgerSegment } from '../ledger/segments.ts';
 import type { Locator } from '../locator.ts';
 import { ARCHIVED_ACTORS, type Archive, type ArchivedActor } from '../projection/archive.ts';
@@ -283,7 +284,7 @@ const SEGMENTS = 10;
  */
 const LATEST_MS = 3_600_000;
 
-const Lines = z.array(z.tuple([z.number(), z.number(), z.number(), z.unknown(), jsonField]));
+const Lines = z.array(z.tuple([z.number(), z.number(), z.number(), z.unknown(), jsonField]).rest(z.number()));
 
 interface Erasing {
   readonly address: Address;
@@ -304,7 +305,8 @@ async function eraseFromLedger(
   const ledger: Collection<LedgerSegment> = await parts.documents.collection(LEDGER);
   const tenant = tenantOf(address);
   for (let skip = 0; ; skip += SEGMENTS) {
-    const where = { partition, to_at: { gte: since, lte: until + LATEST_MS }, from_at: { lte: until } };
+    const places = { in: [partition, groupOf(partition).group] };
+    const where = { partition: places, to_at: { gte: since, lte: until + LATEST_MS }, from_at: { lte: until } };
     const segments = await ledger.find({ tenant, where, sort: [['to_at', 'asc']], limit: SEGMENTS, skip });
     for (const segment of segments) {
       const lines = Lines.parse(JSON.parse(await unpackLines(segment.lines)));

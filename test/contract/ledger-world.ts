@@ -6,9 +6,10 @@ import { KeyRuns } from '../../runtime/ledger/key-runs.ts';
 import { KeyedLedger } from '../../runtime/ledger/keyed-ledger.ts';
 import { keysOfTurn } from '../../runtime/ledger/keys.ts';
 import type { LedgerDelivery } from '../../runtime/ledger/ledger-reader.ts';
-import { LedgerWriter } from '../../runtime/ledger/ledger-writer.ts';
+import { type LedgerPart, LedgerWriter } from '../../runtime/ledger/ledger-writer.ts';
 import { deliveriesOf, linesOf } from '../../runtime/ledger/lines.ts';
 import { unpackLines } from '../../runtime/ledger/packing.ts';
+import { placeOfSegment } from '../../runtime/ledger/segment-names.ts';
 import { LEDGER, type LedgerSegment } from '../../runtime/ledger/segments.ts';
 import type { Message } from '../../runtime/message.ts';
 import type { ProjectedCommit } from '../../runtime/projection/views.ts';
@@ -51,14 +52,14 @@ export class LedgerWorld {
   /** Names of the deliveries in rounds that are complete. */
   readonly complete = new Set<string>();
   /** Commits of a round that was cut off: the next holder writes them again. */
-  pending: ProjectedCommit[] = [];
+  pending: LedgerPart[] = [];
   reader!: KeyedLedger;
   readonly #documents: Documents;
   readonly #writers = new Map<string, LedgerWriter>();
   readonly #merges = new Map<string, KeyMerge>();
   #segments!: Collection<LedgerSegment>;
   #kept!: KeptFrom;
-  readonly #next = new Map<Partition, number>();
+  #position = 0;
   #at = 1_700_000_000_000;
   #messages = 0;
 
@@ -96,11 +97,11 @@ export class LedgerWorld {
 
   /** Writes a round of a node: what was left by a round that was cut off, and new deliveries. */
   async write(node: string, number: (below: number) => number): Promise<void> {
-    const commits = [...this.pending, ...this.#commitsOf(node, number)];
-    this.pending = commits;
-    await this.#writers.get(node)?.write([...Map.groupBy(commits, ({ partitions }) => partitions[0]).values()]);
+    const parts = [...this.pending, ...this.#partsOf(this.#commitsOf(node, number), number)];
+    this.pending = parts;
+    await this.#writers.get(node)?.write(parts);
     this.pending = [];
-    for (const { partitions, entries, rows } of commits) {
+    for (const { partitions, entries, rows } of parts.flatMap(({ commits }) => commits)) {
       for (const [at, { seq }] of entries.entries()) {
         this.complete.add(`${partitions[at]} ${seq} -1`);
         for (const part of rows[at]?.drained?.keys() ?? []) this.complete.add(`${partitions[at]} ${seq} ${part}`);
@@ -128,17 +129,27 @@ export class LedgerWorld {
   /** All deliveries of a tenant that are in segments, by a scan. */
   async scan(tenant: string): Promise<LedgerDelivery[]> {
     const found = new Map<string, LedgerDelivery>();
-    for (const { partition, node, lines } of await this.#segments.find({ tenant, limit: 1_000 })) {
+    for (const { id, node, lines } of await this.#segments.find({ tenant, limit: 1_000 })) {
       for (const line of linesOf(await unpackLines(lines), null)) {
-        for (const one of await deliveriesOf(payloads, { partition, node }, line)) found.set(nameOf(one), one);
+        for (const one of await deliveriesOf(payloads, { place: placeOfSegment({ id }), node }, line))
+          found.set(nameOf(one), one);
       }
     }
     return [...found.values()];
   }
 
+  /** Partitions have logs of their own, or share one. */
+  #partsOf(commits: readonly ProjectedCommit[], number: (below: number) => number): LedgerPart[] {
+    if (number(2) === 0) return [{ sharedLog: `log-${number(2)}`, commits }];
+    return [...Map.groupBy(commits, ({ partitions }) => partitions[0]).values()].map((some) => ({
+      sharedLog: null,
+      commits: some,
+    }));
+  }
+
   #commitsOf(node: string, number: (below: number) => number): ProjectedCommit[] {
     return PARTITIONS.slice(number(3)).map((partition): ProjectedCommit => {
-      const seqs = Array.from({ length: number(6) }, () => this.#step(partition));
+      const seqs = Array.from({ length: number(6) }, () => this.#step());
       const all = seqs.map((seq) => ({ ...this.#delivery(partition, number), seq }));
       return {
         upTo: seqs.at(-1) ?? 0,
@@ -153,10 +164,10 @@ export class LedgerWorld {
     });
   }
 
-  #step(partition: Partition): number {
-    const seq = (this.#next.get(partition) ?? 0) + 1;
-    this.#next.set(partition, seq);
-    return seq;
+  /** Positions of a partition grow over all its logs, and those of a log over all its partitions. */
+  #step(): number {
+    this.#position += 1;
+    return this.#position;
   }
 
   #delivery(partition: Partition, number: (below: number) => number) {

@@ -61,7 +61,10 @@ test('a second of many deliveries is written in stretches of some 256 KB, each d
         keys: [],
       };
     });
-  await writer.write([commitsOf('default:0'), commitsOf('default:1')]);
+  await writer.write([
+    { sharedLog: null, commits: commitsOf('default:0') },
+    { sharedLog: null, commits: commitsOf('default:1') },
+  ]);
   assert.equal(heads.length, 1, 'one run of keys');
   assert.ok(puts.length >= 7, `${puts.length} writes of 2 MB`);
   for (const partition of ['default:0', 'default:1']) {
