@@ -95,7 +95,13 @@ export async function commitTurns(
     for (const { id, queue, address, fairnessKey } of effectsOpened)
       jobs.push({ id, queue, address, partition, ...fairnessPart(fairnessKey) });
   }
-  const projected = { ...run.handledAt(progress.position), epoch: lease.epoch, node: lease.node, rows: run.batch.rows };
+  const projected = {
+    ...run.handledAt(progress.position),
+    epoch: lease.epoch,
+    node: lease.node,
+    rows: run.batch.rows,
+    rowTexts: packed.rowTexts,
+  };
   server.committed({ commit, at: outcome.at, owing: outcome.owing, jobs, starting, projected });
   if (parts.sink !== null) run.exportTo(parts.sink, lease.epoch);
   return outcome.next;

@@ -161,6 +161,14 @@ function plain(value: Scalar): Scalar {
   return value === 0 ? 0 : value;
 }
 
+/**
+ * Longer texts are kept beside the fields that queries see: a store that looks into a document for its indexes would read
+ * such a text for each of them. No query names one.
+ */
+const LONG_CHARS = 4_096;
+
+const isLong = (value: Scalar): boolean => typeof value === 'string' && value.length > LONG_CHARS;
+
 /** Splits a document for storage. Throws `invalid_argument` or `payload_too_large`. */
 export function shapeOf(doc: StoredDocument): StoredShape {
   checkKey(doc.tenant, doc.id);
@@ -171,7 +179,7 @@ export function shapeOf(doc: StoredDocument): StoredShape {
   const rest: [string, unknown][] = [];
   for (const [name, value] of Object.entries(doc)) {
     if (name === 'tenant' || name === 'id' || name === 'version' || value === undefined) continue;
-    if (isQueryField(name) && isScalar(value)) fields[name] = plain(value);
+    if (isQueryField(name) && isScalar(value) && !isLong(value)) fields[name] = plain(value);
     else rest.push([name, value]);
   }
   const restJson = JSON.stringify(Object.fromEntries(rest));

@@ -49,8 +49,7 @@ export class KeyPages {
       this.fences.push(hash);
       this.#hash = 0;
     }
-    this.#put(hash - this.#hash);
-    this.#put(ordinal);
+    this.#end = writeNumber(this.#bytes, writeNumber(this.#bytes, this.#end, hash - this.#hash), ordinal);
     this.#hash = hash;
     this.count += 1;
   }
@@ -60,19 +59,22 @@ export class KeyPages {
     if (this.#end > 0) this.full.push(this.#bytes.toString('base64', 0, this.#end));
     this.#end = 0;
   }
+}
 
-  #put(value: number): void {
-    let rest = value;
-    while (rest >= 0x80000000) {
-      this.#bytes[this.#end++] = (rest % 128) | 128;
-      rest = Math.floor(rest / 128);
-    }
-    while (rest >= 128) {
-      this.#bytes[this.#end++] = (rest & 127) | 128;
-      rest >>>= 7;
-    }
-    this.#bytes[this.#end++] = rest;
+/** Writes a whole number with 7 bits a byte. Returns where it ends. */
+function writeNumber(bytes: Uint8Array, from: number, value: number): number {
+  let at = from;
+  let rest = value;
+  while (rest >= 0x80000000) {
+    bytes[at++] = (rest % 128) | 128;
+    rest = Math.floor(rest / 128);
   }
+  while (rest >= 128) {
+    bytes[at++] = (rest & 127) | 128;
+    rest >>>= 7;
+  }
+  bytes[at++] = rest;
+  return at;
 }
 
 export function decodeKeys(text: string): KeyPage {

@@ -20,16 +20,21 @@ export function ledgerLine(
   row: TurnRow | undefined,
   about: {
     readonly isReadable: boolean;
+    /** The row as JSON, when it is encoded already. */
+    readonly rowText: string | undefined;
     readonly keys: Pick<DeliveryKeys, 'envelope'> | null;
     /** Number of its partition, in a segment of a group of them. */
     readonly partition: number | null;
   },
 ): string {
-  const { isReadable, keys, partition } = about;
+  const { isReadable, keys, partition, rowText } = about;
   const message = isReadable && body.startsWith('{') ? body : JSON.stringify(body);
   // An object without a turn does not fit the row's schema, so a node without a ledger keeps no envelope.
-  const kept = keys?.envelope == null || row === undefined ? row : { ...row, envelope: keys.envelope };
-  const line = `[${seq},${at},${epoch},${kept === undefined ? 'null' : JSON.stringify(kept)},${message}`;
+  const turn =
+    keys?.envelope == null || row === undefined
+      ? (rowText ?? JSON.stringify(row ?? null))
+      : JSON.stringify({ ...row, envelope: keys.envelope });
+  const line = `[${seq},${at},${epoch},${turn},${message}`;
   return partition === null ? `${line}]` : `${line},${partition}]`;
 }
 

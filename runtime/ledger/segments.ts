@@ -133,7 +133,12 @@ export class LedgerSegments {
       const keys = to === UNREADABLE ? null : (commit.keys[index] ?? null);
       const place = this.#placeOf(partition);
       const segment = this.#segmentFor(tenantOf(to), place, commit.node, entry);
-      const about = { isReadable: to !== UNREADABLE, keys, partition: place.number };
+      const about = {
+        isReadable: to !== UNREADABLE,
+        rowText: commit.rowTexts?.[index],
+        keys,
+        partition: place.number,
+      };
       const line = ledgerLine(entry, commit.epoch, row, about);
       if (keys !== null) this.#addKeys(segment, to, keys);
       segment.last = entry.seq;

@@ -33,6 +33,8 @@ export interface ProjectedCommit {
   /** Partition of each of these actors. */
   readonly partitions: readonly Partition[];
   readonly rows: readonly TurnRow[];
+  /** The rows as JSON, as far as they are encoded already. */
+  readonly rowTexts?: readonly string[];
   /** What the ledger finds each delivery by; null for one that cannot be read. */
   readonly keys: readonly (DeliveryKeys | null)[];
 }

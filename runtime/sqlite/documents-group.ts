@@ -15,6 +15,9 @@ const GROUP_ROWS = 256;
 
 const GROUP_CHARS = 4_000_000;
 
+/** A large document takes as long as some of this size. */
+const ROW_CHARS = 2_048;
+
 /** Most groups that are sent to the other thread at a time: while one is written, the next one is there already. */
 const MOST_SENT = 2;
 
@@ -85,7 +88,7 @@ export class GroupCommit {
   #flush(): void {
     if (this.#waiting.length === 0 || this.#sent.size >= MOST_SENT) return;
     const group = this.#take();
-    const rows = group.reduce((sum, one) => sum + one.rows, 0);
+    const rows = group.reduce((sum, one) => sum + Math.max(one.rows, one.chars / ROW_CHARS), 0);
     const outcomes = this.#writer.apply(
       group.map(({ write }) => write),
       rows,

@@ -28,6 +28,8 @@ export interface PackedBatch {
   readonly sizes: ReadonlyMap<string, number>;
   /** Full encoded requests of the effects that it opens, by id. */
   readonly requests: ReadonlyMap<string, string>;
+  /** The rows of its turns as JSON, as far as the journal has them. */
+  readonly rowTexts: readonly string[];
 }
 
 const MOST_WAITING_CHARS = 16_384;
@@ -177,16 +179,18 @@ export async function packCommit(
     drafts.in(partition).postponed.push({ seq, at, body });
   }
   for (const { partition, seq } of run.resumed) if (partition !== undefined) drafts.in(partition).resumed.push(seq);
+  // Without the ledger a row only says that there is something to project, unless messages were deferred.
+  const rowTexts = kernel.ledger || rows.some(isRare) ? rows.map((row) => JSON.stringify(row)) : [];
   return {
     texts,
     sizes,
     requests,
+    rowTexts,
     commit: {
       ...drafts.changes,
       lease,
       ...cursor,
-      // Without the ledger a row only says that there is something to project, unless messages were deferred.
-      journal: journalText(lease, kernel.ledger || rows.some(isRare) ? rows : [], run.results),
+      journal: journalText(lease, rowTexts, run.results),
       replies,
       handled: [...writes.handled].map(([address, count]) => ({ address, count })),
       held: heldBack(run, writes.handled),
@@ -198,8 +202,9 @@ export async function packCommit(
  * Text of a journal row. Bodies are JSON already and are inserted unchanged; one in Blobs is inserted as its reference,
  * a string.
  */
-function journalText({ epoch, node, log }: Lease, turns: readonly TurnRow[], results: readonly MailboxEntry[]): string {
-  const row = JSON.stringify({ epoch, node, turns });
+function journalText({ epoch, node, log }: Lease, turns: readonly string[], results: readonly MailboxEntry[]): string {
+  const head = JSON.stringify({ epoch, node });
+  const row = `${head.slice(0, -1)},"turns":[${turns.join(',')}]}`;
   if (results.length === 0) return row;
   const lines = results.map(({ at, body, partition }) => {
     const where = partition === undefined || partition === log ? '' : `,${JSON.stringify(partition)}`;
