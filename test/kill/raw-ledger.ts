@@ -41,13 +41,15 @@ const Envelope = z.looseObject({
   type: z.string(),
 });
 
-const Line = z.tuple([
-  z.number(),
-  z.number(),
-  z.number(),
-  z.looseObject({ outcome: z.string(), envelope: Envelope.optional() }),
-  z.union([Envelope, z.string()]),
-]);
+const Line = z
+  .tuple([
+    z.number(),
+    z.number(),
+    z.number(),
+    z.looseObject({ outcome: z.string(), envelope: Envelope.optional() }),
+    z.union([Envelope, z.string()]),
+  ])
+  .rest(z.number());
 
 const Segment = z.looseObject({ partition: z.string(), lines: z.string() });
 
@@ -106,7 +108,9 @@ function linesOf(packed: string): unknown[] {
   return z.array(z.unknown()).parse(JSON.parse(text));
 }
 
-function deliveryOf(tenant: string, partition: string, [seq, at, , row, body]: z.output<typeof Line>): RawDelivery {
+/** Lines of partitions that share a log end with the number of their partition; the segment names their group. */
+function deliveryOf(tenant: string, place: string, [seq, at, , row, body, number]: z.output<typeof Line>): RawDelivery {
+  const partition = number === undefined ? place : `${place.slice(0, place.lastIndexOf('~'))}:${number}`;
   const message = row.envelope ?? body;
   if (typeof message === 'string') throw new Error(`${partition} ${seq}: a reference without an envelope`);
   const { id, cause, trace, to, type } = message;

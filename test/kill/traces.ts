@@ -40,7 +40,9 @@ const LOST_SHARE = 0.3;
 const LOST_MS = 12;
 const LOOK_MS = 150;
 /** A run that has not ended after this long hangs. */
-const HANGS_MS = 180_000;
+const HANGS_MS = 300_000;
+/** A slow document store may be far behind after many kills. */
+const PROJECTED_WITHIN_MS = 900_000;
 
 const Status = z.looseObject({ status: z.string() });
 const Begun = z.looseObject({ execution_id: z.string() });
@@ -145,6 +147,8 @@ class TraceRun {
     await lanes;
     const kills = await killing;
     await node.url;
+    // The journals of logs that partitions share are not in `leftIn`.
+    await this.#journal?.untilTrimmed(PROJECTED_WITHIN_MS);
     await leftAtLast(node, () => this.#world.withStores((stores) => leftIn(stores, this.#executions)));
     return {
       traces: checkTraces(await this.#raw()),
