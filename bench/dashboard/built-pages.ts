@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 const DIST = join(import.meta.dirname, '..', '..', 'dashboard', 'dist');
 
-const CONFIG = { sign_in: 'none', oidc: null, role_claim: 'svc_role', version: 'bench' };
+const CONFIG = { sign_in: 'none', oidc: null, role_claim: 'svc_role', version: 'bench', recording: null };
 
 const JSON_TYPE = 'application/json';
 

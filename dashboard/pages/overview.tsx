@@ -64,6 +64,7 @@ function Figures({ from, open, recent }: FiguresProps) {
         <Tile label="95th percentile" value={at(0.95)} to="/runs" search={{ status: 'completed', from }} />
         {may('read', 'approvals') && <ApprovalTile />}
         {may('inspect', 'cluster') && <NodeTile />}
+        {may('inspect', 'cluster') && <StoresTile />}
       </div>
       {recent.length > 0 && (
         <section className="card" aria-label="Runs started each minute">
@@ -118,6 +119,17 @@ const Tile = ({ label, value, to, search = {} }: TileProps) => (
 function ApprovalTile() {
   const { data } = useQuery({ queryKey: ['approvals', 'count'], queryFn: () => api.approvals.list({ limit: 1 }) });
   return <Tile label="Open approvals" value={data === undefined ? '–' : formatCount(data.count)} to="/approvals" />;
+}
+
+/** Whether the node that answers has all that it needs: its stores above all. */
+function StoresTile() {
+  const { data, error } = useQuery({
+    queryKey: ['ready'],
+    queryFn: () => api.health.ready(),
+    refetchInterval: REFRESH_MS,
+  });
+  const value = error !== null ? 'not ready' : data === undefined ? '–' : 'ready';
+  return <Tile label="Node and its stores" value={value} to="/fleet" />;
 }
 
 function NodeTile() {

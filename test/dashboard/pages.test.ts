@@ -225,6 +225,19 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
     assert.deepEqual(tab.complaints, []);
   });
 
+  test('says what to do where there is no such run, and marks a node that has its stores as ready', async () => {
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    for (const kind of ['execution', 'workflow']) {
+      await page.goto(`${node.url}/runs/${kind}/00000000-0000-4000-8000-000000000000`);
+      await page.getByText('There is no such run.').waitFor();
+      assert.equal(await page.getByRole('link', { name: 'See the runs' }).getAttribute('href'), '/runs');
+    }
+    assert.deepEqual(await tab.serious(), []);
+    await page.goto(node.url);
+    await page.getByRole('link', { name: 'Node and its stores ready' }).waitFor();
+  });
+
   test('reaches any page by keys: search and go', async () => {
     await using tab = await browser.open(node.url);
     const { page } = tab;

@@ -11,12 +11,12 @@ import { attemptsOf, inOrder, type Span, spansOf } from '../../api/timeline.ts';
 import { toolSpansOf, useToolChains } from '../../api/tool-calls.ts';
 import { useFilters } from '../../app/use-filters.ts';
 import { formatCount, plainLine } from '../../parts/format.ts';
-import { Failure, ReadState } from '../../parts/notice.tsx';
+import { Failure } from '../../parts/notice.tsx';
 import { Tabs } from '../../parts/tabs.tsx';
 import { Duration } from '../../parts/time.tsx';
 import { AgentInput, Attempts } from './attempts.tsx';
 import { EventLog } from './event-log.tsx';
-import { DefinitionLink, Facts, RunHead } from './head.tsx';
+import { DefinitionLink, Facts, NoRun, RunHead } from './head.tsx';
 import { Judges } from './judges.tsx';
 import { Timeline } from './timeline.tsx';
 import { ToolCalls } from './tool-calls.tsx';
@@ -58,7 +58,7 @@ export function ExecutionPage({ id }: { readonly id: string }) {
   const trace = useTraceSpans({ kind: 'execution', id, trace: listed.data?.trace_id ?? null, isLive });
   const { data: chains = NO_CHAINS } = useToolChains(id, isLive);
   const all = useMemo(() => allSpans(spans, trace, chains), [spans, trace, chains]);
-  if (run === undefined) return <ReadState of={status} what="the run" />;
+  if (run === undefined) return <NoRun of={status} id={id} />;
   return (
     <>
       <RunHead kind="execution" id={id} status={run.status} listed={listed.data ?? null} forkedFrom={run.forked_from} />

@@ -1,6 +1,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { SvcApiError } from '../../../clients/typescript/client.ts';
 import type { ForkedFrom } from '../../../clients/typescript/gen/operations.ts';
 import { saveRun } from '../../api/run-file.ts';
 import { cancelRun, hasEnded, type Run, type RunKind, removeRun } from '../../api/runs.ts';
@@ -8,7 +9,7 @@ import { useMay, useSession } from '../../app/session.ts';
 import { ActButton } from '../../parts/act-button.tsx';
 import { plainLine } from '../../parts/format.ts';
 import { Id } from '../../parts/id.tsx';
-import { Failure } from '../../parts/notice.tsx';
+import { Empty, Failure, ReadState } from '../../parts/notice.tsx';
 import { PageHead } from '../../parts/page-head.tsx';
 import { Status } from '../../parts/status.tsx';
 import { ForkButton } from './fork.tsx';
@@ -81,6 +82,29 @@ export function RunHead({ kind, id, status, listed, forkedFrom }: RunHeadProps) 
             <Id id={listed.parent.id} />
           )}
         </p>
+      )}
+    </>
+  );
+}
+
+interface NoRunProps {
+  readonly of: { readonly isPending: boolean; readonly error: unknown; readonly refetch: () => unknown };
+  readonly id: string;
+}
+
+/** In place of a run that is not read: it is on its way, it failed to be read, or there is none. */
+export function NoRun({ of, id }: NoRunProps) {
+  const isMissing = of.error instanceof SvcApiError && of.error.status === 404;
+  return (
+    <>
+      <PageHead title="Run" note={<Id id={id} />} />
+      {isMissing ? (
+        <Empty title="There is no such run.">
+          It was deleted, or the address is not right. <Link to="/runs">See the runs</Link>, or press <kbd>/</kbd> to
+          search.
+        </Empty>
+      ) : (
+        <ReadState of={of} what="the run" />
       )}
     </>
   );

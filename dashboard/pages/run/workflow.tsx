@@ -8,13 +8,13 @@ import { hasEnded } from '../../api/runs.ts';
 import { inOrder, spansOf } from '../../api/timeline.ts';
 import { useFilters } from '../../app/use-filters.ts';
 import { formatCount, jsonText, plainLine, plainText } from '../../parts/format.ts';
-import { Failure, Loading, ReadState } from '../../parts/notice.tsx';
+import { Failure, Loading } from '../../parts/notice.tsx';
 import { Tabs } from '../../parts/tabs.tsx';
 import { Duration } from '../../parts/time.tsx';
 import { ApprovalAnswer } from '../approval-answer.tsx';
 import { Blackboard } from './blackboard.tsx';
 import { EventLog } from './event-log.tsx';
-import { DefinitionLink, Facts, RunHead } from './head.tsx';
+import { DefinitionLink, Facts, NoRun, RunHead } from './head.tsx';
 import { Judges } from './judges.tsx';
 import { Timeline } from './timeline.tsx';
 import { ListedTree } from './tree.tsx';
@@ -47,7 +47,7 @@ export function WorkflowRunPage({ id }: { readonly id: string }) {
   const isLive = run !== undefined && !hasEnded(run);
   const trace = useTraceSpans({ kind: 'workflow', id, trace: listed.data?.trace_id ?? null, isLive });
   const all = useMemo(() => inOrder(spans, trace), [spans, trace]);
-  if (run === undefined) return <ReadState of={read} what="the run" />;
+  if (run === undefined) return <NoRun of={read} id={id} />;
   const approvalId = run.waiting_for?.approval_id;
   return (
     <>
