@@ -88,7 +88,8 @@ function statusOf(run: WorkflowExecution): IntentStatus {
   const { status, reason, error, current_state, output, started_at, ended_at } = run;
   if (ended_at === null) return { status: 'running' };
   if (status !== 'completed') {
-    const said = [reason ?? status, error].filter((text) => text !== null).join(': ');
+    const text = status === 'failed' ? error?.message : undefined;
+    const said = [reason ?? status, text].filter((part) => part !== undefined).join(': ');
     return { status: 'failed', reason: said, failed_at_state: current_state };
   }
   return {

@@ -158,6 +158,8 @@ export function workflowEventLine({ name, payload }: ExecutionEvent, paint: Pain
       return paint.yellow(`${state}: waits for approval ${field('approval_id')}: ${field('prompt')}`);
     case 'WorkflowHumanInputReceived':
       return `${state}: ${field('how')}: ${field('payload')}`;
+    case 'WorkflowTemplateFailed':
+      return paint.yellow(`${state}: ${field('what')} not rendered: ${field('error')}`);
     case 'ContainerRunFailed':
       return paint.yellow(`${state}: container failed: ${field('reason')}`);
     case 'SubworkflowTriggered':
