@@ -3,6 +3,7 @@ import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-pro
 import { z } from 'zod';
 import { SvcError } from '../../runtime/errors.ts';
 import { withComponents } from './openapi-components.ts';
+import { withExamples } from './openapi-examples.ts';
 
 const DESCRIPTION = `Deploy agents and workflows, start executions, follow them live, answer what waits for a human.
 
@@ -47,7 +48,7 @@ const transformObject: NonNullable<FastifyDynamicSwaggerOptions['transformObject
     const body = methods?.put?.requestBody;
     if (body !== undefined && 'content' in body && 'application/octet-stream' in body.content) body.required = false;
   }
-  return withComponents(jsonSchemaTransformObject(generated));
+  return withExamples(withComponents(jsonSchemaTransformObject(generated)));
 };
 
 /** Options of the generator: OpenAPI 3.1 from the schemas of the routes. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { z } from 'zod';
 import { executionEvents } from '../../../actors/execution/events.ts';
 import { workflowEvents } from '../../../actors/workflow/events.ts';
@@ -90,6 +91,12 @@ const Stream = z.object({
 const Choices = z.object({
   anyOf: z.array(z.object({ properties: z.record(z.string(), z.object({ $ref: z.string() })) })),
 });
+const Content = z.record(z.string(), z.looseObject({ example: z.unknown().optional() }));
+const Exampled = z.looseObject({
+  requestBody: z.looseObject({ content: Content }).optional(),
+  responses: z.record(z.string(), z.looseObject({ content: Content.optional() })),
+  parameters: z.array(z.looseObject({ in: z.string(), name: z.string(), example: z.unknown().optional() })).optional(),
+});
 const Bodied = z.looseObject({
   requestBody: z
     .looseObject({ content: z.record(z.string(), z.looseObject({ schema: z.looseObject({}) })) })
@@ -145,6 +152,41 @@ describe('components of the API description of a node with every part', () => {
     for (const name of ['Volume', 'Approval', 'Secret', 'Stimulus', 'Problem', 'PlainProblem']) {
       assert.ok(schemas[name] !== undefined, name);
     }
+  });
+
+  it('have an example for every body, answer and path parameter, which fits its schema', async () => {
+    const { document } = await describedNode();
+    const ajv = new Ajv2020({ strict: false, validateFormats: false, unicodeRegExp: true });
+    ajv.addSchema({ ...document, $id: 'svc:document' });
+    const wrong: string[] = [];
+    let examples = 0;
+    const check = (where: string, pointer: string, example: unknown): void => {
+      examples += 1;
+      const isFit = ajv.compile({ $ref: `svc:document#${pointer}` });
+      if (example === undefined) wrong.push(`${where}: none`);
+      else if (!isFit(example)) wrong.push(`${where}: ${ajv.errorsText(isFit.errors)}`);
+    };
+    const escaped = (part: string): string => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'));
+    for (const [path, methods] of Object.entries(document.paths)) {
+      for (const [method, operation] of Object.entries(methods)) {
+        const at = `/paths/${escaped(path)}/${method}`;
+        const { requestBody, responses, parameters } = Exampled.parse(operation);
+        const json = 'application/json';
+        const body = requestBody?.content[json];
+        if (body !== undefined)
+          check(`${method} ${path} body`, `${at}/requestBody/content/${escaped(json)}/schema`, body.example);
+        const answer = responses['200']?.content?.[json];
+        if (answer !== undefined) {
+          check(`${method} ${path} answer`, `${at}/responses/200/content/${escaped(json)}/schema`, answer.example);
+        }
+        for (const [index, parameter] of (parameters ?? []).entries()) {
+          if (parameter.in === 'path')
+            check(`${method} ${path} ${parameter.name}`, `${at}/parameters/${index}/schema`, parameter.example);
+        }
+      }
+    }
+    assert.deepEqual(wrong, []);
+    assert.ok(examples > 200, `${examples} examples`);
   });
 
   it('refuse unknown members of every JSON body, but of those that are free-form', async () => {
