@@ -50,7 +50,18 @@ const EXCEPTIONS: Readonly<Record<string, readonly (number | string)[]>> = {
   'POST /v1/agents': [422],
   'POST /v1/workflows': [422],
   'PUT /v1/cluster/config': [422],
+  // An agent is named by its id or its name.
+  'GET /v1/agents/{id}': [400],
+  'PATCH /v1/agents/{id}': [400],
+  'DELETE /v1/agents/{id}': [400],
+  'GET /v1/agents/{id}/versions': [400],
+  'GET /v1/agents/{id}/export': [400],
+  'GET /v1/agents/{id}/logs': [400],
+  'POST /v1/agents/{id}/scope': [400],
+  'POST /v1/agents/{id}/execute': [400],
   // A page token is one that the same list gave.
+  'GET /v1/executions/{id}/events': [400],
+  'GET /v1/workflows/executions/{id}/logs': [400],
   'GET /v1/agents': [400],
   'GET /v1/workflows': [400],
   'GET /v1/executions': [400],
@@ -74,7 +85,7 @@ const EXCEPTIONS: Readonly<Record<string, readonly (number | string)[]>> = {
   'GET /v1/traces/{trace_id}': [400],
   // A message of another run, a field of the other kind of run, or a manifest that is none.
   'POST /v1/runs/{id}/fork': [400, 422],
-  // An agent with an instruction takes an empty input, another one does not.
+  // An agent is named by its id or its name; one with an instruction takes an empty input, another one does not.
   'POST /v1/executions': [400],
   // Nothing routes a source that was made up; its name is no control character.
   'POST /v1/stimuli': [400, 422],

@@ -246,6 +246,12 @@ describe('any unfinished execution tells in one call what it waits for', () => {
     assert.deepEqual([status, outcome, iteration_count, waiting_for], ['failed', 'failed', 1, undefined]);
     assertHas(error, { code: 'model_refused', message: /answered 401/, cause: null });
     const { body } = await node.call('GET', `/v1/executions/${id}/events`);
+    const first = await node.call('GET', `/v1/executions/${id}/events?limit=3`);
+    const token = String(first.body.next_page_token);
+    const next = await node.call('GET', `/v1/executions/${id}/events?limit=3&page_token=${token}`);
+    assert.deepEqual([first.body.events, next.body.events].flat(), body.events);
+    assert.equal(next.body.next_page_token, undefined);
+    assert.equal((await node.call('GET', `/v1/executions/${id}/events?page_token=made-up`)).status, 400);
     assert.match(JSON.stringify(body), /"reason":"model_refused".*"message":".*answered 401/);
   });
 });

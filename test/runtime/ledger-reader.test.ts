@@ -5,7 +5,7 @@ import { addressOf } from '../../runtime/address.ts';
 import type { SegmentRef } from '../../runtime/ledger/key-pages.ts';
 import type { LedgerDelivery, LedgerReader } from '../../runtime/ledger/ledger-reader.ts';
 import { BY_TIME, readPage } from '../../runtime/ledger/reading.ts';
-import { nextField } from '../../usecases/operations/schemas/traces.ts';
+import { nextField } from '../../usecases/operations/schemas/paging.ts';
 import { counter } from '../support/actors.ts';
 import { startKernelNode } from '../support/kernel-node.ts';
 import { waitUntil } from '../support/wait-until.ts';

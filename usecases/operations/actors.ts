@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { TURN_PARTS } from '../../runtime/turns/digest.ts';
 import { MOST_REPLAYED } from '../traces/actor-lines.ts';
 import { operation } from './operation.ts';
-import { limitField } from './schemas/fields.ts';
-import { DeliveryRow, keptFromField, nextField } from './schemas/traces.ts';
+import { limitField, nextPageField } from './schemas/fields.ts';
+import { askedToken, nextOrTokenFields, withBothTokens } from './schemas/paging.ts';
+import { DeliveryRow, keptFromField } from './schemas/traces.ts';
 
 /** A part of an address (runtime/address.ts). */
 const segment = (what: string) =>
@@ -90,6 +91,7 @@ const History = z
     address: z.string(),
     deliveries: z.array(DeliveryRow).readonly(),
     next: z.string().nullable().describe('For ?next=; null at the end.'),
+    ...nextPageField,
     ...keptFromField,
   })
   .meta({ id: 'ActorHistory' });
@@ -157,18 +159,20 @@ export const ACTOR_OPERATIONS = [
       query: z.object({
         order: z.enum(['oldest_first', 'newest_first']).default('oldest_first'),
         limit: limitField(100, MOST_LISTED),
-        next: nextField,
+        ...nextOrTokenFields,
       }),
     },
     answer: History,
     rest: { ...behind('/history'), texts },
     commands: ['actor history'],
-    handle: ({ actorHistory }, { identity, params: { kind, id }, query: { order, limit, next } }) =>
-      actorHistory.history(identity, kind, id, {
-        limit: Math.min(limit, MOST_LISTED),
-        next,
-        newestFirst: order === 'newest_first',
-      }),
+    handle: async ({ actorHistory }, { identity, params: { kind, id }, query: { order, limit, ...token } }) =>
+      withBothTokens(
+        await actorHistory.history(identity, kind, id, {
+          limit: Math.min(limit, MOST_LISTED),
+          next: askedToken(token),
+          newestFirst: order === 'newest_first',
+        }),
+      ),
   }),
   operation({
     ...past,

@@ -19,7 +19,8 @@ import {
   searchOf,
 } from './schemas/catalog.ts';
 import { RunStarted } from './schemas/executions.ts';
-import { AgentIdParams, CallerHeaders, limitField, skipField } from './schemas/fields.ts';
+import { AgentIdParams, CallerHeaders } from './schemas/fields.ts';
+import { logFields, logPageAnswer, logPageAsked } from './schemas/paging.ts';
 
 const MOST_LOGS = 200;
 
@@ -209,16 +210,18 @@ export const AGENT_OPERATIONS = [
     name: 'agents.list_logs',
     summary: 'List the log events of an agent',
     access: 'read',
-    input: { params: AgentIdParams, query: z.object({ limit: limitField(50, MOST_LOGS), offset: skipField }) },
+    input: { params: AgentIdParams, query: z.object(logFields(50, MOST_LOGS)) },
     answer: AgentLogs,
     rest: { method: 'GET', path: '/v1/agents/:id/logs', style: 'plain', texts, also: [404] },
     tool: 'svc.agent.logs',
     commands: ['agent logs'],
     async handle({ agents }, { identity, params, query }) {
       const agentId = await agentNamed(agents, identity, params.id);
-      const page = { limit: Math.min(query.limit, MOST_LOGS), offset: query.offset };
+      const of = `agent ${agentId}`;
+      const page = logPageAsked(query, MOST_LOGS, of);
       const { events, total } = await agents.logs(identity, agentId, page);
-      return { agent_id: agentId, events: events.map((event) => ({ ...event })), total, ...page };
+      const answer = logPageAnswer(page, { count: events.length, total, of });
+      return { agent_id: agentId, events: events.map((event) => ({ ...event })), ...answer };
     },
   }),
 ];

@@ -14,15 +14,8 @@ import {
   StartAnswer,
   StartBody,
 } from './schemas/executions.ts';
-import {
-  AgentId,
-  CallerHeaders,
-  ExecutionIdParams,
-  limitField,
-  pageAsked,
-  pageFields,
-  skipField,
-} from './schemas/fields.ts';
+import { AgentId, CallerHeaders, ExecutionIdParams, pageAsked, pageFields } from './schemas/fields.ts';
+import { logFields, logPageAnswer, logPageAsked } from './schemas/paging.ts';
 
 const MOST_LISTED = 1_000;
 
@@ -134,7 +127,7 @@ export const EXECUTION_OPERATIONS = [
     access: 'read',
     input: {
       params: ExecutionIdParams,
-      query: z.object({ limit: limitField(50, MOST_EVENTS), offset: skipField }),
+      query: z.object(logFields(50, MOST_EVENTS)),
     },
     answer: ExecutionLog,
     rest: { method: 'GET', path: '/v1/executions/:id/events', style: 'plain', texts, also: [404] },
@@ -142,9 +135,11 @@ export const EXECUTION_OPERATIONS = [
     commands: ['task logs'],
     async handle({ executions }, { identity, params, query }) {
       const executionId = params.id.toLowerCase();
-      const page = { limit: Math.min(query.limit, MOST_EVENTS), offset: query.offset };
+      const of = `execution ${executionId}`;
+      const page = logPageAsked(query, MOST_EVENTS, of);
       const { status, events, total } = await executions.logs(identity, executionId, page);
-      return { execution_id: executionId, status, events: events.map((event) => ({ ...event })), total, ...page };
+      const answer = logPageAnswer(page, { count: events.length, total, of });
+      return { execution_id: executionId, status, events: events.map((event) => ({ ...event })), ...answer };
     },
   }),
   operation({

@@ -1,15 +1,14 @@
 import { z } from 'zod';
-import { MOST_TOKEN_CHARS } from '../../runtime/documents/pages.ts';
 import { forkRun } from '../runs/fork-run.ts';
 import { IdempotencyKey } from '../starts/start-keys.ts';
 import { operation } from './operation.ts';
-import { CallerHeaders, ExecutionIdParams, limitField } from './schemas/fields.ts';
+import { CallerHeaders, ExecutionIdParams, limitField, nextPageField } from './schemas/fields.ts';
+import { askedToken, nextOrTokenFields, withBothTokens } from './schemas/paging.ts';
 import { ForkBody, ForkedRun, RunSchema, runFilterFields, runFilterOf } from './schemas/runs.ts';
 
 const MOST_LISTED = 1_000;
 
-const nextText =
-  'Pass it as `next` for the page behind this one; absent at the end. A page with few matches may be short and have it.';
+const nextText = 'Same as `next_page_token`; absent at the end. A page with few matches may be short and have it.';
 
 /** Operations on executions of agents and runs of workflows together. */
 export const RUN_OPERATIONS = [
@@ -23,19 +22,15 @@ export const RUN_OPERATIONS = [
       query: z.object({
         ...runFilterFields,
         limit: limitField(50, MOST_LISTED),
-        next: z
-          .string()
-          .min(1)
-          .max(MOST_TOKEN_CHARS)
-          .optional()
-          .describe('`next` of the page before, under the same conditions.'),
+        ...nextOrTokenFields,
       }),
     },
-    answer: z.object({ runs: z.array(RunSchema), next: z.string().optional().describe(nextText) }),
+    answer: z.object({ runs: z.array(RunSchema), ...nextPageField, next: z.string().optional().describe(nextText) }),
     rest: { method: 'GET', path: '/v1/runs', style: 'coded' },
     commands: ['runs list'],
-    handle({ runs }, { identity, query: { limit, next, ...conditions } }) {
-      return runs.list(identity, runFilterOf(conditions), { limit: Math.min(limit, MOST_LISTED), next });
+    async handle({ runs }, { identity, query: { limit, next, page_token, ...conditions } }) {
+      const page = { limit: Math.min(limit, MOST_LISTED), next: askedToken({ next, page_token }) };
+      return withBothTokens(await runs.list(identity, runFilterOf(conditions), page));
     },
   }),
   operation({

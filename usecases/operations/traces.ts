@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { TRACE_STATUSES } from '../traces/trace-status.ts';
 import { operation } from './operation.ts';
-import { limitField } from './schemas/fields.ts';
-import { CriticalPath, keptFromField, nextField, TraceIdParams, TraceRow, TraceSummary } from './schemas/traces.ts';
+import { limitField, nextPageField } from './schemas/fields.ts';
+import { askedToken, nextOrTokenFields, withBothTokens } from './schemas/paging.ts';
+import { CriticalPath, keptFromField, TraceIdParams, TraceRow, TraceSummary } from './schemas/traces.ts';
 
 const MOST_LISTED = 200;
 
@@ -50,20 +51,23 @@ export const TRACE_OPERATIONS = [
         actor_kind: name('A kind of actors that got a delivery.'),
         text: name('Part of a name, id, error, or of the payload of the root.'),
         limit: limitField(50, MOST_LISTED),
-        next: nextField,
+        ...nextOrTokenFields,
       }),
     },
     answer: z.object({
       traces: z.array(TraceRow).readonly(),
       next: z.string().nullable().describe('For ?next=; null at the end.'),
+      ...nextPageField,
       ...keptFromField,
     }),
     rest: behind(''),
     commands: ['trace list'],
     async handle({ traces }, { identity, query }) {
-      const { from, to, min_duration_ms, max_duration_ms, error_code, actor_kind, limit, ...rest } = query;
-      return traces.list(identity, {
+      const { from, to, min_duration_ms, max_duration_ms, error_code, actor_kind, limit, ...given } = query;
+      const { next, page_token, ...rest } = given;
+      const page = await traces.list(identity, {
         ...rest,
+        next: askedToken({ next, page_token }),
         limit: Math.min(limit, MOST_LISTED),
         from: unixMs(from),
         to: unixMs(to),
@@ -72,6 +76,7 @@ export const TRACE_OPERATIONS = [
         errorCode: error_code,
         actorKind: actor_kind,
       });
+      return withBothTokens(page);
     },
   }),
   operation({

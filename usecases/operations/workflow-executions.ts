@@ -6,7 +6,8 @@ import { RUN_OUTCOMES } from '../runs/run.ts';
 import { Why } from '../why/links.ts';
 import { operation } from './operation.ts';
 import { CancelAnswer, RemoveAnswer } from './schemas/executions.ts';
-import { limitField, pageAsked, pageTokenField, skipField } from './schemas/fields.ts';
+import { pageAsked } from './schemas/fields.ts';
+import { logFields, logPageAnswer, logPageAsked } from './schemas/paging.ts';
 import {
   SignalAnswer,
   SignalBody,
@@ -52,9 +53,7 @@ export const WORKFLOW_EXECUTION_OPERATIONS = [
           .enum(RUN_OUTCOMES)
           .optional()
           .describe('How it ended; `failed` includes those whose last state failed.'),
-        limit: limitField(20, MOST_LISTED),
-        offset: skipField,
-        page_token: pageTokenField,
+        ...logFields(20, MOST_LISTED),
       }),
     },
     answer: WorkflowExecutionList,
@@ -62,7 +61,8 @@ export const WORKFLOW_EXECUTION_OPERATIONS = [
     tool: 'svc.workflow.executions.list',
     commands: ['workflow executions list'],
     async handle({ workflows: { catalog, workflows } }, { identity, query }) {
-      const { workflow_id, status, outcome, limit, offset, page_token } = query;
+      const { workflow_id, status, outcome, limit, skip, page_token } = query;
+      const offset = query.offset === 0 ? skip : query.offset;
       const page = pageAsked({ limit, skip: offset, page_token }, MOST_LISTED);
       const workflowId = workflow_id === undefined ? undefined : await idOf(catalog, identity, workflow_id);
       const { items, total, ...next } = await workflows.list(identity, {
@@ -108,7 +108,7 @@ export const WORKFLOW_EXECUTION_OPERATIONS = [
     access: 'read',
     input: {
       params: WorkflowExecutionParams,
-      query: z.object({ limit: limitField(50, MOST_LOGS), offset: skipField }),
+      query: z.object(logFields(50, MOST_LOGS)),
     },
     answer: WorkflowLog,
     rest: { method: 'GET', path: `${path}/:id/logs`, style: 'coded', texts, also: [404] },
@@ -116,9 +116,10 @@ export const WORKFLOW_EXECUTION_OPERATIONS = [
     commands: ['workflow logs'],
     async handle({ workflows: { workflows } }, { identity, params, query }) {
       const executionId = params.id.toLowerCase();
-      const page = { limit: Math.min(query.limit, MOST_LOGS), offset: query.offset };
+      const of = `workflow execution ${executionId}`;
+      const page = logPageAsked(query, MOST_LOGS, of);
       const { status, events, total } = await workflows.logs(identity, executionId, page);
-      return { execution_id: executionId, status, events, total, ...page };
+      return { execution_id: executionId, status, events, ...logPageAnswer(page, { count: events.length, total, of }) };
     },
   }),
   operation({

@@ -46,6 +46,8 @@ export type ActorHistory = {
   readonly deliveries: readonly (Delivery)[];
   /** For ?next=; null at the end. */
   readonly next: string | null;
+  /** For `page_token`; absent at the end. */
+  readonly next_page_token?: string;
   /** ISO 8601: retention removed what is older. Absent when nothing was removed. */
   readonly kept_from?: string;
 };
@@ -1349,6 +1351,8 @@ export type Trace = {
   readonly effects: readonly (TraceEffect)[];
   /** For ?next=; null at the end. */
   readonly next: string | null;
+  /** For `page_token`; absent at the end. */
+  readonly next_page_token?: string;
 };
 
 export type TraceEffect = {
@@ -2098,6 +2102,10 @@ export interface SvcClient {
       readonly limit?: number;
       /** Number of entries to skip. */
       readonly offset?: number;
+      /** Same as `offset`. */
+      readonly skip?: number;
+      /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
+      readonly page_token?: string;
       /** UUID or name of an agent. */
       readonly id: string;
     }, options?: CallOptions): Promise<{
@@ -2106,6 +2114,8 @@ export interface SvcClient {
       readonly total: number;
       readonly limit: number;
       readonly offset: number;
+      /** For `page_token`; absent at the end. */
+      readonly next_page_token?: string;
     }>;
     /** Get the manifest of an agent as it was deployed (`GET /v1/agents/{id}/export`) */
     export(input: {
@@ -2186,6 +2196,10 @@ export interface SvcClient {
       readonly limit?: number;
       /** Number of entries to skip. */
       readonly offset?: number;
+      /** Same as `offset`. */
+      readonly skip?: number;
+      /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
+      readonly page_token?: string;
       /** UUID */
       readonly id: string;
     }, options?: CallOptions): Promise<{
@@ -2195,6 +2209,8 @@ export interface SvcClient {
       readonly total: number;
       readonly limit: number;
       readonly offset: number;
+      /** For `page_token`; absent at the end. */
+      readonly next_page_token?: string;
     }>;
     /** Cancel a running execution. An execution that has ended is 409. (`POST /v1/executions/{id}/cancel`) */
     cancel(input: {
@@ -2351,6 +2367,8 @@ export interface SvcClient {
       readonly limit?: number;
       /** Number of entries to skip. */
       readonly offset?: number;
+      /** Same as `offset`. */
+      readonly skip?: number;
       /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
       readonly page_token?: string;
     }, options?: CallOptions): Promise<{
@@ -2401,6 +2419,10 @@ export interface SvcClient {
       readonly limit?: number;
       /** Number of entries to skip. */
       readonly offset?: number;
+      /** Same as `offset`. */
+      readonly skip?: number;
+      /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
+      readonly page_token?: string;
       /** UUID */
       readonly id: string;
     }, options?: CallOptions): Promise<{
@@ -2417,6 +2439,8 @@ export interface SvcClient {
       readonly total: number;
       readonly limit: number;
       readonly offset: number;
+      /** For `page_token`; absent at the end. */
+      readonly next_page_token?: string;
     }>;
     /** Answer the approval a workflow execution waits for. One that waits for no approval is 409 (H20). (`POST /v1/workflows/executions/{id}/signal`) */
     signal(input: {
@@ -2480,11 +2504,15 @@ export interface SvcClient {
       readonly text?: string;
       /** Maximum number of entries; default 50, at most 1000. */
       readonly limit?: number;
-      /** `next` of the page before, under the same conditions. */
+      /** `next_page_token` of the page before, under the same conditions. */
+      readonly page_token?: string;
+      /** Same as `page_token`. */
       readonly next?: string;
     }, options?: CallOptions): Promise<{
       readonly runs: readonly (Run)[];
-      /** Pass it as `next` for the page behind this one; absent at the end. A page with few matches may be short and have it. */
+      /** For `page_token`; absent at the end. */
+      readonly next_page_token?: string;
+      /** Same as `next_page_token`; absent at the end. A page with few matches may be short and have it. */
       readonly next?: string;
     }>;
     /** Start a new run from a message of another one. What is before the message comes from the record, and no effect that had ended is repeated; what was open is opened again, and from then on the run is live. Without changes it goes on as the original did. It counts as a start. A run that had ended at the message is 409; changes that do not fit are 422: docs/guides/fork.md. (`POST /v1/runs/{id}/fork`) */
@@ -3058,7 +3086,9 @@ export interface SvcClient {
       readonly order?: "oldest_first" | "newest_first";
       /** Maximum number of entries; default 100, at most 1000. */
       readonly limit?: number;
-      /** `next` of the page before. */
+      /** `next_page_token` of the page before, under the same conditions. */
+      readonly page_token?: string;
+      /** Same as `page_token`. */
       readonly next?: string;
       /** the kind of an actor, such as execution or workflow */
       readonly kind: string;
@@ -3146,12 +3176,16 @@ export interface SvcClient {
       readonly text?: string;
       /** Maximum number of entries; default 50, at most 200. */
       readonly limit?: number;
-      /** `next` of the page before. */
+      /** `next_page_token` of the page before, under the same conditions. */
+      readonly page_token?: string;
+      /** Same as `page_token`. */
       readonly next?: string;
     }, options?: CallOptions): Promise<{
       readonly traces: readonly (TraceRow)[];
       /** For ?next=; null at the end. */
       readonly next: string | null;
+      /** For `page_token`; absent at the end. */
+      readonly next_page_token?: string;
       /** ISO 8601: retention removed what is older. Absent when nothing was removed. */
       readonly kept_from?: string;
     }>;
@@ -3169,7 +3203,9 @@ export interface SvcClient {
     get(input: {
       /** Maximum number of entries; default 1000, at most 1000. */
       readonly limit?: number;
-      /** `next` of the page before. */
+      /** `next_page_token` of the page before, under the same conditions. */
+      readonly page_token?: string;
+      /** Same as `page_token`. */
       readonly next?: string;
       /** W3C trace id. */
       readonly trace_id: string;
@@ -3637,13 +3673,13 @@ const AGENTS_DELETE: Route = {"method":"DELETE","path":"/v1/agents/{id}","query"
 const AGENTS_LIST_VERSIONS: Route = {"method":"GET","path":"/v1/agents/{id}/versions","query":[],"body":null,"answer":"json"};
 const AGENTS_CHANGE_SCOPE: Route = {"method":"POST","path":"/v1/agents/{id}/scope","query":[],"body":"json","answer":"json"};
 const AGENTS_EXECUTE: Route = {"method":"POST","path":"/v1/agents/{id}/execute","query":[],"body":"json","answer":"json"};
-const AGENTS_LIST_LOGS: Route = {"method":"GET","path":"/v1/agents/{id}/logs","query":["limit","offset"],"body":null,"answer":"json"};
+const AGENTS_LIST_LOGS: Route = {"method":"GET","path":"/v1/agents/{id}/logs","query":["limit","offset","skip","page_token"],"body":null,"answer":"json"};
 const EXECUTIONS_START: Route = {"method":"POST","path":"/v1/executions","query":[],"body":"json","answer":"json"};
 const EXECUTIONS_LIST: Route = {"method":"GET","path":"/v1/executions","query":["agent_id","status","workflow_execution_id","limit","skip","page_token"],"body":null,"answer":"json"};
 const EXECUTIONS_GET: Route = {"method":"GET","path":"/v1/executions/{id}","query":[],"body":null,"answer":"json"};
 const EXECUTIONS_REMOVE: Route = {"method":"DELETE","path":"/v1/executions/{id}","query":[],"body":null,"answer":"json"};
 const EXECUTIONS_WHY: Route = {"method":"GET","path":"/v1/executions/{id}/why","query":[],"body":null,"answer":"json"};
-const EXECUTIONS_LIST_EVENTS: Route = {"method":"GET","path":"/v1/executions/{id}/events","query":["limit","offset"],"body":null,"answer":"json"};
+const EXECUTIONS_LIST_EVENTS: Route = {"method":"GET","path":"/v1/executions/{id}/events","query":["limit","offset","skip","page_token"],"body":null,"answer":"json"};
 const EXECUTIONS_CANCEL: Route = {"method":"POST","path":"/v1/executions/{id}/cancel","query":[],"body":null,"answer":"json"};
 const WORKFLOWS_LIST: Route = {"method":"GET","path":"/v1/workflows","query":["scope","status","limit","skip","page_token"],"body":null,"answer":"json"};
 const WORKFLOWS_DEPLOY: Route = {"method":"POST","path":"/v1/workflows","query":["force","scope"],"body":"json","answer":"json"};
@@ -3654,14 +3690,14 @@ const WORKFLOWS_DELETE: Route = {"method":"DELETE","path":"/v1/workflows/{name}"
 const WORKFLOWS_LIST_VERSIONS: Route = {"method":"GET","path":"/v1/workflows/{name}/versions","query":[],"body":null,"answer":"json"};
 const WORKFLOWS_CHANGE_SCOPE: Route = {"method":"POST","path":"/v1/workflows/{name}/scope","query":[],"body":"json","answer":"json"};
 const WORKFLOWS_RUN: Route = {"method":"POST","path":"/v1/workflows/{name}/run","query":[],"body":"json","answer":"json"};
-const WORKFLOW_EXECUTIONS_LIST: Route = {"method":"GET","path":"/v1/workflows/executions","query":["workflow_id","status","outcome","limit","offset","page_token"],"body":null,"answer":"json"};
+const WORKFLOW_EXECUTIONS_LIST: Route = {"method":"GET","path":"/v1/workflows/executions","query":["workflow_id","status","outcome","limit","offset","skip","page_token"],"body":null,"answer":"json"};
 const WORKFLOW_EXECUTIONS_GET: Route = {"method":"GET","path":"/v1/workflows/executions/{id}","query":[],"body":null,"answer":"json"};
 const WORKFLOW_EXECUTIONS_REMOVE: Route = {"method":"DELETE","path":"/v1/workflows/executions/{id}","query":[],"body":null,"answer":"json"};
 const WORKFLOW_EXECUTIONS_WHY: Route = {"method":"GET","path":"/v1/workflows/executions/{id}/why","query":[],"body":null,"answer":"json"};
-const WORKFLOW_EXECUTIONS_LIST_LOGS: Route = {"method":"GET","path":"/v1/workflows/executions/{id}/logs","query":["limit","offset"],"body":null,"answer":"json"};
+const WORKFLOW_EXECUTIONS_LIST_LOGS: Route = {"method":"GET","path":"/v1/workflows/executions/{id}/logs","query":["limit","offset","skip","page_token"],"body":null,"answer":"json"};
 const WORKFLOW_EXECUTIONS_SIGNAL: Route = {"method":"POST","path":"/v1/workflows/executions/{id}/signal","query":[],"body":"json","answer":"json"};
 const WORKFLOW_EXECUTIONS_CANCEL: Route = {"method":"POST","path":"/v1/workflows/executions/{id}/cancel","query":[],"body":null,"answer":"json"};
-const RUNS_LIST: Route = {"method":"GET","path":"/v1/runs","query":["status","outcome","kind","name","version","label","from","to","tag","node","wait_reason","error_code","parent","trace_id","text","limit","next"],"body":null,"answer":"json"};
+const RUNS_LIST: Route = {"method":"GET","path":"/v1/runs","query":["status","outcome","kind","name","version","label","from","to","tag","node","wait_reason","error_code","parent","trace_id","text","limit","page_token","next"],"body":null,"answer":"json"};
 const RUNS_FORK: Route = {"method":"POST","path":"/v1/runs/{id}/fork","query":[],"body":"json","answer":"json"};
 const APPROVALS_LIST: Route = {"method":"GET","path":"/v1/human-approvals","query":["limit","skip","page_token"],"body":null,"answer":"json"};
 const APPROVALS_GET: Route = {"method":"GET","path":"/v1/human-approvals/{id}","query":[],"body":null,"answer":"json"};
@@ -3706,14 +3742,14 @@ const CLUSTER_TAKEOVERS: Route = {"method":"GET","path":"/v1/cluster/takeovers",
 const FAULTS_INJECT: Route = {"method":"POST","path":"/v1/chaos/faults","query":[],"body":"json","answer":"json"};
 const FAULTS_LIST: Route = {"method":"GET","path":"/v1/chaos/faults","query":["limit"],"body":null,"answer":"json"};
 const ACTORS_GET: Route = {"method":"GET","path":"/v1/actors/{kind}/{id}","query":[],"body":null,"answer":"json"};
-const ACTORS_LIST_HISTORY: Route = {"method":"GET","path":"/v1/actors/{kind}/{id}/history","query":["order","limit","next"],"body":null,"answer":"json"};
+const ACTORS_LIST_HISTORY: Route = {"method":"GET","path":"/v1/actors/{kind}/{id}/history","query":["order","limit","page_token","next"],"body":null,"answer":"json"};
 const ACTORS_GET_STATE: Route = {"method":"GET","path":"/v1/actors/{kind}/{id}/state","query":["at"],"body":null,"answer":"json"};
 const ACTORS_GET_DIFF: Route = {"method":"GET","path":"/v1/actors/{kind}/{id}/diff","query":["from","to"],"body":null,"answer":"json"};
 const DEAD_LETTERS_LIST: Route = {"method":"GET","path":"/v1/dead-letters","query":["kind","status","limit","page_token"],"body":null,"answer":"json"};
 const DEAD_LETTERS_GET: Route = {"method":"GET","path":"/v1/dead-letters/{id}","query":[],"body":null,"answer":"json"};
 const DEAD_LETTERS_REPLAY: Route = {"method":"POST","path":"/v1/dead-letters/{id}/replay","query":[],"body":"json","answer":"json"};
 const DEAD_LETTERS_DISCARD: Route = {"method":"POST","path":"/v1/dead-letters/{id}/discard","query":[],"body":"json","answer":"json"};
-const TRACES_LIST: Route = {"method":"GET","path":"/v1/traces","query":["from","to","kind","name","status","min_duration_ms","max_duration_ms","error_code","node","actor_kind","text","limit","next"],"body":null,"answer":"json"};
+const TRACES_LIST: Route = {"method":"GET","path":"/v1/traces","query":["from","to","kind","name","status","min_duration_ms","max_duration_ms","error_code","node","actor_kind","text","limit","page_token","next"],"body":null,"answer":"json"};
 const TRACES_GET_CRITICAL_PATH: Route = {"method":"GET","path":"/v1/traces/{trace_id}/critical-path","query":[],"body":null,"answer":"json"};
 const TRACES_GET_SUMMARY: Route = {"method":"GET","path":"/v1/traces/{trace_id}/summary","query":[],"body":null,"answer":"json"};
 const MESSAGES_GET: Route = {"method":"GET","path":"/v1/messages/{id}","query":[],"body":null,"answer":"json"};
@@ -3759,7 +3795,7 @@ const SEAL_SESSIONS_REVOKE: Route = {"method":"POST","path":"/v1/seal/sessions/{
 const SEAL_SESSIONS_AUDIT: Route = {"method":"GET","path":"/v1/seal/sessions/{id}/audit","query":[],"body":null,"answer":"json"};
 const TOOLS_LIST: Route = {"method":"GET","path":"/v1/tools","query":["query","schemas"],"body":null,"answer":"json"};
 const TOOLS_CALL: Route = {"method":"POST","path":"/v1/tools/{name}","query":[],"body":"json","answer":"json"};
-const TRACES_GET: Route = {"method":"GET","path":"/v1/traces/{trace_id}","query":["limit","next"],"body":null,"answer":"json"};
+const TRACES_GET: Route = {"method":"GET","path":"/v1/traces/{trace_id}","query":["limit","page_token","next"],"body":null,"answer":"json"};
 const TAP_STREAM: Route = {"method":"GET","path":"/v1/tap","query":["kind","actor","type","outcome","trace"],"body":null,"answer":"stream"};
 const JWKS_GET: Route = {"method":"GET","path":"/.well-known/jwks.json","query":[],"body":null,"answer":"json"};
 const AGENTS_VALIDATE: Route = {"method":"POST","path":"/v1/agents/validate","query":[],"body":"json","answer":"json"};

@@ -189,6 +189,28 @@ describe('components of the API description of a node with every part', () => {
     assert.ok(examples > 200, `${examples} examples`);
   });
 
+  it('have one pagination: a list with a limit takes page_token and answers next_page_token', async () => {
+    const { document, operationIds } = await describedNode();
+    const others = Object.entries(document.paths).flatMap(([path, { get }]) => {
+      const { parameters = [], responses } = Exampled.parse(get ?? { responses: {} });
+      const names = parameters.filter((one) => one.in === 'query').map(({ name }) => name);
+      const answer = responses['200']?.content?.['application/json']?.example;
+      if (!names.includes('limit') || typeof answer !== 'object' || answer === null) return [];
+      return names.includes('page_token') && 'next_page_token' in answer ? [] : [operationIds[`GET ${path}`]];
+    });
+    assert.deepEqual(others.sort(), [
+      // The best matches alone are answered.
+      'agents.search',
+      // In order of their number, behind `after`, as an export reads them.
+      'audit.list_records',
+      // The last ones that this process remembers.
+      'faults.list',
+      // A quota bounds them.
+      'secrets.list',
+      'workflows.search',
+    ]);
+  });
+
   it('refuse unknown members of every JSON body, but of those that are free-form', async () => {
     const { document } = await describedNode();
     const { schemas } = document.components;

@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { CallerHeaders, limitField } from '../../../usecases/operations/schemas/fields.ts';
-import { nextField, Trace, TraceIdParams } from '../../../usecases/operations/schemas/traces.ts';
+import { askedToken, nextOrTokenFields, withBothTokens } from '../../../usecases/operations/schemas/paging.ts';
+import { Trace, TraceIdParams } from '../../../usecases/operations/schemas/traces.ts';
 import { MOST_OF_PAGE, type TracePage } from '../../../usecases/traces/trace.ts';
 import { streamOwner } from '../../open-streams.ts';
 import type { RestApp, RestParts } from '../parts.ts';
@@ -19,7 +20,7 @@ const getTraceSchema = {
     '`{"trace": …}` first, then `{"delivery": …}` and `{"effect": …}`.',
   headers: CallerHeaders.extend({ accept: z.string().optional() }),
   params: TraceIdParams,
-  querystring: z.object({ limit: limitField(MOST_OF_PAGE, MOST_OF_PAGE), next: nextField }),
+  querystring: z.object({ limit: limitField(MOST_OF_PAGE, MOST_OF_PAGE), ...nextOrTokenFields }),
   response: {
     200: {
       description: 'A page of the trace, or all of it as lines.',
@@ -36,9 +37,10 @@ export function traceRoutes(app: RestApp, { traces, streams }: RestParts): void 
   app.get('/v1/traces/:trace_id', { config, schema: getTraceSchema }, async (request, reply) => {
     const { trace_id: trace } = request.params;
     const caller = callerOf(request);
-    const { limit, next } = request.query;
+    const { limit, ...token } = request.query;
     if (!wantsLines(request.headers.accept)) {
-      return traces.page(caller, trace, { limit: Math.min(limit, MOST_OF_PAGE), next });
+      const page = { limit: Math.min(limit, MOST_OF_PAGE), next: askedToken(token) };
+      return withBothTokens(await traces.page(caller, trace, page));
     }
     const pages = traces.pages(caller, trace);
     // Read before the answer begins, so that an unknown trace is 404.

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { SearchHit, SearchRequest } from '../../../catalog/api.ts';
 import { SvcError } from '../../../runtime/errors.ts';
-import { limitField, pageAsked, pageFields, shareField, telling } from './fields.ts';
+import { limitField, nextPageField, pageAsked, pageFields, shareField, telling } from './fields.ts';
 
 /** Schemas that agents and workflows share. */
 
@@ -94,7 +94,12 @@ export const LoggedEvent = z
   .meta({ id: 'LoggedEvent' });
 
 /** Position of a page in the whole log. */
-export const logPage = { total: z.number().int(), limit: z.number().int(), offset: z.number().int() };
+export const logPage = {
+  total: z.number().int(),
+  limit: z.number().int(),
+  offset: z.number().int(),
+  ...nextPageField,
+};
 
 const MOST = 100;
 

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { MOST_NEXT_CHARS } from '../../../runtime/ledger/ledger-reader.ts';
 import { STEP_KINDS } from '../../traces/critical-path.ts';
 import { OUTCOMES } from '../../traces/delivery-row.ts';
 import { EFFECT_OUTCOMES } from '../../traces/trace-effects.ts';
 import { TRACE_RELATIONS } from '../../traces/trace-links.ts';
 import { TRACE_STATUSES } from '../../traces/trace-status.ts';
+import { nextPageField } from './fields.ts';
 
 const time = z.string().describe('ISO 8601.');
 
@@ -16,9 +16,6 @@ export const TraceIdParams = z.object({
     .regex(/^[0-9a-f]{32}$/, 'expected 32 hex digits')
     .describe('W3C trace id.'),
 });
-
-/** `?next=` of lists that the ledger pages through. */
-export const nextField = z.string().min(1).max(MOST_NEXT_CHARS).optional().describe('`next` of the page before.');
 
 export const DeliveryRow = z
   .object({
@@ -99,6 +96,7 @@ export const Trace = z
       .readonly()
       .describe('Effects whose results are on this page; on the last one also those that have not ended.'),
     next: z.string().nullable().describe('For ?next=; null at the end.'),
+    ...nextPageField,
   })
   .meta({ id: 'Trace' });
 

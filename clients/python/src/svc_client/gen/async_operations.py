@@ -158,13 +158,13 @@ AGENTS_DELETE = Route("DELETE", "/v1/agents/{id}", ("force", ), None, "json")
 AGENTS_LIST_VERSIONS = Route("GET", "/v1/agents/{id}/versions", (), None, "json")
 AGENTS_CHANGE_SCOPE = Route("POST", "/v1/agents/{id}/scope", (), "json", "json")
 AGENTS_EXECUTE = Route("POST", "/v1/agents/{id}/execute", (), "json", "json")
-AGENTS_LIST_LOGS = Route("GET", "/v1/agents/{id}/logs", ("limit", "offset", ), None, "json")
+AGENTS_LIST_LOGS = Route("GET", "/v1/agents/{id}/logs", ("limit", "offset", "skip", "page_token", ), None, "json")
 EXECUTIONS_START = Route("POST", "/v1/executions", (), "json", "json")
 EXECUTIONS_LIST = Route("GET", "/v1/executions", ("agent_id", "status", "workflow_execution_id", "limit", "skip", "page_token", ), None, "json")
 EXECUTIONS_GET = Route("GET", "/v1/executions/{id}", (), None, "json")
 EXECUTIONS_REMOVE = Route("DELETE", "/v1/executions/{id}", (), None, "json")
 EXECUTIONS_WHY = Route("GET", "/v1/executions/{id}/why", (), None, "json")
-EXECUTIONS_LIST_EVENTS = Route("GET", "/v1/executions/{id}/events", ("limit", "offset", ), None, "json")
+EXECUTIONS_LIST_EVENTS = Route("GET", "/v1/executions/{id}/events", ("limit", "offset", "skip", "page_token", ), None, "json")
 EXECUTIONS_CANCEL = Route("POST", "/v1/executions/{id}/cancel", (), None, "json")
 WORKFLOWS_LIST = Route("GET", "/v1/workflows", ("scope", "status", "limit", "skip", "page_token", ), None, "json")
 WORKFLOWS_DEPLOY = Route("POST", "/v1/workflows", ("force", "scope", ), "json", "json")
@@ -175,14 +175,14 @@ WORKFLOWS_DELETE = Route("DELETE", "/v1/workflows/{name}", ("force", ), None, "j
 WORKFLOWS_LIST_VERSIONS = Route("GET", "/v1/workflows/{name}/versions", (), None, "json")
 WORKFLOWS_CHANGE_SCOPE = Route("POST", "/v1/workflows/{name}/scope", (), "json", "json")
 WORKFLOWS_RUN = Route("POST", "/v1/workflows/{name}/run", (), "json", "json")
-WORKFLOW_EXECUTIONS_LIST = Route("GET", "/v1/workflows/executions", ("workflow_id", "status", "outcome", "limit", "offset", "page_token", ), None, "json")
+WORKFLOW_EXECUTIONS_LIST = Route("GET", "/v1/workflows/executions", ("workflow_id", "status", "outcome", "limit", "offset", "skip", "page_token", ), None, "json")
 WORKFLOW_EXECUTIONS_GET = Route("GET", "/v1/workflows/executions/{id}", (), None, "json")
 WORKFLOW_EXECUTIONS_REMOVE = Route("DELETE", "/v1/workflows/executions/{id}", (), None, "json")
 WORKFLOW_EXECUTIONS_WHY = Route("GET", "/v1/workflows/executions/{id}/why", (), None, "json")
-WORKFLOW_EXECUTIONS_LIST_LOGS = Route("GET", "/v1/workflows/executions/{id}/logs", ("limit", "offset", ), None, "json")
+WORKFLOW_EXECUTIONS_LIST_LOGS = Route("GET", "/v1/workflows/executions/{id}/logs", ("limit", "offset", "skip", "page_token", ), None, "json")
 WORKFLOW_EXECUTIONS_SIGNAL = Route("POST", "/v1/workflows/executions/{id}/signal", (), "json", "json")
 WORKFLOW_EXECUTIONS_CANCEL = Route("POST", "/v1/workflows/executions/{id}/cancel", (), None, "json")
-RUNS_LIST = Route("GET", "/v1/runs", ("status", "outcome", "kind", "name", "version", "label", "from", "to", "tag", "node", "wait_reason", "error_code", "parent", "trace_id", "text", "limit", "next", ), None, "json")
+RUNS_LIST = Route("GET", "/v1/runs", ("status", "outcome", "kind", "name", "version", "label", "from", "to", "tag", "node", "wait_reason", "error_code", "parent", "trace_id", "text", "limit", "page_token", "next", ), None, "json")
 RUNS_FORK = Route("POST", "/v1/runs/{id}/fork", (), "json", "json")
 APPROVALS_LIST = Route("GET", "/v1/human-approvals", ("limit", "skip", "page_token", ), None, "json")
 APPROVALS_GET = Route("GET", "/v1/human-approvals/{id}", (), None, "json")
@@ -227,14 +227,14 @@ CLUSTER_TAKEOVERS = Route("GET", "/v1/cluster/takeovers", ("node", "limit", "pag
 FAULTS_INJECT = Route("POST", "/v1/chaos/faults", (), "json", "json")
 FAULTS_LIST = Route("GET", "/v1/chaos/faults", ("limit", ), None, "json")
 ACTORS_GET = Route("GET", "/v1/actors/{kind}/{id}", (), None, "json")
-ACTORS_LIST_HISTORY = Route("GET", "/v1/actors/{kind}/{id}/history", ("order", "limit", "next", ), None, "json")
+ACTORS_LIST_HISTORY = Route("GET", "/v1/actors/{kind}/{id}/history", ("order", "limit", "page_token", "next", ), None, "json")
 ACTORS_GET_STATE = Route("GET", "/v1/actors/{kind}/{id}/state", ("at", ), None, "json")
 ACTORS_GET_DIFF = Route("GET", "/v1/actors/{kind}/{id}/diff", ("from", "to", ), None, "json")
 DEAD_LETTERS_LIST = Route("GET", "/v1/dead-letters", ("kind", "status", "limit", "page_token", ), None, "json")
 DEAD_LETTERS_GET = Route("GET", "/v1/dead-letters/{id}", (), None, "json")
 DEAD_LETTERS_REPLAY = Route("POST", "/v1/dead-letters/{id}/replay", (), "json", "json")
 DEAD_LETTERS_DISCARD = Route("POST", "/v1/dead-letters/{id}/discard", (), "json", "json")
-TRACES_LIST = Route("GET", "/v1/traces", ("from", "to", "kind", "name", "status", "min_duration_ms", "max_duration_ms", "error_code", "node", "actor_kind", "text", "limit", "next", ), None, "json")
+TRACES_LIST = Route("GET", "/v1/traces", ("from", "to", "kind", "name", "status", "min_duration_ms", "max_duration_ms", "error_code", "node", "actor_kind", "text", "limit", "page_token", "next", ), None, "json")
 TRACES_GET_CRITICAL_PATH = Route("GET", "/v1/traces/{trace_id}/critical-path", (), None, "json")
 TRACES_GET_SUMMARY = Route("GET", "/v1/traces/{trace_id}/summary", (), None, "json")
 MESSAGES_GET = Route("GET", "/v1/messages/{id}", (), None, "json")
@@ -280,7 +280,7 @@ SEAL_SESSIONS_REVOKE = Route("POST", "/v1/seal/sessions/{id}/revoke", (), None, 
 SEAL_SESSIONS_AUDIT = Route("GET", "/v1/seal/sessions/{id}/audit", (), None, "json")
 TOOLS_LIST = Route("GET", "/v1/tools", ("query", "schemas", ), None, "json")
 TOOLS_CALL = Route("POST", "/v1/tools/{name}", (), "json", "json")
-TRACES_GET = Route("GET", "/v1/traces/{trace_id}", ("limit", "next", ), None, "json")
+TRACES_GET = Route("GET", "/v1/traces/{trace_id}", ("limit", "page_token", "next", ), None, "json")
 TAP_STREAM = Route("GET", "/v1/tap", ("kind", "actor", "type", "outcome", "trace", ), None, "stream")
 JWKS_GET = Route("GET", "/.well-known/jwks.json", (), None, "json")
 AGENTS_VALIDATE = Route("POST", "/v1/agents/validate", (), "json", "json")
@@ -474,13 +474,17 @@ class AsyncAgentsApi:
         id: str,
         limit: Optional[int] = None,
         offset: Optional[int] = None,
+        skip: Optional[int] = None,
+        page_token: Optional[str] = None,
         options: Optional[CallOptions] = None,
     ) -> AgentsListLogsAnswer:
         """List the log events of an agent (`GET /v1/agents/{id}/logs`)"""
         # limit: Maximum number of entries; default 50, at most 200.
         # offset: Number of entries to skip.
+        # skip: Same as `offset`.
+        # page_token: `next_page_token` of the page before, under the same conditions; costs the same however far behind.
         # id: UUID or name of an agent.
-        answer: AgentsListLogsAnswer = await self._sender.json(AGENTS_LIST_LOGS, {"limit": limit, "offset": offset, "id": id}, ("id", ), options)
+        answer: AgentsListLogsAnswer = await self._sender.json(AGENTS_LIST_LOGS, {"limit": limit, "offset": offset, "skip": skip, "page_token": page_token, "id": id}, ("id", ), options)
         return answer
 
     async def export(
@@ -599,13 +603,17 @@ class AsyncExecutionsApi:
         id: str,
         limit: Optional[int] = None,
         offset: Optional[int] = None,
+        skip: Optional[int] = None,
+        page_token: Optional[str] = None,
         options: Optional[CallOptions] = None,
     ) -> ExecutionsListEventsAnswer:
         """Page through the log of an execution, oldest first (`GET /v1/executions/{id}/events`)"""
         # limit: Maximum number of entries; default 50, at most 200.
         # offset: Number of entries to skip.
+        # skip: Same as `offset`.
+        # page_token: `next_page_token` of the page before, under the same conditions; costs the same however far behind.
         # id: UUID
-        answer: ExecutionsListEventsAnswer = await self._sender.json(EXECUTIONS_LIST_EVENTS, {"limit": limit, "offset": offset, "id": id}, ("id", ), options)
+        answer: ExecutionsListEventsAnswer = await self._sender.json(EXECUTIONS_LIST_EVENTS, {"limit": limit, "offset": offset, "skip": skip, "page_token": page_token, "id": id}, ("id", ), options)
         return answer
 
     async def cancel(
@@ -819,6 +827,7 @@ class AsyncWorkflowExecutionsApi:
         outcome: Optional[Literal['succeeded', 'failed', 'cancelled']] = None,
         limit: Optional[int] = None,
         offset: Optional[int] = None,
+        skip: Optional[int] = None,
         page_token: Optional[str] = None,
         options: Optional[CallOptions] = None,
     ) -> WorkflowExecutionsListAnswer:
@@ -827,8 +836,9 @@ class AsyncWorkflowExecutionsApi:
         # outcome: How it ended; `failed` includes those whose last state failed.
         # limit: Maximum number of entries; default 20, at most 1000.
         # offset: Number of entries to skip.
+        # skip: Same as `offset`.
         # page_token: `next_page_token` of the page before, under the same conditions; costs the same however far behind.
-        answer: WorkflowExecutionsListAnswer = await self._sender.json(WORKFLOW_EXECUTIONS_LIST, {"workflow_id": workflow_id, "status": status, "outcome": outcome, "limit": limit, "offset": offset, "page_token": page_token}, (), options)
+        answer: WorkflowExecutionsListAnswer = await self._sender.json(WORKFLOW_EXECUTIONS_LIST, {"workflow_id": workflow_id, "status": status, "outcome": outcome, "limit": limit, "offset": offset, "skip": skip, "page_token": page_token}, (), options)
         return answer
 
     async def get(
@@ -870,13 +880,17 @@ class AsyncWorkflowExecutionsApi:
         id: str,
         limit: Optional[int] = None,
         offset: Optional[int] = None,
+        skip: Optional[int] = None,
+        page_token: Optional[str] = None,
         options: Optional[CallOptions] = None,
     ) -> WorkflowExecutionsListLogsAnswer:
         """Page through the log of a workflow execution, oldest first (`GET /v1/workflows/executions/{id}/logs`)"""
         # limit: Maximum number of entries; default 50, at most 200.
         # offset: Number of entries to skip.
+        # skip: Same as `offset`.
+        # page_token: `next_page_token` of the page before, under the same conditions; costs the same however far behind.
         # id: UUID
-        answer: WorkflowExecutionsListLogsAnswer = await self._sender.json(WORKFLOW_EXECUTIONS_LIST_LOGS, {"limit": limit, "offset": offset, "id": id}, ("id", ), options)
+        answer: WorkflowExecutionsListLogsAnswer = await self._sender.json(WORKFLOW_EXECUTIONS_LIST_LOGS, {"limit": limit, "offset": offset, "skip": skip, "page_token": page_token, "id": id}, ("id", ), options)
         return answer
 
     async def signal(
@@ -953,6 +967,7 @@ class AsyncRunsApi:
         trace_id: Optional[str] = None,
         text: Optional[str] = None,
         limit: Optional[int] = None,
+        page_token: Optional[str] = None,
         next: Optional[str] = None,
         options: Optional[CallOptions] = None,
     ) -> RunsListAnswer:
@@ -970,8 +985,9 @@ class AsyncRunsApi:
         # trace_id: Runs of this trace.
         # text: The beginning of the id, or a part of the name.
         # limit: Maximum number of entries; default 50, at most 1000.
-        # next: `next` of the page before, under the same conditions.
-        answer: RunsListAnswer = await self._sender.json(RUNS_LIST, {"status": status, "outcome": outcome, "kind": kind, "name": name, "version": version, "label": label, "from": from_, "to": to, "tag": tag, "node": node, "wait_reason": wait_reason, "error_code": error_code, "parent": parent, "trace_id": trace_id, "text": text, "limit": limit, "next": next}, (), options)
+        # page_token: `next_page_token` of the page before, under the same conditions.
+        # next: Same as `page_token`.
+        answer: RunsListAnswer = await self._sender.json(RUNS_LIST, {"status": status, "outcome": outcome, "kind": kind, "name": name, "version": version, "label": label, "from": from_, "to": to, "tag": tag, "node": node, "wait_reason": wait_reason, "error_code": error_code, "parent": parent, "trace_id": trace_id, "text": text, "limit": limit, "page_token": page_token, "next": next}, (), options)
         return answer
 
     async def fork(
@@ -1669,15 +1685,17 @@ class AsyncActorsApi:
         id: str,
         order: Optional[Literal['oldest_first', 'newest_first']] = None,
         limit: Optional[int] = None,
+        page_token: Optional[str] = None,
         next: Optional[str] = None,
         options: Optional[CallOptions] = None,
     ) -> ActorHistory:
         """List the deliveries to an actor (`GET /v1/actors/{kind}/{id}/history`)"""
         # limit: Maximum number of entries; default 100, at most 1000.
-        # next: `next` of the page before.
+        # page_token: `next_page_token` of the page before, under the same conditions.
+        # next: Same as `page_token`.
         # kind: the kind of an actor, such as execution or workflow
         # id: the id of an actor
-        answer: ActorHistory = await self._sender.json(ACTORS_LIST_HISTORY, {"order": order, "limit": limit, "next": next, "kind": kind, "id": id}, ("kind", "id", ), options)
+        answer: ActorHistory = await self._sender.json(ACTORS_LIST_HISTORY, {"order": order, "limit": limit, "page_token": page_token, "next": next, "kind": kind, "id": id}, ("kind", "id", ), options)
         return answer
 
     async def get_state(
@@ -1787,6 +1805,7 @@ class AsyncTracesApi:
         actor_kind: Optional[str] = None,
         text: Optional[str] = None,
         limit: Optional[int] = None,
+        page_token: Optional[str] = None,
         next: Optional[str] = None,
         options: Optional[CallOptions] = None,
     ) -> TracesListAnswer:
@@ -1802,8 +1821,9 @@ class AsyncTracesApi:
         # actor_kind: A kind of actors that got a delivery.
         # text: Part of a name, id, error, or of the payload of the root.
         # limit: Maximum number of entries; default 50, at most 200.
-        # next: `next` of the page before.
-        answer: TracesListAnswer = await self._sender.json(TRACES_LIST, {"from": from_, "to": to, "kind": kind, "name": name, "status": status, "min_duration_ms": min_duration_ms, "max_duration_ms": max_duration_ms, "error_code": error_code, "node": node, "actor_kind": actor_kind, "text": text, "limit": limit, "next": next}, (), options)
+        # page_token: `next_page_token` of the page before, under the same conditions.
+        # next: Same as `page_token`.
+        answer: TracesListAnswer = await self._sender.json(TRACES_LIST, {"from": from_, "to": to, "kind": kind, "name": name, "status": status, "min_duration_ms": min_duration_ms, "max_duration_ms": max_duration_ms, "error_code": error_code, "node": node, "actor_kind": actor_kind, "text": text, "limit": limit, "page_token": page_token, "next": next}, (), options)
         return answer
 
     async def get_critical_path(
@@ -1833,14 +1853,16 @@ class AsyncTracesApi:
         *,
         trace_id: str,
         limit: Optional[int] = None,
+        page_token: Optional[str] = None,
         next: Optional[str] = None,
         options: Optional[CallOptions] = None,
     ) -> Trace:
         """Show a trace: its deliveries and effects. In the order of time, page by page. With `Accept: application/x-ndjson` the whole trace as lines: `{"trace": …}` first, then `{"delivery": …}` and `{"effect": …}`. (`GET /v1/traces/{trace_id}`)"""
         # limit: Maximum number of entries; default 1000, at most 1000.
-        # next: `next` of the page before.
+        # page_token: `next_page_token` of the page before, under the same conditions.
+        # next: Same as `page_token`.
         # trace_id: W3C trace id.
-        answer: Trace = await self._sender.json(TRACES_GET, {"limit": limit, "next": next, "trace_id": trace_id}, ("trace_id", ), options)
+        answer: Trace = await self._sender.json(TRACES_GET, {"limit": limit, "page_token": page_token, "next": next, "trace_id": trace_id}, ("trace_id", ), options)
         return answer
 
 

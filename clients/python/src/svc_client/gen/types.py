@@ -51,6 +51,8 @@ class ActorHistory(TypedDict):
     deliveries: "List[Delivery]"
     # For ?next=; null at the end.
     next: "Union[str, None]"
+    # For `page_token`; absent at the end.
+    next_page_token: "NotRequired[str]"
     # ISO 8601: retention removed what is older. Absent when nothing was removed.
     kept_from: "NotRequired[str]"
 
@@ -1356,6 +1358,8 @@ class Trace(TypedDict):
     effects: "List[TraceEffect]"
     # For ?next=; null at the end.
     next: "Union[str, None]"
+    # For `page_token`; absent at the end.
+    next_page_token: "NotRequired[str]"
 
 class TraceEffect(TypedDict):
     effect_id: "str"
@@ -2050,6 +2054,8 @@ class AgentsListLogsAnswer(TypedDict):
     total: "int"
     limit: "int"
     offset: "int"
+    # For `page_token`; absent at the end.
+    next_page_token: "NotRequired[str]"
 
 class ExecutionsListAnswer(TypedDict):
     executions: "List[ExecutionStatus]"
@@ -2063,6 +2069,8 @@ class ExecutionsListEventsAnswer(TypedDict):
     total: "int"
     limit: "int"
     offset: "int"
+    # For `page_token`; absent at the end.
+    next_page_token: "NotRequired[str]"
 
 class WorkflowsListAnswer(TypedDict):
     workflows: "List[Workflow]"
@@ -2124,6 +2132,8 @@ class WorkflowExecutionsListLogsAnswer(TypedDict):
     total: "int"
     limit: "int"
     offset: "int"
+    # For `page_token`; absent at the end.
+    next_page_token: "NotRequired[str]"
 
 class WorkflowExecutionsListLogsAnswerEventsItem(TypedDict):
     sequence: "int"
@@ -2139,7 +2149,9 @@ class WorkflowExecutionsSignalAnswer(TypedDict):
 
 class RunsListAnswer(TypedDict):
     runs: "List[Run]"
-    # Pass it as `next` for the page behind this one; absent at the end. A page with few matches may be short and have it.
+    # For `page_token`; absent at the end.
+    next_page_token: "NotRequired[str]"
+    # Same as `next_page_token`; absent at the end. A page with few matches may be short and have it.
     next: "NotRequired[str]"
 
 class ApprovalsListAnswer(TypedDict):
@@ -2352,6 +2364,8 @@ class TracesListAnswer(TypedDict):
     traces: "List[TraceRow]"
     # For ?next=; null at the end.
     next: "Union[str, None]"
+    # For `page_token`; absent at the end.
+    next_page_token: "NotRequired[str]"
     # ISO 8601: retention removed what is older. Absent when nothing was removed.
     kept_from: "NotRequired[str]"
 

@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import { readToken, tokenOf } from '../../../runtime/documents/pages.ts';
+import { SvcError } from '../../../runtime/errors.ts';
+import { MOST_NEXT_CHARS } from '../../../runtime/ledger/ledger-reader.ts';
+import { limitField, pageTokenField, skipField } from './fields.ts';
+
+/** Token of a list; those of the ledger are longer than others. */
+export const nextField = z
+  .string()
+  .min(1)
+  .max(MOST_NEXT_CHARS)
+  .optional()
+  .describe('`next_page_token` of the page before, under the same conditions.');
+
+/** `?next` of lists whose token had that name first; `page_token` is the same. */
+export const nextOrTokenFields = { page_token: nextField, next: nextField.describe('Same as `page_token`.') };
+
+interface Asked {
+  readonly next?: string | undefined;
+  readonly page_token?: string | undefined;
+}
+
+/** The token that the caller sent under one of its names. */
+export const askedToken = ({ next, page_token }: Asked): string | undefined => page_token ?? next;
+
+/** The answer with its token under both names. */
+export const withBothTokens = <T extends { readonly next?: string | null | undefined }>(
+  answer: T,
+): T & { readonly next_page_token?: string } =>
+  typeof answer.next === 'string' ? { ...answer, next_page_token: answer.next } : answer;
+
+/** Paging of logs, which are numbered from the first entry: by place, or by token as all lists. */
+export const logFields = (usual: number, most: number) => ({
+  limit: limitField(usual, most),
+  offset: skipField,
+  skip: skipField.describe('Same as `offset`.'),
+  page_token: pageTokenField,
+});
+
+interface LogAsked {
+  readonly limit: number;
+  readonly offset: number;
+  readonly skip: number;
+  readonly page_token?: string | undefined;
+}
+
+/** The page of a log. `of` names the log, whose tokens no other log takes. */
+export function logPageAsked(query: LogAsked, most: number, of: string): { limit: number; offset: number } {
+  const limit = Math.min(query.limit, most);
+  const skip = query.offset === 0 ? query.skip : query.offset;
+  const [offset = skip] = readToken(of, { skip, pageToken: query.page_token }) ?? [];
+  if (typeof offset === 'number') return { limit, offset };
+  throw new SvcError('invalid_argument', 'page_token: expected the next_page_token of an answer to the same log');
+}
+
+/** The answer about a page of a log: the page, and the token of the next one. */
+export function logPageAnswer(
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+  { count, total, of }: { readonly count: number; readonly total: number; readonly of: string },
+) {
+  const next = count > 0 && offset + count < total ? { next_page_token: tokenOf(of, [offset + count]) } : {};
+  return { total, limit, offset, ...next };
+}
