@@ -21,15 +21,31 @@ export interface LivenessServer {
 
 const CONNECTIONS = 1_000;
 
+/** Of one address: three nodes watch each node, and many nodes may share an address. The others are left to other addresses. */
+const CONNECTIONS_OF_ADDRESS = CONNECTIONS / 4;
+
 const KEEP_ALIVE_MS = 15_000;
 
 /** Sends the handshake to each client, then nothing: the open connection is the information. */
 export async function startLivenessServer(options: LivenessServerOptions): Promise<LivenessServer> {
   const sockets = new Set<Socket>();
+  const addresses = new Map<string, number>();
   const handshake = handshakeOf(options);
   const server = createServer({ keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS, noDelay: true }, (socket) => {
+    const address = socket.remoteAddress ?? '';
+    const ofAddress = addresses.get(address) ?? 0;
+    if (ofAddress >= CONNECTIONS_OF_ADDRESS) {
+      socket.destroy();
+      return;
+    }
     sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
+    addresses.set(address, ofAddress + 1);
+    socket.on('close', () => {
+      sockets.delete(socket);
+      const left = (addresses.get(address) ?? 1) - 1;
+      if (left > 0) addresses.set(address, left);
+      else addresses.delete(address);
+    });
     // The client is gone.
     socket.on('error', () => socket.destroy());
     socket.on('data', () => {

@@ -33,8 +33,9 @@ interface Caller {
   ended(): boolean;
 }
 
-function call(server: LivenessServer): Caller {
-  const socket = connect(server.port, server.host);
+/** `from`: an address of this machine. */
+function call(server: LivenessServer, from = '127.0.0.1'): Caller {
+  const socket = connect({ port: server.port, host: server.host, localAddress: from });
   let heard = '';
   let ended = false;
   socket.on('data', (bytes) => {
@@ -75,12 +76,36 @@ test('whoever talks is ignored, and cut when it talks too much', async () => {
 
 test('at most a thousand connections are held; those beyond end without a hello', async () => {
   const server = await started();
-  const callers = Array.from({ length: 1_005 }, () => call(server));
+  const callers = Array.from({ length: 1_005 }, (_none, at) => call(server, `127.0.0.${2 + (at % 5)}`));
   await waitUntil('all are answered or turned away', () =>
     callers.every((caller) => caller.heard() !== '' || caller.ended()),
   );
   assert.equal(callers.filter((caller) => !caller.ended()).length, 1_000);
   assert.ok(callers.every((caller) => caller.ended() === (caller.heard() === '')));
+});
+
+test('strangers do not keep the peers away: many, over, half and slow ones of one address, whose share is a quarter', async (t) => {
+  const server = await started();
+  const peer = call(server);
+  await waitUntil('the hello', () => peer.heard() !== '');
+  const stranger = () => call(server, '127.0.0.9');
+  const [over, half, slow] = [0, 1, 2].map(() => Array.from({ length: 40 }, stranger));
+  const dripping = setInterval(() => {
+    for (const { socket } of slow ?? []) if (!socket.destroyed) socket.write('x'.repeat(10));
+  }, 10);
+  t.after(() => clearInterval(dripping));
+  for (const { socket } of over ?? []) socket.write(Buffer.alloc(65_536));
+  for (const { socket } of half ?? []) socket.write(Buffer.alloc(200));
+  await waitUntil('those that say too much are cut', () => over?.every((one) => one.ended()) === true);
+  const many = Array.from({ length: 1_100 }, stranger);
+  await waitUntil('all are answered or turned away', () => many.every((one) => one.heard() !== '' || one.ended()));
+  assert.ok(many.filter((one) => !one.ended()).length <= 250);
+  await waitUntil('the slow ones are cut as well', () => slow?.every((one) => one.ended()) === true);
+  for (let later = 0; later < 20; later += 1) {
+    const next = call(server);
+    await waitUntil('the hello of a later peer', () => next.heard() !== '');
+  }
+  assert.equal(peer.ended(), false);
 });
 
 test('a hello is read back, and nothing else is taken for one', () => {

@@ -14,7 +14,8 @@ describe('a node with spec.iam.local: token', () => {
   const tokenNow = async (): Promise<string> => (await readFile(file(), 'utf8')).trim();
   const bearer = async () => ({ authorization: `Bearer ${await tokenNow()}` });
   before(async () => {
-    node = await ProductNode.start({ spec: { iam: { local: 'token' } } });
+    const network = { trust_proxy: ['127.0.0.0/8'] };
+    node = await ProductNode.start({ spec: { iam: { local: 'token' }, network } });
   });
   after(() => node[Symbol.asyncDispose]());
 
@@ -24,6 +25,19 @@ describe('a node with spec.iam.local: token', () => {
     assert.equal((await stat(file())).mode & 0o777, 0o600);
     assert.match(await tokenNow(), /^[\w-]{43}$/);
     assert.doesNotMatch(node.process.log + node.process.announced, new RegExp(await tokenNow()));
+  });
+
+  test('what a trusted proxy or anybody else says of a client changes nothing', async () => {
+    const headers = {
+      'x-forwarded-for': '127.0.0.1, 10.0.0.1',
+      'x-forwarded-host': 'localhost',
+      'x-forwarded-proto': 'https',
+      'x-real-ip': '127.0.0.1',
+      forwarded: 'for=127.0.0.1;host=localhost;proto=https',
+    };
+    assert.equal((await node.call('GET', '/v1/agents', { headers })).status, 401);
+    const admitted = { ...headers, ...(await bearer()) };
+    assert.equal((await node.call('GET', '/v1/agents', { headers: admitted })).status, 200);
   });
 
   test('REST refuses every call without the token but health, and takes it from curl', async () => {
