@@ -7,7 +7,7 @@ import { waitUntil } from '../support/wait-until.ts';
 export interface RawJournal {
   /** By id, or by reference for one in Blobs: how each appended message, and each result, was handled last. */
   readonly outcomes: ReadonlyMap<string, string>;
-  /** Rows that have other turns than messages. */
+  /** Messages that were appended or handled twice, and rows that have other turns than messages. */
   readonly gaps: readonly string[];
 }
 
@@ -23,6 +23,8 @@ const Row = z.looseObject({
   turns: z.array(z.looseObject({ outcome: z.string() })),
   results: z.array(z.tuple([z.number(), Message]).rest(z.unknown())).default([]),
 });
+
+const NOT_HANDLED = 'not handled';
 
 const LOOK_MS = 40;
 /** Entries stay until the ledger has them, so half a second at least. */
@@ -66,7 +68,15 @@ export class JournalFollower {
     await this.#redis.quit();
     const gaps: string[] = [];
     const outcomes = new Map<string, string>();
-    for (const entries of this.#entries.values()) for (const { name } of entries) outcomes.set(name, 'not handled');
+    const places = new Map<string, string>();
+    for (const [log, entries] of this.#entries) {
+      for (const { name, seq } of entries) {
+        const place = `${log} ${seq}`;
+        if (places.has(name)) gaps.push(`message ${name}: appended at ${places.get(name)} and at ${place}`);
+        places.set(name, place);
+        outcomes.set(name, NOT_HANDLED);
+      }
+    }
     for (const [log, rows] of this.#rows) this.#handled(log, rows, outcomes, gaps);
     return { outcomes, gaps };
   }
@@ -92,7 +102,10 @@ export class JournalFollower {
       if (names.length !== turns.length) gaps.push(`${log} ${id}: ${turns.length} turns of ${names.length} messages`);
       for (const [index, { outcome }] of turns.entries()) {
         const name = names[index];
-        if (name !== undefined && outcome !== 'postponed') outcomes.set(name, outcome);
+        if (name === undefined || outcome === 'postponed') continue;
+        const before = outcomes.get(name) ?? NOT_HANDLED;
+        if (before !== NOT_HANDLED) gaps.push(`message ${name}: handled again (${before}, ${outcome}) at ${log} ${id}`);
+        outcomes.set(name, outcome);
       }
     }
   }

@@ -157,6 +157,23 @@ describe('forks of executions', () => {
     assert.match(JSON.stringify(models.calls.at(-1)?.body.messages), /use a tool for long/);
   });
 
+  test('a message that the actor did not get is refused by the field that names it', async () => {
+    const id = await node.run(agents.get('refined') ?? '', 'write');
+    await ended(id);
+    const [start] = await historyOf(id);
+    const foreign = '00000000-0000-4000-8000-000000000000';
+    for (const [query, field] of [
+      [`state?at=${foreign}`, 'at'],
+      [`diff?to=${foreign}`, 'to'],
+      [`diff?from=${foreign}&to=${start?.id}`, 'from'],
+    ] as const) {
+      const { status, body } = await node.call('GET', `/v1/actors/execution/${id}/${query}`);
+      assert.deepEqual([status, body.message], [404, `${field}: the actor got no such message`]);
+    }
+    const unknown = await node.call('GET', `/v1/actors/execution/${foreign}/state?at=${start?.id}`);
+    assert.deepEqual([unknown.status, unknown.body.message], [404, 'actor not found']);
+  });
+
   test('another input is used from the message on', async () => {
     const id = await node.run(agents.get('refined') ?? '', 'write');
     await ended(id);
