@@ -47,10 +47,10 @@ describe('a stranger at the workflows of a node', () => {
     const id = await start('fails');
     const failed = await until(id, 'failed');
     const said = ['command_failed', 'state a: the command ended with exit code 3'];
-    assert.deepEqual([failed.reason, failed.error], said);
+    assert.deepEqual([failed.reason, Object(failed.error).message], said);
     await waitUntil('the list has it', async () => {
       const { text } = await node.call('GET', '/v1/workflows/executions?status=failed');
-      return text.includes(`"error":"${said[1]}"`);
+      return text.includes(`"message":"${said[1]}"`);
     });
   });
 
