@@ -16,9 +16,9 @@ export function nextSteps(
   const svc = `npm run -s svc --${node.restUrl === DEFAULT_URL ? '' : ` --url ${node.restUrl}`}`;
   const [report, summary, notes] = runs;
   return [
-    `${svc} task list`,
+    `${svc} runs list`,
     `${svc} task logs ${summary?.executionId}`,
-    `${svc} task execute repo-report --input ${quoted(directory)} --wait`,
+    `${svc} run repo-report --input ${quoted(directory)}`,
     `${svc} agent export repo-summary`,
     `curl -N ${node.restUrl}/v1/executions/${report?.executionId}/stream`,
     `${svc} session calls ${notes?.executionId}`,

@@ -14,10 +14,10 @@ const ROOT = resolve('.');
 const COMMAND_TIMEOUT_MS = 60_000;
 const START = 'npm start';
 
-/** What commands print, as the pages say it: a part of the command and its output. */
-const PRINTS: readonly (readonly [command: string, output: RegExp])[] = [
-  ['haiku --input rain --follow', /rejected[\s\S]*Rain on the tin roof/],
-  ['haiku --input rain --wait', /^Rain on the tin roof\n/],
+/** What commands print, as the pages say it: a part of the command, its standard output, and what else it shows. */
+const PRINTS: readonly (readonly [command: string, output: RegExp, shown?: RegExp])[] = [
+  ['run first/haiku.yaml', /^Rain on the tin roof\n/, /iteration 1 rejected[\s\S]*iteration 2 accepted/],
+  ['haiku --input rain --detach', /^[0-9a-f-]{36}\n$/],
   ['{"text": "one two three"}', /"words": "3"/],
   ['run first/count.yaml', /"words": "6"/],
   ['run first/retry.yaml', /"attempts": "3"/],
@@ -60,14 +60,14 @@ class Reader {
     this.#env = { SVC_URL: await this.#node.url };
   }
 
-  /** Standard output of a command; rejects when it fails. */
-  async run(command: string): Promise<string> {
+  /** Output of a command; rejects when it fails. */
+  async run(command: string): Promise<{ readonly stdout: string; readonly stderr: string }> {
     const line = command
       .replaceAll('http://127.0.0.1:8080', this.#env.SVC_URL ?? '')
       .replace('npx node examples/', `node ${ROOT}/examples/`);
     const env = { ...process.env, ...this.#env, PATH: `${ROOT}/node_modules/.bin:${process.env.PATH}` };
     const options = { cwd: this.#directory, env, timeout: COMMAND_TIMEOUT_MS };
-    return (await promisify(execFile)('sh', ['-c', line], options)).stdout;
+    return promisify(execFile)('sh', ['-c', line], options);
   }
 
   async end(): Promise<void> {
@@ -95,9 +95,10 @@ for (const name of ['first-agent', 'first-workflow', 'first-actor']) {
 
     for (const command of commands.filter((one) => !one.startsWith(START))) {
       test(command, async () => {
-        const stdout = await reader.run(command.replace(/\bID\b/, approval));
-        const [, output = /\S/] = PRINTS.find(([part]) => command.includes(part)) ?? [];
+        const { stdout, stderr } = await reader.run(command.replace(/\bID\b/, approval));
+        const [, output = /\S/, shown = /^/] = PRINTS.find(([part]) => command.includes(part)) ?? [];
         assert.match(stdout, output, stdout);
+        assert.match(stderr, shown, stderr);
         if (command.endsWith('approval list')) approval = /[0-9a-f-]{36}/.exec(stdout)?.[0] ?? assert.fail(stdout);
       });
     }
