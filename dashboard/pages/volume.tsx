@@ -9,6 +9,8 @@ import { PlainTable } from '../parts/plain-table.tsx';
 import { TimeAgo } from '../parts/time.tsx';
 
 const SHOWN_BYTES = 64 * 1_024;
+/** A file comes whole: a larger one is not read for its beginning. */
+const MOST_BYTES = 16 * 1_024 * 1_024;
 
 /** The files of a volume, and the beginning of one of them. */
 export function VolumePage() {
@@ -53,14 +55,28 @@ export function VolumePage() {
           ]}
         />
       )}
-      {file !== '' && <FileText id={id} path={file} />}
+      {read.data?.truncated === true && <p className="quiet">Only the first 1,000 entries are shown.</p>}
+      {file !== '' && read.data !== undefined && (
+        <FileText
+          id={id}
+          path={file}
+          size={read.data.entries.find(({ name }) => within(name) === file)?.size_bytes ?? 0}
+        />
+      )}
     </>
   );
 }
 
-function FileText({ id, path }: { readonly id: string; readonly path: string }) {
+interface FileTextProps {
+  readonly id: string;
+  readonly path: string;
+  readonly size: number;
+}
+
+function FileText({ id, path, size }: FileTextProps) {
   const read = useQuery({
     queryKey: ['file', id, path],
+    enabled: size <= MOST_BYTES,
     queryFn: async () => {
       const bytes = await api.volumeFiles.read({ id, path });
       return { size: bytes.length, text: new TextDecoder().decode(bytes.subarray(0, SHOWN_BYTES)) };
@@ -69,7 +85,14 @@ function FileText({ id, path }: { readonly id: string; readonly path: string }) 
   return (
     <>
       <h2>{plainLine(path)}</h2>
-      <ReadState of={read} what="the file" />
+      {size > MOST_BYTES ? (
+        <p className="quiet">
+          It has {formatBytes(size)}, too much to be shown here. Save it in a terminal: <code>svc volume get</code>
+          .
+        </p>
+      ) : (
+        <ReadState of={read} what="the file" />
+      )}
       {read.data !== undefined && <pre tabIndex={0}>{plainText(read.data.text)}</pre>}
       {read.data !== undefined && read.data.size > SHOWN_BYTES && (
         <p className="quiet">

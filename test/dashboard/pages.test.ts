@@ -12,6 +12,8 @@ import { built } from './built.ts';
 /** Text that a stranger may write anywhere: markup, escapes of terminals, marks that turn the direction, no end. */
 const HOSTILE = `<script>alert(1)</script><img src=x onerror=alert(2)> "'\`{{7*7}} \u202egnp.exe ${'long '.repeat(2_000)}`;
 
+const Volumes = z.object({ volumes: z.array(z.object({ id: z.string(), name: z.string() })) });
+
 const Deliveries = z.object({ deliveries: z.array(z.object({ message_id: z.string() })) });
 
 /** A workflow that ends at a question. */
@@ -130,6 +132,29 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
       assert.equal(await page.locator('img').count(), 0);
     }
     assert.deepEqual(await tab.serious(), []);
+    assert.deepEqual(tab.complaints, []);
+  });
+
+  test('shows a file of 10 MB of broken text under a hostile name, and stays usable', async () => {
+    const { volumes } = Volumes.parse((await node.call('GET', '/v1/volumes')).body);
+    const volume = volumes.find(({ name }) => name === 'kept')?.id ?? assert.fail('no volume');
+    const name = '<img src=x onerror=alert(3)> \u202egnp.txt';
+    const body = Buffer.alloc(10_000_000, Buffer.from('<script>alert(4)</script> \u001b[31m ').subarray(0, 33));
+    body.fill(0xff, 40, 60);
+    const path = `/v1/volumes/${volume}/files/content?path=${encodeURIComponent(`/${name}`)}`;
+    const headers = { 'content-type': 'application/octet-stream' };
+    const written = await node.call('PUT', path, { body, headers });
+    assert.equal(written.status, 200, written.text);
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    await page.goto(`${node.url}/volumes/${volume}`);
+    await page.getByRole('link', { name: '<img src=x onerror=alert(3)> ⟨202E⟩gnp.txt' }).click();
+    await page.getByText('The first 64.0 KiB of 9.5 MiB.').waitFor();
+    const shown = (await page.locator('main pre').textContent()) ?? '';
+    assert.match(shown, /^<script>alert\(4\)<\/script> ␛\[31m .*\ufffd{20}/);
+    assert.equal(await page.locator('img').count(), 0);
+    await page.keyboard.press('/');
+    await page.getByRole('combobox', { name: /^Search/ }).waitFor();
     assert.deepEqual(tab.complaints, []);
   });
 
