@@ -87,8 +87,7 @@ function FileText({ id, path, size }: FileTextProps) {
       <h2>{plainLine(path)}</h2>
       {size > MOST_BYTES ? (
         <p className="quiet">
-          It has {formatBytes(size)}, too much to be shown here. Save it in a terminal: <code>svc volume get</code>
-          .
+          It has {formatBytes(size)}, too much to be shown here. Save it in a terminal: <code>svc volume get</code>.
         </p>
       ) : (
         <ReadState of={read} what="the file" />
