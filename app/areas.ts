@@ -4,7 +4,9 @@ import { EXECUTIONS, type ExecutionDocument } from '../actors/execution/view.ts'
 import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../actors/workflow/view.ts';
 import type { NodeControls } from '../cluster/operations/node-controls.ts';
 import type { FleetPlacement } from '../cluster/placement/fleet-placement.ts';
+import { aliasesIn } from '../manifests/node/capabilities.ts';
 import type { Documents } from '../runtime/documents.ts';
+import { poolOfTags } from '../runtime/locator.ts';
 import type { OpenStores } from '../runtime/open-stores.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { VERSION } from '../runtime/store-formats.ts';
@@ -156,6 +158,8 @@ export async function openAreas(parts: AreasParts) {
     management,
     forEffects,
     oldAgents: catalogs.oldAgents,
+    /** Aliases of models that live nodes have. */
+    models: (): readonly string[] => aliasesIn(parts.placement.capabilities),
   };
 }
 
@@ -170,6 +174,7 @@ async function openExecutions(
     changes: runtime.changes,
     waits,
     node: executionOffer({ settings: world.settings, controls, log: world.logger }),
+    scarce: (tags, needs) => placement.scarceIn(poolOfTags(tags), needs),
     workers: outsideWorkers(
       createNodePeerApi({ client: runtime.client, random: world.random, randomBytes }),
       placement,

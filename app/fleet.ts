@@ -3,7 +3,9 @@ import { type ClusterNode, joinFleet, openClusterNode } from '../cluster/cluster
 import type { NodeControls } from '../cluster/operations/node-controls.ts';
 import { openOperations } from '../cluster/operations/open-operations.ts';
 import type { FleetPlacement } from '../cluster/placement/fleet-placement.ts';
+import { findEngine } from '../effects/containers/engine-error.ts';
 import type { WorkerCalls } from '../effects/starts/forward-execution.ts';
+import { capabilitiesOf } from '../manifests/node/capabilities.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Documents } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
@@ -25,14 +27,17 @@ import type { NodeWorld } from './world.ts';
 
 /** Joins the fleet: placement and failure detector of this node. */
 export function openMembership({ world, members }: { readonly world: NodeWorld; readonly members: Members }) {
-  const { settings, node, clock, random, warn } = world;
+  const { settings, env, node, clock, random, warn } = world;
   const { cluster, stores, kernel } = settings;
+  const configured = settings.runtime.container_socket_path;
   return joinFleet({
     node,
     members,
     info: {
       role: cluster.role,
       tags: settings.node.tags,
+      exclusive: settings.node.exclusive,
+      capabilities: [...capabilitiesOf(settings, findEngine({ configured, env }) !== null)],
       weight: settings.node.weight,
       version: VERSION,
       format: FORMAT,

@@ -3,6 +3,7 @@ import { type StartExecution, startPayload } from '../actors/execution/messages.
 import { fitToNode, type NodeOffer } from '../actors/execution/plan-execution.ts';
 import { type EndedExecution, ExecutionState, type RunningExecution } from '../actors/execution/state.ts';
 import { EXECUTIONS, type ExecutionDocument } from '../actors/execution/view.ts';
+import { needsOf } from '../manifests/node/capabilities.ts';
 import { type Address, addressOf } from '../runtime/address.ts';
 import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../runtime/client.ts';
 import { type Clock, systemClock } from '../runtime/clock.ts';
@@ -136,10 +137,15 @@ export function createExecutionApi(parts: {
     /** Whether a healthy one has all of these tags. */
     has(tags: readonly string[]): Promise<boolean>;
   };
+  /**
+   * Those of an agent's needs that not every node with the tags has. Absent: all nodes are alike. Work that a caller places
+   * itself (`here`) stays there.
+   */
+  readonly scarce?: (tags: readonly string[], needs: readonly string[]) => Promise<readonly string[]>;
   /** Lookups for the `waiting_for` of running executions. */
   readonly waits?: Omit<WaitLookups, 'client'>;
 }): ExecutionApi {
-  const { client, executions, removals, changes, clock = systemClock, waits, workers } = parts;
+  const { client, executions, removals, changes, clock = systemClock, waits, workers, scarce } = parts;
   const { node = () => ({ isolation: 'inherit' }) } = parts;
 
   const find = (viewer: Viewer, executionId: string, may = sees): Promise<ExecutionFound> =>
@@ -155,10 +161,17 @@ export function createExecutionApi(parts: {
     return (await workers.has(tags)) ? { tags } : undefined;
   }
 
+  /** The tags that the manifest names, and what it needs that only some nodes have. */
+  async function tagsOf({ manifest, here }: StartExecution): Promise<readonly string[]> {
+    const { target_tags: tags } = manifest.spec.execution;
+    if (scarce === undefined || here === true) return tags;
+    return [...tags, ...(await scarce(tags, needsOf(manifest)))];
+  }
+
   return {
     async start(request, options) {
       const address = addressOf('execution', request.identity.tenant, request.executionId);
-      const tags = request.manifest.spec.execution.target_tags;
+      const tags = await tagsOf(request);
       const forward = await forwardFor(request, tags);
       const manifest = forward === undefined ? fitToNode(request, node()) : request.manifest;
       const payload = startPayload({ ...request, manifest, forward });

@@ -104,6 +104,16 @@ export class FleetPlacement implements Placement {
     return !(await this.#options.members.isKnown(holder.slice(0, at), holder.slice(at + 1)));
   }
 
+  /** See `Fleet.scarceIn`. By the last read of the members. */
+  async scarceIn(pool: string, needs: readonly string[]): Promise<readonly string[]> {
+    return (this.#poller.fleet ?? (await this.#poller.fresh())).scarceIn(pool, needs);
+  }
+
+  /** What the members can run beside their tags, by the last read of them. */
+  get capabilities(): readonly string[] {
+    return this.#poller.fleet?.capabilities ?? [];
+  }
+
   async isServed(pool: string): Promise<boolean> {
     if (this.#poller.fleet?.isServed(pool) === true) return true;
     return (await this.#poller.fresh()).isServed(pool);

@@ -53,6 +53,22 @@ export class Fleet {
     return this.#live.has(holder);
   }
 
+  /**
+   * Those of the needs that some member of the pool has and another one has not: work with them is placed by them. A need that
+   * none has is no reason to wait: the work itself says what is missing.
+   */
+  scarceIn(pool: string, needs: readonly string[]): readonly string[] {
+    const offers = this.members.flatMap((member) =>
+      isServing(member, pool) && member.info?.capabilities !== undefined ? [new Set(member.info.capabilities)] : [],
+    );
+    return needs.filter((need) => offers.some((offer) => offer.has(need)) && offers.some((offer) => !offer.has(need)));
+  }
+
+  /** What the members can run beside their tags. */
+  get capabilities(): readonly string[] {
+    return [...new Set(this.members.flatMap(({ info }) => info?.capabilities ?? []))];
+  }
+
   isServed(pool: string): boolean {
     return this.members.some((member) => isServing(member, pool));
   }
@@ -106,5 +122,9 @@ function readInfo(text: string): MemberInfo | null {
 function isEligible(pool: string, info: MemberInfo): boolean {
   if (info.draining) return false;
   if (pool === 'system') return info.role !== 'worker';
-  return info.role !== 'controller' && tagsOfPool(pool).every((tag) => info.tags.includes(tag));
+  if (info.role === 'controller') return false;
+  const { tags, capabilities = [], exclusive = false } = info;
+  const wanted = tagsOfPool(pool);
+  if (exclusive && !wanted.some((tag) => tags.includes(tag))) return false;
+  return wanted.every((tag) => tags.includes(tag) || capabilities.includes(tag));
 }

@@ -20,6 +20,8 @@ export const NodeSelf = z.strictObject({
     .optional(),
   region: z.string().min(1).max(100).optional(),
   tags: z.array(tag).max(32).default([]),
+  /** Only work for its tags: everything else goes to other nodes. */
+  exclusive: z.boolean().default(false),
   /** Weight of this node in the distribution of partitions among the nodes of its pools (P2). */
   weight: z.number().min(0.1).max(100).default(1),
   resources: z

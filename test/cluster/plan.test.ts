@@ -4,10 +4,14 @@ import fc from 'fast-check';
 import { Fleet } from '../../cluster/placement/fleet.ts';
 import { statusOf } from '../../cluster/placement/fleet-status.ts';
 import { changedFleet, movedBetween, planOf } from '../../cluster/placement/plan.ts';
+import { parseAgentManifest } from '../../manifests/agent/parse.ts';
+import { capabilitiesOf, needsOf } from '../../manifests/node/capabilities.ts';
+import { resolveSettings } from '../../manifests/node/settings.ts';
 import type { FleetChange, JoiningNodes } from '../../usecases/ports/cluster.ts';
 
-const card = (tags: readonly string[], weight = 1) =>
+const card = (tags: readonly string[], weight = 1, more: object = {}) =>
   JSON.stringify({
+    ...more,
     role: 'hybrid',
     tags,
     weight,
@@ -41,6 +45,65 @@ const joining = (count: number, tags: readonly string[] = []): JoiningNodes => (
 const plan = (fleet: Fleet, change: Partial<FleetChange>) =>
   planOf(fleet, changedFleet(fleet, { without: [], join: [], ...change }), () => 3);
 const sum = (counts: Readonly<Record<string, number>>) => Object.values(counts).reduce((all, one) => all + one, 0);
+
+test('work is placed by what some nodes have and others have not; an exclusive node serves only its tags', () => {
+  const member = (node: string, tags: readonly string[], more: object) => ({
+    node,
+    incarnation: `${node}-1`,
+    card: card(tags, 1, more),
+  });
+  const pools = [...POOLS, { pool: '+model:smart', partitions: 16 }];
+  const fleet = new Fleet(
+    [
+      member('a', [], { capabilities: ['model:default', 'model:smart'] }),
+      member('b', [], { capabilities: ['model:default'] }),
+      member('earlier', [], {}),
+      member('g', ['gpu'], { capabilities: ['model:default', 'model:smart'], exclusive: true }),
+    ],
+    pools,
+    null,
+  );
+  const needs = ['model:default', 'model:smart', 'model:unknown'];
+  assert.deepEqual(fleet.scarceIn('default', needs), ['model:smart']);
+  assert.deepEqual(fleet.without('b').scarceIn('default', needs), [], 'all that say so have it');
+  const ownersOf = (pool: string): string[] => {
+    const layout = pools.find((one) => one.pool === pool);
+    return layout === undefined ? [] : [...new Set(fleet.holdersOf(layout))].sort();
+  };
+  assert.deepEqual(ownersOf('+model:smart'), ['a']);
+  assert.deepEqual(ownersOf('default'), ['a', 'b', 'earlier']);
+  assert.deepEqual(ownersOf('+gpu'), ['g']);
+  assert.equal(fleet.without('a').isServed('+model:smart'), false);
+});
+
+test('what a node can run and what an agent needs are the same words', () => {
+  const config = `apiVersion: svc.dev/v1
+kind: NodeConfig
+spec:
+  llm_providers:
+    - { name: a, type: ollama, endpoint: 'http://127.0.0.1:1', models: [{ alias: smart, model: x }, { alias: 'no tag!', model: y }] }
+    - { name: b, type: ollama, endpoint: 'http://127.0.0.1:1', enabled: false, models: [{ alias: other, model: x }] }
+  mcp_servers: [{ name: github, executable: /bin/true }]
+`;
+  const settings = resolveSettings({ flags: {}, env: {}, file: config });
+  assert.ok(settings.ok, JSON.stringify(settings));
+  assert.deepEqual(capabilitiesOf(settings.settings, true), [
+    'engine:docker',
+    'mcp:github',
+    'model:default',
+    'model:smart',
+  ]);
+  const agent = parseAgentManifest(`apiVersion: svc.dev/v1
+kind: Agent
+metadata: { name: a, version: "1.0.0" }
+spec:
+  runtime: { model: smart, isolation: docker }
+  task: { instruction: x }
+  tools: ['mcp:github', 'fs.read']
+`);
+  assert.ok(agent.ok);
+  assert.deepEqual(needsOf(agent.manifest), ['model:smart', 'mcp:github', 'engine:docker']);
+});
 
 test('a plan without a node moves its partitions only, and names the tags and pools that no node would serve', () => {
   const fleet = fleetOf({ a: [], b: ['gpu'], c: [] });

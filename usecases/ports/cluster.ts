@@ -201,6 +201,10 @@ export interface ClusterApi {
 export const MemberInfo = z.object({
   role: z.enum(['controller', 'worker', 'hybrid']),
   tags: z.array(z.string()).max(64),
+  /** What it can run beside its tags, such as `model:default`; see `capabilitiesOf`. Absent: an earlier version. */
+  capabilities: z.array(z.string()).max(256).optional(),
+  /** It serves only the pools of its tags. */
+  exclusive: z.boolean().optional(),
   /** Share of the work relative to the other members of the same pool. */
   weight: z.number().positive().max(100),
   draining: z.boolean(),

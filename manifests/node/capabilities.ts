@@ -1,0 +1,42 @@
+import type { AgentManifest } from '../agent/schema.ts';
+import { tag } from './cluster.ts';
+import type { NodeSettings } from './settings.ts';
+
+/** Most capabilities that a node announces: what it announces has a bound of its own. */
+const MOST = 200;
+
+const ENGINE = 'engine:docker';
+
+/**
+ * What a node can run beside its tags, as tags: `model:ALIAS`, `mcp:SERVER`, `engine:docker`. An alias that is no tag is left
+ * out; agents do not need it as one either.
+ */
+export function capabilitiesOf({ llm_providers, mcp_servers }: NodeSettings, hasEngine: boolean): readonly string[] {
+  const aliases = llm_providers
+    .filter(({ enabled }) => enabled)
+    .flatMap(({ models }) => models.map(({ alias }) => alias));
+  // Without a model of that alias, `default` is the first one.
+  const models = aliases.length === 0 ? [] : ['default', ...aliases];
+  const servers = mcp_servers.filter(({ enabled }) => enabled).map(({ name }) => `mcp:${name}`);
+  const all = [...(hasEngine ? [ENGINE] : []), ...servers, ...models.map((alias) => `model:${alias}`)];
+  return [...new Set(all)].filter(isTag).slice(0, MOST);
+}
+
+/** The aliases of models among capabilities. */
+export const aliasesIn = (capabilities: readonly string[]): readonly string[] =>
+  capabilities.flatMap((one) => (one.startsWith('model:') ? [one.slice('model:'.length)] : []));
+
+/** What an agent needs of the node that runs it, in the same words. */
+export function needsOf({ spec: { runtime, tools } }: AgentManifest): readonly string[] {
+  const servers = tools.flatMap((tool) => {
+    const name = typeof tool === 'string' ? tool : (tool.server ?? '');
+    // `mcp:filesystem` and `mcp:web-search` are earlier names of built-in tools.
+    return name.startsWith('mcp:') && !BUILT_IN.has(name) ? [name] : [];
+  });
+  const engine = runtime.isolation === 'docker' ? [ENGINE] : [];
+  return [...new Set([`model:${runtime.model}`, ...servers, ...engine])].filter(isTag);
+}
+
+const BUILT_IN: ReadonlySet<string> = new Set(['mcp:filesystem', 'mcp:web-search']);
+
+const isTag = (text: string): boolean => tag.safeParse(text).success;

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { z } from 'zod';
+import { agentYaml, ProductNode } from '../product/product-node.ts';
+import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
+import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+const skip = (redisMissing() ?? (await mongoMissing())) || false;
+
+const Status = z.looseObject({
+  node: z.looseObject({ node_id: z.string(), partitions: z.record(z.string(), z.number()) }),
+});
+const Runs = z.looseObject({
+  runs: z.array(z.looseObject({ status: z.string(), tags: z.array(z.string()), node: z.string().nullable() })),
+});
+
+describe('nodes that cannot run the same', { skip }, () => {
+  let redis: RedisServer;
+  let mongo: TestMongo;
+  let spec: Readonly<Record<string, unknown>>;
+  let whole: ProductNode;
+
+  const own = async (node: ProductNode) => Status.parse((await node.call('GET', '/v1/cluster/status')).body).node;
+
+  before(async () => {
+    [redis, mongo] = await Promise.all([startRedis(), startMongo()]);
+    spec = { kernel: { partitions: 8 }, stores: { redis: redis.url, mongodb: mongo.uri } };
+    whole = await ProductNode.start({ spec });
+  });
+  after(async () => {
+    await whole?.[Symbol.asyncDispose]();
+    await redis.stop();
+    await mongo.stop();
+  });
+
+  test('runs go to the node that has their model, and one that joined without models gets none of them', async () => {
+    await using bare = await ProductNode.start({ spec: { ...spec, llm_providers: [] } });
+    const { node_id: id } = await own(bare);
+    await waitUntil(
+      'the node without models serves actors',
+      async () => Number((await own(bare)).partitions.default) > 0,
+    );
+    const agent = await whole.deploy(agentYaml('needs-a-model'));
+    const runs = await Promise.all(Array.from({ length: 8 }, () => bare.run(agent, 'x')));
+    for (const run of runs)
+      await waitUntil('the run ends', async () => /completed|failed/.test(String((await whole.statusOf(run)).status)));
+    const listed = await waitUntil('the list has them', async () => {
+      const { runs: found } = Runs.parse((await whole.call('GET', '/v1/runs?name=needs-a-model')).body);
+      return found.every(({ status }) => status !== 'running') && found.length === runs.length && found;
+    });
+    assert.deepEqual(
+      listed.map(({ status, tags, node }) => [status, tags, node === id]),
+      runs.map(() => ['completed', ['model:default'], false]),
+    );
+  });
+
+  test('an exclusive node takes no work without its tags', async () => {
+    await using gpu = await ProductNode.start({ spec: { ...spec, node: { tags: ['gpu'], exclusive: true } } });
+    const agent = await whole.deploy(agentYaml('on-gpu', { execution: { target_tags: ['gpu'] } }));
+    const run = await whole.run(agent, 'x');
+    await waitUntil('the run for the tag ends', async () => (await whole.statusOf(run)).status === 'completed');
+    const { partitions } = await own(gpu);
+    assert.equal(partitions.default ?? 0, 0);
+    assert.ok(Number(partitions['+gpu']) > 0, JSON.stringify(partitions));
+  });
+});
