@@ -136,6 +136,7 @@ function openRest(
     intents: areas.management.intents,
     authors: areas.management.authors,
     runtimes: runtimeTable(runtime.containers.runtimes),
+    models: areas.models,
     origins: network.cors.allow,
     resource: { issuers: iam.realms.map(({ issuer_url }) => issuer_url), publicUrl: network.public_url },
     proxies: network.trust_proxy,

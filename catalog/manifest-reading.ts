@@ -34,9 +34,12 @@ export async function readWorkflowManifest(text: string): Promise<Parsed<Workflo
   return answer.kind === 'workflow' ? answer.value : notThat(answer);
 }
 
-/** Warnings of a deploy about an agent's commands, and about its runtime if a table is given. Never refuses a deploy. */
-export async function agentWarnings(text: string, runtimes: RuntimeTable | null): Promise<Finding[]> {
-  const answer = await answered({ kind: 'agent warnings', text, runtimes });
+/** Warnings of a deploy (`agentFindings`), and those about its runtime if a table is given. Never refuses a deploy. */
+export async function agentWarnings(
+  text: string,
+  { runtimes, models }: { readonly runtimes: RuntimeTable | null; readonly models: readonly string[] },
+): Promise<Finding[]> {
+  const answer = await answered({ kind: 'agent warnings', text, runtimes, models });
   return answer.kind === 'agent warnings' ? answer.value : notThat(answer);
 }
 

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import { commandWarnings, parseAgentManifest } from '../manifests/agent/parse.ts';
+import { agentFindings, parseDeployableAgent } from '../manifests/agent/parse.ts';
 import type { AgentManifest } from '../manifests/agent/schema.ts';
 import { type RuntimeTable, runtimeWarnings } from '../manifests/runtime-table/table.ts';
 import type { Parsed } from '../manifests/schema-problems.ts';
@@ -37,7 +37,7 @@ type Texted<Kind extends string> = { readonly kind: Kind; readonly text: string 
 /** Work on the text of a manifest, as a value that can be sent to a thread. */
 export type ManifestQuestion =
   | Texted<'agent' | 'workflow' | 'words'>
-  | (Texted<'agent warnings'> & { readonly runtimes: RuntimeTable | null })
+  | (Texted<'agent warnings'> & { readonly runtimes: RuntimeTable | null; readonly models: readonly string[] })
   | (Texted<'workflow findings'> & { readonly known: KnownToChecker });
 
 export type ManifestAnswer =
@@ -52,14 +52,14 @@ export function answerOf(question: ManifestQuestion): ManifestAnswer {
   const { kind, text } = question;
   switch (kind) {
     case 'agent':
-      return { kind, value: parseAgentManifest(text) };
+      return { kind, value: parseDeployableAgent(text) };
     case 'workflow':
       return { kind, value: parseWorkflowManifest(text) };
     case 'words':
       return { kind, value: tellingText(text) };
     case 'agent warnings': {
       const ofRuntime = question.runtimes === null ? [] : runtimeWarnings(text, question.runtimes);
-      return { kind, value: [...ofRuntime, ...commandWarnings(text)] };
+      return { kind, value: [...ofRuntime, ...agentFindings(text, question.models)] };
     }
     case 'workflow findings':
       return { kind, value: validateWorkflow(text, knownOf(question.known)).findings };

@@ -2,11 +2,37 @@ import { checkDocument, type Parsed } from '../schema-problems.ts';
 import type { Finding } from '../workflow/finding.ts';
 import { parseYaml } from '../yaml.ts';
 import { type AgentManifest, AgentManifestSchema } from './schema.ts';
+import { ignoredFields, neverStarts, unknownModel } from './unserved.ts';
 
 /** An agent manifest from its YAML, or every problem with path, line and column. Never throws. */
 export function parseAgentManifest(text: string): Parsed<AgentManifest> {
   const parsed = parseYaml(text);
   return parsed.ok ? checkDocument(AgentManifestSchema, parsed.yaml) : parsed;
+}
+
+/** The same for a deploy: what every start would refuse is a problem, too. */
+export function parseDeployableAgent(text: string): Parsed<AgentManifest> {
+  const parsed = parseAgentManifest(text);
+  const yaml = parseYaml(text);
+  if (!parsed.ok || !yaml.ok) return parsed;
+  const problems = neverStarts(parsed.manifest, yaml.yaml);
+  return problems.length === 0 ? parsed : { ok: false, problems };
+}
+
+/**
+ * Warnings of a deploy: fields that are accepted and do not do what they say, a model that no node has, commands that an
+ * allowlist of first arguments does not restrict. `models`: aliases that nodes have; empty: nothing is known of them.
+ */
+export function agentFindings(text: string, models: readonly string[]): Finding[] {
+  const parsed = parseAgentManifest(text);
+  const yaml = parseYaml(text);
+  if (!parsed.ok || !yaml.ok) return [];
+  const { manifest } = parsed;
+  return [
+    ...ignoredFields(manifest, yaml.yaml),
+    ...unknownModel(manifest, models, yaml.yaml),
+    ...commandWarnings(text),
+  ];
 }
 
 /** Programs that run whatever a file, an argument or a configuration says: allowing one of them allows everything. */

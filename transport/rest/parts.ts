@@ -72,6 +72,8 @@ export interface RestServerParts extends OperationPorts {
   readonly intents?: IntentApi;
   /** Languages and versions that agents may use on this node. Absent: a deploy does not check them. */
   readonly runtimes?: RuntimeTable;
+  /** Aliases of the models that live nodes have. Absent or empty: a deploy does not check them. */
+  readonly models?: () => readonly string[];
   /** Absent: the generate routes are not served. */
   readonly authors?: AuthorApi;
   /** Origins whose pages may call (`spec.network.cors.allow`). Absent: none. */

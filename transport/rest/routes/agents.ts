@@ -27,13 +27,13 @@ const deployAgentSchema = {
 };
 
 /** POST /v1/agents (H11). In a plugin of its own, since only this route accepts YAML bodies. */
-export function deployAgentRoute(app: RestApp, { agents, runtimes }: RestParts): void {
+export function deployAgentRoute(app: RestApp, { agents, runtimes, models = () => [] }: RestParts): void {
   app.register((plugin: RestApp, _options, done) => {
     acceptYamlBodies(plugin);
     plugin.post('/v1/agents', { config: agentRoute('write'), schema: deployAgentSchema }, async (request) => {
       const { manifest_yaml, ...options } = deployment(request.body, request.query);
       const deployed = await agents.deploy(callerOf(request), manifest_yaml, options);
-      const warnings = await agentWarnings(manifest_yaml, runtimes ?? null);
+      const warnings = await agentWarnings(manifest_yaml, { runtimes: runtimes ?? null, models: models() });
       return warnings.length === 0 ? deployed : { ...deployed, warnings };
     });
     done();

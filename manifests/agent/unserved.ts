@@ -1,0 +1,147 @@
+import { didYouMean } from '../nearest.ts';
+import type { Problem, YamlText } from '../schema-problems.ts';
+import { pathText } from '../schema-problems.ts';
+import type { Finding } from '../workflow/finding.ts';
+import type { AgentManifest } from './schema.ts';
+
+type Path = readonly PropertyKey[];
+
+/** What every start of the agent would refuse, so that its deploy is refused. */
+export function neverStarts({ spec }: AgentManifest, { locate }: Pick<YamlText, 'locate'>): Problem[] {
+  return [...unservedContext(spec), ...unservedValidators(spec)].map(({ path, what }) => ({
+    path: pathText(path),
+    ...locate(path),
+    message: `${what} is not served by this version: every start would be refused`,
+  }));
+}
+
+interface Unserved {
+  readonly path: Path;
+  readonly what: string;
+}
+
+const unservedContext = ({ context }: AgentManifest['spec']): Unserved[] =>
+  context.flatMap(({ type }, index) =>
+    type === 'text' ? [] : [{ path: ['spec', 'context', index, 'type'], what: `context of type ${type}` }],
+  );
+
+function unservedValidators({ execution }: AgentManifest['spec']): Unserved[] {
+  return execution.validation.flatMap((validator, index): Unserved[] => {
+    const path = ['spec', 'execution', 'validation', index];
+    // Only the object form has it, under its own name.
+    if (validator.type === 'script')
+      return [{ path: ['spec', 'execution', 'validation', 'script'], what: 'a validator that runs a script' }];
+    if (validator.type === 'regex' && validator.target !== 'stdout' && validator.target !== 'stderr')
+      return [{ path: [...path, 'target'], what: 'checking a file' }];
+    if (validator.type !== 'json_schema') return [];
+    if (validator.schema === undefined) return [{ path: [...path, 'schema_path'], what: 'a schema in a file' }];
+    return validator.target_path === undefined ? [] : [{ path: [...path, 'target_path'], what: 'checking a file' }];
+  });
+}
+
+interface Ignored {
+  readonly path: Path;
+  readonly isSet: boolean;
+  readonly message: string;
+  readonly cure: string;
+}
+
+const SOON = 'Remove it; it is accepted because manifests of other versions have it.';
+
+/** Warns of fields that are accepted and do nothing, or less than they say. Never refuses a deploy. */
+export function ignoredFields({ spec }: AgentManifest, { locate }: Pick<YamlText, 'locate'>): Finding[] {
+  return ignored(spec)
+    .filter(({ isSet }) => isSet)
+    .map(({ path, message, cure }) => ({
+      rule: 'ignored_field',
+      severity: 'warning',
+      path: pathText(path),
+      ...locate(path),
+      message,
+      cure,
+    }));
+}
+
+function ignored({ schedule, delivery, advanced, volumes, runtime, security }: AgentManifest['spec']): Ignored[] {
+  const { network, filesystem } = security;
+  const hasProgram = advanced.bootstrap_path !== undefined;
+  return [
+    {
+      path: ['spec', 'schedule'],
+      isSet: schedule !== undefined && schedule.type !== 'manual',
+      message: 'schedules are not served by this version: nothing starts this agent by itself',
+      cure: 'Start it from a scheduler of your own, by `svc run`, REST or a stimulus.',
+    },
+    {
+      path: ['spec', 'delivery', 'destinations'],
+      isSet: delivery.destinations.length > 0,
+      message: 'deliveries are not served by this version: nothing is sent when an execution ends',
+      cure: 'Follow the stream of the execution, or let a workflow send its result.',
+    },
+    {
+      path: ['spec', 'advanced', 'startup_script'],
+      isSet: advanced.startup_script !== undefined,
+      message: 'startup scripts are not served by this version: it is never run',
+      cure: 'Put what it does into the image, or into the program of bootstrap_path.',
+    },
+    {
+      path: ['spec', 'advanced', 'warm_pool_size'],
+      isSet: advanced.warm_pool_size > 0,
+      message: 'warm pools are not served by this version: each execution starts its own container',
+      cure: SOON,
+    },
+    {
+      path: ['spec', 'advanced', 'health_check'],
+      isSet: advanced.health_check !== undefined,
+      message: 'health checks of agents are not served by this version',
+      cure: SOON,
+    },
+    {
+      path: ['spec', 'volumes'],
+      isSet: volumes.length > 0,
+      message: 'volumes of an agent are not served by this version: an execution has its workspace alone',
+      cure: 'Give the volumes to the Agent state of a workflow.',
+    },
+    {
+      path: ['spec', 'runtime', 'isolation'],
+      isSet: runtime.isolation === 'firecracker',
+      message: 'no node of this version can run isolation firecracker: every start is refused',
+      cure: 'Use docker, or process.',
+    },
+    {
+      path: ['spec', 'security', 'network', 'allowlist'],
+      isSet: hasProgram && network.mode === 'allow' && network.allowlist.length > 0,
+      message: 'the list of domains binds the tools of the agent; its own program gets no network at all',
+      cure: 'Let the program call web.fetch by the dispatch gateway.',
+    },
+    {
+      path: ['spec', 'security', 'filesystem'],
+      isSet: hasProgram && (filesystem.read.length > 0 || filesystem.write.length > 0),
+      message: 'the rules bind the tools of the agent; its own program sees all of its workspace',
+      cure: 'Rely on the sandbox or the container: other files are not in it.',
+    },
+  ];
+}
+
+const TAG = /^[A-Za-z0-9][A-Za-z0-9._:/=-]{0,56}$/;
+
+/** Warns of a model that the nodes do not have. `aliases`: those that they have; empty: nothing is known of them. */
+export function unknownModel(
+  { spec: { runtime } }: AgentManifest,
+  aliases: readonly string[],
+  { locate }: Pick<YamlText, 'locate'>,
+): Finding[] {
+  // Nodes announce aliases that are tags, others are not known of each other.
+  if (aliases.length === 0 || aliases.includes(runtime.model) || !TAG.test(runtime.model)) return [];
+  const path = ['spec', 'runtime', 'model'];
+  return [
+    {
+      rule: 'unknown_model',
+      severity: 'warning',
+      path: pathText(path),
+      ...locate(path),
+      message: `no node has a model with the alias ${JSON.stringify(runtime.model)}${didYouMean(runtime.model, aliases)}`,
+      cure: `Use one of ${aliases.slice(0, 20).join(', ')}, or add it to spec.llm_providers of a node.`,
+    },
+  ];
+}

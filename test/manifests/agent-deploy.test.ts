@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { stringify } from 'yaml';
+import { agentFindings, parseAgentManifest, parseDeployableAgent } from '../../manifests/agent/parse.ts';
+
+const agentOf = (spec: object): string =>
+  stringify({
+    apiVersion: 'svc.dev/v1',
+    kind: 'Agent',
+    metadata: { name: 'a', version: '1.0.0' },
+    spec: { task: { instruction: 'x' }, ...spec },
+  });
+
+describe('a deploy refuses what every start would refuse', () => {
+  const CASES: readonly (readonly [what: string, spec: object, path: string])[] = [
+    ['a file as context', { context: [{ type: 'file', path: 'a.txt' }] }, 'spec.context[0].type'],
+    ['a directory as context', { context: [{ type: 'directory', path: 'a' }] }, 'spec.context[0].type'],
+    ['a URL as context', { context: [{ type: 'url', url: 'https://a.example' }] }, 'spec.context[0].type'],
+    [
+      'a validator that runs a script',
+      { execution: { validation: { script: { path: 'check.sh' } } } },
+      'spec.execution.validation.script',
+    ],
+    [
+      'a validator of a file',
+      { execution: { validation: [{ type: 'regex', pattern: 'x', target: '/workspace/out.txt' }] } },
+      'spec.execution.validation[0].target',
+    ],
+  ];
+  for (const [what, spec, path] of CASES)
+    test(what, () => {
+      const text = agentOf(spec);
+      const parsed = parseDeployableAgent(text);
+      assert.ok(!parsed.ok, JSON.stringify(parseAgentManifest(text)));
+      assert.deepEqual(
+        parsed.problems.map((problem) => problem.path),
+        [path],
+      );
+      assert.match(parsed.problems[0]?.message ?? '', /not served by this version/);
+      assert.ok((parsed.problems[0]?.line ?? 0) > 1);
+    });
+});
+
+describe('a deploy warns by name of fields that do not do what they say', () => {
+  const CASES: readonly (readonly [path: string, spec: object])[] = [
+    ['spec.schedule', { schedule: { type: 'cron', cron: '0 6 * * *' } }],
+    ['spec.delivery.destinations', { delivery: { destinations: [{ name: 'a', type: 'webhook' }] } }],
+    ['spec.advanced.startup_script', { advanced: { startup_script: 'true' } }],
+    ['spec.advanced.warm_pool_size', { advanced: { warm_pool_size: 2 } }],
+    ['spec.advanced.health_check', { advanced: { health_check: { every: 1 } } }],
+    [
+      'spec.volumes',
+      {
+        volumes: [{ name: 'a', storage_class: 'ephemeral', ttl_hours: 1, mount_path: '/workspace/data', access_mode: 'read-write' }],
+      },
+    ],
+    ['spec.runtime.isolation', { runtime: { isolation: 'firecracker' } }],
+  ];
+  for (const [path, spec] of CASES)
+    test(path, () => {
+      const parsed = parseDeployableAgent(agentOf(spec));
+      assert.ok(parsed.ok, JSON.stringify(parsed));
+      const [finding, ...more] = agentFindings(agentOf(spec), []);
+      assert.deepEqual([finding?.rule, finding?.severity, finding?.path, more], ['ignored_field', 'warning', path, []]);
+      assert.ok((finding?.line ?? 0) > 1 && finding?.cure !== '');
+    });
+
+  test('an alias that no node has, with the one that was meant', () => {
+    const text = agentOf({ runtime: { model: 'smrat' } });
+    const [finding] = agentFindings(text, ['default', 'smart']);
+    assert.deepEqual([finding?.rule, finding?.path], ['unknown_model', 'spec.runtime.model']);
+    assert.match(finding?.message ?? '', /"smrat"; did you mean "smart"\?/);
+    assert.deepEqual(agentFindings(agentOf({ runtime: { model: 'smart' } }), ['smart']), []);
+    assert.deepEqual(agentFindings(text, []), [], 'nothing is known of the nodes');
+  });
+
+  test('a plain agent has no findings', () => {
+    assert.deepEqual(agentFindings(agentOf({ schedule: { type: 'manual' } }), ['default']), []);
+  });
+});
