@@ -6,7 +6,8 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
+import { transformSync } from 'esbuild';
 
 const ROOT = resolve(import.meta.dirname, '..');
 const AREAS = [
@@ -46,8 +47,8 @@ export function pack(target: string): void {
   rmSync(target, { recursive: true, force: true });
   const sources = ['main.ts', 'read-settings.ts', ...AREAS.flatMap((area) => within(area, ['**/*.ts']))];
   for (const source of sources.filter((one) => !NOT_SHIPPED.has(one))) {
-    const stripped = stripTypeScriptTypes(readFileSync(join(ROOT, source), 'utf8'), { mode: 'strip' });
-    write(join(target, source.replace(/\.ts$/, '.js')), stripped.replaceAll(RELATIVE_IMPORT, '$1$2$3.js$2'));
+    const plain = plainText(source, readFileSync(join(ROOT, source), 'utf8'));
+    write(join(target, source.replace(/\.ts$/, '.js')), plain.replaceAll(RELATIVE_IMPORT, '$1$2$3.js$2'));
   }
   declare(target);
   execFileSync(process.execPath, [join(ROOT, 'dashboard', 'build.ts')], { stdio: 'inherit' });
@@ -57,6 +58,26 @@ export function pack(target: string): void {
     cpSync(join(ROOT, file), join(target, file));
   }
 }
+
+/** `using` and `await using`, which Node.js 22 does not parse. */
+const USING = /^\s*(?:await )?using \w+ =/m;
+const STACKS = 'runtime/kit/disposable-stacks.ts';
+
+/**
+ * A module as JavaScript that the Node.js versions of `engines` run. Types become blanks, so that positions stay; only a module
+ * with `using` is written anew.
+ */
+function plainText(source: string, text: string): string {
+  const plain = USING.test(text)
+    ? transformSync(text, { loader: 'ts', format: 'esm', target: TARGET, tsconfigRaw: KEEP_IMPORTS }).code
+    : stripTypeScriptTypes(text, { mode: 'strip' });
+  if (source === STACKS || !plain.includes('DisposableStack')) return plain;
+  const path = relative(dirname(source), STACKS);
+  return `import '${path.startsWith('.') ? path : `./${path}`}';\n${plain}`;
+}
+
+const TARGET = 'node22';
+const KEEP_IMPORTS = { compilerOptions: { verbatimModuleSyntax: true } };
 
 function declare(target: string): void {
   execFileSync(join(ROOT, 'node_modules', '.bin', 'tsc'), ['-p', 'tsconfig.types.json', '--outDir', target], {

