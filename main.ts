@@ -8,7 +8,8 @@ import { areasOnceOpen, type EffectAreas, workersOnceOpen } from './app/effect-a
 import { openEffects } from './app/effects.ts';
 import { openFigures, timedStores } from './app/figures.ts';
 import { openCluster, openMembership, openSigning } from './app/fleet.ts';
-import { standardErrorLog } from './app/log-output.ts';
+import { standardErrorLog } from './app/log/log-output.ts';
+import { RunLog } from './app/log/run-log.ts';
 import type { Node, NodeInput } from './app/node.ts';
 import { endOnFaults, faultFields } from './app/process-faults.ts';
 import { productActors } from './app/product-actors.ts';
@@ -204,7 +205,7 @@ function openRuntime(parts: {
     random,
     upkeep,
     contracted: () => formats.isAlone(3),
-    meter: metrics ?? noMeter,
+    meter: new RunLog({ logger: world.logger, clock: world.clock, inner: metrics ?? noMeter }),
     tracing,
     retention: retentionOf({ settings: settings.retention, documents, logger }),
     onRetry: ({ effectId, kind, address, trace, attempt, retryAtMs, error }) =>
@@ -290,13 +291,15 @@ export async function runNode(args: readonly string[]): Promise<void> {
   };
   const faults = endOnFaults({ logger, stop: () => started?.stop() ?? null, exit });
   let told = false;
+  let named = logger;
   const end = (node: Node): void => {
     node.stop().catch((error: unknown) => {
       logger.fatal({ error: faultFields(error) }, 'the node did not stop in order');
       exit(1);
     });
   };
-  const stop = (): void => {
+  const stop = (signal: NodeJS.Signals): void => {
+    named.info({ event: 'signal', signal }, told ? 'the node ends at once' : 'the node stops in order');
     // A second signal ends the process at once.
     if (told) process.exit(1);
     told = true;
@@ -307,6 +310,11 @@ export async function runNode(args: readonly string[]): Promise<void> {
   process.on('SIGINT', stop);
   const node = await startNode({ flags: readFlags(args), env: process.env });
   started = node;
+  named = logger.child({ node: node.id });
+  named.info(
+    { event: 'node_started', version: VERSION, ms: Math.round(performance.now() - startedAt) },
+    'the node has started',
+  );
   node.stopped.then(() => exit(faults.came ? 1 : 0), console.error);
   if (told) end(node);
   // Printed last, since a program that reads these lines may stop the node at once.

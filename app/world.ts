@@ -8,7 +8,7 @@ import { type Random, systemRandom } from '../runtime/random.ts';
 import type { Secrets } from '../security/api.ts';
 import { createFileSecrets } from '../security/file-secrets.ts';
 import { openDataDirectory } from './data-directory.ts';
-import { standardErrorLog } from './log-output.ts';
+import { standardErrorLog } from './log/log-output.ts';
 import type { NodeInput } from './node.ts';
 
 /** What every part of the process may use: settings, directories, secrets, log, clock. */
@@ -36,13 +36,15 @@ export async function openWorld(input: NodeInput): Promise<NodeWorld> {
   const settings = await readSettings(input);
   const dataDir = resolve(settings.stores.data_dir);
   const { nodeId } = await openDataDirectory(dataDir);
-  const logger = input.logger ?? pino({ level: settings.observability.logging.level, base: null }, standardErrorLog());
+  const node = settings.node.id ?? nodeId;
+  const { level } = settings.observability.logging;
+  const logger = input.logger ?? pino({ level, base: { node } }, standardErrorLog());
   const secrets = createFileSecrets({ directory: join(dataDir, 'secrets'), environment: input.env });
   return {
     settings,
     env: input.env,
     configPath: configFile(input),
-    node: settings.node.id ?? nodeId,
+    node,
     dataDir,
     workspaces: join(dataDir, 'workspaces'),
     secrets,

@@ -1,3 +1,6 @@
+import type { Address, Log } from './address.ts';
+import type { SvcError } from './errors.ts';
+
 /**
  * What the kernel counts for metrics. It is called where every message passes, so an implementation must be cheap and
  * must not throw. Implemented by `NodeMetrics` (transport/internal/node-metrics.ts).
@@ -7,10 +10,35 @@ export interface Meter {
   delivered(kind: string, outcome: string, waitMs: number, turnMs: number): void;
   committed(): void;
   /** The node began or ended to serve a log: a lease was taken over, handed over, or lost. */
-  lease(change: 'taken' | 'ended'): void;
-  effectEnded(kind: string, outcome: EffectEnd, ms: number): void;
+  lease(change: 'taken' | 'ended', log: Log): void;
+  effectEnded(kind: string, outcome: EffectEnd, ms: number, about: AttemptAbout): void;
+  /** A turn was committed that created an actor (`Start`). */
+  actorStarted(address: Address, trace: string | null): void;
+  /** A turn failed: it is retried, or its message is a dead letter. */
+  turnFailed(
+    address: Address,
+    outcome: 'retried' | 'dead-lettered',
+    about: { readonly trace: string | null; readonly error: string },
+  ): void;
   /** An actor with a list document ended. */
-  runEnded(kind: string, status: string, ms: number): void;
+  runEnded(kind: string, status: string, ms: number, about: RunAbout): void;
+}
+
+/** An attempt of an effect, for logs. */
+export interface AttemptAbout {
+  readonly address: Address;
+  readonly trace: string;
+  readonly attempt: number;
+  /** Null: it did not fail. */
+  readonly error: SvcError | null;
+}
+
+/** A run that ended, for logs. */
+export interface RunAbout {
+  readonly address: Address;
+  readonly name: string | null;
+  readonly trace: string | null;
+  readonly reason: string | null;
 }
 
 /** How an attempt of an effect ended. `dropped`: without a result, because it was cancelled or taken over. */
@@ -21,6 +49,8 @@ export const noMeter: Meter = {
   committed() {},
   lease() {},
   effectEnded() {},
+  actorStarted() {},
+  turnFailed() {},
   runEnded() {},
 };
 

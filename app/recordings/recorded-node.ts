@@ -26,7 +26,7 @@ import type { ClusterStatus } from '../../usecases/ports/cluster.ts';
 import { createRunsApi } from '../../usecases/runs/list-runs.ts';
 import { createWorkflowApi } from '../../usecases/workflow-runs.ts';
 import { openLists } from '../areas.ts';
-import { standardErrorLog } from '../log-output.ts';
+import { standardErrorLog } from '../log/log-output.ts';
 import { productActors, TurnSettings } from '../product-actors.ts';
 import { DASHBOARD } from '../servers.ts';
 import { openRecordings, openTraces } from '../traces.ts';

@@ -25,7 +25,7 @@ export interface NodeControls {
 export function createNodeControls(parts: {
   readonly fleet: Pick<FleetPlacement, 'drain' | 'setTags'>;
   readonly settings: NodeSettings;
-  readonly logger: { level: string };
+  readonly logger: { level: string; info(about: object, message: string): void };
   readonly onShutDown: (reason: string) => void;
 }): NodeControls {
   const { fleet, settings, logger, onShutDown } = parts;
@@ -43,6 +43,7 @@ export function createNodeControls(parts: {
       return isolation;
     },
     async drain() {
+      if (!draining) logger.info({ event: 'drain' }, 'the node drains: it hands its partitions over');
       draining = true;
       await fleet.drain();
     },

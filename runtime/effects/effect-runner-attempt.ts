@@ -355,9 +355,10 @@ export class EffectAttempt {
 
   #count(end: EffectEnd): void {
     const { meter, sink, clock } = this.#settings;
-    meter.effectEnded(this.#envelope.request.kind, end, clock.monotonic() - this.#begunAt);
-    const { startedAtMs: startedAt } = this.#report;
-    const about = { id: this.#job.id, attempt: this.#attempt, outcome: end, error: this.#error?.code, startedAt };
+    const { to: address, trace, request } = this.#envelope;
+    const [ms, attempt, error] = [clock.monotonic() - this.#begunAt, this.#attempt, this.#error];
+    meter.effectEnded(request.kind, end, ms, { address, trace, attempt, error });
+    const about = { id: this.#job.id, attempt, outcome: end, error: error?.code, startedAt: this.#report.startedAtMs };
     exportSpan(sink, this.#envelope, { ...about, endedAt: clock.now() });
   }
 }

@@ -318,7 +318,13 @@ function changeOf(collection: string, document: StoredDocument): { readonly tena
 /** Counts the end of an actor whose list document says when it started and ended, and how. */
 function countEnd(meter: Meter | undefined, address: Address, document: StoredDocument | null): void {
   if (meter === undefined || document === null) return;
-  const { status, started_at, ended_at }: Readonly<Record<string, unknown>> = { ...document };
+  const { status, started_at, ended_at, ...more }: Readonly<Record<string, unknown>> = { ...document };
   if (typeof status !== 'string' || typeof started_at !== 'string' || typeof ended_at !== 'string') return;
-  meter.runEnded(parseAddress(address).kind, status, Date.parse(ended_at) - Date.parse(started_at));
+  const text = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
+  meter.runEnded(parseAddress(address).kind, status, Date.parse(ended_at) - Date.parse(started_at), {
+    address,
+    name: text(more.agent_name) ?? text(more.workflow_name),
+    trace: text(more.trace_id),
+    reason: text(more.reason),
+  });
 }

@@ -88,12 +88,12 @@ export class Projector {
 
   /** Starts projecting a log that was just taken over. Its journal may hold rows of the last holder. */
   attach(server: LogServer): void {
-    this.#meter.lease('taken');
+    this.#meter.lease('taken', server.lease.log);
     this.#sources.attach(server);
   }
 
   detach(server: LogServer): void {
-    if (this.#sources.get(server) !== undefined) this.#meter.lease('ended');
+    if (this.#sources.get(server) !== undefined) this.#meter.lease('ended', server.lease.log);
     this.#sources.detach(server);
   }
 
@@ -108,13 +108,22 @@ export class Projector {
     this.#sources.add(server, commit);
   }
 
-  #count({ rows, targets }: ProjectedCommit): void {
+  #count({ rows, targets, entries, keys }: ProjectedCommit): void {
     this.#meter.committed();
-    for (const [index, { outcome, waitMs, turnUs }] of rows.entries()) {
+    for (const [index, { outcome, waitMs, turnUs, error }] of rows.entries()) {
       const target = targets[index];
       if (target === undefined || outcome === 'postponed') continue;
       this.#meter.delivered(target.slice(0, target.indexOf('/')), outcome, waitMs, turnUs / 1_000);
+      const trace = keys[index]?.trace ?? null;
+      if (outcome === 'retried' || outcome === 'dead-lettered')
+        this.#meter.turnFailed(target, outcome, { trace, error: error ?? '' });
+      else if (outcome === 'done' && this.#isRun(target) && isStart(entries[index]?.body ?? '', keys[index]?.envelope))
+        this.#meter.actorStarted(target, trace);
     }
+  }
+
+  #isRun(address: Address): boolean {
+    return this.#parts.registry.definitionOf(address)?.view?.isLocated === true;
   }
 
   #arm(): void {
@@ -313,3 +322,12 @@ function* stretchesOf(work: readonly Work[]): Generator<Stretch> {
   }
   if (touched.length > 0 || ends.length > 0) yield { touched, ends };
 }
+
+/** The type stands before the payload in the text of a message. */
+const TYPE_WITHIN = 1_000;
+
+/** Whether a message creates an actor. `envelope`: of a message whose text is in Blobs. */
+const isStart = (body: string, envelope: DeliveryKeys['envelope'] | undefined): boolean =>
+  envelope === null || envelope === undefined
+    ? body.slice(0, TYPE_WITHIN).includes('"type":"Start"')
+    : envelope.type === 'Start';

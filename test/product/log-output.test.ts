@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { type LogFile, LogOutput } from '../../app/log-output.ts';
+import { type LogFile, LogOutput } from '../../app/log/log-output.ts';
 
 /** A clock whose timers go off when the test says so. */
 function handClock() {

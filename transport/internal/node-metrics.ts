@@ -81,6 +81,10 @@ export class NodeMetrics implements HttpMeter {
     this.#effects.note([this.#bounded(kind), outcome], ms / 1_000);
   }
 
+  actorStarted(): void {}
+
+  turnFailed(): void {}
+
   runEnded(kind: string, status: string, ms: number): void {
     this.#runs.note([this.#bounded(kind), status], Math.max(0, ms) / 1_000);
   }

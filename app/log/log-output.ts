@@ -1,5 +1,5 @@
 import { fstatSync, write, writeSync } from 'node:fs';
-import { type Clock, systemClock } from '../runtime/clock.ts';
+import { type Clock, systemClock } from '../../runtime/clock.ts';
 
 /** Most bytes of lines that wait for a slow reader; further lines are dropped. */
 const MOST_WAITING_BYTES = 1_024 * 1_024;

@@ -1,0 +1,110 @@
+import type { Logger } from 'pino';
+import { type Address, type Log, parseAddress } from '../../runtime/address.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { AttemptAbout, EffectEnd, Meter, RunAbout } from '../../runtime/meter.ts';
+
+/** Kinds of actors that are runs. Others, such as sessions of tools, would fill the log. */
+const RUNS: ReadonlySet<string> = new Set(['execution', 'workflow']);
+
+const MOST_TEXT = 300;
+const GATHER_MS = 200;
+const MOST_NAMED = 16;
+
+/**
+ * Writes a line for what happens to runs on this node: start, retry, failure, end, takeover of partitions. Each names tenant,
+ * run and trace, and never an input, an output or a secret. Passes everything on to `inner`, which counts it.
+ */
+export class RunLog implements Meter {
+  readonly #logger: Pick<Logger, 'info' | 'warn'>;
+  readonly #clock: Pick<Clock, 'after'>;
+  readonly #inner: Meter;
+  readonly #leases = new Map<'taken' | 'ended', Log[]>();
+
+  constructor(parts: {
+    readonly logger: Pick<Logger, 'info' | 'warn'>;
+    readonly clock: Pick<Clock, 'after'>;
+    readonly inner: Meter;
+  }) {
+    this.#logger = parts.logger;
+    this.#clock = parts.clock;
+    this.#inner = parts.inner;
+  }
+
+  delivered(kind: string, outcome: string, waitMs: number, turnMs: number): void {
+    this.#inner.delivered(kind, outcome, waitMs, turnMs);
+  }
+
+  committed(): void {
+    this.#inner.committed();
+  }
+
+  lease(change: 'taken' | 'ended', log: Log): void {
+    this.#inner.lease(change, log);
+    const logs = this.#leases.get(change);
+    if (logs !== undefined) return void logs.push(log);
+    // A start, a takeover or a drain changes many leases within a moment: they are one line.
+    this.#leases.set(change, [log]);
+    this.#clock.after(GATHER_MS, () => this.#tellLeases(change));
+  }
+
+  #tellLeases(change: 'taken' | 'ended'): void {
+    const logs = this.#leases.get(change) ?? [];
+    this.#leases.delete(change);
+    const fields = { event: `leases_${change}`, count: logs.length, logs: logs.slice(0, MOST_NAMED) };
+    this.#logger.info(
+      fields,
+      change === 'taken' ? 'this node serves more partitions' : 'this node serves fewer partitions',
+    );
+  }
+
+  effectEnded(kind: string, outcome: EffectEnd, ms: number, about: AttemptAbout): void {
+    this.#inner.effectEnded(kind, outcome, ms, about);
+    const { address, trace, attempt, error } = about;
+    if (outcome !== 'retried' && outcome !== 'failed' && outcome !== 'in_doubt') return;
+    const fields = { event: `effect_${outcome}`, ...runOf(address), trace, effect: kind, attempt, ...errorOf(error) };
+    this.#logger.warn(fields, TEXTS[outcome]);
+  }
+
+  actorStarted(address: Address, trace: string | null): void {
+    this.#inner.actorStarted(address, trace);
+    if (isRun(address)) this.#logger.info({ event: 'run_started', ...runOf(address), trace }, 'a run started');
+  }
+
+  turnFailed(
+    address: Address,
+    outcome: 'retried' | 'dead-lettered',
+    about: { readonly trace: string | null; readonly error: string },
+  ): void {
+    this.#inner.turnFailed(address, outcome, about);
+    const fields = { event: `turn_${outcome}`, ...runOf(address), trace: about.trace, error: short(about.error) };
+    this.#logger.warn(fields, outcome === 'retried' ? 'a turn failed and is retried' : 'a message is a dead letter');
+  }
+
+  runEnded(kind: string, status: string, ms: number, about: RunAbout): void {
+    this.#inner.runEnded(kind, status, ms, about);
+    const { address, name, trace, reason } = about;
+    if (!isRun(address)) return;
+    const fields = { event: 'run_ended', ...runOf(address), name, trace, status, reason, duration_ms: ms };
+    if (status === 'failed') this.#logger.warn(fields, 'a run failed');
+    else this.#logger.info(fields, `a run ended: ${status}`);
+  }
+}
+
+const TEXTS = {
+  retried: 'an attempt failed and is retried',
+  failed: 'an effect failed',
+  in_doubt: 'it is unknown whether an effect acted',
+} as const;
+
+const isRun = (address: Address): boolean => RUNS.has(address.slice(0, address.indexOf('/')));
+
+function runOf(address: Address): { readonly tenant: string; readonly run: string; readonly kind: string } {
+  const { kind, tenant, id } = parseAddress(address);
+  return { tenant, run: id, kind };
+}
+
+const errorOf = (error: AttemptAbout['error']) =>
+  error === null ? {} : { code: error.code, error: short(error.message) };
+
+/** Texts of errors hold no secrets (`SvcError`); a long one is cut. */
+const short = (text: string): string => (text.length > MOST_TEXT ? `${text.slice(0, MOST_TEXT)}…` : text);

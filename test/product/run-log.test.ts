@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { z } from 'zod';
+import { waitUntil } from '../support/wait-until.ts';
+import { agentYaml, ProductNode } from './product-node.ts';
+
+const Line = z.looseObject({ level: z.number(), node: z.string(), event: z.string().optional(), msg: z.string() });
+
+describe('the log of a node', () => {
+  let node: ProductNode;
+  before(async () => {
+    node = await ProductNode.start({ spec: { observability: { logging: { level: 'info' } } } });
+  });
+  after(() => node[Symbol.asyncDispose]());
+
+  const lines = () =>
+    node.process.log
+      .split('\n')
+      .filter((line) => line.startsWith('{'))
+      .map((line) => Line.parse(JSON.parse(line)));
+  const eventsOf = (run: string) => lines().filter((line) => line.run === run);
+
+  test('has lines of JSON for start, failure and end of a run, with node, tenant, run and trace', async () => {
+    const good = await node.run(await node.deploy(agentYaml('good')), 'x');
+    const bad = await node.run(await node.deploy(agentYaml('bad', { runtime: { model: 'nowhere' } })), 'secret-input');
+    await waitUntil('both have ended in the log', () =>
+      [good, bad].every((run) => eventsOf(run).some(({ event }) => event === 'run_ended')),
+    );
+    assert.deepEqual(
+      eventsOf(good).map(({ event, tenant, kind, status }) => [event, tenant, kind, status]),
+      [
+        ['run_started', 'svc-system', 'execution', undefined],
+        ['run_ended', 'svc-system', 'execution', 'completed'],
+      ],
+    );
+    const rest = eventsOf(bad);
+    assert.equal(rest.filter(({ event }) => event === 'run_started').length, 1);
+    const failed = rest.find(({ event }) => event === 'effect_failed');
+    assert.deepEqual([failed?.effect, failed?.code, failed?.attempt], ['model.generate', 'not_found', 1]);
+    assert.match(String(failed?.error), /No model has the alias "nowhere"/);
+    assert.deepEqual([rest.at(-1)?.event, rest.at(-1)?.status, rest.at(-1)?.level], ['run_ended', 'failed', 40]);
+    for (const line of eventsOf(bad)) assert.match(String(line.trace), /^[0-9a-f]{32}$/);
+    assert.ok(!node.process.log.includes('secret-input'));
+    assert.equal(new Set(lines().map((line) => line.node)).size, 1);
+    assert.ok(lines().some(({ event }) => event === 'leases_taken'));
+  });
+
+  test('says that it started, which signal ended it, and keeps the lines for people apart', async () => {
+    assert.ok(lines().some(({ event }) => event === 'node_started'));
+    assert.match(node.process.announced, /^REST +http/m);
+    await node.process.stop();
+    assert.ok(lines().some(({ event, signal }) => event === 'signal' && signal === 'SIGTERM'));
+    assert.deepEqual(
+      node.process.log.split('\n').filter((line) => line !== '' && !line.startsWith('{')),
+      [],
+    );
+  });
+});
