@@ -189,9 +189,26 @@ describe('the npm package', () => {
     assert.deepEqual(await once(run, 'exit'), [0, null]);
   });
 
-  test('svc start is a whole node without any development package, and stops in order', async () => {
+  /** Packages that a process has loaded, written to a file when it ends. */
+  const WATCH = `import { writeFileSync } from 'node:fs';
+    import { registerHooks } from 'node:module';
+    const seen = new Set();
+    registerHooks({
+      load(url, context, next) {
+        const name = /node_modules\\/((?:@[^/]+\\/)?[^/]+)\\//.exec(url.slice(url.lastIndexOf('/node_modules/')))?.[1];
+        if (name !== undefined) seen.add(name);
+        return next(url, context);
+      },
+    });
+    process.on('exit', () => writeFileSync(process.env.SVC_LOADED, [...seen].join(' ')));`;
+  /** Of Redis, MongoDB, containers, model vendors and telemetry. */
+  const WHEN_USED = /^(ioredis|bullmq|mongodb|bson|dockerode|ssh2|ai|@ai-sdk\/.*|@opentelemetry\/(?!api$).*)$/;
+
+  test('svc start is a whole node without any development package, loads what it uses, and stops in order', async () => {
     const flags = ['--http-port', '0', '--grpc-port', '0', '--data', join(project, 'data')];
-    const run = new SvcRun(['start', ...flags], {}, entry);
+    writeFileSync(join(project, 'watch.mjs'), WATCH);
+    const watched = { NODE_OPTIONS: `--import ${join(project, 'watch.mjs')}`, SVC_LOADED: join(project, 'loaded') };
+    const run = new SvcRun(['start', ...flags], watched, entry);
     await waitUntil('the node listens', () => /^SvcRuntime +127\.0\.0\.1:\d+$/m.test(run.stdout) || run.child.exitCode);
     const url = /^REST +(\S+)/m.exec(run.stdout)?.[1];
     assert.ok(url !== undefined, run.stderr);
@@ -200,6 +217,12 @@ describe('the npm package', () => {
     assert.match(await clientRun(url), /\ncompleted \d states\n409 /);
     run.child.kill('SIGTERM');
     assert.equal((await run.end()).code, 0);
+    const loaded = readFileSync(join(project, 'loaded'), 'utf8').split(' ');
+    assert.ok(loaded.includes('fastify'));
+    assert.deepEqual(
+      loaded.filter((name) => WHEN_USED.test(name)),
+      [],
+    );
   });
 
   const memoryIsReadable = existsSync('/proc/self/status') ? false : 'resident memory is read from /proc';
