@@ -34,11 +34,16 @@ export async function readWorkflowManifest(text: string): Promise<Parsed<Workflo
   return answer.kind === 'workflow' ? answer.value : notThat(answer);
 }
 
+/** What a deploy compares an agent with. */
+interface KnownToDeploy {
+  /** Null: languages and versions are not checked. */
+  readonly runtimes: RuntimeTable | null;
+  /** Aliases of models that nodes have; empty: nothing is known of them. */
+  readonly models: readonly string[];
+}
+
 /** Warnings of a deploy (`agentFindings`), and those about its runtime if a table is given. Never refuses a deploy. */
-export async function agentWarnings(
-  text: string,
-  { runtimes, models }: { readonly runtimes: RuntimeTable | null; readonly models: readonly string[] },
-): Promise<Finding[]> {
+export async function agentWarnings(text: string, { runtimes, models }: KnownToDeploy): Promise<Finding[]> {
   const answer = await answered({ kind: 'agent warnings', text, runtimes, models });
   return answer.kind === 'agent warnings' ? answer.value : notThat(answer);
 }
@@ -52,7 +57,7 @@ export interface AgentValidation {
 }
 
 /** What a deploy would say about an agent manifest. Never throws for an invalid text. */
-export async function validateAgent(text: string, runtimes: RuntimeTable | null): Promise<AgentValidation> {
+export async function validateAgent(text: string, known: KnownToDeploy): Promise<AgentValidation> {
   const read = await readAgentManifest(text);
   if (!read.ok) {
     const cure = 'Correct it as the message says; docs/reference/agent-manifest.md has all fields.';
@@ -60,7 +65,7 @@ export async function validateAgent(text: string, runtimes: RuntimeTable | null)
     return { valid: false, findings };
   }
   const { name, version } = read.manifest.metadata;
-  return { valid: true, findings: await agentWarnings(text, runtimes), metadata: { name, version } };
+  return { valid: true, findings: await agentWarnings(text, known), metadata: { name, version } };
 }
 
 /** Like `validateWorkflow`. */

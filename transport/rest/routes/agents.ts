@@ -51,11 +51,14 @@ const validateAgentSchema = {
 };
 
 /** POST /v1/agents/validate. Changes nothing, so it needs only read access. */
-export function validateAgentRoute(app: RestApp, { runtimes }: RestParts): void {
+export function validateAgentRoute(app: RestApp, { runtimes, models = () => [] }: RestParts): void {
   app.register((plugin: RestApp, _options, done) => {
     acceptYamlBodies(plugin);
     plugin.post('/v1/agents/validate', { config: agentRoute('read'), schema: validateAgentSchema }, (request) =>
-      validateAgent(manifestBody(ValidateBody, request.body).manifest_yaml, runtimes ?? null),
+      validateAgent(manifestBody(ValidateBody, request.body).manifest_yaml, {
+        runtimes: runtimes ?? null,
+        models: models(),
+      }),
     );
     done();
   });
