@@ -9,6 +9,7 @@ import type { Secrets } from '../security/api.ts';
 import { createFileSecrets } from '../security/file-secrets.ts';
 import { openDataDirectory } from './data-directory.ts';
 import { standardErrorLog } from './log/log-output.ts';
+import { textLines } from './log/text-lines.ts';
 import type { NodeInput } from './node.ts';
 
 /** What every part of the process may use: settings, directories, secrets, log, clock. */
@@ -37,8 +38,9 @@ export async function openWorld(input: NodeInput): Promise<NodeWorld> {
   const dataDir = resolve(settings.stores.data_dir);
   const { nodeId } = await openDataDirectory(dataDir);
   const node = settings.node.id ?? nodeId;
-  const { level } = settings.observability.logging;
-  const logger = input.logger ?? pino({ level, base: { node } }, standardErrorLog());
+  const { level, format } = settings.observability.logging;
+  const output = standardErrorLog();
+  const logger = input.logger ?? pino({ level, base: { node } }, format === 'text' ? textLines(output) : output);
   const secrets = createFileSecrets({ directory: join(dataDir, 'secrets'), environment: input.env });
   return {
     settings,

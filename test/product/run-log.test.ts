@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
+import { textLines } from '../../app/log/text-lines.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml, ProductNode } from './product-node.ts';
 
@@ -55,4 +56,15 @@ describe('the log of a node', () => {
       [],
     );
   });
+});
+
+test('format text has the same lines for people, and no value can look like another field', () => {
+  const written: string[] = [];
+  const out = textLines({ write: (line) => void written.push(line) });
+  out.write('{"level":40,"time":0,"node":"n1","run":"r-1","error":"a=b c\\nd","msg":"a run failed"}\n');
+  out.write('not JSON\n');
+  assert.deepEqual(written, [
+    '1970-01-01T00:00:00.000Z WARN  a run failed node=n1 run=r-1 error="a=b c\\nd"\n',
+    'not JSON\n',
+  ]);
 });
