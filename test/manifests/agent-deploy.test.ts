@@ -51,7 +51,15 @@ describe('a deploy warns by name of fields that do not do what they say', () => 
     [
       'spec.volumes',
       {
-        volumes: [{ name: 'a', storage_class: 'ephemeral', ttl_hours: 1, mount_path: '/workspace/data', access_mode: 'read-write' }],
+        volumes: [
+          {
+            name: 'a',
+            storage_class: 'ephemeral',
+            ttl_hours: 1,
+            mount_path: '/workspace/data',
+            access_mode: 'read-write',
+          },
+        ],
       },
     ],
     ['spec.runtime.isolation', { runtime: { isolation: 'firecracker' } }],
