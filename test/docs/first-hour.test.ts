@@ -62,9 +62,8 @@ describe('the first hour', () => {
   });
 
   test('an agent of my own', async () => {
-    standsIn(AGENT, 'agent deploy first/haiku.yaml', 'task execute haiku --input rain');
-    assert.equal((await run('agent', 'deploy', at('first/haiku.yaml'))).code, 0);
-    assert.match((await run('run', 'haiku', '--input', 'rain')).stdout, /^Rain on the tin roof\n/);
+    standsIn(AGENT, 'run first/haiku.yaml --input rain', 'run haiku --input rain');
+    assert.match((await run('run', at('first/haiku.yaml'), '--input', 'rain')).stdout, /^Rain on the tin roof\n/);
   });
 
   test('a workflow of my own, with an approval', async () => {
