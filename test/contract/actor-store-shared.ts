@@ -300,6 +300,49 @@ export function sharedLogs(make: MakeStore): void {
       },
     );
 
+    promise('a closed log writes nothing into a partition that another holder has taken', async (rig) => {
+      const scene = await SharedLogScene.make(rig);
+      const [one, two] = [at(scene.partitions, 0), at(scene.partitions, 1)];
+      const to = rig.address();
+      await rig.store.append(one, [fresh(to, 'a')], BOUND);
+      const [first] = await rig.entries(scene.lease, scene.cursor);
+      assert.ok(first);
+      await scene.commit([{ partition: one, postponed: [{ seq: first.seq, at: first.at, body: first.body }] }]);
+      const adopt = (over: string) => scene.logs.adopt(scene.lease.log, 'node-b', randomUUID(), TTL_MS, over);
+      const adopted = granted(await adopt(scene.lease.grant));
+      const reader = new SharedLogScene(rig, scene.homes, adopted.lease, adopted.cursor);
+      const had = await rig.store.acquire(one, 'node-b', randomUUID(), TTL_MS);
+      assert.ok(had.kind === 'granted');
+      const written = { partition: one, records: [{ address: to, record: 'late' }] };
+      assert.equal(kindOf(await reader.commit([{ ...written, resumed: [first.seq] }])), 'unsettled');
+      assert.equal(kindOf(await reader.commit([written])), 'unsettled', 'a commit of states alone');
+      assert.deepEqual(await rig.store.load(one, [to]), [null]);
+      assert.equal((await scene.logs.postponed(one, 0, 10)).length, 1);
+      const record = { address: rig.address(), record: 'in time' };
+      assert.equal(kindOf(await reader.commit([{ partition: two, records: [record] }])), 'committed', 'nobody took it');
+      assert.deepEqual(granted(await adopt(adopted.lease.grant)).postponed, [], 'they are with the other holder');
+      await rig.mustCommit(had.lease, had.cursor, had.cursor, { results: 1, resumed: [first.seq] });
+      assert.deepEqual(await scene.logs.postponed(one, 0, 10), []);
+    });
+
+    promise('what a closed log sends within itself has no number of its partitions', async (rig) => {
+      const scene = await SharedLogScene.make(rig);
+      const one = at(scene.partitions, 0);
+      await rig.store.append(one, [fresh(rig.address(), 'before')], BOUND);
+      const closed = await scene.logs.close(scene.lease);
+      assert.ok(closed !== null);
+      await rig.store.append(one, [fresh(rig.address(), 'after')], BOUND);
+      const sends = ['x', 'y', 'z'].map((body) => ({ partition: one, delivery: rig.delivery(rig.address(), body) }));
+      assert.equal(kindOf(await scene.commit([{ partition: one, sends }])), 'committed');
+      const within = await rig.entries(scene.lease, scene.cursor);
+      assert.deepEqual(
+        within.map(({ body }) => body),
+        ['x', 'y', 'z'],
+      );
+      const [own] = await rig.entries(at(scene.homes, 0), closed.cursor);
+      assert.ok(own !== undefined && own.seq > at(within, 2).seq);
+    });
+
     promise('a client message is held back, and counts, in its partition wherever the log is', async (rig) => {
       const scene = await SharedLogScene.make(rig);
       const one = at(scene.partitions, 0);

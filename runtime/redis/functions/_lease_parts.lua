@@ -20,3 +20,12 @@ local function unread_log(prefix, shared, behind)
   log = behind and behind ~= '' and holder_of(prefix, behind)
   return log and log.unread and log or nil
 end
+
+-- Whether who holds the log `meta` runs the turns of a partition: it is its own and not shared, or the one that it shares, or
+-- shared last until another holder has taken the partition.
+local function is_read_by(prefix, meta, partition_meta)
+  local m = redis.call('HMGET', partition_meta, 'log', 'behind')
+  local shared = string.match(m[1] or '', '^[^\n]+')
+  if meta == partition_meta then return not shared end
+  return (keys_of_log(prefix, shared or m[2] or '')) == meta
+end

@@ -20,7 +20,7 @@
 --         f effects opened: id, runner or '', ttlMs, end of its row, body      x effects cancelled: id
 --         q effects whose results this commit handled beside the mailbox: id, attempt
 --         w messages postponed: number, append time, body        u numbers of those that this commit handled or dropped
--- returns a section: 0 (fenced) | 2 (unsettled) | {at, partitions that owe something, `,`-separated, results beside the mailbox
+-- returns a section: 0 (fenced) | 2 (unsettled, or a closed log whose partitions others have taken) | {at, partitions that owe something, `,`-separated, results beside the mailbox
 --         at upTo, entries (entries_behind)}
 
 -- An id is a process in ID_CHARS characters and the number of its call.
@@ -46,10 +46,23 @@ local function is_handled(mail, after, upto, life, at)
   return entries_behind(mail, upto - 1, '1', upto)[2] == at
 end
 
+-- Whether the log still runs the turns of all partitions that the commit changes. Once a closed log is read, others take them.
+local function has_all(prefix, meta, keys, args, parts, next_key)
+  for i = 2, #parts do
+    if not is_read_by(prefix, meta, parts[i].meta) then return false end
+  end
+  local i = parts[1].from.R
+  while i and i <= parts[1].to.R do
+    if not is_read_by(prefix, meta, (string.gsub(keys[next_key], 'states$', 'meta'))) then return false end
+    next_key, i = next_key + 1, i + 1 + tonumber(args[i])
+  end
+  return true
+end
+
 local function commit_section(keys, k, args, a, parts, now, out)
   local meta, mail, from, to = keys[k], keys[k + 1], parts[1].from, parts[1].to
   local after, upto, ahead = tonumber(args[a + 2]), tonumber(args[a + 3]), args[a + 5]
-  local fields = { 'fence', 'cursor', 'tail', 'log', 'commit', 'counted', 'beside', 'owed' }
+  local fields = { 'fence', 'cursor', 'tail', 'log', 'commit', 'counted', 'beside', 'owed', 'open' }
   if from.h then
     for i = from.h, to.h, 2 do fields[#fields + 1] = args[i] end
   end
@@ -73,6 +86,7 @@ local function commit_section(keys, k, args, a, parts, now, out)
   local more = math.max(tonumber(args[a + 10]), upto == after and from.j and 1 or 0)
   beside = more + (upto == after and beside or 0)
   if beside > MOST_BESIDE then return 2 end
+  if m[9] == '0' and not has_all(out.prefix, meta, keys, args, parts, next_key) then return 2 end
   for i = 2, #parts do
     local refused = check_part(parts[i], keys, args)
     if refused then return refused end
@@ -98,7 +112,7 @@ local function commit_section(keys, k, args, a, parts, now, out)
     end
   end
   if tail > sent then set[#set + 1], set[#set + 2] = 'tail', int(tail) end
-  if from.h then lower_depths(m, 8, args, from.h, to.h, set) end
+  if from.h then lower_depths(m, 9, args, from.h, to.h, set) end
   if m[6] and m[6] ~= '' then lower_counts(mail, keys[k + 3], after, upto, tail, tonumber(m[6]), set) end
   -- The caller gets what waits in this reply; the next wake-up is armed for later entries only.
   local next = {}

@@ -21,7 +21,9 @@ local function acquire_section(keys, k, name, node, grant, ttl, over, asked, pre
   if m[3] ~= grant then epoch = epoch + 1 end -- the same grant again: its answer was lost
   redis.call('HSET', meta, 'node', node, 'grant', grant, 'epoch', epoch, 'until', int(now + ttl),
     'fence', epoch .. ' ' .. grant, 'bell', node .. '\n' .. name, 'wide', WIDE,
-    'asked', asked.caller .. ' ' .. asked.number)
+    'asked', asked.caller .. ' ' .. asked.number,
+    -- The log that it shared is read: its holder writes nothing here any more (commit.lua).
+    'behind', '')
   lease_term = ttl
   wrote(meta, '', now)
   local first = redis.call('ZRANGE', timers, 0, 0, 'WITHSCORES')

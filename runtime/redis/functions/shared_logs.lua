@@ -3,7 +3,8 @@
 -- 1, or 0 once it was closed. Key `logs` has the names of all.
 -- All keys of a call are on one server: on a Cluster a log and its partitions have one slot tag.
 
--- Numbers of a fresh log begin so far behind those of its partitions: those may go on by as much before they share it.
+-- Numbers of a fresh log begin so far behind those of its partitions: those may go on by as much before they share it. Numbers of
+-- partitions begin so far behind those of a log that was closed: its turns may still send messages within it.
 local GAP = 65536
 -- Closed and removed, a log is known so long by its name: a late copy of a call must not make it again.
 local KNOWN_MS = 3600000
@@ -83,11 +84,11 @@ register('join_log', function(keys, args)
   return results
 end, { 'allow-oom' })
 
--- Every partition goes back to a log of its own, with numbers behind those of this one. `ended`: its holder is gone, and so are
+-- Every partition goes back to a log of its own, with numbers behind all that this one will have. `ended`: its holder is gone, and so are
 -- the leases of the partitions.
 local function close_log(prefix, log, meta, ended)
   local m = redis.call('HMGET', meta, 'open', 'tail')
-  local cursor = int(tonumber(m[2]) + 1)
+  local cursor = int(tonumber(m[2]) + GAP)
   if m[1] == '1' then
     local partitions = redis.call('SMEMBERS', parts_of(prefix, log))
     for i = 1, #partitions do
@@ -146,7 +147,8 @@ local function adopt_section(meta, args, a, now)
   local vouched = process == '' or m[9] == process
   local partitions, postponed = redis.call('SMEMBERS', parts_of(args[2], log)), {}
   for i = 1, #partitions do
-    if count_postponed(args[2], partitions[i]) > 0 then postponed[#postponed + 1] = partitions[i] end
+    local is_here = is_read_by(args[2], meta, meta_of(args[2], partitions[i]))
+    if is_here and count_postponed(args[2], partitions[i]) > 0 then postponed[#postponed + 1] = partitions[i] end
   end
   return { 1, epoch, cursor, beside_at(m[7], cursor), tonumber(m[8]), server_life(), now, vouched and 1 or 0,
     table.concat(partitions, ','), table.concat(postponed, ',') }

@@ -61,15 +61,6 @@ register('trim_journal', function(keys, args)
   return results
 end, { 'allow-oom' })
 
--- Whether who holds the log `meta` runs the turns of a partition: it is its own and not shared, or the one that it shares or
--- shared last.
-local function is_read_by(prefix, meta, partition_meta)
-  local m = redis.call('HMGET', partition_meta, 'log', 'behind')
-  local shared = string.match(m[1] or '', '^[^\n]+')
-  if meta == partition_meta then return not shared end
-  return (keys_of_log(prefix, shared or m[2] or '')) == meta
-end
-
 -- Removes archived actors, as many as a call names. Twice or late it removes nothing more.
 -- KEYS  a section: meta of the log that its holder reads, meta of the partition, states, event tails, then the event stream of each address
 -- ARGV  a section: fence, cursor at which they were looked at, n, then n addresses
