@@ -71,10 +71,11 @@ export function parseManagedConfig(text: string): ParsedManagedConfig {
     : { ok: false, problems: checked.problems.map(withReason) };
 }
 
-const withReason = (problem: Problem): Problem =>
-  problem.message.startsWith('unknown key ')
-    ? { ...problem, message: `${problem.message}: controllers do not manage it` }
-    : problem;
+/** With the reason before a hint such as `; did you mean "nodes"?`. */
+function withReason(problem: Problem): Problem {
+  const [, unknown, hint = ''] = /^(unknown key "(?:[^"\\]|\\.)*")(.*)$/.exec(problem.message) ?? [];
+  return unknown === undefined ? problem : { ...problem, message: `${unknown}: controllers do not manage it${hint}` };
+}
 
 /** Sources of one setting beside the file: flags win over environment, environment over the file. */
 export interface SettingSource {

@@ -37,7 +37,7 @@ test('what is absent is not managed: nothing gets a default', () => {
 
 for (const [spec, expected] of [
   ['  network: {port: 1}', 'spec.network: unknown key "network": controllers do not manage it'],
-  ['  node: {tags: [gpu]}', 'spec.node: unknown key "node": controllers do not manage it'],
+  ['  node: {tags: [gpu]}', 'spec.node: unknown key "node": controllers do not manage it; did you mean "nodes"?'],
   ['  runtime: {host_commands: {allow: [a]}}', 'unknown key "host_commands": controllers do not manage it'],
   ['  observability: {tracing: {enabled: true}}', 'unknown key "tracing": controllers do not manage it'],
   ['  observability: {logging: {level: info, format: text}}', 'unknown key "format": controllers do not manage it'],
