@@ -107,7 +107,7 @@ export const AGENT_OPERATIONS = [
     },
     answer: DeployedAgent,
     rest: { method: 'GET', path: '/v1/agents/:id', style: 'plain', texts, also: [404] },
-    commands: ['agent show'],
+    commands: ['agent show', 'diff'],
     handle: async ({ agents }, { identity, params, query }) =>
       agents.get(identity, await agentNamed(agents, identity, params.id), query.version),
   }),

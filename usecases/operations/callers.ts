@@ -40,7 +40,7 @@ export const CALLER_OPERATIONS = [
     input: {},
     answer: Me,
     rest: { method: 'GET', path: '/v1/me', style: 'coded' },
-    commands: ['whoami'],
+    commands: ['whoami', 'login'],
     async handle({ isReadOnly = false }, { caller }) {
       const { kind, subject, tenant, roles, tier, key } = caller;
       return {

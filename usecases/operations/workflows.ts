@@ -79,7 +79,7 @@ export const WORKFLOW_OPERATIONS = [
     },
     answer: DeployedWorkflow,
     rest: { method: 'GET', path: '/v1/workflows/:name', style: 'coded', also: [404] },
-    commands: ['workflow show'],
+    commands: ['workflow show', 'diff'],
     handle: ({ workflows: { catalog } }, { identity, params, query }) =>
       catalog.get(readerOf(identity), params.name, query.version),
   }),

@@ -17,11 +17,12 @@ const OTHER_COMMANDS: readonly (readonly [pattern: RegExp, reason: string])[] = 
     /^(?:start|completion|version|node (?:init|join|leave)|audit verify|open|secret add-key)$/,
     'it needs no node, or is about this machine',
   ],
+  [/^(?:logout|context (?:list|use|remove))$/, 'saved contexts are a file of this machine'],
   [/^tap$/, 'a stream of events'],
   [/^trace show$/, 'the route behind it can be a stream of lines'],
   [/^volume (?:ls|put|get)$/, 'files are streams of bytes'],
   [/^(?:session|audit|tools|system|schema|runtime) /, 'a tool or a session, each with a contract of its own'],
-  [/^(?:agent|workflow|execute|stimulus|node) |^run$/, 'the route behind it is an escape of the table'],
+  [/^(?:agent|workflow|execute|stimulus|node) |^(?:run|apply)$/, 'the route behind it is an escape of the table'],
 ];
 
 /** Methods of gRPC that are no view of the table, and why. */
