@@ -58,7 +58,7 @@ async function through(url: string, strike: () => Promise<unknown>): Promise<voi
   }
 }
 
-test('the master is killed and Sentinel makes another: starts wait for the failover and executions go on', {
+test('the master is killed and Sentinel makes another: starts are taken after the failover and executions go on', {
   skip,
   timeout: 120_000,
 }, async () => {
