@@ -14,6 +14,18 @@ const DIRECTORY = join(ROOT, '.cache', 'batches', String(process.pid));
 const OF_THE_PROCESS =
   /process\.(env|on|once|exit|chdir|cpuUsage|memoryUsage|getActiveResourcesInfo|emitWarning|stdout|stderr)\b|mock\.|globalThis|eventLoop|--expose-gc|heap|console\.\w+ =/;
 
+/**
+ * Whether a file awaits outside of its functions: it has a process of its own. Node.js finds the test that a `describe` is
+ * part of by the promise that was awaited last. One that an earlier file made (`Lazy`, or what asks once whether a store
+ * is there) leads to the test of that file, which has ended.
+ */
+const awaitsAtItsTop = (lines: readonly string[]): boolean =>
+  lines.some((line, at) => {
+    if (!/\bawait\b/.test(line) || /\basync\b/.test(line)) return false;
+    const begins = /^\s/.test(line) ? (lines[at - 1] ?? '') : line;
+    return /^[a-z]/.test(begins) && (begins === line || /[=([]$/.test(begins));
+  });
+
 /** A file that is much longer than others holds the lane of its batch; a batch that is killed loses all of its files. */
 const LONGEST_SECONDS = 10;
 const BATCH_SECONDS = 30;
@@ -30,7 +42,8 @@ export function inBatches(files: readonly string[]): string[] {
   const shares = (file: string): boolean =>
     computing.has(file) &&
     (seconds[file] ?? 0) <= LONGEST_SECONDS &&
-    !linesOf(file).some((line) => OF_THE_PROCESS.test(line));
+    !linesOf(file).some((line) => OF_THE_PROCESS.test(line)) &&
+    !awaitsAtItsTop(linesOf(file));
   const batches: { files: string[]; seconds: number }[] = [];
   for (const file of files.filter(shares)) {
     let last = batches.at(-1);
