@@ -89,8 +89,8 @@ describe('a language and version that the node does not have', () => {
     const started = await node.json('POST', '/v1/executions', { agent_id: unknown, input: 'x' });
     const executed = await node.json('POST', `/v1/agents/${unknown}/execute`, { intent: 'x' });
     for (const { status, body } of [started, executed]) {
-      assert.deepEqual([status, body.error], [422, 'unsupported_runtime']);
-      assert.match(String(body.message), REFUSED);
+      assert.deepEqual([status, body.code], [500, 'unsupported_runtime']);
+      assert.match(String(body.error), REFUSED);
     }
     const tool = await node.json('POST', '/v1/tools/svc.task.execute', { agent_id: unknown });
     assert.deepEqual([tool.status, tool.body.isError], [200, true]);

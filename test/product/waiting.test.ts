@@ -98,7 +98,7 @@ const ROWS: readonly (readonly [string, object, RegExp, object, RegExp])[] = [
     { kind: 'Human', prompt: 'May I?' },
     /waiting for a human/,
     { kind: 'approval', approval_id: UUID },
-    /waiting for a human \(until .+\)/,
+    /waiting for a human: approval [\da-f-]{36} \(until .+\)/,
   ],
   [
     'agent',

@@ -180,9 +180,15 @@ test('a blackboard that grows too large fails the state that would write it', ()
 });
 
 test('more input than a run may have is refused before anything is kept', () => {
-  const run = new DrivenWorkflow();
-  const { reply } = run.start(manifestOf({ A: pure('x') }), { input: { text: 'x'.repeat(2_000_000) } });
-  assert.equal(reply?.ok === false && reply.code, 'payload_too_large');
+  const started = (text: string) => {
+    const run = new DrivenWorkflow();
+    const { reply } = run.start(manifestOf({ A: pure('x') }), { input: { text } });
+    return { run, code: reply?.ok === false && reply.code };
+  };
+  const most = 'x'.repeat(5 * 1024 * 1024 - JSON.stringify({ text: '' }).length);
+  assert.equal(started(most).code, false);
+  const { run, code } = started(`${most}x`);
+  assert.equal(code, 'payload_too_large');
   assert.equal(run.status, 'pending');
 });
 
