@@ -33,15 +33,18 @@ function open(session: ClientHttp2Session, path: string): ClientHttp2Stream {
   return stream;
 }
 
-/** `grpc-status` of a stream, in its headers or trailers. */
-const statusOf = (stream: ClientHttp2Stream): Promise<string> =>
+/** `grpc-status` and `svc-error-code` of a stream, in its headers or trailers. */
+const endOf = (stream: ClientHttp2Stream): Promise<readonly [status: string, error: string]> =>
   new Promise((resolve) => {
     const look = (headers: Record<string, unknown>): void => {
-      if (headers['grpc-status'] !== undefined) resolve(String(headers['grpc-status']));
+      if (headers['grpc-status'] !== undefined)
+        resolve([String(headers['grpc-status']), String(headers['svc-error-code'])]);
     };
     stream.on('response', look);
     stream.on('trailers', look);
   });
+
+const statusOf = async (stream: ClientHttp2Stream): Promise<string> => (await endOf(stream))[0];
 
 async function withSession(address: string, work: (session: ClientHttp2Session) => Promise<void>): Promise<void> {
   const session = connect(`http://${address}`);
@@ -68,9 +71,9 @@ describe('gRPC calls of strangers', () => {
     await withSession(it.address, async (session) => {
       for (const path of [CHECK, WATCH, REFLECT]) {
         const stream = open(session, path);
-        const status = statusOf(stream);
+        const end = endOf(stream);
         stream.write(framed(Buffer.alloc(10), 15 * KiB * KiB));
-        assert.equal(await status, EXHAUSTED, path);
+        assert.deepEqual(await end, [INVALID, 'payload_too_large'], path);
       }
       const small = open(session, CHECK);
       const status = statusOf(small);
