@@ -98,17 +98,22 @@ describe('the audit of REST', () => {
   });
 
   it('a denial of every operation leaves an entry with caller and reason, starts and reads too', async () => {
-    const entries = await calls(() => 'reader');
-    const denied = entries.filter(({ outcome }) => outcome === 'denied');
-    const callers = new Set(denied.map(({ subject, error }) => `${subject} ${error}`));
-    assert.deepEqual([...callers], ['r forbidden']);
-    assert.ok(denied.every(({ reason }) => /does not allow/.test(reason ?? '')));
-    // A webhook needs no caller; a reader may have keys of its own, and may check a manifest.
-    const open = ['api_keys.create', 'api_keys.revoke', 'api_keys.validate', 'webhooks.receive'];
-    open.push('agents.validate', 'workflows.validate');
-    const expected = (await changes()).map(([, , operation]) => operation).filter((name) => !open.includes(name));
-    const missed = expected.filter((name) => !denied.some(({ operation }) => operation === name));
-    assert.deepEqual(missed, []);
+    const open = ['webhooks.receive'];
+    // A reader may have keys of its own, check a manifest, and call the tools that read.
+    const ofReader = ['api_keys.create', 'api_keys.revoke', 'api_keys.validate'];
+    ofReader.push('agents.validate', 'workflows.validate', 'tools.call');
+    for (const { user, subject, allowed } of [
+      { user: 'reader', subject: 'r', allowed: [...open, ...ofReader] },
+      { user: 'roleless', subject: 'n', allowed: open },
+    ]) {
+      const entries = await calls(() => user);
+      const denied = entries.filter(({ outcome }) => outcome === 'denied');
+      const callers = new Set(denied.map((entry) => `${entry.subject} ${entry.error}`));
+      assert.deepEqual([...callers], [`${subject} forbidden`]);
+      assert.ok(denied.every(({ reason }) => /does not allow/.test(reason ?? '')));
+      const expected = (await changes()).map(([, , operation]) => operation).filter((name) => !allowed.includes(name));
+      assert.deepEqual([...new Set(denied.map(({ operation }) => operation))].sort(), expected.sort(), user);
+    }
   });
 
   it('a denial because of the scopes of an API key names its owner', async () => {

@@ -17,6 +17,7 @@ export const UNKNOWN = '00000000-0000-4000-8000-000000000000';
 
 const users: Record<string, Identity> = {
   reader: { kind: 'operator', subject: 'r', tenant: SYSTEM_TENANT, roles: ['svc:readonly'], tier: 'free' },
+  roleless: { kind: 'operator', subject: 'n', tenant: SYSTEM_TENANT, roles: [], tier: 'free' },
   operator: { kind: 'operator', subject: 'o', tenant: SYSTEM_TENANT, roles: ['svc:operator'], tier: 'free' },
   admin: { kind: 'operator', subject: 'ada', tenant: SYSTEM_TENANT, roles: ['svc:admin'], tier: 'free' },
   client: { kind: 'service_account', subject: 'c', tenant: 'alice', roles: [], tier: 'free' },
