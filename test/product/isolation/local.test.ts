@@ -7,6 +7,7 @@ import { Tenancy } from '../tenancy.ts';
 import { type Asker, answerTo, toolQuestion, unknownFor } from './asker.ts';
 import { pathRows } from './path-rows.ts';
 import { type Named, ROUTE_ROWS } from './route-table.ts';
+import { MODEL } from './scene.ts';
 import { LIST_ROWS, TOOL_ROWS } from './tool-table.ts';
 
 /** Without an identity provider everybody on the machine is the local operator, in the system's tenant and in no other. */
@@ -17,11 +18,11 @@ describe('the local operator of data that tenants left', () => {
   let own: Partial<Named>;
   const local: Asker = { name: 'local', tenant: 'svc-system', headers: {} };
   before(async () => {
-    tenancy = await Tenancy.open();
+    tenancy = await Tenancy.open(MODEL);
     alpha = await settle((method, path, ask) => tenancy.as('alphaAdmin', method, path, ask), 'alpha');
     own = await settle((method, path, ask) => tenancy.as('operator', method, path, ask), 'system');
     await tenancy.node.process.kill('SIGKILL');
-    node = await ProductNode.start({ dataDir: join(tenancy.node.directory, 'data') });
+    node = await ProductNode.start({ dataDir: join(tenancy.node.directory, 'data'), spec: MODEL });
   });
   after(async () => {
     await node[Symbol.asyncDispose]();

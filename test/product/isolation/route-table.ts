@@ -1,4 +1,5 @@
 import { DONE, workflowText } from '../belongings.ts';
+import { agentYaml } from '../product-node.ts';
 import { jsonAsk, type Question } from './asker.ts';
 import type { Things } from './scene.ts';
 
@@ -69,15 +70,28 @@ const row = (
 const AGENTS = ['agent', 'agentName'] as const;
 const WORKFLOWS = ['workflow', 'workflowName'] as const;
 const EXECUTIONS = ['execution', 'running'] as const;
+const RUNS = ['run', 'endedRun'] as const;
 
 export const ROUTE_ROWS: readonly RouteRow[] = [
   row(
     'POST /v1/executions',
     'agent_id',
-    ['agent'],
+    AGENTS,
     posted('/v1/executions', (agent_id) => ({ agent_id, input: 'x' })),
   ),
-  row('GET /v1/executions', 'agent_id', ['agent'], queried('/v1/executions', 'agent_id')),
+  row(
+    'POST /v1/executions',
+    'workflow_execution_id',
+    RUNS,
+    // An agent that ships with the product: there for every asker.
+    posted('/v1/executions', (workflow_execution_id) => ({
+      ...{ agent_id: 'output-formatter', input: 'x' },
+      workflow_execution_id,
+    })),
+  ),
+  row('GET /v1/executions', 'agent_id', AGENTS, queried('/v1/executions', 'agent_id')),
+  row('GET /v1/executions', 'workflow_execution_id', RUNS, queried('/v1/executions', 'workflow_execution_id')),
+  row('POST /v1/agents/validate', 'manifest_yaml', ['agentName'], deployed('/v1/agents/validate', agentYaml)),
   row(
     'POST /v1/execute/intent',
     'volume_id',

@@ -18,8 +18,8 @@ export type Things = Belongings & {
 /** The agent by which callers of every tenant speak SEAL. */
 export const HAND = 'hand-of-all';
 
-const SPEC = {
-  security_contexts: [{ name: 'managing', capabilities: [{ tool_pattern: 'svc.*' }] }],
+/** A model that judges well, but nothing as perfect. */
+export const MODEL = {
   llm_providers: [
     {
       name: 'script',
@@ -28,6 +28,11 @@ const SPEC = {
       models: [{ alias: 'default', model: 'script' }],
     },
   ],
+};
+
+const SPEC = {
+  security_contexts: [{ name: 'managing', capabilities: [{ tool_pattern: 'svc.*' }] }],
+  ...MODEL,
   // Hands that wait hold a place.
   kernel: { effect_concurrency: 256 },
 };
