@@ -86,7 +86,7 @@ export type AdoptOutcome =
       readonly at: number;
       /** As in a partition's lease (`AcquireOutcome`). */
       readonly mayBeOlder: boolean;
-      /** Partitions that shared the log. */
+      /** Partitions that shared the log, without those that another holder has taken since it was closed. */
       readonly partitions: readonly Partition[];
       /** Partitions of these that have postponed messages. */
       readonly postponed: readonly Partition[];

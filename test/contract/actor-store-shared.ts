@@ -320,7 +320,10 @@ export function sharedLogs(make: MakeStore): void {
       assert.equal((await scene.logs.postponed(one, 0, 10)).length, 1);
       const record = { address: rig.address(), record: 'in time' };
       assert.equal(kindOf(await reader.commit([{ partition: two, records: [record] }])), 'committed', 'nobody took it');
-      assert.deepEqual(granted(await adopt(adopted.lease.grant)).postponed, [], 'they are with the other holder');
+      const again = granted(await adopt(adopted.lease.grant));
+      assert.deepEqual(again.postponed, [], 'they are with the other holder');
+      const free = scene.partitions.filter((partition) => partition !== one);
+      assert.deepEqual([...again.partitions].sort(), [...free].sort(), 'the actors of the other one are not its own');
       await rig.mustCommit(had.lease, had.cursor, had.cursor, { results: 1, resumed: [first.seq] });
       assert.deepEqual(await scene.logs.postponed(one, 0, 10), []);
     });

@@ -126,7 +126,8 @@ end, { 'allow-oom' })
 -- Takes the log of a node that is gone, and closes it.
 -- ARGV  a section: log, node, grant, ttlMs, over (the grant of a dead holder, or ''), caller, number of its call
 -- returns a section: {1, epoch, cursor, results beside the mailbox, number of the last entry, server life, time of the grant,
---         1 | 0 (vouched for), partitions, `,`-separated, those of them with messages postponed, `,`-separated} | {0, holder, remaining ms, its grant} | {2} (there is none)
+--         1 | 0 (vouched for), partitions that nobody has taken since, `,`-separated, those of them with messages postponed, `,`-separated}
+--         | {0, holder, remaining ms, its grant} | {2} (there is none)
 local function adopt_section(meta, args, a, now)
   local log, node, grant, ttl, over = args[a], args[a + 1], args[a + 2], tonumber(args[a + 3]), args[a + 4]
   local m = redis.call('HMGET', meta, 'open', 'node', 'until', 'grant', 'epoch', 'cursor', 'beside', 'tail', 'life', 'asked', 'fence')
@@ -145,10 +146,12 @@ local function adopt_section(meta, args, a, now)
   close_log(args[2], log, meta, true)
   local process, cursor = server_process(), tonumber(m[6])
   local vouched = process == '' or m[9] == process
-  local partitions, postponed = redis.call('SMEMBERS', parts_of(args[2], log)), {}
-  for i = 1, #partitions do
-    local is_here = is_read_by(args[2], meta, meta_of(args[2], partitions[i]))
-    if is_here and count_postponed(args[2], partitions[i]) > 0 then postponed[#postponed + 1] = partitions[i] end
+  local shared, partitions, postponed = redis.call('SMEMBERS', parts_of(args[2], log)), {}, {}
+  for i = 1, #shared do
+    if is_read_by(args[2], meta, meta_of(args[2], shared[i])) then
+      partitions[#partitions + 1] = shared[i]
+      if count_postponed(args[2], shared[i]) > 0 then postponed[#postponed + 1] = shared[i] end
+    end
   end
   return { 1, epoch, cursor, beside_at(m[7], cursor), tonumber(m[8]), server_life(), now, vouched and 1 or 0,
     table.concat(partitions, ','), table.concat(postponed, ',') }
