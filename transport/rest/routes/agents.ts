@@ -47,7 +47,7 @@ const validateAgentSchema = {
   description: 'Always 200: `valid` is false when there are errors. Warnings never refuse a deploy.',
   headers: CallerHeaders,
   body: { content: { 'application/json': { schema: ValidateBody }, 'application/yaml': { schema: AnyText } } },
-  response: { 200: ValidateAnswer, ...problemSchemas({ style: 'coded', hasBody: true }) },
+  response: { 200: ValidateAnswer, ...problemSchemas({ style: 'plain', hasBody: true }) },
 };
 
 /** POST /v1/agents/validate. Changes nothing, so it needs only read access. */
