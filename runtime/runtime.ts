@@ -174,7 +174,13 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const { cacheLimit, cacheBytes, passivateAfterMs } = settings;
   const cache = new ActorCache(clock, { actors: cacheLimit, bytes: cacheBytes, idleMs: passivateAfterMs });
   const counts = { fenced: 0, resultsFailed: 0 };
-  const replaced = new StateBlobGc({ ...kernel, store, warn, keptMs: settings.replacedStatesKeptMs });
+  const replaced = new StateBlobGc({
+    ...kernel,
+    store,
+    warn,
+    isBusy: (address) => ownership.logs.some((log) => log.isPostponing(address)),
+    keptMs: settings.replacedStatesKeptMs,
+  });
   const views = await openViews(documents, kernel.registry);
   const lostActors = new LostActors({ ...kernel, store, views, warn });
   const guardedMs = settings.removalsGuardedMs;

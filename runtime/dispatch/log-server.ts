@@ -148,6 +148,11 @@ export class LogServer<L extends Log = Log> {
     return this.#batches.slow?.size ?? 0;
   }
 
+  /** Whether messages of an actor are postponed here. */
+  isPostponing(address: Address): boolean {
+    return this.#batches.slow?.isWaiting(address) === true;
+  }
+
   /** Whether messages of a partition are postponed here. */
   hasPostponed(partition: Partition): boolean {
     return this.#batches.slow?.isAnyIn(partition) === true;

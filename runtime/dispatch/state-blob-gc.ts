@@ -19,6 +19,8 @@ export interface StateBlobGcParts {
   readonly archive: Pick<Archive, 'loadRecord'>;
   readonly registry: Pick<Registry, 'definitionOf'>;
   readonly payloads: Pick<Payloads, 'discard'>;
+  /** Whether messages of the actor are handled now, beside the mailbox: their commit may name a state again. */
+  readonly isBusy: (address: Address) => boolean;
   readonly clock: Clock;
   readonly keptMs: number;
   readonly warn: (message: string, error: unknown) => void;
@@ -115,7 +117,11 @@ export class StateBlobGc {
   /** Deletes a state. Null when it is done; the state itself when it must be tried again. */
   async #delete(state: Waiting): Promise<Waiting | null> {
     try {
-      if (!(await this.#isNamed(state))) await this.#parts.payloads.discard(state.text);
+      const { isBusy } = this.#parts;
+      if (isBusy(state.address)) return state;
+      const isNamed = await this.#isNamed(state);
+      if (isBusy(state.address)) return state;
+      if (!isNamed) await this.#parts.payloads.discard(state.text);
       return null;
     } catch (thrown) {
       const error = toSvcError(thrown);

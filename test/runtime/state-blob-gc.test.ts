@@ -50,7 +50,9 @@ function scene() {
   const stored = new Map<Address, string>();
   const archived = new Map<Address, string>();
   const faults: Error[] = [];
+  const busy = new Set<Address>();
   const states = new StateBlobGc({
+    isBusy: (address) => busy.has(address),
     store: {
       async load(_, addresses) {
         const fault = faults.shift();
@@ -71,7 +73,7 @@ function scene() {
   });
   const add = (text: string, address = addressOf('job', 'acme', 'a')): void =>
     states.add({ partition: 'default:0', address, text });
-  return { clock, discarded, warnings, stored, archived, faults, states, add };
+  return { clock, discarded, warnings, stored, archived, faults, busy, states, add };
 }
 
 const A = addressOf('job', 'acme', 'a');
@@ -97,6 +99,19 @@ describe('states that commits have replaced', () => {
     add('@acme/1');
     await clock.pass(2 * KEPT_MS);
     assert.deepEqual([discarded, states.size], [[], 0]);
+  });
+
+  it('stay while messages of their actor are handled, whose commit may name them again', async () => {
+    const { clock, discarded, stored, busy, states, add } = scene();
+    busy.add(A);
+    add('@acme/1');
+    add('@acme/2');
+    await clock.pass(2 * KEPT_MS);
+    assert.deepEqual([discarded, states.size], [[], 2]);
+    stored.set(A, '@acme/1');
+    busy.delete(A);
+    await clock.pass(KEPT_MS);
+    assert.deepEqual([discarded, states.size], [['@acme/2'], 0]);
   });
 
   it('stay when the archive names them', async () => {
