@@ -330,7 +330,7 @@ export function sharedLogs(make: MakeStore): void {
 
     promise('what a closed log sends within itself has no number of its partitions', async (rig) => {
       const scene = await SharedLogScene.make(rig);
-      const one = at(scene.partitions, 0);
+      const [one, two] = [at(scene.partitions, 0), at(scene.partitions, 1)];
       await rig.store.append(one, [fresh(rig.address(), 'before')], BOUND);
       const closed = await scene.logs.close(scene.lease);
       assert.ok(closed !== null);
@@ -344,6 +344,9 @@ export function sharedLogs(make: MakeStore): void {
       );
       const [own] = await rig.entries(at(scene.homes, 0), closed.cursor);
       assert.ok(own !== undefined && own.seq > at(within, 2).seq);
+      const neighbour = { partition: two, delivery: rig.delivery(rig.address(), 'to a neighbour') };
+      const outcome = await scene.commit([{ partition: one, sends: [neighbour] }]);
+      assert.deepEqual(outcome.kind === 'committed' && outcome.owing, [one], 'another holder may have it by now');
     });
 
     promise('a client message is held back, and counts, in its partition wherever the log is', async (rig) => {

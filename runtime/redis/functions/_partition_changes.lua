@@ -29,7 +29,8 @@ local function check_part(part, keys, args)
   return nil
 end
 
--- Messages to partitions of the same log go into its mailbox, unless their sender owes something: order is kept.
+-- Messages to partitions of the same log go into its mailbox, unless their sender owes something (order is kept) or the log is
+-- closed (another holder may have taken them).
 local function send_within(part, args, mail, tail, now, shares, owing)
   local owed = {}
   for i = part.from.s, part.to.s, 2 do
@@ -44,11 +45,11 @@ local function send_within(part, args, mail, tail, now, shares, owing)
 end
 
 -- Answers the number of the mailbox's last entry and whether the partition owes something to others.
-local function write_sends(part, args, mail, tail, now, shares)
+local function write_sends(part, args, mail, tail, now, shares, closed)
   local from, to = part.from, part.to
   local m = redis.call('HMGET', part.meta, 'owed', 'out')
   local owed, last, more = tonumber(m[1] or 0), tonumber(m[2] or 0), {}
-  if from.s then tail, more = send_within(part, args, mail, tail, now, shares, owed > 0) end
+  if from.s then tail, more = send_within(part, args, mail, tail, now, shares, owed > 0 or closed) end
   if from.o then
     for i = from.o, to.o do more[#more + 1] = args[i] end
   end

@@ -101,7 +101,7 @@ local function commit_section(keys, k, args, a, parts, now, out)
   for i = 2, #parts do
     local part = parts[i]
     write_part(part, keys, args, meta, now, out)
-    if part.from.s or part.from.o then tail, part.owes = write_sends(part, args, mail, tail, now, part.meta ~= meta) end
+    if part.from.s or part.from.o then tail, part.owes = write_sends(part, args, mail, tail, now, part.meta ~= meta, m[9] == '0') end
   end
   if from.R then
     local i = from.R
