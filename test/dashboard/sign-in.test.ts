@@ -127,7 +127,7 @@ describe('signing in to the dashboard', { skip: browserMissing() }, () => {
     await tab.page.goto(`${node.url}/runs/execution/${id}`);
     await tab.page.getByRole('button', { name: 'Sign in' }).click();
     await tab.page.getByRole('link', { name: 'bea' }).click();
-    await tab.page.getByRole('alert').getByText('execution not found').first().waitFor();
+    await tab.page.getByText('There is no such run.').waitFor();
   });
 
   test('a code that was not asked for by this page signs in no one', async () => {
