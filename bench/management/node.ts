@@ -57,7 +57,7 @@ export async function startListingNode(documents: Documents): Promise<ListingNod
       client,
       executions: await documents.collection<WorkflowExecutionDocument>(WORKFLOW_EXECUTIONS),
       approvals: {
-        answer: () => Promise.reject(new Error('nobody is asked here')),
+        answer: () => Promise.reject(new Error('this benchmark answers no approval')),
         ensureListed: () => Promise.resolve(),
       },
     }),

@@ -319,7 +319,11 @@ export function sharedLogs(make: MakeStore): void {
       assert.deepEqual(await rig.store.load(one, [to]), [null]);
       assert.equal((await scene.logs.postponed(one, 0, 10)).length, 1);
       const record = { address: rig.address(), record: 'in time' };
-      assert.equal(kindOf(await reader.commit([{ partition: two, records: [record] }])), 'committed', 'nobody took it');
+      assert.equal(
+        kindOf(await reader.commit([{ partition: two, records: [record] }])),
+        'committed',
+        'no other holder took it',
+      );
       const again = granted(await adopt(adopted.lease.grant));
       assert.deepEqual(again.postponed, [], 'they are with the other holder');
       const free = scene.partitions.filter((partition) => partition !== one);

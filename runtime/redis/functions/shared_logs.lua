@@ -126,7 +126,7 @@ end, { 'allow-oom' })
 -- Takes the log of a node that is gone, and closes it.
 -- ARGV  a section: log, node, grant, ttlMs, over (the grant of a dead holder, or ''), caller, number of its call
 -- returns a section: {1, epoch, cursor, results beside the mailbox, number of the last entry, server life, time of the grant,
---         1 | 0 (vouched for), partitions that nobody has taken since, `,`-separated, those of them with messages postponed, `,`-separated}
+--         1 | 0 (vouched for), partitions that no other holder has taken, `,`-separated, those of them with messages postponed, `,`-separated}
 --         | {0, holder, remaining ms, its grant} | {2} (there is none)
 local function adopt_section(meta, args, a, now)
   local log, node, grant, ttl, over = args[a], args[a + 1], args[a + 2], tonumber(args[a + 3]), args[a + 4]
