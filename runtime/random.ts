@@ -12,6 +12,9 @@ export interface Random {
   fraction(): number;
 }
 
+/** A UUID of any version, in either case. */
+export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
 /** Random bytes are fetched in blocks of this size: one system call serves hundreds of ids. */
 const PAGE_BYTES = 4_096;
 

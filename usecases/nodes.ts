@@ -6,6 +6,7 @@ import { canonicalPublicKey, checked, NodeId, NodeRoleName } from '../actors/nod
 import { type ErrorCode, SvcError } from '../runtime/errors.ts';
 import type { JsonObject } from '../runtime/json.ts';
 import type { Random } from '../runtime/random.ts';
+import { UUID } from '../runtime/random.ts';
 import type { NodePeerApi } from './node-api.ts';
 import { type NodePeerClient, operations, type PeerCalls, peerCalls, rosterReads } from './node-calls.ts';
 
@@ -104,8 +105,6 @@ const leaving = (): SvcError =>
 const NONCE_BYTES = 32;
 
 const SIGNATURE_BYTES = 64;
-
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /** Attestation of nodes that are not registered yet (G17). */
 function attestation(

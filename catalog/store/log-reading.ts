@@ -1,9 +1,10 @@
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
+import { UUID } from '../../runtime/random.ts';
 import type { CatalogLogEvent, CatalogReader } from '../api.ts';
 import { MAX_PAGE } from '../changes.ts';
 import type { RecordedEvent } from './event-log.ts';
 import { merged, pagesOf } from './list.ts';
-import { ownersFor, UUID } from './lookup.ts';
+import { ownersFor } from './lookup.ts';
 import type { ManifestStore } from './manifest-store.ts';
 import { isVisible } from './record.ts';
 import { notFound } from './rules.ts';

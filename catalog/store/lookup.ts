@@ -1,12 +1,12 @@
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
+import { UUID } from '../../runtime/random.ts';
 import type { CatalogReader, CatalogScope } from '../api.ts';
 import { MAX_PAGE } from '../changes.ts';
 import { MAX_ATTEMPTS, type ManifestStore } from './manifest-store.ts';
 import { isVisible, STATUSES, type VisibleRecord } from './record.ts';
 import { busy, isTenantAdmin, notFound } from './rules.ts';
 
-export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const ORDER = { user: 0, tenant: 1, global: 2 } as const;
 /** Number of reads. An entry that moves from global to the tenant may appear in the tenant only after the first read. */
 const LOOKS = 2;

@@ -2,6 +2,7 @@ import type { Metadata } from '@grpc/grpc-js';
 import { ExecuteAgentRequest, type SecurityPolicy } from '../../proto/gen/svc/runtime/v1/runtime.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { JsonObject } from '../../runtime/json.ts';
+import { UUID } from '../../runtime/random.ts';
 import { type StartCall, startExecution } from '../../usecases/starts/start-execution.ts';
 import { IdempotencyKey } from '../../usecases/starts/start-keys.ts';
 import { parseJsonBytes } from '../json-thread.ts';
@@ -34,8 +35,6 @@ function idempotencyKeyOf(metadata: Metadata): string | undefined {
   if (given.success) return given.data;
   throw new SvcError('invalid_argument', `${field}: expected 1 to 255 visible ASCII characters`, { field });
 }
-
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 const MAX_AGENT_ID_CHARS = 256;
 

@@ -1,8 +1,7 @@
 import type { AgentCatalog, CatalogReader } from '../../catalog/api.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { UUID } from '../../runtime/random.ts';
 import { AGENT_ID_TEXT } from './schemas/fields.ts';
-
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /**
  * The UUID of the agent that a caller names by its UUID or its name, the caller's own scope first. A UUID is never read

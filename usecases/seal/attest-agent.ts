@@ -1,6 +1,7 @@
 import { type KeyObject, randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { type ErrorCode, SvcError } from '../../runtime/errors.ts';
+import { UUID } from '../../runtime/random.ts';
 import { publicKeyText } from '../../security/api.ts';
 import type { SealCall, SealParts } from './parts.ts';
 
@@ -27,7 +28,6 @@ const TEXTS: ReadonlyMap<ErrorCode, string> = new Map<ErrorCode, string>([
   ['forbidden', 'the execution is not of this agent, or container_id is not the container that was started for it'],
 ]);
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const MAX_CONTAINER_ID_CHARS = 128;
 
 /**

@@ -12,6 +12,7 @@ import {
 } from '../../../proto/gen/svc/cluster/v1/cluster.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
+import { UUID } from '../../../runtime/random.ts';
 import type { StartExecution } from '../../../usecases/executions.ts';
 import type { Capabilities, NodeCommand, NodePeer, NodePeerStatus, NodeRole } from '../../../usecases/node-api.ts';
 import { single } from '../access.ts';
@@ -106,8 +107,6 @@ export function callerHost(peer: string): string {
   if (ip === '') throw new SvcError('invalid_argument', `${NODE_ADDRESS_KEY}: expected host:port`);
   return isIPv6(ip) ? `[${ip}]` : ip;
 }
-
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 const MAX_AGENT_ID_CHARS = 128;
 
