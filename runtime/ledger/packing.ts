@@ -1,5 +1,5 @@
 import { promisify } from 'node:util';
-import { constants, inflateRaw, zstdCompress, zstdCompressSync, zstdDecompress } from 'node:zlib';
+import { constants, inflateRaw, zstdCompress, zstdCompressSync, zstdDecompress, zstdDecompressSync } from 'node:zlib';
 
 const inflate = promisify(inflateRaw);
 
@@ -15,6 +15,8 @@ const PLAIN_CHARS = 2_000;
  * costs as much.
  */
 const HERE_CHARS = 128_000;
+/** The same of packed text. */
+const HERE_PACKED_CHARS = 32_000;
 
 const FAST = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
@@ -35,5 +37,7 @@ export async function packLines(text: string): Promise<string> {
 export async function unpackLines(packed: string): Promise<string> {
   if (packed.startsWith('[')) return packed;
   if (!packed.startsWith(MARK)) return (await inflate(Buffer.from(packed, 'base64'))).toString('utf8');
-  return (await decompress(Buffer.from(packed.slice(MARK.length), 'base64'))).toString('utf8');
+  const bytes = Buffer.from(packed.slice(MARK.length), 'base64');
+  const text = packed.length < HERE_PACKED_CHARS ? zstdDecompressSync(bytes) : await decompress(bytes);
+  return text.toString('utf8');
 }

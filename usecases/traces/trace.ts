@@ -56,6 +56,15 @@ const FIRST_ONES = 100;
 /** Most deliveries that summaries and critical paths are made of: a trace of 10,000, and what was on its way then. */
 const MOST_READ = 11_000;
 
+/** Deliveries of a trace that the reader sees, read from its beginning or behind a page. */
+interface Stretch {
+  readonly deliveries: LedgerDelivery[];
+  /** How many were read, those included that the reader may not see. */
+  readonly read: number;
+  /** Where it goes on; null at the end. */
+  readonly next: string | null;
+}
+
 const notFound = (): SvcError => new SvcError('not_found', 'trace not found');
 
 /** The ledger of a node, or a refusal when it keeps none. */
@@ -84,67 +93,77 @@ export class TraceReading {
 
   /** Reads a page. Throws `not_found`, also when the reader may see nothing of the trace. */
   async page(page: { readonly limit: number; readonly next?: string | undefined }): Promise<TracePage> {
-    const { deliveries, next } = await this.#visible(page.limit, page.next);
-    let first = page.next === undefined ? deliveries : (await this.#visible(FIRST_ONES, undefined)).deliveries;
-    // The reader may see nothing of what came first, and something of what followed.
-    if (first.length === 0) first = (await this.#scan()).deliveries;
-    const head = await this.#head(first, page.next === undefined && next === null);
+    const { deliveries, read, next } = await this.#visible(page.limit, page.next);
+    const first = page.next === undefined ? { deliveries, read, next } : await this.#visible(FIRST_ONES, undefined);
+    const { head } = await this.#withHead(first);
     return { ...head, ...(await this.#rows(deliveries, next === null && head.status === 'running')), next };
   }
 
-  /** All pages, the first one with the head of the trace. */
+  /** All pages, the first one with the head of the trace. What the head needs of the others is read once. */
   async *pages(limit: number): AsyncGenerator<TracePage> {
-    let page = await this.page({ limit });
-    yield page;
-    while (page.next !== null) {
-      const { deliveries, next } = await this.#visible(limit, page.next);
-      page = { ...page, ...(await this.#rows(deliveries, next === null && page.status === 'running')), next };
-      yield page;
+    const begun = await this.#withHead(await this.#visible(limit, undefined));
+    const { head } = begun;
+    let { deliveries, next } = begun;
+    for (;;) {
+      const some = deliveries.slice(0, limit);
+      deliveries = deliveries.slice(limit);
+      const isLast = deliveries.length === 0 && next === null;
+      yield { ...head, ...(await this.#rows(some, isLast && head.status === 'running')), next };
+      if (isLast) return;
+      if (deliveries.length === 0) ({ deliveries, next } = await this.#visible(limit, next ?? undefined));
     }
   }
 
   /** Up to 11,000 deliveries of the trace, with its head. */
   async whole(): Promise<{ readonly head: TraceHead; readonly deliveries: LedgerDelivery[]; readonly cut: boolean }> {
-    const { deliveries, next } = await this.#scan();
-    return { head: await this.#head(deliveries, next === null), deliveries, cut: next !== null };
+    const { head, deliveries, next } = await this.#withHead(
+      await this.#scan(await this.#visible(MOST_OF_PAGE, undefined)),
+    );
+    return { head, deliveries, cut: next !== null };
   }
 
-  async #scan(): Promise<{ readonly deliveries: LedgerDelivery[]; readonly next: string | null }> {
-    const deliveries: LedgerDelivery[] = [];
-    let after: string | null = null;
-    let read = 0;
+  /** Goes on behind what was read, up to 11,000 deliveries. */
+  async #scan(begun: Stretch): Promise<Stretch> {
+    const deliveries = [...begun.deliveries];
+    let { read, next } = begun;
     // Callers choose trace ids, so there may be many more that this reader may not see.
-    do {
-      const page = await this.#visible(MOST_OF_PAGE, after ?? undefined);
+    while (next !== null && read < MOST_READ) {
+      const page = await this.#visible(MOST_OF_PAGE, next);
       deliveries.push(...page.deliveries);
       read += page.read;
-      after = page.next;
-    } while (after !== null && read < MOST_READ);
-    return { deliveries, next: after };
+      next = page.next;
+    }
+    return { deliveries, read, next };
   }
 
   /** A page of the ledger without what the reader may not see. */
-  async #visible(limit: number, after: string | undefined) {
+  async #visible(limit: number, after: string | undefined): Promise<Stretch> {
     const page = await this.#ledger.trace(this.tenant, this.trace, { limit, after });
     const seen = await Promise.all(page.deliveries.map(({ message }) => this.#sight.seesMessage(message)));
     const deliveries = page.deliveries.filter((_one, index) => seen[index]);
     return { deliveries, read: page.deliveries.length, next: page.next };
   }
 
-  async #head(first: readonly LedgerDelivery[], isWhole: boolean): Promise<TraceHead> {
+  /** The head of the trace, and what is read of it then: more than `begun` when the head says when it ended. */
+  async #withHead(begun: Stretch): Promise<Stretch & { readonly head: TraceHead }> {
+    // The reader may see nothing of what came first, and something of what followed.
+    let stretch = begun.deliveries.length === 0 ? await this.#scan(begun) : begun;
+    const first = stretch.deliveries;
     const [earliest] = first;
     if (earliest === undefined) throw notFound();
     const root = first.find(({ message }) => message.cause === null);
     const { executions, workflows } = this.#parts;
-    const [links, { status, endedAt }] = await Promise.all([
+    const [links, { status, endedAt }, keptFrom] = await Promise.all([
       traceLinks({ executions, workflows, ledger: this.#ledger, sight: this.#sight }, this.trace, first),
       traceStatus(this.#parts, this.#sight.viewer, root ?? null, first),
-    ]);
-    const [ended, keptFrom] = await Promise.all([
-      status === 'running' || endedAt !== null ? endedAt : this.#lastEnd(isWhole ? first : null),
       this.#ledger.keptFrom(this.tenant),
     ]);
-    return {
+    let ended = endedAt;
+    if (status !== 'running' && ended === null) {
+      stretch = await this.#scan(stretch);
+      ended = lastEnd(stretch.deliveries);
+    }
+    const head = {
       trace_id: this.trace,
       root: root?.message.id ?? null,
       status,
@@ -153,14 +172,7 @@ export class TraceReading {
       links,
       ...(keptFrom === null ? {} : { kept_from: isoTime(keptFrom) }),
     };
-  }
-
-  async #lastEnd(known: readonly LedgerDelivery[] | null): Promise<string> {
-    const all = known ?? (await this.#scan()).deliveries;
-    const ends = all.map(({ at, row }) =>
-      endOf({ at, wait_ms: row?.waitMs ?? 0, turn_ms: (row?.turnUs ?? 0) / 1_000 }),
-    );
-    return isoTime(Math.max(...ends));
+    return { ...stretch, head };
   }
 
   async #rows(deliveries: readonly LedgerDelivery[], isOpen: boolean) {
@@ -172,6 +184,13 @@ export class TraceReading {
       effects: [...ended, ...open],
     };
   }
+}
+
+function lastEnd(deliveries: readonly LedgerDelivery[]): string {
+  let last = 0;
+  for (const { at, row } of deliveries)
+    last = Math.max(last, endOf({ at, wait_ms: row?.waitMs ?? 0, turn_ms: (row?.turnUs ?? 0) / 1_000 }));
+  return isoTime(last);
 }
 
 /** The attempt of each delivery. Only later ones need their message to be looked up. */

@@ -348,6 +348,31 @@ describe('a trace', () => {
     assert.ok(pages <= 12);
   });
 
+  test('that is read as lines is read from the ledger once, also when its end is not known before', async () => {
+    const trace = newTrace();
+    await tell('h0', 'Pass', { along: [] }, trace);
+    await settled(trace, 1);
+    const [one] = (await parts.ledger?.trace('acme', trace, { limit: 1 }))?.deliveries ?? [];
+    assert.ok(one !== undefined);
+    let read = 0;
+    const ledger: LedgerReader = {
+      ...ledgerWith([one], null),
+      async trace(_tenant, id, { limit, after }) {
+        if (id !== trace) return { deliveries: [], next: null };
+        read += limit;
+        const from = Number(after ?? 0);
+        const some = Array.from({ length: limit }, (_, at) => ({ ...one, seq: from + at + 1 }));
+        return { deliveries: some, next: from + limit < 15_000 ? `${from + limit}` : null };
+      },
+    };
+    let pages = 0;
+    for await (const { status, ended_at, deliveries } of createTraceApi({ ...parts, ledger }).pages(ann, trace)) {
+      pages += 1;
+      assert.deepEqual([status, ended_at !== null, deliveries.length], ['completed', true, 1_000]);
+    }
+    assert.deepEqual([pages, read], [15, 15_000]);
+  });
+
   test('is not found by a kind of actors of which the reader sees none in it', async () => {
     const trace = newTrace();
     await tell('h2', 'Pass', { along: [] }, trace);
