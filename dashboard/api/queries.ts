@@ -1,9 +1,9 @@
 import { QueryCache, QueryClient } from '@tanstack/react-query';
 import { createClient, SvcApiError } from '../../clients/typescript/client.ts';
-import { bearer, signOut } from '../app/session.ts';
+import { bearer, fetchSignedIn, signOut } from '../app/session.ts';
 
 /** The API of the node that served the page. */
-export const api = createClient({ baseUrl: location.origin, token: bearer });
+export const api = createClient({ baseUrl: location.origin, token: bearer, fetch: fetchSignedIn });
 
 /** A refusal says the same again; anything else may be a node that restarts. */
 const isRefusal = (error: unknown): boolean =>

@@ -85,22 +85,43 @@ export async function startSession(): Promise<void> {
   }
 }
 
+/** Aborts when the user signs out. */
+let signedIn = new AbortController();
+
+const signedOut = (): Error => new Error('You have signed out.');
+
 /** The user pasted a token: the node's local token, an API key, or one of an identity provider. */
-export const useToken = (token: string): void =>
+export function useToken(token: string): void {
+  signedIn = new AbortController();
   change({
     tokens: { access: token, refresh: null, expiresAt: Number.POSITIVE_INFINITY },
     signIn: session.signIn + 1,
     me: null,
     problem: null,
   });
+}
 
-export const signOut = (problem: string | null = null): void => change({ tokens: null, me: null, problem });
+/** Ends the calls that are under way: what follows on one of them must not go without a token, or as the next user. */
+export function signOut(problem: string | null = null): void {
+  signedIn.abort(signedOut());
+  change({ tokens: null, me: null, problem });
+}
+
+/** `fetch` until the user signs out. */
+export const fetchSignedIn: typeof fetch = (input, init) => {
+  const signals = [signedIn.signal, init?.signal].filter((signal) => signal instanceof AbortSignal);
+  return fetch(input, { ...init, signal: AbortSignal.any(signals) });
+};
 
 export const setMe = (me: Me): void => change({ me });
 
-/** The bearer token for the next call, renewed shortly before it expires; undefined where none is needed. */
+/**
+ * The bearer token for the next call, renewed shortly before it expires; undefined where none is needed. Throws when the
+ * node needs one and the user has signed out.
+ */
 export async function bearer(): Promise<string | undefined> {
   const { tokens, config } = session;
+  if (needsSignIn(session)) throw signedOut();
   if (tokens === null) return undefined;
   if (config.oidc === null || tokens.refresh === null || Date.now() < tokens.expiresAt - 30_000) return tokens.access;
   renewing ??= renew(config.oidc, tokens.refresh).finally(() => {
@@ -111,6 +132,8 @@ export async function bearer(): Promise<string | undefined> {
     if (!(error instanceof TypeError)) signOut('Your sign-in has ended. Sign in again.');
     throw error;
   });
+  // Renewed tokens must not sign a user in again who signed out meanwhile.
+  if (session.tokens === null) throw signedOut();
   change({ tokens: renewed });
   return renewed.access;
 }

@@ -44,6 +44,9 @@ describe('signing in to the dashboard', { skip: browserMissing() }, () => {
     provider?.kill();
   });
 
+  /** The bearer that the page of a user sent with its first call. */
+  const bearers = new Map<string, string>();
+
   /** Signs in through the provider's page. */
   async function signedIn(user: string, path: string, realm = 'svc-system'): Promise<DashboardPage> {
     const tab = await browser.open(node.url, {}, [new URL(issuers).origin]);
@@ -60,21 +63,19 @@ describe('signing in to the dashboard', { skip: browserMissing() }, () => {
     }
     await page.goto(node.url + path);
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('link', { name: user }).click();
+    const [call] = await Promise.all([
+      page.waitForRequest((one) => one.headers().authorization !== undefined),
+      page.getByRole('link', { name: user }).click(),
+    ]);
+    bearers.set(user, call.headers().authorization ?? '');
     await page.getByRole('navigation', { name: 'Pages' }).waitFor();
     return tab;
   }
 
-  /** The bearer that the page sends with its next call. */
-  async function tokenOf({ page }: DashboardPage): Promise<Readonly<Record<string, string>>> {
-    const [request] = await Promise.all([
-      page.waitForRequest((one) => one.headers().authorization !== undefined),
-      page.reload().then(async () => {
-        await page.getByRole('button', { name: 'Sign in' }).click();
-        await page.getByRole('link', { name: 'olga' }).click();
-      }),
-    ]);
-    return { authorization: request.headers().authorization ?? '' };
+  /** For calls of a test itself. */
+  async function headersOf(user: string): Promise<Readonly<Record<string, string>>> {
+    if (!bearers.has(user)) await (await signedIn(user, '/'))[Symbol.asyncDispose]();
+    return { authorization: bearers.get(user) ?? assert.fail(`${user} has no token`) };
   }
 
   test('an operator comes back to the page that was asked for, and sees everything of it', async () => {
@@ -101,8 +102,7 @@ describe('signing in to the dashboard', { skip: browserMissing() }, () => {
   });
 
   test('a viewer is not offered what the role may not do, and the API refuses it', async () => {
-    await using operator = await signedIn('olga', '/');
-    const headers = await tokenOf(operator);
+    const headers = await headersOf('olga');
     const id = await node.run(await node.deploy(agentYaml('slow-one'), headers), 'sleepy', headers);
     await using tab = await signedIn('rita', `/runs/execution/${id}`);
     const { page } = tab;
@@ -118,8 +118,7 @@ describe('signing in to the dashboard', { skip: browserMissing() }, () => {
   });
 
   test('a user of another tenant finds nothing, and is told so as for what never was', async () => {
-    await using operator = await signedIn('olga', '/');
-    const headers = await tokenOf(operator);
+    const headers = await headersOf('olga');
     const id = await node.run(await node.deploy(agentYaml('own-one'), headers), 'steady', headers);
     await waitUntil('it to end', async () => (await node.statusOf(id, headers)).status === 'completed');
     await using tab = await signedIn('bea', '/runs', 'beta');
@@ -188,13 +187,23 @@ describe('a node whose calls need its local token', { skip: browserMissing() }, 
       await page.getByRole('link', { name: 'Runs', exact: true }).waitFor();
       await page.getByText('local-operator').waitFor();
     };
+    // The page reads the trace of the run in several calls: signing out amid them ends them.
+    const [asked, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    await page.route(/\/v1\/actors\/.*\/history/, async (route) => {
+      asked.resolve();
+      await goOn.promise;
+      await route.continue();
+    });
     await page.goto(`${node.url}/runs/execution/${run}`);
     await signIn(await keyOf('executions:read'));
     await page.getByRole('heading', { name: 'slow-one' }).waitFor();
     assert.equal(await page.getByRole('button', { name: 'Cancel run' }).count(), 0);
     for (const name of ['Approvals', 'Catalog', 'Fleet', 'Secrets', 'API keys', 'Audit'])
       assert.equal(await page.getByRole('link', { name, exact: true }).count(), 0, name);
+    await asked.promise;
     await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Token').waitFor();
+    goOn.resolve();
     await signIn(await keyOf('executions:*', 'workflows:*', 'agents:read', 'cluster:read'));
     await page.getByRole('button', { name: 'Cancel run' }).waitFor();
     await page.getByRole('link', { name: 'Catalog', exact: true }).click();
