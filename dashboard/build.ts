@@ -4,6 +4,7 @@
  */
 import { globSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join, relative, resolve } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { gzipSync } from 'node:zlib';
 import { type BuildOptions, build, type Metafile, type OutputFile } from 'esbuild';
 
@@ -16,6 +17,7 @@ const SOURCES = ['dashboard/**/*.{ts,tsx,css,html}', 'clients/typescript/**/*.ts
 
 /** What a browser loads before it shows the first page. */
 const FIRST_LOAD_MAX_BYTES = 300_000;
+const LONGEST_BUILD_MS = 60_000;
 
 const COMMON = {
   absWorkingDir: ROOT,
@@ -106,18 +108,39 @@ function pageWith(first: readonly string[]): string {
   return readFileSync(join(HERE, 'index.html'), 'utf8').replace('<!-- assets -->', tags.join('\n    '));
 }
 
-/** Builds unless the last build is newer than every source. Throws when the first load is too large. */
-export async function buildIfStale(): Promise<void> {
+/** Whether a source is newer than the last build. */
+function isStale(): boolean {
   const newest = Math.max(
     ...globSync(SOURCES, { cwd: ROOT })
       .filter((file) => !file.startsWith('dashboard/dist'))
       .map((file) => statSync(join(ROOT, file)).mtimeMs),
   );
-  const builtAt = statSync(join(DIST, 'index.html'), { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  if (builtAt > newest) return;
-  const { firstLoadBytes, ms } = await buildDashboard();
-  const size = `${(firstLoadBytes / 1_000).toFixed(0)} kB gzip of at most ${FIRST_LOAD_MAX_BYTES / 1_000} kB`;
-  console.log(`dashboard: built ${relative(ROOT, DIST)} in ${(ms / 1_000).toFixed(1)} s, first load ${size}`);
+  return (statSync(join(DIST, 'index.html'), { throwIfNoEntry: false })?.mtimeMs ?? 0) <= newest;
+}
+
+/**
+ * Builds unless the last build is newer than every source. Processes build one after the other: files of a half build are
+ * not served, and a process that waited finds a new build. Throws when the first load is too large.
+ */
+export async function buildIfStale(): Promise<void> {
+  if (!isStale()) return;
+  const lock = takeLock();
+  try {
+    if (!isStale()) return;
+    const { firstLoadBytes, ms } = await buildDashboard();
+    const size = `${(firstLoadBytes / 1_000).toFixed(0)} kB gzip of at most ${FIRST_LOAD_MAX_BYTES / 1_000} kB`;
+    console.log(`dashboard: built ${relative(ROOT, DIST)} in ${(ms / 1_000).toFixed(1)} s, first load ${size}`);
+  } finally {
+    lock.close();
+  }
+}
+
+/** Waits for the lock of a tiny database, which the operating system drops when the process that has it dies. */
+function takeLock(): DatabaseSync {
+  mkdirSync(join(ROOT, '.cache'), { recursive: true });
+  const lock = new DatabaseSync(join(ROOT, '.cache', 'dashboard-build.db'), { timeout: LONGEST_BUILD_MS });
+  lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE;');
+  return lock;
 }
 
 if (import.meta.main) await buildIfStale();
