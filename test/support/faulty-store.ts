@@ -30,6 +30,8 @@ export interface Faults {
   readonly methods?: Partial<Record<Method | 'sharedLogs', FaultRates>>;
   /** How many calls a lost connection fails. */
   readonly disconnectedCalls?: number;
+  /** Called with each commit that was written, also when its caller sees a fault. */
+  readonly committed?: (commit: Commit, outcome: Extract<CommitOutcome, { kind: 'committed' }>) => void;
 }
 
 /** Repeatable random numbers in [0, 1): mulberry32. */
@@ -157,7 +159,9 @@ export class FaultyStore implements ActorStore {
   commit(commit: Commit, readAhead: number): Promise<CommitOutcome> {
     return this.#through('commit', async () => {
       if (this.#strikes(this.#ratesOf('commit').leaseLost)) await this.#loseLease(commit.lease);
-      return this.#inner.commit(commit, readAhead);
+      const outcome = await this.#inner.commit(commit, readAhead);
+      if (outcome.kind === 'committed') this.#faults.committed?.(commit, outcome);
+      return outcome;
     });
   }
 
