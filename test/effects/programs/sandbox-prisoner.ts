@@ -19,7 +19,7 @@ if (workspaces === undefined || data === undefined) throw new Error('usage: sand
 const SCENE = ['DATA', 'FILE', 'OUT', 'PORT', 'SOCKET', 'ABSTRACT', 'PID', 'MARKER', 'MACHINE', 'SHARED'];
 const scene = Object.fromEntries(SCENE.map((name) => [name, process.env[name] ?? '']));
 const opened = await openSandbox({ workspaces, hidden: [data] });
-const limits = ProgramLimits.parse({ timeout_ms: 20_000 });
+const limits = ProgramLimits.parse({ timeout_ms: 40_000 });
 const watch = new GroupWatch();
 
 async function inside(directory: string, script: string, run: string): Promise<string> {
