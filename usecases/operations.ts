@@ -9,6 +9,7 @@ import { DEAD_LETTER_OPERATIONS } from './operations/dead-letters.ts';
 import { EXECUTION_OPERATIONS } from './operations/executions.ts';
 import { FAULT_OPERATIONS } from './operations/faults.ts';
 import { JOIN_TOKEN_OPERATIONS } from './operations/join-tokens.ts';
+import { MANIFEST_SCHEMA_OPERATIONS } from './operations/manifest-schemas.ts';
 import { MESSAGE_OPERATIONS } from './operations/messages.ts';
 import type { Operation } from './operations/operation.ts';
 import { PATTERN_OPERATIONS } from './operations/patterns.ts';
@@ -36,6 +37,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...STIMULUS_OPERATIONS,
   ...VOLUME_OPERATIONS,
   ...PATTERN_OPERATIONS,
+  ...MANIFEST_SCHEMA_OPERATIONS,
   ...CALLER_OPERATIONS,
   ...API_KEY_OPERATIONS,
   ...RATE_LIMIT_OPERATIONS,

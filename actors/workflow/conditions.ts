@@ -1,4 +1,5 @@
 import { evaluateExpression } from '../../manifests/expression/evaluate.ts';
+import type { Found } from '../../manifests/template/tree.ts';
 import type { StateSpec } from '../../manifests/workflow/schema.ts';
 import type { Transition } from '../../manifests/workflow/transition.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../runtime/json.ts';
@@ -12,6 +13,8 @@ export interface Choice {
   readonly transition: Transition | null;
   /** Expressions that could not be evaluated; they did not match. */
   readonly problems: readonly ExpressionProblem[];
+  /** What the expression of each tried transition read, by the path as written. */
+  readonly reads: readonly ReadonlyMap<string, Found>[];
 }
 
 interface ExpressionProblem extends StepError {
@@ -19,24 +22,38 @@ interface ExpressionProblem extends StepError {
   readonly transition: number;
 }
 
+/** Paths of one expression that are kept; a template in it may read thousands. */
+const MOST_READS = 10;
+
 /** Tries the transitions of the ended state in order; `record` is its entry on the blackboard. */
 export function chooseTransition(run: IdleWorkflow, step: StateSpec, record: JsonObject): Choice {
   const problems: ExpressionProblem[] = [];
+  const reads: Map<string, Found>[] = [];
   for (const [index, transition] of step.transitions.entries()) {
+    const read = new Map<string, Found>();
+    reads.push(read);
     const matched =
       transition.condition === 'custom'
-        ? evaluate(run, transition.expression ?? '', (error) => problems.push({ transition: index, ...error }))
+        ? evaluate(run, transition.expression ?? '', read, (error) => problems.push({ transition: index, ...error }))
         : matches(transition, step, record);
-    if (matched) return { transition, problems };
+    if (matched) return { transition, problems, reads };
   }
-  return { transition: null, problems };
+  return { transition: null, problems, reads };
 }
 
-function evaluate(run: IdleWorkflow, expression: string, onProblem: (error: StepError) => void): boolean {
+function evaluate(
+  run: IdleWorkflow,
+  expression: string,
+  read: Map<string, Found>,
+  onProblem: (error: StepError) => void,
+): boolean {
   try {
     return evaluateExpression(expression, scopeOf(run), {
       state: run.current_state ?? '',
       jsonTexts: hasRules(run, 1),
+      onRead: (path, found) => {
+        if (read.size < MOST_READS) read.set(path, found);
+      },
     });
   } catch (thrown) {
     const { error } = failureOf(thrown);

@@ -9,6 +9,22 @@ const inState = { ...run, state_name: z.string() };
 
 const count = z.number().int().min(0);
 
+/** What became of one transition when its state ended. */
+const TriedTransition = z.object({
+  target: z.string(),
+  condition: z.string(),
+  /** What the condition asks, with the values of the manifest; the expression of `custom`. Cut when long. */
+  test: z.string(),
+  /** `not_tried`: one before it was taken, or the run ends in this state. */
+  result: z.enum(['taken', 'no_match', 'not_tried']),
+  /** What the test read: a path, and the value there as JSON; `missing`, or how many a list or a map has. Cut when long. */
+  saw: z.array(z.object({ path: z.string(), value: z.string() })),
+  /** Why the expression could not be evaluated. */
+  error: z.string().optional(),
+});
+
+export type TriedTransition = z.output<typeof TriedTransition>;
+
 const stepName = { step_name: z.string().nullable() };
 
 export const workflowEvents = {
@@ -50,6 +66,8 @@ export const workflowEvents = {
     output: jsonField,
     next_state: z.string().nullable(),
     condition: z.string().nullable(),
+    /** Every transition of the state in the order of the manifest; absent in runs of earlier versions. */
+    transitions: z.array(TriedTransition).optional(),
     exited_at: z.string(),
   }),
   /**

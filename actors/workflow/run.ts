@@ -16,6 +16,7 @@ import { beginContainerRun, beginParallelContainerRun } from './steps/container.
 import { type Begun, failureOf, type StepError, type StepResult } from './steps/step.ts';
 import { beginHuman, beginSubworkflow } from './steps/subworkflow.ts';
 import { beginSystem } from './steps/system.ts';
+import { triedTransitions } from './tried-transitions.ts';
 
 /** The current state as the manifest has it. */
 export function currentStep(run: IdleWorkflow): StateSpec {
@@ -105,8 +106,8 @@ function leave(idle: IdleWorkflow, wanted: StepResult, turn: WorkflowTurn): Left
   const { run, result, record } = writeOutput(idle, wanted, turn);
   const step = currentStep(run);
   const terminal = step.transitions.length === 0 || result.final === true;
-  const choice: Choice = terminal ? { transition: null, problems: [] } : chooseTransition(run, step, record);
-  const { transition, problems } = choice;
+  const choice = terminal ? null : chooseTransition(run, step, record);
+  const { transition = null, problems = [] } = choice ?? {};
   for (const problem of problems.slice(0, MOST_PROBLEMS))
     tellTemplateFailed(run, { what: 'expression', ...problem }, turn);
   turn.emit('WorkflowStateExited', {
@@ -116,9 +117,10 @@ function leave(idle: IdleWorkflow, wanted: StepResult, turn: WorkflowTurn): Left
     output: shown(record),
     next_state: transition?.target ?? null,
     condition: transition?.condition ?? null,
+    transitions: hasRules(run, 2) ? triedTransitions(step, record, choice) : undefined,
     exited_at: isoTime(turn),
   });
-  if (terminal) return { ended: completeRun(run, turn) };
+  if (choice === null) return { ended: completeRun(run, turn) };
   if (transition === null) return { ended: unmatched(run, result, choice, turn) };
   if (run.entry > run.max_transitions) {
     const message = `the run made ${run.max_transitions} transitions, the next would be to state ${transition.target}`;

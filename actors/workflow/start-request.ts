@@ -78,9 +78,10 @@ interface WorkflowFork {
 /**
  * Version of the rules under which a run that starts now works; its state keeps the number, so a run keeps the rules
  * that it started with. 1: `fail`, JSON values of the built-ins, members of JSON texts in templates, failures of templates as
- * events, the run's workspace in Agent states and containers (docs/reference/workflow-manifest.md).
+ * events, the run's workspace in Agent states and containers (docs/reference/workflow-manifest.md). 2: the end of a state says
+ * what became of each of its transitions.
  */
-export const RUN_RULES = 1;
+export const RUN_RULES = 2;
 
 /** Payload of the messages Start and Fork. */
 export function startPayload(request: StartWorkflow): JsonObject {

@@ -48,7 +48,7 @@ function schema(group: Command): void {
     .argument('<kind>', 'agent or workflow')
     .action(async (kind: string, _options: object, command: Command) => {
       const { client, output } = contextOf(command);
-      const value = await structuredOf(client, 'svc.schema.get', { key: `${kind}/manifest/v1` });
+      const value = await client.json('GET', `/v1/schemas/${encodeURIComponent(kind)}`, { repeatable: true });
       await print(output === 'yaml' ? output : 'json', { value });
     });
   group

@@ -18,10 +18,11 @@ export async function saveRun(id: string): Promise<void> {
   lines.push(JSON.stringify({ end: lines.length + 1 }));
   const text = new Blob([`${lines.join('\n')}\n`]);
   const packed = await new Response(text.stream().pipeThrough(new CompressionStream('gzip'))).blob();
-  save(packed, `${id}.svcrun`);
+  saveFile(packed, `${id}.svcrun`);
 }
 
-function save(content: Blob, name: string): void {
+/** Hands a file to the browser. */
+export function saveFile(content: Blob, name: string): void {
   const url = URL.createObjectURL(content);
   const link = document.createElement('a');
   link.href = url;

@@ -1,7 +1,13 @@
 /** States and transitions of a workflow, as its manifest has them. */
 export interface StateGraph {
   readonly states: readonly { readonly name: string; readonly kind: string; readonly isFirst: boolean }[];
-  readonly edges: readonly { readonly from: string; readonly to: string; readonly condition: string }[];
+  readonly edges: readonly {
+    readonly from: string;
+    readonly to: string;
+    readonly condition: string;
+    /** Its place among the transitions of the state. */
+    readonly place: number;
+  }[];
 }
 
 /** What a run did with it. */
@@ -33,8 +39,10 @@ export function graphOf(manifest: unknown): StateGraph {
     })),
     edges: states.flatMap(([from, state]) =>
       (isRecord(state) && Array.isArray(state.transitions) ? state.transitions : [])
-        .filter(isRecord)
-        .map((edge) => ({ from, to: text(edge.target), condition: text(edge.condition) || 'always' }))
+        .map((edge: unknown, place) => ({ edge, place }))
+        .flatMap(({ edge, place }) =>
+          isRecord(edge) ? [{ from, to: text(edge.target), condition: text(edge.condition) || 'always', place }] : [],
+        )
         .filter(({ to }) => states.some(([name]) => name === to)),
     ),
   };

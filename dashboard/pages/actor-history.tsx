@@ -149,4 +149,4 @@ function InTrace({ message }: { readonly message: string }) {
 }
 
 const shortJson = (value: unknown): string =>
-  value === undefined || value === null ? '' : plainText(jsonText(value)).slice(0, 2_000);
+  value === undefined || value === null ? '' : plainText(jsonText(value).slice(0, 2_000));

@@ -4,8 +4,9 @@ import { useState } from 'react';
 import { api, listRefreshMs } from '../api/queries.ts';
 import { useFilters } from '../app/use-filters.ts';
 import { RunOfActor } from '../parts/actor-link.tsx';
-import { formatCount, jsonText, plainLine, plainText } from '../parts/format.ts';
+import { formatCount, plainLine } from '../parts/format.ts';
 import { Id } from '../parts/id.tsx';
+import { CellText, LongJson } from '../parts/long-text.tsx';
 import { ReadState } from '../parts/notice.tsx';
 import { PageHead } from '../parts/page-head.tsx';
 import { PlainTable } from '../parts/plain-table.tsx';
@@ -78,7 +79,7 @@ export function ActorPage() {
       {actor.stuck !== null && (
         <p className="notice notice-bad">
           Stuck: {plainLine(actor.stuck.message_type)} failed {actor.stuck.attempts} times:{' '}
-          {plainText(actor.stuck.error)}
+          <CellText text={actor.stuck.error} name="error" />
         </p>
       )}
       <Facts
@@ -136,13 +137,10 @@ export function ActorPage() {
         ]}
       />
       {tab === 'history' && <ActorHistory kind={kind} id={id} />}
-      {tab === '' && (
-        <pre className="tall" tabIndex={0}>
-          {actor.state_omitted === true
-            ? `${formatCount(actor.state_chars)} characters: too long to show`
-            : plainText(jsonText(actor.state))}
-        </pre>
+      {tab === '' && actor.state_omitted === true && (
+        <p className="quiet">{formatCount(actor.state_chars)} characters: too long to show.</p>
       )}
+      {tab === '' && actor.state_omitted !== true && <LongJson value={actor.state} name="state" className="tall" />}
     </>
   );
 }

@@ -3,7 +3,8 @@ import { useId, useState } from 'react';
 import type { Approval } from '../../clients/typescript/gen/operations.ts';
 import { api } from '../api/queries.ts';
 import { useMay } from '../app/session.ts';
-import { plainLine, plainText } from '../parts/format.ts';
+import { plainLine } from '../parts/format.ts';
+import { LongText } from '../parts/long-text.tsx';
 import { Failure, ReadState } from '../parts/notice.tsx';
 import { TimeAgo } from '../parts/time.tsx';
 
@@ -26,9 +27,7 @@ export function ApprovalAnswer({ id }: { readonly id: string }) {
   const { request } = read.data;
   return (
     <section className="card" aria-label="Question">
-      <pre className="question" tabIndex={0}>
-        {plainText(request.prompt.trim())}
-      </pre>
+      <LongText text={request.prompt.trim()} name="question" className="question" />
       <p className="quiet">
         Asked <TimeAgo at={request.created_at} />. <Deadline request={request} />
       </p>

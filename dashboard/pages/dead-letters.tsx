@@ -9,7 +9,8 @@ import { ActButton } from '../parts/act-button.tsx';
 import { ActorLink } from '../parts/actor-link.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { SelectFilter } from '../parts/filters.tsx';
-import { jsonText, plainLine, plainText } from '../parts/format.ts';
+import { plainLine } from '../parts/format.ts';
+import { CellText, LongJson } from '../parts/long-text.tsx';
 import { Empty, ReadState } from '../parts/notice.tsx';
 import { PageHead } from '../parts/page-head.tsx';
 import { PlainTable } from '../parts/plain-table.tsx';
@@ -113,8 +114,12 @@ function Letter({ id, close }: { readonly id: string; readonly close: () => void
       <ReadState of={read} what="the letter" />
       {read.data !== undefined && (
         <>
-          <p className="notice notice-bad">{plainText(read.data.error)}</p>
-          <pre tabIndex={0}>{plainText(jsonText(read.data.payload))}</pre>
+          <div className="notice notice-bad">
+            <span>
+              <CellText text={read.data.error} name="error" />
+            </span>
+          </div>
+          <LongJson value={read.data.payload} name="payload" />
           {read.data.replays.map((replay) => (
             <p key={replay.at}>
               Replayed <TimeAgo at={replay.at} /> by {plainLine(replay.by)}:{' '}

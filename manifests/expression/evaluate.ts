@@ -1,4 +1,4 @@
-import { isFilled, JsonTexts, Rendering } from '../template/rendering.ts';
+import { isFilled, JsonTexts, type OnRead, Rendering } from '../template/rendering.ts';
 import {
   Budget,
   isEqual,
@@ -20,6 +20,8 @@ interface EvaluateOptions {
   readonly state: string;
   /** Whether paths lead into texts that hold JSON. */
   readonly jsonTexts?: boolean;
+  /** Called with each path that decides, in the order of reading: the right side of `false && …` is not read. */
+  readonly onRead?: OnRead;
 }
 
 /**
@@ -28,7 +30,7 @@ interface EvaluateOptions {
  */
 export function evaluateExpression(text: string, scope: ValueMap, options: EvaluateOptions): boolean {
   try {
-    return isTruthy(new Evaluation(scope, options.jsonTexts === true).value(expressionOf(text)));
+    return isTruthy(new Evaluation(scope, options).value(expressionOf(text)));
   } catch (thrown) {
     if (thrown instanceof TemplateError) {
       throw new TemplateError(thrown.code, `the expression of state ${options.state}: ${thrown.message}`);
@@ -42,15 +44,17 @@ export function evaluateExpression(text: string, scope: ValueMap, options: Evalu
 class Evaluation {
   readonly #scope: ValueMap;
   readonly #texts: JsonTexts | null;
+  readonly #onRead: OnRead | undefined;
   readonly #budget = new Budget(MAX_OPERAND_CHARS);
 
-  constructor(scope: ValueMap, jsonTexts: boolean) {
+  constructor(scope: ValueMap, { jsonTexts = false, onRead }: EvaluateOptions) {
     this.#scope = scope;
     this.#texts = jsonTexts ? new JsonTexts() : null;
+    this.#onRead = onRead;
   }
 
   #rendering(): Rendering {
-    return new Rendering(this.#scope, this.#budget, () => '', this.#texts);
+    return new Rendering(this.#scope, this.#budget, () => '', this.#texts, this.#onRead);
   }
 
   value(expression: Expression): Value {

@@ -30,6 +30,9 @@ interface Frame {
 /** The text for a missing path, as a value or as the argument of `#each` or `#with`. */
 type Placeholder = (written: string, place: 'value' | BlockKind) => string;
 
+/** Called with each path that is read, as the author wrote it, and what was there. */
+export type OnRead = (written: string, found: Found) => void;
+
 const NO_PARAMS: ReadonlyMap<string, Value> = new Map();
 
 /** One rendering of one template over one scope. Walks the tree; no code is generated. */
@@ -38,13 +41,21 @@ export class Rendering {
   readonly #budget: Budget;
   readonly #placeholder: Placeholder;
   readonly #texts: JsonTexts | null;
+  readonly #onRead: OnRead | undefined;
   readonly #output: string[] = [];
 
-  constructor(scope: ValueMap, budget: Budget, placeholder: Placeholder, texts: JsonTexts | null = null) {
+  constructor(
+    scope: ValueMap,
+    budget: Budget,
+    placeholder: Placeholder,
+    texts: JsonTexts | null = null,
+    onRead?: OnRead,
+  ) {
     this.#scope = scope;
     this.#budget = budget;
     this.#placeholder = placeholder;
     this.#texts = texts;
+    this.#onRead = onRead;
   }
 
   text(nodes: readonly TemplateNode[]): string {
@@ -154,7 +165,9 @@ export class Rendering {
       const member: Value | undefined = memberOf(value, part);
       value = member === undefined ? this.#texts?.memberOf(value, part, this.#budget) : member;
     }
-    return value === undefined ? new Missing(path.written) : value;
+    const found = value === undefined ? new Missing(path.written) : value;
+    this.#onRead?.(path.written, found);
+    return found;
   }
 
   #start({ base }: PathTerm, frame: Frame): Value | undefined {

@@ -180,6 +180,7 @@ describe('svc open', () => {
       'actors.get_state': [`/v1/actors/workflow/${run}/state?at=${message}`],
       'actors.get_diff': [`/v1/actors/workflow/${run}/diff?to=${message}`],
       'callers.me': ['/v1/me'],
+      'schemas.get': ['/v1/schemas/agent'],
       'dead_letters.list': ['/v1/dead-letters'],
       'traces.list': ['/v1/traces'],
       'traces.get': [`/v1/traces/${trace}`],

@@ -206,7 +206,7 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
     const { page } = tab;
     // The schema comes only when the first word was typed: what completes it is shown all the same.
     const typed = Promise.withResolvers<void>();
-    await page.route(/svc\.schema\.get/, async (route) => {
+    await page.route(/\/v1\/schemas\/agent/, async (route) => {
       await typed.promise;
       // Longer than the editor waits behind a key before it looks for what completes the word.
       await setTimeout(500);

@@ -25,6 +25,27 @@ spec:
     DONE: { kind: System, command: finalize, transitions: [] }
 `;
 
+/** Ways that are taken, that are false, that come too late, and that are never reached. */
+const BRANCHES = `
+apiVersion: svc.dev/v1
+kind: Workflow
+metadata: { name: branches, version: "1.0.0" }
+spec:
+  initial_state: LOOK
+  states:
+    LOOK:
+      kind: System
+      command: update_blackboard
+      env: { level: low }
+      transitions:
+        - { condition: custom, expression: 'blackboard.level == "high"', target: ALARM }
+        - { condition: on_success, target: ASK }
+        - { condition: always, target: DONE }
+    ALARM: { kind: System, command: update_blackboard, env: {}, transitions: [{ target: DONE }] }
+    ASK: { kind: Human, prompt: Go on?, timeout: 1h, transitions: [{ condition: input_equals_yes, target: DONE }] }
+    DONE: { kind: System, command: finalize, transitions: [] }
+`;
+
 const RECORDED_PAGES = ['Overview', 'Runs', 'Traces', 'Approvals', 'Actors', 'Dead letters'];
 
 describe('the page of runs', { skip: browserMissing() }, () => {
@@ -198,6 +219,40 @@ describe('the page of runs', { skip: browserMissing() }, () => {
     assert.equal(await seat('writer').getByText('1.00').count(), 3);
     await seat('writer').getByRole('link').click();
     await page.waitForURL(/\/runs\/execution\//);
+    assert.deepEqual(tab.complaints, []);
+  });
+
+  test('the graph of a run says of each transition why it was not taken, with what its condition saw, as the run recorded it', async () => {
+    const id = await node.runWorkflow(BRANCHES);
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    await page.goto(`${node.url}/runs/workflow/${id}?tab=graph`);
+    await page.locator('.react-flow__edge.taken').first().waitFor();
+    const rows = page.getByRole('region', { name: 'Transitions' }).getByRole('row');
+    await rows.filter({ hasText: 'State ASK has not ended yet.' }).waitFor();
+    const cells = async () => {
+      const [_head, ...all] = await rows.all();
+      return Promise.all(
+        all.map(async (row) => (await row.getByRole('cell').allInnerTexts()).map((one) => one.trim())),
+      );
+    };
+    assert.deepEqual(await cells(), [
+      [
+        'LOOK → ALARM',
+        'not taken',
+        'custom\nblackboard.level == "high"',
+        'blackboard.level = "low"',
+        'Its condition was false.',
+      ],
+      ['LOOK → ASK', 'taken', 'on_success\nstatus == "success"', 'status = "success"', ''],
+      ['LOOK → DONE', 'not taken', 'always', '', 'Not tried: on_success → ASK stands before it and was taken.'],
+      ['ALARM → DONE', 'not taken', 'always', '', 'The run has not reached state ALARM.'],
+      ['ASK → DONE', 'not taken', 'input_equals_yes', '', 'State ASK has not ended yet.'],
+    ]);
+    assert.deepEqual(await tab.serious(), []);
+    await node.json('POST', `/v1/workflows/executions/${id}/cancel`, {});
+    await rows.filter({ hasText: 'The run never reached state ALARM.' }).waitFor();
+    await rows.filter({ hasText: 'The run ended while it was in state ASK.' }).waitFor();
     assert.deepEqual(tab.complaints, []);
   });
 

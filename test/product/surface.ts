@@ -189,6 +189,7 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'POST /v1/dead-letters/{id}/discard': { access: 'write', body: { reason: 'x' } },
 
   'GET /v1/me': look(),
+  'GET /v1/schemas/{kind}': look(),
 
   'GET /v1/cluster/status': { access: 'inspect' },
   'GET /v1/cluster/plan': { access: 'inspect' },

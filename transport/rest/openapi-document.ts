@@ -71,6 +71,7 @@ export function openapiOptions(version: string, bearer: boolean): FastifyDynamic
         { name: 'approvals', description: 'What waits for a human' },
         { name: 'stimuli', description: 'Events from outside, and where they are routed' },
         { name: 'volumes', description: 'Storage that outlives a run, and its files' },
+        { name: 'manifests', description: 'What manifests are checked by' },
         { name: 'cortex', description: 'What was learned from errors' },
         { name: 'tools', description: 'Tools for callers without an agent' },
         { name: 'seal', description: 'Signed tool calls of agents, and their audit chains' },

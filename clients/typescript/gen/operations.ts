@@ -808,6 +808,11 @@ export type ManagedConfig = {
   readonly version: number;
 };
 
+export type ManifestSchema = {
+  readonly title: string;
+  readonly $schema: string;
+};
+
 export type Me = {
   /** local: the operator of a loopback node without an identity provider. */
   readonly kind: "local" | "operator" | "service_account" | "consumer" | "tenant_user" | "actor";
@@ -1958,6 +1963,17 @@ export type WorkflowStateExited = {
   readonly output: unknown;
   readonly next_state: string | null;
   readonly condition: string | null;
+  readonly transitions?: readonly ({
+    readonly target: string;
+    readonly condition: string;
+    readonly test: string;
+    readonly result: "taken" | "no_match" | "not_tried";
+    readonly saw: readonly ({
+      readonly path: string;
+      readonly value: string;
+    })[];
+    readonly error?: string;
+  })[];
   readonly exited_at: string;
 };
 
@@ -2735,6 +2751,12 @@ export interface SvcClient {
       readonly deduplicated: boolean;
       readonly new_frequency: number;
     }>;
+  };
+  readonly schemas: {
+    /** Read the JSON Schema of a kind of manifest. It describes the form of one document, as a deploy checks it. Every API key may call this: it holds no data. (`GET /v1/schemas/{kind}`) */
+    get(input: {
+      readonly kind: "agent" | "workflow";
+    }, options?: CallOptions): Promise<ManifestSchema>;
   };
   readonly callers: {
     /** Show who calls, and what the caller may do. A call is allowed when `actions` has its action and `scopes` its scope. Every API key may call this. (`GET /v1/me`) */
@@ -3716,6 +3738,7 @@ const VOLUMES_DELETE: Route = {"method":"DELETE","path":"/v1/volumes/{id}","quer
 const VOLUMES_LIST_EVENTS: Route = {"method":"GET","path":"/v1/volumes/{id}/events","query":["event","path","limit","skip","page_token"],"body":null,"answer":"json"};
 const PATTERNS_LIST: Route = {"method":"GET","path":"/v1/cortex/patterns","query":["error_signature","error_type","min_success_score","limit","skip","page_token"],"body":null,"answer":"json"};
 const PATTERNS_STORE: Route = {"method":"POST","path":"/v1/cortex/patterns","query":[],"body":"json","answer":"json"};
+const SCHEMAS_GET: Route = {"method":"GET","path":"/v1/schemas/{kind}","query":[],"body":null,"answer":"json"};
 const CALLERS_ME: Route = {"method":"GET","path":"/v1/me","query":[],"body":null,"answer":"json"};
 const API_KEYS_CREATE: Route = {"method":"POST","path":"/v1/api-keys","query":[],"body":"json","answer":"json"};
 const API_KEYS_LIST: Route = {"method":"GET","path":"/v1/api-keys","query":["all","limit","skip","page_token"],"body":null,"answer":"json"};
@@ -3888,6 +3911,9 @@ export const operationsOf = (sender: Sender): SvcClient => ({
   patterns: {
     list: (input, options) => sender.json(PATTERNS_LIST, input, options),
     store: (input, options) => sender.json(PATTERNS_STORE, input, options),
+  },
+  schemas: {
+    get: (input, options) => sender.json(SCHEMAS_GET, input, options),
   },
   callers: {
     me: (options) => sender.json(CALLERS_ME, {}, options),

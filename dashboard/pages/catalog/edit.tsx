@@ -3,7 +3,6 @@ import { useNavigate } from '@tanstack/react-router';
 import { useDeferredValue, useMemo, useState } from 'react';
 import { parse } from 'yaml';
 import { SvcApiError } from '../../../clients/typescript/client.ts';
-import { type ManifestKind, manifestProblems, manifestSchema } from '../../api/manifest-schema.ts';
 import { api } from '../../api/queries.ts';
 import { graphOf } from '../../api/state-graph.ts';
 import { useFilters } from '../../app/use-filters.ts';
@@ -43,6 +42,18 @@ spec:
       transitions: []
 `;
 
+type ManifestKind = 'agent' | 'workflow';
+
+/** Problems of a manifest, from the checks that a deploy makes. Nothing is deployed. */
+async function manifestProblems(kind: ManifestKind, text: string): Promise<readonly Problem[]> {
+  const asked = { body: { manifest_yaml: text } };
+  const { findings } = kind === 'workflow' ? await api.workflows.validate(asked) : await api.agents.validate(asked);
+  return findings.map((finding) => ({
+    ...finding,
+    message: finding.path === '' || kind === 'workflow' ? finding.message : `${finding.path}: ${finding.message}`,
+  }));
+}
+
 /** Writes or changes a manifest: problems while it is typed, the graph beside it, deploy. */
 export function EditPage() {
   const [{ kind = 'agent', id = '' }] = useFilters();
@@ -67,7 +78,7 @@ function Manifest({ isWorkflow, text: first }: { readonly isWorkflow: boolean; r
   const kind: ManifestKind = isWorkflow ? 'workflow' : 'agent';
   const schema = useQuery({
     queryKey: ['manifest-schema', kind],
-    queryFn: () => manifestSchema(kind),
+    queryFn: () => api.schemas.get({ kind }),
     staleTime: Number.POSITIVE_INFINITY,
   });
   const deploy = useMutation({

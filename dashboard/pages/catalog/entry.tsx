@@ -8,7 +8,8 @@ import { useFilters } from '../../app/use-filters.ts';
 import { ActButton } from '../../parts/act-button.tsx';
 import { Differences } from '../../parts/differences.tsx';
 import { SelectFilter } from '../../parts/filters.tsx';
-import { plainLine, plainText } from '../../parts/format.ts';
+import { plainLine } from '../../parts/format.ts';
+import { CellText, LongText } from '../../parts/long-text.tsx';
 import { Loading, ReadState } from '../../parts/notice.tsx';
 import { PageHead } from '../../parts/page-head.tsx';
 import { Status } from '../../parts/status.tsx';
@@ -47,7 +48,11 @@ export function EntryPage() {
       <PageHead title={name} note={<EntryNote kind={kind} status={status} version={entry.version} />}>
         <EntryActions kind={kind} id={id} name={name} status={status} />
       </PageHead>
-      {entry.description !== '' && <p>{plainText(entry.description)}</p>}
+      {entry.description !== '' && (
+        <div>
+          <CellText text={entry.description} name="description" />
+        </div>
+      )}
       <div className="filters">
         <SelectFilter
           label="Version"
@@ -68,11 +73,7 @@ export function EntryPage() {
           ['start', 'Start'],
         ]}
       />
-      {tab === '' && (
-        <pre className="tall" tabIndex={0}>
-          {plainText(text)}
-        </pre>
-      )}
+      {tab === '' && <LongText text={text} name={name} className="tall" />}
       {tab === 'graph' && (
         <Suspense fallback={<Loading what="the graph" />}>
           <GraphView graph={graph} label={`States of ${name}`} />

@@ -2,12 +2,11 @@ import { useQuery } from '@tanstack/react-query';
 import { api } from '../../api/queries.ts';
 import type { Attempt } from '../../api/timeline.ts';
 import { Differences } from '../../parts/differences.tsx';
-import { formatCount, jsonText, plainLine, plainText } from '../../parts/format.ts';
+import { plainLine } from '../../parts/format.ts';
+import { CellText, LongJson, LongText } from '../../parts/long-text.tsx';
 import { Empty, ReadState } from '../../parts/notice.tsx';
 import { isObject } from '../../parts/schema-completion.ts';
 import { Status } from '../../parts/status.tsx';
-
-const MOST_CHARS = 20_000;
 
 /** Each attempt of an agent: its output, what the validators said, and what changed since the attempt before. */
 export function Attempts({ attempts, isLive }: { readonly attempts: readonly Attempt[]; readonly isLive: boolean }) {
@@ -41,15 +40,19 @@ function OneAttempt({ attempt, before, isLive }: OneAttemptProps) {
         <h2>Attempt {number}</h2>
         <Status status={status} label={isOver && error !== null ? plainLine(error.type, 60) : undefined} />
       </header>
-      {error !== null && <p className="notice notice-bad">{plainText(error.message)}</p>}
-      <pre aria-live={isLive ? 'polite' : 'off'} tabIndex={0}>
-        {output === '' ? 'no output yet' : plainText(output.slice(-MOST_CHARS))}
-      </pre>
-      {output.length > MOST_CHARS && (
-        <p className="quiet">
-          The last {formatCount(MOST_CHARS)} of {formatCount(output.length)} characters.
-        </p>
+      {error !== null && (
+        <div className="notice notice-bad">
+          <span>
+            <CellText text={error.message} name={`error-${number}`} />
+          </span>
+        </div>
       )}
+      <LongText
+        text={output === '' ? 'no output yet' : output}
+        name={`output-${number}`}
+        end={isOver ? 'first' : 'last'}
+        isLive={isLive}
+      />
       {before !== undefined && isOver && (
         <details>
           <summary>What changed since attempt {before.number}</summary>
@@ -59,7 +62,7 @@ function OneAttempt({ attempt, before, isLive }: OneAttemptProps) {
       {refinement !== null && (
         <details>
           <summary>What the next attempt was told</summary>
-          <pre tabIndex={0}>{plainText(refinement)}</pre>
+          <LongText text={refinement} name={`refinement-${number}`} />
         </details>
       )}
     </section>
@@ -84,11 +87,11 @@ export function AgentInput({ id }: { readonly id: string }) {
   return (
     <section aria-label="Input">
       <h2>Input</h2>
-      <pre tabIndex={0}>{plainText(typeof input === 'string' ? input : jsonText(input))}</pre>
+      {typeof input === 'string' ? <LongText text={input} name="input" /> : <LongJson value={input} name="input" />}
       {context !== undefined && (
         <>
           <h2>Context</h2>
-          <pre tabIndex={0}>{plainText(jsonText(context))}</pre>
+          <LongJson value={context} name="context" />
         </>
       )}
     </section>

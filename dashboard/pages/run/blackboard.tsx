@@ -6,6 +6,7 @@ import { hasEnded } from '../../api/runs.ts';
 import { useFilters } from '../../app/use-filters.ts';
 import { Differences } from '../../parts/differences.tsx';
 import { counted, jsonText, plainLine, plainText } from '../../parts/format.ts';
+import { LongJson, LongText } from '../../parts/long-text.tsx';
 import { ReadState } from '../../parts/notice.tsx';
 import { isObject } from '../../parts/schema-completion.ts';
 import { ClockTime } from '../../parts/time.tsx';
@@ -25,7 +26,7 @@ export function Blackboard({ id, run }: { readonly id: string; readonly run: Wor
         <Past id={id} messages={read.data.messages} isWhole={read.data.isWhole} />
       )}
       <h2>Blackboard now</h2>
-      <pre tabIndex={0}>{plainText(jsonText(run.blackboard))}</pre>
+      <LongJson value={run.blackboard} name="blackboard" />
     </>
   );
 }
@@ -82,7 +83,7 @@ function BlackboardAt({ id, message, before }: AtProps) {
         boardAfter(id, message),
         before === undefined ? null : boardAfter(id, before),
       ]);
-      return { after, earlier };
+      return { text: after === null ? null : jsonText(after), textBefore: jsonText(earlier ?? {}) };
     },
     staleTime: Number.POSITIVE_INFINITY,
     // While the next one is read, the last one stays: the page does not jump under the slider.
@@ -91,19 +92,18 @@ function BlackboardAt({ id, message, before }: AtProps) {
   if (read.error !== null)
     return <p className="quiet">The blackboard at a message is not available: {plainText(failureText(read.error))}</p>;
   if (read.data === undefined) return <ReadState of={read} what="the blackboard" />;
-  const { after, earlier } = read.data;
-  const [text, textBefore] = [jsonText(after), jsonText(earlier ?? {})];
+  const { text, textBefore } = read.data;
   return (
     <section aria-label="Blackboard after the message" aria-busy={read.isPlaceholderData}>
       <h2>Blackboard after the message</h2>
-      {after === null && <p className="quiet">It is larger than 1 MiB and not shown.</p>}
-      {after !== null && text === textBefore && (
+      {text === null && <p className="quiet">It is larger than 1 MiB and not shown.</p>}
+      {text !== null && text === textBefore && (
         <>
           <p className="quiet">The message did not change it.</p>
-          <pre tabIndex={0}>{plainText(text)}</pre>
+          <LongText text={text} name="blackboard" />
         </>
       )}
-      {after !== null && text !== textBefore && (
+      {text !== null && text !== textBefore && (
         <Differences before={textBefore} after={text} label="Blackboard, with the lines that the message changed" />
       )}
     </section>

@@ -3,8 +3,9 @@ import { type JudgePanel, panelsOf } from '../../api/judge-panels.ts';
 import { listRefreshMs } from '../../api/queries.ts';
 import { useRecentlyLive } from '../../api/run-trace.ts';
 import type { Run } from '../../api/runs.ts';
-import { plainLine, plainText } from '../../parts/format.ts';
+import { plainLine } from '../../parts/format.ts';
 import { Id } from '../../parts/id.tsx';
+import { CellText } from '../../parts/long-text.tsx';
 import { Empty, ReadState } from '../../parts/notice.tsx';
 import { PlainTable } from '../../parts/plain-table.tsx';
 import { Status } from '../../parts/status.tsx';
@@ -58,7 +59,7 @@ function Panel({ panel: { id, status, verdict, seats } }: { readonly panel: Judg
           ['Score', ({ score }) => figures(score)],
           ['Confidence', ({ confidence }) => figures(confidence)],
           ['Weight', ({ weight }) => figures(weight)],
-          ['Reason', ({ said }) => plainText(said)],
+          ['Reason', ({ said, key }) => <CellText text={said} name={`judge-${key}`} />],
           ['Run', ({ runId }) => <RunLink kind="execution" id={runId} />],
         ]}
       />

@@ -4,8 +4,10 @@ import type { WorkflowExecutionStatus } from '../../../clients/typescript/gen/op
 import { api } from '../../api/queries.ts';
 import type { RunEvent } from '../../api/run-events.ts';
 import { graphOf, type StateGraph, type Way } from '../../api/state-graph.ts';
+import { fatesOf } from '../../api/transitions.ts';
 import { GraphView } from '../../parts/graph-view.tsx';
 import { ReadState } from '../../parts/notice.tsx';
+import { Transitions } from './transitions.tsx';
 
 interface WayProps {
   readonly run: WorkflowExecutionStatus;
@@ -24,8 +26,17 @@ export function RunWay({ run, events }: WayProps) {
     [read.data],
   );
   const way = useMemo(() => wayOf(events, run.ended_at === null ? run.current_state : null), [events, run]);
+  const fates = useMemo(
+    () => (graph === null ? [] : fatesOf(graph, events, run.ended_at !== null)),
+    [graph, events, run.ended_at],
+  );
   if (graph === null) return <ReadState of={read} what="the manifest" />;
-  return <GraphView graph={graph} way={way} label={`States of ${run.workflow_name}`} />;
+  return (
+    <>
+      <GraphView graph={graph} way={way} label={`States of ${run.workflow_name}`} />
+      <Transitions fates={fates} />
+    </>
+  );
 }
 
 function wayOf(events: readonly RunEvent[], current: string | null): Way {

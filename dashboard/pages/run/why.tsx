@@ -46,14 +46,20 @@ export function Why({ kind, id, status }: WhyProps) {
   );
 }
 
+/** Longer than any sentence of the API. */
+const MOST_CHARS = 20_000;
+
 /** The sentence with its short ids as links to what they name. */
 function Linked({ sentence, chain }: { readonly sentence: string; readonly chain: readonly WhyLink[] }) {
-  return sentence.split(/([\da-f]{8}…)/).map((part, at) => {
-    const link = at % 2 === 1 ? chain.find(({ id }) => id?.startsWith(part.slice(0, 8))) : undefined;
-    const text = plainText(part);
-    // biome-ignore lint/suspicious/noArrayIndexKey: the parts of one sentence do not move.
-    return <Fragment key={at}>{link === undefined ? text : <Target link={link}>{text}</Target>}</Fragment>;
-  });
+  return sentence
+    .slice(0, MOST_CHARS)
+    .split(/([\da-f]{8}…)/)
+    .map((part, at) => {
+      const link = at % 2 === 1 ? chain.find(({ id }) => id?.startsWith(part.slice(0, 8))) : undefined;
+      const text = plainText(part);
+      // biome-ignore lint/suspicious/noArrayIndexKey: the parts of one sentence do not move.
+      return <Fragment key={at}>{link === undefined ? text : <Target link={link}>{text}</Target>}</Fragment>;
+    });
 }
 
 function WhyStep({ link }: { readonly link: WhyLink }) {

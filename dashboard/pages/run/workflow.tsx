@@ -7,7 +7,8 @@ import { useTraceSpans } from '../../api/run-trace.ts';
 import { hasEnded } from '../../api/runs.ts';
 import { inOrder, spansOf } from '../../api/timeline.ts';
 import { useFilters } from '../../app/use-filters.ts';
-import { formatCount, jsonText, plainLine, plainText } from '../../parts/format.ts';
+import { formatCount, plainLine } from '../../parts/format.ts';
+import { LongJson } from '../../parts/long-text.tsx';
 import { Failure, Loading } from '../../parts/notice.tsx';
 import { Tabs } from '../../parts/tabs.tsx';
 import { Duration } from '../../parts/time.tsx';
@@ -80,9 +81,9 @@ export function WorkflowRunPage({ id }: { readonly id: string }) {
       {tab === 'output' && (
         <>
           <h2>Input</h2>
-          <pre tabIndex={0}>{plainText(jsonText(run.input))}</pre>
+          <LongJson value={run.input} name="input" />
           <h2>Output</h2>
-          <pre tabIndex={0}>{plainText(jsonText(run.output))}</pre>
+          <LongJson value={run.output} name="output" />
         </>
       )}
       {tab === 'tree' && <ListedTree of={listed} />}

@@ -4,8 +4,9 @@ import type { Message } from '../../../clients/typescript/gen/operations.ts';
 import { api } from '../../api/queries.ts';
 import { useFilters } from '../../app/use-filters.ts';
 import { ActorLink } from '../../parts/actor-link.tsx';
-import { formatCount, formatDuration, jsonText, plainLine, plainText } from '../../parts/format.ts';
+import { formatCount, formatDuration, plainLine } from '../../parts/format.ts';
 import { Id } from '../../parts/id.tsx';
+import { CellText, LongJson } from '../../parts/long-text.tsx';
 import { ReadState } from '../../parts/notice.tsx';
 import { PlainTable } from '../../parts/plain-table.tsx';
 import { Status } from '../../parts/status.tsx';
@@ -185,7 +186,16 @@ function Attempts({ message: { attempts } }: { readonly message: Message }) {
         columns={[
           ['#', ({ attempt }) => attempt],
           ['At', ({ at }) => <ClockTime at={at} />],
-          ['Outcome', ({ outcome, error }) => (error === null ? outcome : `${outcome}: ${plainText(error)}`)],
+          [
+            'Outcome',
+            ({ outcome, error }) => (
+              <>
+                {outcome}
+                {error !== null && ': '}
+                {error !== null && <CellText text={error} name="error" />}
+              </>
+            ),
+          ],
           ['Turn', ({ turn_ms }) => formatDuration(turn_ms)],
           ['Epoch', ({ epoch }) => epoch],
         ]}
@@ -194,12 +204,9 @@ function Attempts({ message: { attempts } }: { readonly message: Message }) {
   );
 }
 
-const MOST_CHARS = 20_000;
-
 function Payload({ message }: { readonly message: Message }) {
   const title = useId();
   const { payload, payload_chars: chars, origin, caller } = message;
-  const text = jsonText(payload);
   return (
     <section aria-labelledby={title}>
       <h3 id={title}>Payload</h3>
@@ -210,10 +217,7 @@ function Payload({ message }: { readonly message: Message }) {
       {message.payload_omitted === true ? (
         <p>It is larger than 1 MiB and not shown.</p>
       ) : (
-        <pre tabIndex={0}>
-          {plainText(text.slice(0, MOST_CHARS))}
-          {text.length > MOST_CHARS && '…'}
-        </pre>
+        <LongJson value={payload} name="payload" />
       )}
     </section>
   );

@@ -3,6 +3,7 @@ import { useId, useState } from 'react';
 import type { ActorStateDiff } from '../../../clients/typescript/gen/operations.ts';
 import { api, failureText } from '../../api/queries.ts';
 import { jsonText, plainLine, plainText } from '../../parts/format.ts';
+import { LongJson } from '../../parts/long-text.tsx';
 import { ReadState } from '../../parts/notice.tsx';
 
 interface StateChangeProps {
@@ -12,7 +13,6 @@ interface StateChangeProps {
 }
 
 const MOST_CHANGES = 100;
-const MOST_CHARS = 20_000;
 
 /** What a message changed in the state of its actor, and the state after it. */
 export function StateChange({ address, messageId }: StateChangeProps) {
@@ -82,18 +82,12 @@ function StateAfter({
     enabled: isOpen,
     staleTime: 60_000,
   });
-  const text = read.data === undefined ? '' : jsonText(read.data.state);
   return (
     <details onToggle={(event) => setIsOpen(event.currentTarget.open)}>
       <summary>State after the message</summary>
       {isOpen && <ReadState of={read} what="the state" />}
       {read.data?.state_omitted === true && <p>It is larger than 1 MiB and not shown.</p>}
-      {read.data !== undefined && read.data.state_omitted !== true && (
-        <pre tabIndex={0}>
-          {plainText(text.slice(0, MOST_CHARS))}
-          {text.length > MOST_CHARS && '…'}
-        </pre>
-      )}
+      {read.data !== undefined && read.data.state_omitted !== true && <LongJson value={read.data.state} name="state" />}
     </details>
   );
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { z } from 'zod';
 import { matches } from '../../../actors/workflow/conditions.ts';
 import type { StateSpec } from '../../../manifests/workflow/schema.ts';
 import { Transition } from '../../../manifests/workflow/transition.ts';
@@ -162,6 +163,75 @@ for (const [expression, input, expected] of [
     if (!expected) assert.equal(run.payloads('WorkflowExecutionFailed')[0]?.reason, 'no_transition_matched');
   });
 }
+
+test('the end of a state says of each transition whether it was taken, what it asked and what it saw', () => {
+  const run = new DrivenWorkflow();
+  const long = 'x'.repeat(10_000);
+  run.start(
+    manifestOf({
+      A: pure('a', [
+        { condition: 'on_failure', target: 'B' },
+        { condition: 'exit_code', value: 3, target: 'B' },
+        { condition: 'custom', expression: 'input.n > 2 && input.never', target: 'B' },
+        { condition: 'custom', expression: '(length input.list) == 3 && {{input.text}} == "y"', target: 'B' },
+        { condition: 'custom', expression: 'input.nowhere == null', target: 'C' },
+        { condition: 'always', target: 'D' },
+      ]),
+      B: pure('b'),
+      C: pure('c'),
+      D: pure('d'),
+    }),
+    { input: { n: 1, never: true, list: [1, 2, 3], text: long } },
+  );
+  const [exited, ended] = run.payloads('WorkflowStateExited');
+  const tried = z.array(z.looseObject({ result: z.string(), saw: z.unknown() })).parse(exited?.transitions);
+  assert.deepEqual(
+    tried.map(({ target, result, test: asked, saw }) => [target, result, asked, saw]),
+    [
+      ['B', 'no_match', 'status != "success"', [{ path: 'status', value: '"success"' }]],
+      ['B', 'no_match', 'output.exit_code == 3', [{ path: 'output.exit_code', value: '0' }]],
+      // The right side decided nothing: it was not read.
+      ['B', 'no_match', 'input.n > 2 && input.never', [{ path: 'input.n', value: '1' }]],
+      [
+        'B',
+        'no_match',
+        '(length input.list) == 3 && {{input.text}} == "y"',
+        [
+          { path: 'input.list', value: 'a list of 3' },
+          { path: 'input.text', value: `"${long.slice(0, 199)}…` },
+        ],
+      ],
+      ['C', 'taken', 'input.nowhere == null', [{ path: 'input.nowhere', value: 'missing' }]],
+      ['D', 'not_tried', 'true', []],
+    ],
+  );
+  assert.deepEqual(ended?.transitions, []);
+});
+
+test('an expression that cannot be evaluated says why at its transition, and many long ones stay within the event', () => {
+  const run = new DrivenWorkflow();
+  const [expression, many] = ['input.n ==', Array.from({ length: 99 }, () => `input.${'n'.repeat(4_000)} == 1`)];
+  run.start(
+    manifestOf({
+      A: pure(
+        'a',
+        [expression, ...many].map((one) => ({ condition: 'custom', expression: one, target: 'A' })),
+      ),
+    }),
+  );
+  const [exited] = run.payloads('WorkflowStateExited');
+  const [first, ...others] = z.array(z.looseObject({ error: z.string().optional() })).parse(exited?.transitions);
+  assert.match(first?.error ?? '', /expression of state A/);
+  assert.equal(others.length, 99);
+  assert.ok(JSON.stringify(exited).length < 64 * 1_024);
+});
+
+test('a run that was started under earlier rules keeps the events of its version', () => {
+  const run = new DrivenWorkflow();
+  run.start(manifestOf({ A: pure('a', [{ target: 'B' }]), B: pure('b') }), { rules: 1 });
+  assert.equal(run.status, 'completed');
+  assert.ok(run.payloads('WorkflowStateExited').every((payload) => payload.transitions === undefined));
+});
 
 test('a success that no transition takes fails the run and names the state', () => {
   const run = new DrivenWorkflow();

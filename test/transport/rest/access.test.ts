@@ -23,6 +23,7 @@ const ROUTES: [method: string, path: string, allowed: string[]][] = [
   ['POST', `/v1/agents/${UNKNOWN}/execute`, ['operator', 'alice']],
   ['DELETE', `/v1/agents/${UNKNOWN}`, ['operator', 'alice']],
   ['GET', '/v1/me', ['reader', 'operator', 'alice']],
+  ['GET', '/v1/schemas/agent', ['reader', 'operator', 'alice']],
   ['POST', '/v1/executions', ['operator', 'alice']],
   ['GET', '/v1/executions', ['reader', 'operator', 'alice']],
   ['GET', `/v1/executions/${UNKNOWN}`, ['reader', 'operator', 'alice']],

@@ -30,7 +30,7 @@ describe('OpenAPI document', () => {
     const { body, operations } = await documentOf();
     assert.match(body.openapi, /^3\.1\./);
     assert.deepEqual(body.security, [{ bearer: [] }]);
-    assert.equal(operations.length, 23);
+    assert.equal(operations.length, 24);
     for (const { name, operation } of operations) assert.ok(operation.summary, name);
     const ids = operations.map(({ operation }) => operation.operationId);
     assert.equal(new Set(ids).size, operations.length, 'an operationId names one operation');

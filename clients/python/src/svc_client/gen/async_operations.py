@@ -73,6 +73,7 @@ from .types import (
     JoinTokensListAnswer,
     JwksGetAnswer,
     ManagedConfig,
+    ManifestSchema,
     Me,
     Message,
     MessageChain,
@@ -201,6 +202,7 @@ VOLUMES_DELETE = Route("DELETE", "/v1/volumes/{id}", (), None, "json")
 VOLUMES_LIST_EVENTS = Route("GET", "/v1/volumes/{id}/events", ("event", "path", "limit", "skip", "page_token", ), None, "json")
 PATTERNS_LIST = Route("GET", "/v1/cortex/patterns", ("error_signature", "error_type", "min_success_score", "limit", "skip", "page_token", ), None, "json")
 PATTERNS_STORE = Route("POST", "/v1/cortex/patterns", (), "json", "json")
+SCHEMAS_GET = Route("GET", "/v1/schemas/{kind}", (), None, "json")
 CALLERS_ME = Route("GET", "/v1/me", (), None, "json")
 API_KEYS_CREATE = Route("POST", "/v1/api-keys", (), "json", "json")
 API_KEYS_LIST = Route("GET", "/v1/api-keys", ("all", "limit", "skip", "page_token", ), None, "json")
@@ -1265,6 +1267,21 @@ class AsyncPatternsApi:
     ) -> PatternsStoreAnswer:
         """Store an error and what solved it. A pattern that means the same is counted once more instead. (`POST /v1/cortex/patterns`)"""
         answer: PatternsStoreAnswer = await self._sender.json(PATTERNS_STORE, {"error_signature": error_signature, "error_type": error_type, "error_message": error_message, "solution_approach": solution_approach, "solution_code": solution_code, "tags": tags}, ("error_signature", "error_type", "solution_approach", ), options)
+        return answer
+
+
+class AsyncSchemasApi:
+    def __init__(self, sender: AsyncSender) -> None:
+        self._sender = sender
+
+    async def get(
+        self,
+        *,
+        kind: Literal['agent', 'workflow'],
+        options: Optional[CallOptions] = None,
+    ) -> ManifestSchema:
+        """Read the JSON Schema of a kind of manifest. It describes the form of one document, as a deploy checks it. Every API key may call this: it holds no data. (`GET /v1/schemas/{kind}`)"""
+        answer: ManifestSchema = await self._sender.json(SCHEMAS_GET, {"kind": kind}, ("kind", ), options)
         return answer
 
 
@@ -2413,6 +2430,7 @@ class AsyncOperations:
         self.stimuli = AsyncStimuliApi(sender)
         self.volumes = AsyncVolumesApi(sender)
         self.patterns = AsyncPatternsApi(sender)
+        self.schemas = AsyncSchemasApi(sender)
         self.callers = AsyncCallersApi(sender)
         self.api_keys = AsyncApiKeysApi(sender)
         self.rate_limits = AsyncRateLimitsApi(sender)

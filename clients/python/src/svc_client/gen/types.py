@@ -822,6 +822,11 @@ class ManagedConfig(TypedDict):
     # Grows with each configuration that is set; nodes refuse an older one.
     version: "int"
 
+ManifestSchema = TypedDict("ManifestSchema", {
+    "title": "str",
+    "$schema": "str",
+})
+
 class Me(TypedDict):
     # local: the operator of a loopback node without an identity provider.
     kind: "Literal['local', 'operator', 'service_account', 'consumer', 'tenant_user', 'actor']"
@@ -2002,7 +2007,20 @@ class WorkflowStateExited(TypedDict):
     output: "Any"
     next_state: "Union[str, None]"
     condition: "Union[str, None]"
+    transitions: "NotRequired[List[WorkflowStateExitedTransitionsItem]]"
     exited_at: "str"
+
+class WorkflowStateExitedTransitionsItem(TypedDict):
+    target: "str"
+    condition: "str"
+    test: "str"
+    result: "Literal['taken', 'no_match', 'not_tried']"
+    saw: "List[WorkflowStateExitedTransitionsItemSawItem]"
+    error: "NotRequired[str]"
+
+class WorkflowStateExitedTransitionsItemSawItem(TypedDict):
+    path: "str"
+    value: "str"
 
 class WorkflowStepRepeated(TypedDict):
     execution_id: "str"
