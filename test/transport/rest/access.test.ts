@@ -84,7 +84,9 @@ describe('who may call what', () => {
     await using at = await scene({ authenticator: namedUsers });
     const { paths } = (await at.call('GET', '/v1/openapi.json')).body;
     const described = Object.entries<object>(paths).flatMap(([path, methods]) =>
-      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replace('{id}', UNKNOWN).replace('{kind}', 'agent')}`),
+      Object.keys(methods).map(
+        (method) => `${method.toUpperCase()} ${path.replace('{id}', UNKNOWN).replace('{kind}', 'agent')}`,
+      ),
     );
     const tested = ROUTES.map(([method, path]) => `${method} ${path.replace('nobody', '{name}')}`);
     assert.deepEqual(described.filter((route) => !route.includes('/health')).sort(), tested.sort());
