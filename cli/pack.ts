@@ -53,6 +53,11 @@ export function pack(target: string): void {
   declare(target);
   execFileSync(process.execPath, [join(ROOT, 'dashboard', 'build.ts')], { stdio: 'inherit' });
   cpSync(join(ROOT, DASHBOARD), join(target, DASHBOARD), { recursive: true });
+  copyData(target);
+}
+
+/** Copies the files that are read at run time to where compiled code in `target` looks for them. */
+export function copyData(target: string): void {
   for (const file of AREAS.flatMap((area) => within(area, DATA))) {
     mkdirSync(dirname(join(target, file)), { recursive: true });
     cpSync(join(ROOT, file), join(target, file));

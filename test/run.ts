@@ -16,12 +16,22 @@ import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
 import { inBatches } from './support/batches.ts';
+import { buildPrograms } from './support/built-programs.ts';
 import { collectTimes, type FileTime } from './support/file-times.ts';
-import { durationsFile, inOrder, quickFiles, recordedSeconds, testFiles } from './support/test-files.ts';
+import {
+  computingFiles,
+  durationsFile,
+  inOrder,
+  quickFiles,
+  recordedSeconds,
+  testFiles,
+} from './support/test-files.ts';
 
 /** Many files wait for a time-out or for a program to start: one more than there are processors keeps all of them busy. */
 const LANES = Math.min(availableParallelism() + 1, 4);
 const TABLE_ROWS = 15;
+/** To build the programs takes as long as to start six nodes from their sources. */
+const BUILT_FROM_FILES = 20;
 /** Shorter files need no place of their own in the order. */
 const RECORDED_FROM_SECONDS = 5;
 
@@ -58,6 +68,7 @@ function record(times: readonly FileTime[]): void {
 
 // Without it half of the time in which a file loads the product goes to compiling it, and hundreds of files do.
 process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../.cache/compiled', import.meta.url));
+if (files.length - computingFiles(files).length >= BUILT_FROM_FILES) await buildPrograms();
 const count = { passed: 0, failed: 0, skipped: 0 };
 const times = collectTimes();
 const deadline = ['--import', new URL('./deadline.ts', import.meta.url).href];

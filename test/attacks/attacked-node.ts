@@ -8,6 +8,7 @@ import { stringify } from 'yaml';
 import { z } from 'zod';
 import { removeTree } from '../../effects/volumes/tree.ts';
 import { LOCAL_TOKEN_FILE } from '../../security/local-token.ts';
+import { builtProgram } from '../support/built-programs.ts';
 import { COMPILED } from '../support/child-program.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -51,7 +52,13 @@ export class AttackedNode implements AsyncDisposable {
     const config = join(directory, 'svc.yaml');
     await writeFile(config, stringify({ apiVersion: 'svc.dev/v1', kind: 'NodeConfig', spec }));
     const flags = ['--config', config, '--data', join(directory, 'data'), '--http-port', '0', '--grpc-port', '0'];
-    const args = ['--expose-gc', '--import', join(import.meta.dirname, 'probe.ts'), join(ROOT, 'main.ts'), ...flags];
+    const args = [
+      '--expose-gc',
+      '--import',
+      join(import.meta.dirname, 'probe.ts'),
+      builtProgram(join(ROOT, 'main.ts')),
+      ...flags,
+    ];
     const env = { PATH: process.env.PATH, HOME: process.env.HOME, ...COMPILED, SVC_WEBHOOK_SECRET_MAIL: 'secret' };
     const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
     process.once('exit', () => child.kill('SIGKILL'));

@@ -178,7 +178,7 @@ describe('a version of an older format', { timeout: 300_000 }, () => {
     [2, FORMAT_2, 'sqlite'],
     [2, FORMAT_2, 'redis'],
   ] as const;
-  for (const [format, commit, store] of someOf(all, 2)) {
+  for (const [format, commit, store] of someOf(all, 3)) {
     test(`is followed by this one and refused back, and nothing is lost forward again (format ${format}, ${store})`, async (t) => {
       const missing = (await versionMissing(commit)) || (store === 'redis' && skip);
       if (missing) return t.skip(missing);

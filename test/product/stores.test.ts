@@ -13,7 +13,7 @@ import { NodeProcess } from '../support/node-process.ts';
 import { freeRedisPort, redisMissing, startRedis } from '../support/redis.ts';
 import { startRedisCluster } from '../support/redis-cluster.ts';
 import { startRedisSentinel } from '../support/redis-sentinel.ts';
-import { sample } from '../support/size.ts';
+import { sample, someOf } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml, objectOf, ProductNode } from './product-node.ts';
 
@@ -66,6 +66,9 @@ async function shareAndLoseNothing(stores: Stores): Promise<void> {
   }
 }
 
+/** Each starts two to five nodes: a normal run takes half of them, by chance. */
+const WAYS = someOf(['Sentinel', 'Cluster', 'Redis over TLS', 'MongoDB over TLS'], 2);
+
 describe('stores of all kinds', { skip }, () => {
   let mongo: TestMongo;
   let directory = '';
@@ -79,72 +82,76 @@ describe('stores of all kinds', { skip }, () => {
     await Promise.all([mongo.stop(), rm(directory, { recursive: true, force: true })]);
   });
 
-  test('nodes share a Redis found through Sentinel, and lose nothing when one is killed', async (t) => {
-    const sentinel = await startRedisSentinel();
-    t.after(() => sentinel.stop());
-    const redis = await asUser(sentinel.url, [sentinel.master.url, sentinel.replica.url]);
-    await shareAndLoseNothing({ redis, mongodb: mongo.uri });
-  });
-
-  test('nodes share a Redis Cluster, and lose nothing when one is killed', async (t) => {
-    const cluster = await startRedisCluster();
-    t.after(() => cluster.stop());
-    const servers = cluster.nodes.map(({ url }) => url);
-    await shareAndLoseNothing({ redis: await asUser(cluster.url, servers), mongodb: mongo.uri });
-    const used = await Promise.all(servers.map(keysOf));
-    assert.ok(
-      used.every((keys) => keys.length > 0),
-      'every master has a share of the keys',
-    );
-    const jobs = used.flat().filter((key) => key.startsWith('svc-effects:'));
-    assert.ok(jobs.length > 0, `there are queues of effects: ${used.flat().slice(0, 20).join(' ')}`);
-    for (const key of jobs) assert.match(key, /^svc-effects:\{.+\}:/, 'the keys of one queue are in one slot');
-  });
-
-  test('nodes reach Redis over TLS as a user with no more rights than documented', async (t) => {
-    const tlsPort = await freeRedisPort();
-    const { cert_path, key_path, ca_cert } = certificate;
-    const tls = ['--tls-port', String(tlsPort), '--tls-auth-clients', 'no', '--tls-ca-cert-file', ca_cert];
-    const files = ['--tls-cert-file', cert_path, '--tls-key-file', key_path];
-    // Who comes without a password may see that the server is there, and nothing else.
-    const users = ['--user', 'default', 'on', 'nopass', 'resetkeys', '-@all', '+ping'];
-    const server = await startRedis({
-      args: [...tls, ...files, ...users, '--user', 'svc', 'on', `>${PASSWORD}`, ...RIGHTS],
+  if (WAYS.includes('Sentinel'))
+    test('nodes share a Redis found through Sentinel, and lose nothing when one is killed', async (t) => {
+      const sentinel = await startRedisSentinel();
+      t.after(() => sentinel.stop());
+      const redis = await asUser(sentinel.url, [sentinel.master.url, sentinel.replica.url]);
+      await shareAndLoseNothing({ redis, mongodb: mongo.uri });
     });
-    t.after(() => server.stop());
-    const redis = `rediss://svc:${encodeURIComponent(PASSWORD)}@127.0.0.1:${tlsPort}`;
-    const env = { NODE_EXTRA_CA_CERTS: ca_cert };
-    await shareAndLoseNothing({ redis, mongodb: mongo.uri, env });
 
-    const [unknown, denied] = await Promise.all([
-      refusedStart({ redis, mongodb: mongo.uri }),
-      refusedStart({ redis: redis.replace('svc:', 'svc:x'), mongodb: mongo.uri, env }),
-    ]);
-    assert.match(unknown, /self-signed certificate in certificate chain/);
-    assert.match(denied, /WRONGPASS/);
-    for (const said of [unknown, denied]) {
-      assert.match(said, /^Redis cannot be reached\.$/m);
-      assert.ok(!said.includes(PASSWORD) && !said.includes(encodeURIComponent(PASSWORD)), said);
-    }
-  });
+  if (WAYS.includes('Cluster'))
+    test('nodes share a Redis Cluster, and lose nothing when one is killed', async (t) => {
+      const cluster = await startRedisCluster();
+      t.after(() => cluster.stop());
+      const servers = cluster.nodes.map(({ url }) => url);
+      await shareAndLoseNothing({ redis: await asUser(cluster.url, servers), mongodb: mongo.uri });
+      const used = await Promise.all(servers.map(keysOf));
+      assert.ok(
+        used.every((keys) => keys.length > 0),
+        'every master has a share of the keys',
+      );
+      const jobs = used.flat().filter((key) => key.startsWith('svc-effects:'));
+      assert.ok(jobs.length > 0, `there are queues of effects: ${used.flat().slice(0, 20).join(' ')}`);
+      for (const key of jobs) assert.match(key, /^svc-effects:\{.+\}:/, 'the keys of one queue are in one slot');
+    });
 
-  test('nodes reach MongoDB over TLS with a certificate of their own; options of the URI reach the driver', async (t) => {
-    const redis = await startRedis();
-    t.after(() => redis.stop());
-    const front = await tlsFront(mongo.uri, certificate);
-    t.after(() => front.close());
-    const client = join(directory, 'client.pem');
-    await writePem(client, certificate);
-    const base = `mongodb://127.0.0.1:${front.port}/?directConnection=true&tls=true`;
-    const secured = `${base}&tlsCAFile=${encodeURIComponent(certificate.ca_cert)}`;
-    const uri = `${secured}&tlsCertificateKeyFile=${encodeURIComponent(client)}`;
-    await shareAndLoseNothing({ redis: redis.url, mongodb: uri });
-    assert.ok(front.served() > 0, 'the nodes came over TLS');
-    // No server of a replica set, an unknown authority, no certificate: the driver acts on each of the options.
-    const wrong = [uri.replace('directConnection=true', 'replicaSet=rs0'), base, secured];
-    const said = await Promise.all(wrong.map((mongodb) => refusedStart({ redis: redis.url, mongodb })));
-    assert.deepEqual(said, Array(3).fill('the document store did not answer\n'));
-  });
+  if (WAYS.includes('Redis over TLS'))
+    test('nodes reach Redis over TLS as a user with no more rights than documented', async (t) => {
+      const tlsPort = await freeRedisPort();
+      const { cert_path, key_path, ca_cert } = certificate;
+      const tls = ['--tls-port', String(tlsPort), '--tls-auth-clients', 'no', '--tls-ca-cert-file', ca_cert];
+      const files = ['--tls-cert-file', cert_path, '--tls-key-file', key_path];
+      // Who comes without a password may see that the server is there, and nothing else.
+      const users = ['--user', 'default', 'on', 'nopass', 'resetkeys', '-@all', '+ping'];
+      const server = await startRedis({
+        args: [...tls, ...files, ...users, '--user', 'svc', 'on', `>${PASSWORD}`, ...RIGHTS],
+      });
+      t.after(() => server.stop());
+      const redis = `rediss://svc:${encodeURIComponent(PASSWORD)}@127.0.0.1:${tlsPort}`;
+      const env = { NODE_EXTRA_CA_CERTS: ca_cert };
+      await shareAndLoseNothing({ redis, mongodb: mongo.uri, env });
+
+      const [unknown, denied] = await Promise.all([
+        refusedStart({ redis, mongodb: mongo.uri }),
+        refusedStart({ redis: redis.replace('svc:', 'svc:x'), mongodb: mongo.uri, env }),
+      ]);
+      assert.match(unknown, /self-signed certificate in certificate chain/);
+      assert.match(denied, /WRONGPASS/);
+      for (const said of [unknown, denied]) {
+        assert.match(said, /^Redis cannot be reached\.$/m);
+        assert.ok(!said.includes(PASSWORD) && !said.includes(encodeURIComponent(PASSWORD)), said);
+      }
+    });
+
+  if (WAYS.includes('MongoDB over TLS'))
+    test('nodes reach MongoDB over TLS with a certificate of their own; options of the URI reach the driver', async (t) => {
+      const redis = await startRedis();
+      t.after(() => redis.stop());
+      const front = await tlsFront(mongo.uri, certificate);
+      t.after(() => front.close());
+      const client = join(directory, 'client.pem');
+      await writePem(client, certificate);
+      const base = `mongodb://127.0.0.1:${front.port}/?directConnection=true&tls=true`;
+      const secured = `${base}&tlsCAFile=${encodeURIComponent(certificate.ca_cert)}`;
+      const uri = `${secured}&tlsCertificateKeyFile=${encodeURIComponent(client)}`;
+      await shareAndLoseNothing({ redis: redis.url, mongodb: uri });
+      assert.ok(front.served() > 0, 'the nodes came over TLS');
+      // No server of a replica set, an unknown authority, no certificate: the driver acts on each of the options.
+      const wrong = [uri.replace('directConnection=true', 'replicaSet=rs0'), base, secured];
+      const said = await Promise.all(wrong.map((mongodb) => refusedStart({ redis: redis.url, mongodb })));
+      assert.deepEqual(said, Array(3).fill('the document store did not answer\n'));
+    });
 });
 
 /** What a node writes that cannot start on these stores; an error when it starts. */

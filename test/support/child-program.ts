@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { builtProgram } from './built-programs.ts';
 
 /** Environment with the compiled modules, so that a program is up in half the time: tests start hundreds. */
 export const COMPILED = { NODE_COMPILE_CACHE: new URL('../../.cache/compiled', import.meta.url).pathname } as const;
@@ -48,7 +49,7 @@ export class ChildProgram<Ready> {
     const { args, env, stderr = 'pipe' } = this.#parts;
     // Settings of the machine must not reach a test's node.
     const { PATH, HOME } = process.env;
-    const child = spawn(process.execPath, args, {
+    const child = spawn(process.execPath, args.map(builtProgram), {
       env: { PATH, HOME, NODE_NO_WARNINGS: '1', ...COMPILED, ...env },
       stdio: ['ignore', 'pipe', stderr],
     });

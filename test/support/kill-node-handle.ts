@@ -5,6 +5,7 @@ import type { Address } from '../../runtime/address.ts';
 import type { ActorSnapshot } from '../../runtime/client.ts';
 import type { Json } from '../../runtime/json.ts';
 import type { StoreLocation } from '../../runtime/open-stores.ts';
+import { builtProgram } from './built-programs.ts';
 
 interface Answer {
   readonly id: number;
@@ -25,7 +26,7 @@ export class KillNodeHandle {
     location: Omit<StoreLocation, 'warn'>,
     program: { readonly path: string; readonly args: readonly string[] } = { path: PROGRAM, args: [] },
   ): Promise<KillNodeHandle> {
-    const child = fork(program.path, [JSON.stringify(location), ...program.args], {
+    const child = fork(builtProgram(program.path), [JSON.stringify(location), ...program.args], {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
     const node = new KillNodeHandle(child);

@@ -263,7 +263,7 @@ describe('why a run waits: causes on one node, alone and three deep', () => {
   };
 
   // A command takes a process of Node.js.
-  const onCommandLine = someOf(causes, 4);
+  const onCommandLine = someOf(causes, 8);
   for (const cause of causes) {
     const isCommand = onCommandLine.includes(cause);
     test(`${cause.name} is the last cause, over REST and tool${isCommand ? ' and command line' : ''}`, async () => {

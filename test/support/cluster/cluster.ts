@@ -2,7 +2,9 @@ import { randomInt } from 'node:crypto';
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { type Partition, partitionsOf } from '../../../runtime/address.ts';
+import { builtProgram } from '../built-programs.ts';
 import { mongoMissing, startMongo, type TestMongo } from '../ferretdb.ts';
 import { type Direction, type Link, startLink } from '../link.ts';
 import { livenessBroken } from '../liveness.ts';
@@ -294,7 +296,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   guard.watch(redis.pid);
   const shared = {
     watched: options.watched ?? true,
-    workload: options.workload.href,
+    workload: pathToFileURL(builtProgram(options.workload.pathname)).href,
     ambiguity: options.ambiguity ?? 0,
   };
   const makeMember = async (index: number): Promise<Member> => {
