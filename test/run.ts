@@ -27,8 +27,8 @@ import {
   testFiles,
 } from './support/test-files.ts';
 
-/** Many files wait for a time-out or for a program to start: one more than there are processors keeps all of them busy. */
-const LANES = Math.min(availableParallelism() + 1, 4);
+/** Many files wait for a time-out or for a program to start: two more than there are processors keep all of them busy. */
+const LANES = Math.min(availableParallelism() + 2, 4);
 const TABLE_ROWS = 15;
 /** To build the programs takes as long as to start six nodes from their sources. */
 const BUILT_FROM_FILES = 20;
