@@ -2,7 +2,7 @@ import type { EffectAttemptRef, Lease } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 import type { SvcError } from '../errors.ts';
 import { resultPosition } from '../leases.ts';
-import { keysOfTurn } from '../ledger/keys.ts';
+import { keysOfTurn, saysItsKeys } from '../ledger/keys.ts';
 import type { MailboxEntry, Message } from '../message.ts';
 import type { ProjectedCommit } from '../projection/views.ts';
 import type { SpanSink } from '../tracing/spans.ts';
@@ -142,8 +142,10 @@ export class BatchRun {
 
   #keys(): ProjectedCommit['keys'] {
     const { rows } = this.batch;
-    return this.#taken.map(({ entry, message }, index) =>
-      isReadable(message) ? keysOfTurn(message, entry.body, rows[index], this.#bodies) : null,
+    return this.#taken.map(({ entry: { body }, message }, index) =>
+      isReadable(message) && !saysItsKeys(body, rows[index])
+        ? keysOfTurn(message, body, rows[index], this.#bodies)
+        : null,
     );
   }
 

@@ -45,6 +45,11 @@ export class WorkerThread<Question, Answer> {
     return promise;
   }
 
+  /** Ends the thread. The next question starts another one. */
+  async close(): Promise<void> {
+    await this.#worker?.terminate();
+  }
+
   #start(): Worker {
     const { from, module, maxHeapMb, lost } = this.#options;
     // The module has the extension of the file that starts it, so that it is found in the sources and in the package. It

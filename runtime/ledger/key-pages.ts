@@ -54,6 +54,14 @@ export class KeyPages {
     this.count += 1;
   }
 
+  /** Adds pages that are complete. */
+  take({ full, fences, count }: Pick<KeyPages, 'full' | 'fences' | 'count'>): void {
+    this.finish();
+    this.full.push(...full);
+    this.fences.push(...fences);
+    this.count += count;
+  }
+
   /** Completes the last page. */
   finish(): void {
     if (this.#end > 0) this.full.push(this.#bytes.toString('base64', 0, this.#end));

@@ -92,6 +92,11 @@ export class KeyRunWriter {
     this.#keys.add(hash, ordinal);
   }
 
+  /** Adds all keys of the run, encoded. */
+  addPages(pages: RoundRun['keys']): void {
+    this.#keys.take(pages);
+  }
+
   /** Whether pages wait to be written with `flush`. */
   get isFull(): boolean {
     return this.#keys.full.length >= PAGES_AT_ONCE;
@@ -154,14 +159,14 @@ export class KeyRunWriter {
 
 /** Segments of a round's run: their numbers share a double with the hash while the keys are sorted. */
 const ORDINALS = 8_192;
-/** When a run has more, it is written. One commit adds fewer segments than the difference. */
-const MOST_SEGMENTS = 7_000;
+/** When a run has more, it is written. What is added before the next look has fewer segments than the difference. */
+const MOST_SEGMENTS = 5_000;
 const MOST_KEYS = 200_000;
 
 /** Collects the keys of a round. */
 export class RoundKeys {
   readonly #writer: string;
-  #round: number;
+  readonly #round: number;
   #segments: SegmentRef[] = [];
   #begun = 0;
   /** Hash and number of a segment as one number, in the order in which they came. */
@@ -202,19 +207,27 @@ export class RoundKeys {
     return this.#begun === 0;
   }
 
-  /** Writes the run of all segments, which are complete, and begins another round. */
-  async writeTo(writer: KeyRunWriter, now: number, nextRound: number): Promise<KeyRun | null> {
+  /** Takes all segments, which are complete, with their keys. */
+  take(): RoundRun {
     const [segments, values] = [this.#segments, this.#values.subarray(0, this.#count)];
-    [this.#segments, this.#begun, this.#count, this.#round] = [[], 0, 0, nextRound];
-    for (const segment of segments) await writer.addSegment(segment);
+    [this.#segments, this.#begun, this.#count] = [[], 0, 0];
     values.sort();
+    const pages = new KeyPages();
     let before = -1;
     for (const value of values) {
       if (value === before) continue;
       before = value;
       const hash = Math.floor(value / ORDINALS);
-      writer.addKey(hash, value - hash * ORDINALS);
+      pages.add(hash, value - hash * ORDINALS);
     }
-    return writer.finish(now, []);
+    pages.finish();
+    const { full, fences, count } = pages;
+    return { segments, keys: { full, fences, count } };
   }
+}
+
+/** The keys of a round, encoded, and its segments in the order of their numbers. */
+export interface RoundRun {
+  readonly segments: readonly SegmentRef[];
+  readonly keys: Pick<KeyPages, 'full' | 'fences' | 'count'>;
 }

@@ -1,5 +1,7 @@
+import type { Address } from '../address.ts';
 import type { Message } from '../message.ts';
 import type { TurnRow } from '../turns/actor-draft.ts';
+import { decodeMessageText } from '../turns/codec.ts';
 import { isSpilled } from '../turns/payload.ts';
 
 /** What the ledger keeps of a message in Blobs beside the reference: all but the payload, and the id of its effect. */
@@ -48,6 +50,25 @@ export function effectOf({ origin, payload }: Message): string | null {
 
 function envelopeOf({ payload: _, ...rest }: Message, effect: string | null): Envelope {
   return effect === null ? rest : { ...rest, effect };
+}
+
+/** Whether the body of a delivery with its turn says all its keys. */
+export const saysItsKeys = (body: string, row: Pick<TurnRow, 'drained'> | undefined): boolean =>
+  body.startsWith('{') && row?.drained === undefined;
+
+/** How bodies begin, unless they are results of effects or carry a span. It matches addresses only. */
+const HEAD =
+  /^\{"id":"([^"\\]+)","to":"([^"\\]+\/[^"\\]+\/[^"\\]+)","from":(?:null|"[^"\\]+"),"cause":(?:null|"([^"\\]+)"),"trace":"([^"\\]+)","origin":"(?:client|actor|timer)"/;
+
+const isMatched = (to: string | undefined): to is Address => to !== undefined;
+
+/** The receiver and the keys of a message in a body that says them. */
+export function keysIn(body: string): { readonly to: Address; readonly keys: DeliveryKeys } {
+  const [, id, to, cause = null, trace] = HEAD.exec(body) ?? [];
+  if (id !== undefined && trace !== undefined && isMatched(to))
+    return { to, keys: { id, cause, trace, effect: null, envelope: null } };
+  const message = decodeMessageText(body);
+  return { to: message.to, keys: keysOf(message, body) };
 }
 
 const KEY_KINDS = { message: 1, cause: 2, trace: 3, actor: 4, effect: 5 } as const;

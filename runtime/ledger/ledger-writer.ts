@@ -4,22 +4,19 @@ import type { Collection, Documents } from '../documents.ts';
 import { turnsFirst } from '../kit/waits.ts';
 import type { ProjectedCommit } from '../projection/views.ts';
 import type { Random } from '../random.ts';
-import { type KeyRun, KeyRunWriter, RoundKeys } from './key-run.ts';
+import { type KeyRun, KeyRunWriter } from './key-run.ts';
 import type { KeyRuns } from './key-runs.ts';
-import { packLines } from './packing.ts';
-import {
-  DEAD_LETTERS,
-  type DeadLetter,
-  deadLettersOf,
-  LEDGER,
-  type LedgerSegment,
-  LedgerSegments,
-} from './segments.ts';
+import { LedgerRound, type PackedRound, type RoundPacker } from './ledger-round.ts';
+import { LedgerThread } from './ledger-thread.ts';
+import type { RecordedCommit } from './recorded-delivery.ts';
+import { DEAD_LETTERS, type DeadLetter, deadLettersOf, LEDGER, type LedgerSegment } from './segments.ts';
 
-/** Characters of message bodies that are encoded in one go: some milliseconds of the main thread. */
-const STRETCH_CHARS = 256_000;
-/** Characters of lines that are collected before they are written. More gives fewer and larger segments. */
-const GATHERED_CHARS = 8_000_000;
+/** Characters of message bodies that are handled in one go: some milliseconds of the main thread. */
+const STRETCH_CHARS = 64_000;
+const STRETCH_DELIVERIES = 1_000;
+
+/** A write of this many deliveries is packed on another thread: some 2,000 a second. */
+const THREAD_FROM = 1_000;
 
 /** Commits of one log, oldest first. */
 export interface LedgerPart {
@@ -28,9 +25,19 @@ export interface LedgerPart {
   readonly commits: readonly ProjectedCommit[];
 }
 
-async function packed(segment: LedgerSegment): Promise<LedgerSegment> {
-  const lines = await packLines(segment.lines);
-  return { ...segment, lines, bytes: lines.length };
+function* stretchesOf(parts: readonly LedgerPart[]): Generator<readonly RecordedCommit[]> {
+  let [stretch, chars, deliveries]: [RecordedCommit[], number, number] = [[], 0, 0];
+  for (const { sharedLog: log, commits } of parts) {
+    for (const commit of commits) {
+      stretch.push({ log, commit });
+      deliveries += commit.entries.length;
+      for (const { body } of commit.entries) chars += body.length;
+      if (chars < STRETCH_CHARS && deliveries < STRETCH_DELIVERIES) continue;
+      yield stretch;
+      [stretch, chars, deliveries] = [[], 0, 0];
+    }
+  }
+  if (stretch.length > 0) yield stretch;
 }
 
 interface LedgerWriterParts {
@@ -50,6 +57,8 @@ export class LedgerWriter {
   readonly #parts: LedgerWriterParts;
   readonly #segments: Collection<LedgerSegment>;
   readonly #deadLetters: Collection<DeadLetter>;
+  readonly #here = new LedgerRound();
+  readonly #thread = new LedgerThread();
   #round = 0;
 
   static async open(parts: LedgerWriterParts & { readonly documents: Documents }): Promise<LedgerWriter> {
@@ -73,49 +82,40 @@ export class LedgerWriter {
     if (letters.length > 0) await this.#deadLetters.putMany(letters);
   }
 
+  /** Ends the thread that packs. */
+  close(): Promise<void> {
+    return this.#thread.close();
+  }
+
   async #writeSegments(runs: KeyRuns, parts: readonly LedgerPart[]): Promise<void> {
-    const keys = new RoundKeys(this.#parts.node, await this.#nextRound(runs));
-    const segments = new LedgerSegments(keys);
-    let stretch = 0;
-    for (const { sharedLog, commits } of parts) {
-      segments.begin(sharedLog);
-      for (const commit of commits) {
-        segments.add(commit);
-        if (segments.chars >= GATHERED_CHARS || keys.isFull) {
-          await this.#put(segments.take());
-          if (keys.isFull) await this.#putKeys(runs, keys);
-        }
-        for (const { body } of commit.entries) stretch += body.length;
-        if (stretch < STRETCH_CHARS) continue;
-        stretch = 0;
-        await turnsFirst();
-      }
+    const packer = this.#packerFor(parts);
+    packer.begin(this.#parts.node, await this.#nextRound(runs));
+    for (const stretch of stretchesOf(parts)) {
+      const next = Math.max(this.#round + 1, this.#parts.clock.now());
+      const packed = await packer.add(stretch, next);
+      if (packed !== null) await this.#put(runs, packed);
+      if (packed !== null && packed.run !== null) this.#round = next;
+      await turnsFirst();
     }
-    await this.#put(segments.take());
-    await this.#putKeys(runs, keys);
+    await this.#put(runs, await packer.end());
   }
 
-  /** Writes segments in groups of limited size. */
-  async #put(segments: readonly LedgerSegment[]): Promise<void> {
-    let some: LedgerSegment[] = [];
-    let chars = 0;
-    for (const segment of segments) {
-      if (some.length > 0 && chars + segment.lines.length > STRETCH_CHARS) {
-        await this.#segments.putMany(await Promise.all(some.map(packed)));
-        [some, chars] = [[], 0];
-      }
-      some.push(segment);
-      chars += segment.lines.length;
-    }
-    if (some.length > 0) await this.#segments.putMany(await Promise.all(some.map(packed)));
+  #packerFor(parts: readonly LedgerPart[]): RoundPacker {
+    let deliveries = 0;
+    for (const { commits } of parts) for (const { entries } of commits) deliveries += entries.length;
+    return deliveries >= THREAD_FROM && this.#thread.isReady ? this.#thread : this.#here;
   }
 
-  async #putKeys(runs: KeyRuns, keys: RoundKeys): Promise<void> {
-    if (keys.isEmpty) return;
+  /** Writes segments, and then their keys. */
+  async #put(runs: KeyRuns, { groups, run }: PackedRound): Promise<void> {
+    for (const segments of groups) await this.#segments.putMany(segments);
+    if (run === null) return;
     const { node, clock, random } = this.#parts;
     const writer = new KeyRunWriter(runs.collections, { id: `${node}.${random.uuid()}`, node, level: 0 });
-    const run = await keys.writeTo(writer, clock.now(), await this.#nextRound(runs));
-    if (run !== null) runs.add(run);
+    for (const segment of run.segments) await writer.addSegment(segment);
+    writer.addPages(run.keys);
+    const written = await writer.finish(clock.now(), []);
+    if (written !== null) runs.add(written);
   }
 
   /** Numbers grow over restarts of the node, also when its clock was set back. */

@@ -1,39 +1,25 @@
 import { z } from 'zod';
 import { SvcError } from '../errors.ts';
 import { jsonField } from '../json.ts';
-import type { MailboxEntry, Message } from '../message.ts';
+import type { Message } from '../message.ts';
 import { turnRow } from '../projection/views.ts';
 import type { DrainedTurn, TurnRow } from '../turns/actor-draft.ts';
 import { decodeEntry } from '../turns/loading.ts';
 import type { Payloads } from '../turns/payload.ts';
-import { type DeliveryKeys, type Envelope, effectOf } from './keys.ts';
+import { type Envelope, effectOf } from './keys.ts';
 import type { LedgerDelivery } from './ledger-reader.ts';
+import type { RecordedDelivery } from './recorded-delivery.ts';
 import { partitionOfLine, type SegmentPlace } from './segment-names.ts';
 
 /**
- * Encodes one delivery. Bodies are JSON already and are inserted unchanged, because escaping them again would cost more
- * than all the rest.
+ * Encodes one delivery, with its partition's number in a segment of a group of them. Bodies are JSON already and are
+ * inserted unchanged, because escaping them again would cost more than all the rest.
  */
 export function ledgerLine(
-  { seq, at, body }: MailboxEntry,
-  epoch: number,
-  row: TurnRow | undefined,
-  about: {
-    readonly isReadable: boolean;
-    /** The row as JSON, when it is encoded already. */
-    readonly rowText: string | undefined;
-    readonly keys: Pick<DeliveryKeys, 'envelope'> | null;
-    /** Number of its partition, in a segment of a group of them. */
-    readonly partition: number | null;
-  },
+  { seq, at, epoch, turn, body, isReadable }: RecordedDelivery,
+  partition: number | null,
 ): string {
-  const { isReadable, keys, partition, rowText } = about;
   const message = isReadable && body.startsWith('{') ? body : JSON.stringify(body);
-  // An object without a turn does not fit the row's schema, so a node without a ledger keeps no envelope.
-  const turn =
-    keys?.envelope == null || row === undefined
-      ? (rowText ?? JSON.stringify(row ?? null))
-      : JSON.stringify({ ...row, envelope: keys.envelope });
   const line = `[${seq},${at},${epoch},${turn},${message}`;
   return partition === null ? `${line}]` : `${line},${partition}]`;
 }

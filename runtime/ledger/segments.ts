@@ -1,12 +1,12 @@
 import { type Address, type Partition, type SharedLog, tenantOf } from '../address.ts';
 import type { StoredDocument } from '../documents.ts';
 import { countOf } from '../leases.ts';
-import type { MailboxEntry } from '../message.ts';
 import type { ProjectedCommit } from '../projection/views.ts';
-import { UNREADABLE } from '../turns/loading.ts';
+import type { TurnRow } from '../turns/actor-draft.ts';
 import type { RoundKeys } from './key-run.ts';
-import { type DeliveryKeys, hashOf } from './keys.ts';
+import { hashOf } from './keys.ts';
 import { ledgerLine, textOfLines } from './lines.ts';
+import type { RecordedDelivery, RecordedKeys } from './recorded-delivery.ts';
 import { groupOf, groupSegmentId, type PartitionGroup, partitionSegmentId } from './segment-names.ts';
 
 /**
@@ -117,38 +117,24 @@ export class LedgerSegments {
     return this.#chars;
   }
 
-  /** Begins the commits of a shared log, or of logs of single partitions. */
-  begin(log: SharedLog | null): void {
-    this.#closeAll();
-    this.#places.clear();
-    this.#log = log;
-  }
-
-  add(commit: ProjectedCommit): void {
-    for (const [index, entry] of commit.entries.entries()) {
-      const to = commit.targets[index] ?? UNREADABLE;
-      const partition = commit.partitions[index];
-      const row = commit.rows[index];
-      if (partition === undefined || row?.outcome === 'postponed') continue;
-      const keys = to === UNREADABLE ? null : (commit.keys[index] ?? null);
-      const place = this.#placeOf(partition);
-      const segment = this.#segmentFor(tenantOf(to), place, commit.node, entry);
-      const about = {
-        isReadable: to !== UNREADABLE,
-        rowText: commit.rowTexts?.[index],
-        keys,
-        partition: place.number,
-      };
-      const line = ledgerLine(entry, commit.epoch, row, about);
-      if (keys !== null) this.#addKeys(segment, to, keys);
-      segment.last = entry.seq;
-      // The time of a result is this node's estimate of the store's clock, so it may be out of order.
-      segment.from = Math.min(segment.from, entry.at);
-      segment.to = Math.max(segment.to, entry.at);
-      segment.lines.push(line);
-      segment.chars += line.length;
-      this.#chars += line.length;
+  add(delivery: RecordedDelivery): void {
+    const { log, to, partition, seq, at, keys } = delivery;
+    if (log !== this.#log) {
+      this.#closeAll();
+      this.#places.clear();
+      this.#log = log;
     }
+    const place = this.#placeOf(partition);
+    const segment = this.#segmentFor(tenantOf(to), place, delivery);
+    const line = ledgerLine(delivery, place.number);
+    if (keys !== null) this.#addKeys(segment, to, keys);
+    segment.last = seq;
+    // The time of a result is this node's estimate of the store's clock, so it may be out of order.
+    segment.from = Math.min(segment.from, at);
+    segment.to = Math.max(segment.to, at);
+    segment.lines.push(line);
+    segment.chars += line.length;
+    this.#chars += line.length;
   }
 
   #placeOf(partition: Partition): Place {
@@ -161,7 +147,7 @@ export class LedgerSegments {
   }
 
   /** The open segment for an entry. A new one is begun when the old one is full or covers too long a time. */
-  #segmentFor(tenant: string, place: Place, node: string | null, { seq, at, body }: MailboxEntry): OpenSegment {
+  #segmentFor(tenant: string, place: Place, { node, seq, at, body }: RecordedDelivery): OpenSegment {
     const partition = place.segments;
     const isFull = (one: OpenSegment): boolean =>
       one.chars + body.length > MAX_SEGMENT_CHARS || at - one.from > MAX_SEGMENT_MS || one.to - at > MAX_SEGMENT_MS;
@@ -190,13 +176,13 @@ export class LedgerSegments {
     return segment;
   }
 
-  #addKeys({ tenant, ordinal }: OpenSegment, to: Address, keys: DeliveryKeys): void {
+  #addKeys({ tenant, ordinal }: OpenSegment, to: Address, keys: RecordedKeys): void {
     this.#keys.add(ordinal, hashOf('actor', tenant, to));
     this.#addMessage(tenant, ordinal, keys);
     for (const one of keys.drained ?? []) this.#addMessage(tenant, ordinal, one);
   }
 
-  #addMessage(tenant: string, ordinal: number, { id, cause, trace, effect }: DeliveryKeys): void {
+  #addMessage(tenant: string, ordinal: number, { id, cause, trace, effect }: RecordedKeys): void {
     this.#keys.add(ordinal, hashOf('message', tenant, id));
     this.#keys.add(ordinal, hashOf('trace', tenant, trace));
     if (cause !== null) this.#keys.add(ordinal, hashOf('cause', tenant, cause));
@@ -234,13 +220,15 @@ export class LedgerSegments {
   }
 }
 
+const mayHaveLetters = ({ outcome, drained }: TurnRow): boolean => outcome === 'dead-lettered' || drained !== undefined;
+
 export function deadLettersOf(commits: readonly ProjectedCommit[]): DeadLetter[] {
   const letters: DeadLetter[] = [];
   for (const commit of commits) {
     for (const [index, entry] of commit.entries.entries()) {
       const row = commit.rows[index];
       const address = commit.targets[index];
-      if (row === undefined || address === undefined) continue;
+      if (row === undefined || address === undefined || !mayHaveLetters(row)) continue;
       const tenant = tenantOf(address);
       const letter = (id: string, body: string, error: string): void => {
         letters.push({ tenant, id, version: 1, address, at: row.now, error, body });

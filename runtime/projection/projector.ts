@@ -6,7 +6,7 @@ import { SvcError, toSvcError } from '../errors.ts';
 import { backoffMs, within } from '../kit/waits.ts';
 import { resultPosition } from '../leases.ts';
 import type { KeyRuns } from '../ledger/key-runs.ts';
-import { type DeliveryKeys, keysOfTurn } from '../ledger/keys.ts';
+import { type DeliveryKeys, keysIn, keysOfTurn } from '../ledger/keys.ts';
 import { LedgerWriter } from '../ledger/ledger-writer.ts';
 import type { Message } from '../message.ts';
 import { type Meter, noMeter } from '../meter.ts';
@@ -83,7 +83,11 @@ export class Projector {
     this.#stopped = true;
     this.#cancelTimer();
     const last = this.#running.then(() => this.#runOnce(true));
-    await within(this.#parts.clock, STOPPED_WITHIN_MS, last);
+    try {
+      await within(this.#parts.clock, STOPPED_WITHIN_MS, last);
+    } finally {
+      await this.#ledger.close();
+    }
   }
 
   /** Starts projecting a log that was just taken over. Its journal may hold rows of the last holder. */
@@ -114,11 +118,12 @@ export class Projector {
       const target = targets[index];
       if (target === undefined || outcome === 'postponed') continue;
       this.#meter.delivered(target.slice(0, target.indexOf('/')), outcome, waitMs, turnUs / 1_000);
-      const trace = keys[index]?.trace ?? null;
+      const body = entries[index]?.body ?? '';
+      const trace = (): string | null => keys[index]?.trace ?? (body.startsWith('{') ? keysIn(body).keys.trace : null);
       if (outcome === 'retried' || outcome === 'dead-lettered')
-        this.#meter.turnFailed(target, outcome, { trace, error: error ?? '' });
-      else if (outcome === 'done' && this.#isRun(target) && isStart(entries[index]?.body ?? '', keys[index]?.envelope))
-        this.#meter.actorStarted(target, trace);
+        this.#meter.turnFailed(target, outcome, { trace: trace(), error: error ?? '' });
+      else if (outcome === 'done' && this.#isRun(target) && isStart(body, keys[index]?.envelope))
+        this.#meter.actorStarted(target, trace());
     }
   }
 

@@ -35,7 +35,7 @@ export interface ProjectedCommit {
   readonly rows: readonly TurnRow[];
   /** The rows as JSON, as far as they are encoded already. */
   readonly rowTexts?: readonly string[];
-  /** What the ledger finds each delivery by; null for one that cannot be read. */
+  /** What the ledger finds each delivery by; null for one whose body says it, or that cannot be read. */
   readonly keys: readonly (DeliveryKeys | null)[];
 }
 

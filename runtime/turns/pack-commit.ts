@@ -180,7 +180,7 @@ export async function packCommit(
   }
   for (const { partition, seq } of run.resumed) if (partition !== undefined) drafts.in(partition).resumed.push(seq);
   // Without the ledger a row only says that there is something to project, unless messages were deferred.
-  const rowTexts = kernel.ledger || rows.some(isRare) ? rows.map((row) => JSON.stringify(row)) : [];
+  const rowTexts = kernel.ledger || rows.some(isRare) ? rows.map(rowText) : [];
   return {
     texts,
     sizes,
@@ -196,6 +196,14 @@ export async function packCommit(
       held: heldBack(run, writes.handled),
     },
   };
+}
+
+/** A row as JSON. Most rows are short: putting them together takes half the time of encoding an object. */
+export function rowText(row: TurnRow): string {
+  const { outcome, now, waitMs, turnUs, digest, error, attempt, drained } = row;
+  if (error !== undefined || attempt !== undefined || drained !== undefined) return JSON.stringify(row);
+  const sums = digest === undefined ? '' : `,"digest":"${digest}"`;
+  return `{"outcome":"${outcome}","now":${now},"waitMs":${waitMs},"turnUs":${turnUs}${sums}}`;
 }
 
 /**

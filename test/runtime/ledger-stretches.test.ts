@@ -45,7 +45,8 @@ test('a second of many deliveries is written in stretches of some 256 KB, each d
     taking<LedgerSegment>((docs) => puts.push(docs)),
     taking<DeadLetter>(() => {}),
   );
-  const body = JSON.stringify({ to, text: 'x'.repeat(10_000) });
+  const message = { id: 'm', to, from: null, cause: null, trace: 't', origin: 'client', type: 'Add' };
+  const body = JSON.stringify({ ...message, payload: 'x'.repeat(10_000) });
   const commitsOf = (partition: Partition): ProjectedCommit[] =>
     Array.from({ length: 50 }, (_, n) => {
       const seqs = [1 + 2 * n, 2 + 2 * n];

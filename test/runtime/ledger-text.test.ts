@@ -3,6 +3,8 @@ import { test } from 'node:test';
 import { deflateRawSync } from 'node:zlib';
 import fc from 'fast-check';
 import { packLines, unpackLines } from '../../runtime/ledger/packing.ts';
+import { base36 } from '../../runtime/turns/digest.ts';
+import { rowText } from '../../runtime/turns/pack-commit.ts';
 
 test('lines of a segment come back as they were, short or pressed', async () => {
   await fc.assert(
@@ -24,4 +26,25 @@ test('a thousand like deliveries take less than a fifth of their text', async ()
     Array.from({ length: 1_000 }, (_, seq) => [seq, 1_700_000_000_000 + seq, 1, { to: 'counter/acme/1' }]),
   );
   assert.ok((await packLines(text)).length < text.length / 5);
+});
+
+test('a row is the same JSON object however it is put together', () => {
+  const row = fc.record(
+    {
+      outcome: fc.constantFrom('done', 'refused', 'retried', 'stale'),
+      now: fc.nat(),
+      waitMs: fc.double({ min: 0, max: 1e9, noNaN: true }),
+      turnUs: fc.nat(),
+      digest: fc.constantFrom('', 'S-', 'Sz1Mabc9'),
+      error: fc.string(),
+      drained: fc.constant([{ body: '{}', outcome: 'done' }]),
+    },
+    { requiredKeys: ['outcome', 'now', 'waitMs', 'turnUs'] },
+  );
+  fc.assert(fc.property(row, (one) => assert.deepEqual(JSON.parse(rowText(one)), JSON.parse(JSON.stringify(one)))));
+});
+
+test('checksums are written as they always were', () => {
+  fc.assert(fc.property(fc.nat({ max: 0xffffffff }), (sum) => assert.equal(base36(sum), sum.toString(36))));
+  for (const sum of [0, 35, 36, 1_295, 1_296, 0xffffffff]) assert.equal(base36(sum), sum.toString(36));
 });
