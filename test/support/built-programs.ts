@@ -28,6 +28,7 @@ const PROGRAMS = [
   'catalog/manifest-work.ts',
   'effects/volumes/search/thread.ts',
   'effects/web/markdown-worker.ts',
+  'runtime/ledger/ledger-worker.ts',
   'runtime/redis/lease-worker.ts',
   'runtime/sqlite/documents-worker.ts',
   'test/chaos/workload.ts',
