@@ -20,7 +20,7 @@ export const rowsOf = (file: string): ConformanceRow[] =>
     });
 
 /** Titles, and those of tables of tests, which stand there as `what: '…'`. */
-function shows(file: string, title: string): boolean {
+export function shows(file: string, title: string): boolean {
   return hasTitle(file, title) || readFileSync(file, 'utf8').includes(`what: '${title}'`);
 }
 

@@ -5,6 +5,7 @@ import { stringify } from 'yaml';
 import { z } from 'zod';
 import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml, ProductNode, type ProductOptions } from './product-node.ts';
+import { OTHERWISE, RULES } from './random/script.ts';
 
 type Shape = Readonly<Record<string, unknown>>;
 
@@ -19,7 +20,8 @@ const SCRIPT = {
     { match: { contains: 'score-low' }, reply: judged(0.2) },
     { match: { contains: 'no-json' }, reply: 'I like it' },
     { match: { contains: 'break' }, reply: { error: { status: 400, message: 'no' } } },
-    { reply: 'done' },
+    ...RULES,
+    { reply: OTHERWISE },
   ],
 };
 

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
+import { sample } from '../support/size.ts';
+import { randomCase } from './random/grammar.ts';
+import { sendTo } from './random/node.ts';
+import { checkCases, deployAgents } from './random/run-case.ts';
 import { BY_STATUS, ENDS, type Execution, finalize, WorkflowScene } from './spec-workflow-scene.ts';
+
+const RANDOM = sample({ normal: 12, long: 100 });
 
 const outputOf = (execution: Execution): unknown => execution.output;
 
@@ -258,5 +264,15 @@ describe('a workflow run against the specification, over REST', { timeout: 300_0
       'final_blackboard',
       'output',
     ]);
+  });
+
+  test(`${RANDOM} random workflows end as the interpreter of the document says`, async () => {
+    const first = randomInt(1_000_000);
+    const send = sendTo(scene.node);
+    await deployAgents(send);
+    await checkCases(
+      Array.from({ length: RANDOM }, (_case, at) => randomCase(first + at)),
+      send,
+    );
   });
 });

@@ -1,0 +1,41 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { ProductNode } from '../product-node.ts';
+import { deployAgents, type Send } from './run-case.ts';
+import { OTHERWISE, RULES } from './script.ts';
+
+export interface RandomNodeOptions {
+  /** Of the container engine; without it the node has none. */
+  readonly engineSocket?: string;
+  /** `spec.stores`; empty: embedded. */
+  readonly stores?: { readonly redis?: string; readonly mongodb?: string };
+}
+
+/** A node with the agents of random workflows. */
+export async function startRandomNode({
+  engineSocket: container_socket_path,
+  stores = {},
+}: RandomNodeOptions): Promise<AsyncDisposable & { readonly send: Send }> {
+  const directory = await mkdtemp(join(tmpdir(), 'svc-random-'));
+  const script = join(directory, 'script.yaml');
+  await writeFile(script, stringify({ rules: [...RULES, { reply: OTHERWISE }] }));
+  const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
+  const runtime = { container_socket_path };
+  const node = await ProductNode.start({ spec: { llm_providers: [provider], runtime, stores } });
+  const send = sendTo(node);
+  await deployAgents(send);
+  return { send, [Symbol.asyncDispose]: () => node[Symbol.asyncDispose]() };
+}
+
+export const sendTo =
+  (node: Pick<ProductNode, 'call' | 'json'>): Send =>
+  async (method, path, body) => {
+    const headers = { 'content-type': 'application/yaml' };
+    const answer = await (typeof body === 'string'
+      ? node.call(method, path, { body, headers })
+      : node.json(method, path, body));
+    if (answer.status !== 200) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`);
+    return answer.body;
+  };
