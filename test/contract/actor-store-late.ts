@@ -438,7 +438,7 @@ export function lateContract(make: MakeStore): void {
     forgottenContract(promise);
     for (const [name, tried] of Object.entries(CALLS)) {
       if (tried === null) continue;
-      for (const [when, between] of someOf(Object.entries(BETWEEN), 2)) {
+      for (const [when, between] of someOf(Object.entries(BETWEEN), 3)) {
         promise(`${name}, ${when}`, async (rig) => {
           const scene = await Scene.make(rig);
           await tried.prepare?.(scene);

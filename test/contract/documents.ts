@@ -50,7 +50,7 @@ export function documentsContract(
   const {
     skip = false,
     many = sample({ quick: 1_000, normal: 10_000, long: 10_000 }),
-    runs = sample({ normal: 15, long: 40 }),
+    runs = sample({ normal: 8, long: 40 }),
   } = options;
   describe(`documents on ${name}`, { skip, timeout: 300_000 }, () => {
     let rig: DocumentsRig | undefined;

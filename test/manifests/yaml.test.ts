@@ -132,7 +132,7 @@ describe('YAML is read', () => {
         if (parsed.ok) assert.deepEqual(parsed.yaml.value, parse(text));
         else assert.match(parsed.problems[0]?.message ?? '', /__proto__|whole number|NUL|surrogates|plain text key/);
       }),
-      { numRuns: sample({ quick: 30, normal: 100, long: 300 }) },
+      { numRuns: sample({ normal: 30, long: 300 }) },
     );
   });
 });
@@ -143,7 +143,7 @@ describe('no text makes the parser throw', () => {
       fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
         parseAgentManifest(text);
       }),
-      { numRuns: sample({ quick: 50, normal: 160, long: 500 }) },
+      { numRuns: sample({ normal: 50, long: 500 }) },
     );
   });
 
@@ -173,7 +173,7 @@ describe('no text makes the parser throw', () => {
       fc.property(fc.array(piece, { maxLength: 60 }), (pieces) => {
         parseAgentManifest(pieces.join(''));
       }),
-      { numRuns: sample({ quick: 200, normal: 660, long: 2_000 }) },
+      { numRuns: sample({ normal: 200, long: 2_000 }) },
     );
   });
 
@@ -212,7 +212,7 @@ describe('no text makes the parser throw', () => {
           assert.doesNotMatch(message, /undefined|\[object|Invalid input/);
         }
       }),
-      { numRuns: sample({ quick: 50, normal: 160, long: 500 }) },
+      { numRuns: sample({ normal: 50, long: 500 }) },
     );
   });
 });

@@ -179,7 +179,7 @@ test('whatever comes in whatever order: the stream keeps its grammar, and every 
       }
       assert.equal(driven.timers.size, driven.view.status === 'running' ? 2 : 0);
     }),
-    { numRuns: sample({ quick: 40, normal: 130, long: 400 }) },
+    { numRuns: sample({ normal: 40, long: 400 }) },
   );
 });
 
@@ -198,7 +198,7 @@ test('whatever comes: no call runs twice, what is allowed is recorded before it 
         ended.add(call);
       }
     }),
-    { numRuns: sample({ quick: 30, normal: 100, long: 300 }) },
+    { numRuns: sample({ normal: 30, long: 300 }) },
   );
 });
 
@@ -215,7 +215,7 @@ test('whatever comes: a running execution waits for something that was asked for
       assert.ok(waits || open.length > 0 || judging !== undefined);
       assert.ok((loop?.calls ?? []).filter(({ status }) => status === 'dispatched').length <= 1);
     }),
-    { numRuns: sample({ quick: 20, normal: 60, long: 200 }) },
+    { numRuns: sample({ normal: 20, long: 200 }) },
   );
 });
 

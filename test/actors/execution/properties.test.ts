@@ -126,7 +126,7 @@ test('any mailbox gives events in the order of the grammar, and nothing after th
       assert.equal(ended, status === 'completed' || status === 'failed' || status === 'cancelled');
       assert.equal(driven.timers.size, status === 'running' ? 2 : 0);
     }),
-    { numRuns: sample({ quick: 50, normal: 160, long: 500 }) },
+    { numRuns: sample({ normal: 50, long: 500 }) },
   );
 });
 
@@ -181,6 +181,6 @@ test('a result, timer or start delivered twice changes nothing the second time',
       assert.equal(JSON.stringify(driven.state), state);
       assert.equal(driven.names.length, count);
     }),
-    { numRuns: sample({ quick: 30, normal: 100, long: 300 }) },
+    { numRuns: sample({ normal: 30, long: 300 }) },
   );
 });

@@ -7,7 +7,7 @@ import { sample } from '../../support/size.ts';
 import { rule, ruleOf, verdict, verdictsOf } from './rules.ts';
 
 const verdicts = fc.array(verdict, { minLength: 1, maxLength: 8 });
-const RUNS = { numRuns: sample({ quick: 300, normal: 1_000, long: 3_000 }) };
+const RUNS = { numRuns: sample({ normal: 300, long: 3_000 }) };
 
 test('score and confidence stay between 0 and 1', () => {
   fc.assert(
@@ -82,7 +82,7 @@ test('a panel that is decided early ends as it would have with any verdicts of t
       const answered = others.filter(({ answers }) => answers).map(({ said }) => said);
       assert.deepEqual(side([...given, ...answered], by), side(given, by));
     }),
-    { numRuns: sample({ quick: 3_000, normal: 10_000, long: 30_000 }) },
+    { numRuns: sample({ normal: 3_000, long: 30_000 }) },
   );
   assert.ok(decided > 1_000, `only ${decided} panels were decided early`);
 });
@@ -101,7 +101,7 @@ test('the same with missing judges who say the extremes, in all combinations', (
         assert.deepEqual(side([...given, ...answered], by), side(given, by));
       }
     }),
-    { numRuns: sample({ quick: 300, normal: 1_000, long: 3_000 }) },
+    { numRuns: sample({ normal: 300, long: 3_000 }) },
   );
 });
 

@@ -209,7 +209,7 @@ test('any mailbox gives events in the order of the grammar, and nothing after th
       assert.equal(/[CFX]$/.test(word), over);
       if (over) assert.equal(driven.effects.size + driven.timers.size, 0);
     }),
-    { numRuns: sample({ quick: 100, normal: 330, long: 1_000 }) },
+    { numRuns: sample({ normal: 100, long: 1_000 }) },
   );
 });
 
@@ -230,7 +230,7 @@ test('a run waits for one thing: its open effects are the ones it names, and not
         assert.equal(view.status === 'waiting_for_human_input', awaiting.kind === 'approval' && awaiting.opened);
       }
     }),
-    { numRuns: sample({ quick: 50, normal: 160, long: 500 }) },
+    { numRuns: sample({ normal: 50, long: 500 }) },
   );
 });
 
@@ -254,7 +254,7 @@ test('whatever a run asked for has answered, or was told that nobody wants it an
       for (const address of [...asked, ...started])
         assert.ok(letGo.has(address) || answered.has(address.split('/')[2] ?? ''), address);
     }),
-    { numRuns: sample({ quick: 50, normal: 160, long: 500 }) },
+    { numRuns: sample({ normal: 50, long: 500 }) },
   );
 });
 

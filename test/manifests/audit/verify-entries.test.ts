@@ -16,7 +16,7 @@ const chains = { a: chainOf('a', 6), b: chainOf('b', 3, 'b') };
 const byB = stated('b', chains, keyB);
 const statements = [stated('a', chains, keyA), byB];
 const whole = exportOf(chains, statements);
-const RUNS = { numRuns: sample({ quick: 50, normal: 200, long: 1_000 }) };
+const RUNS = { numRuns: sample({ normal: 50, long: 1_000 }) };
 
 const kindsOf = async (exported: EntryExport): Promise<FaultKind[]> =>
   (await verifyEntries(exported, jwks)).faults.map(({ kind }) => kind);

@@ -12,7 +12,7 @@ const stranger = signer('stranger');
 const jwks = { keys: [node.jwk] };
 const good = exportOf(chainOf(5), node);
 const other = exportOf(chainOf(5, 'session-2'), node, 'session-2');
-const RUNS = sample({ quick: 100, normal: 300, long: 1_000 });
+const RUNS = sample({ normal: 100, long: 1_000 });
 
 const kindsOf = async (exported: unknown): Promise<FaultKind[]> =>
   (await verifyAudit(exported, jwks)).faults.map(({ kind }) => kind);

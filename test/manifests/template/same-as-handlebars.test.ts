@@ -79,7 +79,7 @@ test('templates over data without gaps render what Handlebars renders', () => {
       const expected = other.compile(source)(SCOPE);
       assert.equal(renderTemplate(source, SCOPE, { state: 'S', maxChars: 1_000_000 }), expected);
     }),
-    { numRuns: sample({ quick: 40, normal: 130, long: 400 }) },
+    { numRuns: sample({ normal: 40, long: 400 }) },
   );
 });
 
@@ -140,6 +140,6 @@ test('any text is a template or is reported, and never throws anything else', ()
         }
       },
     ),
-    { numRuns: sample({ quick: 200, normal: 660, long: 2_000 }) },
+    { numRuns: sample({ normal: 200, long: 2_000 }) },
   );
 });

@@ -58,14 +58,14 @@ const values = fc.oneof(
 describe('validateWorkflow never throws', () => {
   it('for any text', () => {
     fc.assert(fc.property(fc.string({ maxLength: 300, unit: 'binary' }), check), {
-      numRuns: sample({ quick: 30, normal: 100, long: 300 }),
+      numRuns: sample({ normal: 30, long: 300 }),
     });
   });
 
   it('for any JSON document', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => check(JSON.stringify(value))),
-      { numRuns: sample({ quick: 30, normal: 100, long: 300 }) },
+      { numRuns: sample({ normal: 30, long: 300 }) },
     );
   });
 
@@ -79,7 +79,7 @@ describe('validateWorkflow never throws', () => {
         for (const [{ path }, value] of changes) doc = withValue(doc, path, value);
         check(stringify(doc));
       }),
-      { numRuns: sample({ quick: 60, normal: 200, long: 600 }) },
+      { numRuns: sample({ normal: 60, long: 600 }) },
     );
   });
 
@@ -98,7 +98,7 @@ describe('validateWorkflow never throws', () => {
         }
         check(text);
       }),
-      { numRuns: sample({ quick: 40, normal: 130, long: 400 }) },
+      { numRuns: sample({ normal: 40, long: 400 }) },
     );
   });
 
@@ -122,7 +122,7 @@ describe('validateWorkflow never throws', () => {
         const all = states.map(([step, transitions], index) => [`s${index}`, { ...step, transitions }]);
         check(stringify(workflowDoc(Object.fromEntries(all)), { aliasDuplicateObjects: false }));
       }),
-      { numRuns: sample({ quick: 30, normal: 100, long: 300 }) },
+      { numRuns: sample({ normal: 30, long: 300 }) },
     );
   });
 });
@@ -146,7 +146,7 @@ describe('the graph of a workflow', () => {
             if (!mutual && reach.get(a)?.has(b) === true) assert.ok((place.get(a) ?? 0) > (place.get(b) ?? 0));
           }
       }),
-      { numRuns: sample({ quick: 20, normal: 60, long: 200 }) },
+      { numRuns: sample({ normal: 20, long: 200 }) },
     );
   });
 

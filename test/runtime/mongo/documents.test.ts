@@ -21,7 +21,7 @@ documentsContract(
       },
     };
   },
-  { skip, runs: sample({ normal: 5, long: 15 }) },
+  { skip, runs: sample({ normal: 3, long: 15 }) },
 );
 
 // What real MongoDB gets: conditional updates. FerretDB does them one after another on a single connection, as a scan.
@@ -41,5 +41,5 @@ documentsContract(
       },
     };
   },
-  { skip, runs: sample({ normal: 5, long: 15 }), many: 200 },
+  { skip, runs: sample({ normal: 3, long: 15 }), many: 200 },
 );

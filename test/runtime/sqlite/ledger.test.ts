@@ -19,5 +19,5 @@ ledgerContract(
       },
     };
   },
-  { runs: sample({ quick: 10, normal: 25, long: 300 }) },
+  { runs: sample({ normal: 10, long: 300 }) },
 );

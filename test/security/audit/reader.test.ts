@@ -80,7 +80,7 @@ describe('the list of the audit', () => {
         );
         assert.deepEqual(await pagesOf(store.blocks, filter as EntryFilter, limit), expected);
       }),
-      { numRuns: sample({ quick: 30, normal: 100, long: 500 }) },
+      { numRuns: sample({ normal: 30, long: 500 }) },
     );
   });
 
