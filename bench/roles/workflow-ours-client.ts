@@ -1,4 +1,3 @@
-import { workflowActor } from '../../actors/workflow/definition.ts';
 import { RedisActorStore } from '../../runtime/redis/redis-actor-store.ts';
 import { connectClient } from '../../runtime/runtime.ts';
 import { FileBlobs } from '../../runtime/sqlite/blobs.ts';
@@ -11,7 +10,7 @@ import {
 import { closedLoop, type LoadPlan } from '../load.ts';
 import { serveProfiled } from '../profile.ts';
 import { roleOptions } from '../role.ts';
-import { fiveSteps, type Steps } from '../workflows/five-steps.ts';
+import { benchedActor, fiveSteps, type Steps } from '../workflows/five-steps.ts';
 import { runWorkflow } from '../workflows/run-workflow.ts';
 
 const { url, directory, steps } = roleOptions<{ url: string; directory: string; steps: Steps }>();
@@ -21,7 +20,7 @@ const blobs = new FileBlobs({ directory });
 await Promise.all([store.open(), documents.open(), blobs.open()]);
 const client = await connectClient({
   ...{ store, documents, blobs },
-  definitions: [workflowActor()],
+  definitions: [benchedActor(steps)],
   settings: { partitions: 256 },
   warn: (message, error) => console.error(message, error),
 });

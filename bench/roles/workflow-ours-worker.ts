@@ -1,4 +1,3 @@
-import { workflowActor } from '../../actors/workflow/definition.ts';
 import { BullmqEffectQueue } from '../../runtime/redis/bullmq-effect-queue.ts';
 import { RedisActorStore } from '../../runtime/redis/redis-actor-store.ts';
 import { startRuntime } from '../../runtime/runtime.ts';
@@ -6,10 +5,10 @@ import { FileBlobs } from '../../runtime/sqlite/blobs.ts';
 import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
 import { serveProfiled } from '../profile.ts';
 import { roleOptions } from '../role.ts';
-import { noOpCommand } from '../workflows/five-steps.ts';
+import { benchedActor, noOpCommand, type Steps } from '../workflows/five-steps.ts';
 
 /** Serves workflows from Redis, their effects through BullMQ. Documents are SQLite, so that no third server is measured. */
-const { url, directory } = roleOptions<{ url: string; directory: string }>();
+const { url, directory, steps } = roleOptions<{ url: string; directory: string; steps: Steps }>();
 const store = new RedisActorStore({ urls: url });
 const documents = new SqliteDocuments({ directory });
 const blobs = new FileBlobs({ directory });
@@ -18,7 +17,7 @@ const effects = new BullmqEffectQueue({ urls: url, ledger: store, onFault: (erro
 await Promise.all([store.open(), documents.open(), blobs.open(), effects.open()]);
 const runtime = await startRuntime({
   ...{ store, documents, blobs, effects, warn },
-  definitions: [workflowActor()],
+  definitions: [benchedActor(steps)],
   handlers: [noOpCommand],
   node: 'bench-worker',
   settings: { partitions: 256, effectConcurrency: 256 },

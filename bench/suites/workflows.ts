@@ -1,3 +1,4 @@
+import { type Cost, costOf } from '../costs.ts';
 import { type Measured, medianOf } from '../load.ts';
 import { type Plan, type Section, table, whole } from '../report.ts';
 import { type Contestant, type Field, field } from '../workflows/contestants.ts';
@@ -9,7 +10,7 @@ const BAR_IN_FLIGHT = 64;
 const WARM_UP_MS = 4_000;
 
 /** Results by name and number in flight, one a round. */
-type Runs = Map<string, Measured[]>;
+type Runs = Map<string, (Measured & { readonly cost?: Cost | undefined })[]>;
 const keyOf = (name: string, inFlight: number): string => `${name}|${inFlight}`;
 
 /**
@@ -49,9 +50,12 @@ async function roundOf(
     // The bar's level first warms what the others use too: compiled code, connections, pools.
     await peer.measure({ inFlight: BAR_IN_FLIGHT, warmUpMs: 0, runMs: WARM_UP_MS });
     for (const inFlight of levels.filter((level) => level <= (contestant.mostInFlight ?? level))) {
+      const before = await peer.meter?.used();
       const measured = await peer.measure({ inFlight, ...times });
+      const after = await peer.meter?.used();
+      const cost = before === undefined || after === undefined ? undefined : costOf(before, after, measured.calls);
       const key = keyOf(contestant.name, inFlight);
-      runs.set(key, [...(runs.get(key) ?? []), measured]);
+      runs.set(key, [...(runs.get(key) ?? []), { ...measured, cost }]);
     }
   } finally {
     await peer.stop();
@@ -70,7 +74,7 @@ function textOf({ contestants, versions, leftOut }: Field, levels: readonly numb
   const rows = contestants.flatMap((one) =>
     levels.map((inFlight) => {
       const list = runs.get(keyOf(one.name, inFlight)) ?? [];
-      if (list.length === 0) return [one.name, `${inFlight}`, 'not measured', '', '', '', '', ''];
+      if (list.length === 0) return [one.name, `${inFlight}`, 'not measured', '', '', '', '', '', '', '', ''];
       const median = medianOf(list);
       return [
         one.name,
@@ -81,6 +85,7 @@ function textOf({ contestants, versions, leftOut }: Field, levels: readonly numb
         median.p99Ms.toFixed(1),
         times(median.perSecond, inFlight),
         barText(one, inFlight, median.perSecond / bestAt(inFlight)),
+        ...costText(median.cost),
       ];
     }),
   );
@@ -93,20 +98,36 @@ function textOf({ contestants, versions, leftOut }: Field, levels: readonly numb
     'p99 ms',
     'of the best',
     `bar at ${BAR_IN_FLIGHT}`,
+    'CPU µs: Redis + worker + client',
+    'Redis commands',
+    'bytes in / out / AOF',
   ];
   return [
     table(head, rows),
     [
       `The best is the quickest of Restate, DBOS and Temporal at as many in flight. ${versions.join('; ')}.`,
       'Pure steps of svc are the built-in command `update_blackboard`, all in one turn. Its effects are System states',
-      'whose command is answered at once by a handler in the worker: each goes through a commit, the effect queue on',
-      'Redis, a claim, a result and the next turn. A step of the peers is a recorded no-op: `ctx.run`, `runStep`, a local',
-      'activity, a child job. Restate and PostgreSQL have their defaults (a write is on disk before it is answered), so',
+      'whose command is answered at once by a handler in the worker: each is recorded as started by the commit of the turn',
+      'that asks for it, and its result is the input of the next commit (mode `once`). “Repeatable” are the same effects in',
+      'mode `repeatable`, allowed to run ahead of their commit, as model calls and reading tools are. A step of the peers is',
+      'a recorded no-op: `ctx.run`, `runStep`, a local activity, a child job. CPU, commands and bytes are for each workflow.',
+      ' Restate and PostgreSQL have their defaults (a write is on disk before it is answered), so',
       '`appendfsync always` is the like of them. What svc keeps in MongoDB beside a node on Redis (lists, ended runs) is',
       'SQLite in memory here; on its embedded store all is on disk. Temporal is not asked for more than 64 at once.',
     ].join('\n'),
     ...leftOut,
   ].join('\n\n');
+}
+
+/** CPU, commands and bytes for each workflow, warm-up included. */
+function costText(cost: Cost | undefined): string[] {
+  if (cost === undefined) return ['', '', ''];
+  const { redisUs, workerUs, clientUs, commands, bytesIn, bytesOut, aofBytes } = cost;
+  return [
+    [redisUs, workerUs, clientUs].map(whole).join(' + '),
+    commands.toFixed(1),
+    [bytesIn, bytesOut, aofBytes].map(whole).join(' / '),
+  ];
 }
 
 function barText({ bar }: Contestant, inFlight: number, ratio: number): string {

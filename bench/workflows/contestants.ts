@@ -26,10 +26,16 @@ export interface Field {
   readonly leftOut: readonly string[];
 }
 
-/** Whom to compare. Peers that cannot be had are named, loudly, with the reason. */
+/**
+ * Whom to compare. Peers that cannot be had are named, loudly, with the reason. `SVC_BENCH_PEERS` is a regular
+ * expression of the names to take.
+ */
 export async function field(): Promise<Field> {
+  const wanted = new RegExp(process.env.SVC_BENCH_PEERS ?? '');
+  const isWanted = ({ name }: { readonly name: string }): boolean => wanted.test(name);
   const leftOut: string[] = [];
   const had = async <Packages>(name: string, fetch: () => Promise<Packages>): Promise<Packages | null> => {
+    if (!wanted.test(name)) return null;
     try {
       return await fetch();
     } catch (thrown) {
@@ -44,7 +50,8 @@ export async function field(): Promise<Field> {
   const contestants: Contestant[] = [
     { name: 'svc, pure steps', bar: 8, start: () => startOurs('everysec', 'pure') },
     { name: 'svc, pure steps, appendfsync always', bar: 4, start: () => startOurs('always', 'pure') },
-    { name: 'svc, effects', bar: 1.5, start: () => startOurs('everysec', 'effects') },
+    { name: 'svc, effects', bar: 2.3, start: () => startOurs('everysec', 'effects') },
+    { name: 'svc, repeatable effects', bar: 2.9, start: () => startOurs('everysec', 'repeatable') },
     { name: 'svc, effects, appendfsync always', start: () => startOurs('always', 'effects') },
   ];
   if (restate !== null) contestants.push({ name: 'Restate', sets: true, start: () => startRestate(restate) });
@@ -60,11 +67,12 @@ export async function field(): Promise<Field> {
     { name: 'BullMQ flow', start: () => startBullmq('everysec') },
     { name: 'svc embedded, pure steps', start: () => startOursEmbedded('pure') },
     { name: 'svc embedded, effects', start: () => startOursEmbedded('effects') },
+    { name: 'svc embedded, repeatable effects', start: () => startOursEmbedded('repeatable') },
   );
   const versions = [
     ...(restate === null ? [] : [`Restate ${restate.versions}`]),
     ...(dbos === null ? [] : [`DBOS ${dbos.versions}`]),
     ...(temporal === null ? [] : [`Temporal ${temporal.versions}`]),
   ];
-  return { contestants, versions, leftOut };
+  return { contestants: contestants.filter(isWanted), versions, leftOut };
 }

@@ -1,10 +1,16 @@
 import { z } from 'zod';
+import { workflowActor } from '../../actors/workflow/definition.ts';
 import { parseWorkflowManifest } from '../../manifests/workflow/parse.ts';
 import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
+import type { ActorDefinition, EffectRequest, Schemas, Turn } from '../../runtime/define-actor.ts';
 import { defineEffect } from '../../runtime/effect.ts';
 
-/** `pure`: built-in commands, which end in the actor's turn; `effects`: each step is a job of the effect engine. */
-export type Steps = 'pure' | 'effects';
+/**
+ * `pure`: built-in commands, which end in the actor's turn; `effects`: each step is an effect of mode `once`;
+ * `repeatable`: the same as effects that may be repeated and run ahead of their commit, as model calls and tools that
+ * read do.
+ */
+export type Steps = 'pure' | 'effects' | 'repeatable';
 
 export const STEPS = 5;
 
@@ -37,3 +43,19 @@ export const noOpCommand = defineEffect({
   input: z.looseObject({ command: z.literal('no-op') }),
   run: async () => ({ exit_code: 0, stdout: '', stderr: '', duration_ms: 0 }),
 });
+
+/** The workflow actor. No manifest makes a command repeatable, so for `repeatable` its requests are changed here. */
+export function benchedActor(steps: Steps): ActorDefinition {
+  const actor: ActorDefinition = workflowActor();
+  if (steps !== 'repeatable') return actor;
+  const on = Object.entries(actor.on).map(([type, handle]): [string, typeof handle] => [
+    type,
+    (state, payload, turn) => handle(state, payload, Object.assign(turn, { effect: repeatable(turn) })),
+  ]);
+  return { ...actor, on: Object.fromEntries(on) };
+}
+
+function repeatable(turn: Turn<Schemas, Schemas>): (request: EffectRequest) => string {
+  const ask: (request: EffectRequest) => string = turn.effect.bind(turn);
+  return (request) => ask({ ...request, mode: 'repeatable', ahead: true, retry: undefined });
+}

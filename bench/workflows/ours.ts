@@ -2,17 +2,17 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { workflowActor } from '../../actors/workflow/definition.ts';
 import { startRedis } from '../../test/support/redis.ts';
 import {
   createWorkflowApi,
   WORKFLOW_EXECUTIONS,
   type WorkflowExecutionDocument,
 } from '../../usecases/workflow-runs.ts';
+import { CostMeter } from '../costs.ts';
 import { startEmbedded } from '../embedded.ts';
 import { closedLoop, type LoadPlan, type Measured } from '../load.ts';
 import { type RoleProcess, startRole } from '../role.ts';
-import { fiveSteps, noOpCommand, type Steps } from './five-steps.ts';
+import { benchedActor, fiveSteps, noOpCommand, type Steps } from './five-steps.ts';
 import type { WorkflowPeer } from './peer.ts';
 import { runWorkflow } from './run-workflow.ts';
 
@@ -29,9 +29,12 @@ export async function startOurs(appendfsync: 'always' | 'everysec', steps: Steps
   const options = { url: redis.url, directory, steps };
   const worker = await startRole('workflow-ours-worker', options);
   const client: RoleProcess<LoadPlan, Measured> = await startRole('workflow-ours-client', options);
+  const meter = new CostMeter([redis], [worker], client);
   return {
     measure: (plan) => client.ask(plan),
+    meter,
     async stop() {
+      meter.close();
       await client.stop();
       await worker.stop();
       await redis.stop();
@@ -42,7 +45,7 @@ export async function startOurs(appendfsync: 'always' | 'everysec', steps: Steps
 
 /** The product on its embedded store: one process is everything, as `npm start` has it. */
 export async function startOursEmbedded(steps: Steps): Promise<WorkflowPeer> {
-  const node = await startEmbedded([workflowActor()], [noOpCommand], { effectConcurrency: 256 });
+  const node = await startEmbedded([benchedActor(steps)], [noOpCommand], { effectConcurrency: 256 });
   const workflows = createWorkflowApi({
     client: node.runtime.client,
     executions: await node.ports.documents.collection<WorkflowExecutionDocument>(WORKFLOW_EXECUTIONS),
