@@ -44,10 +44,16 @@ const manifestShape = z.looseObject({
   }),
 });
 
-export const manifestField = z.custom<WorkflowManifest>(
-  (value) => manifestShape.safeParse(value).success,
-  'expected a normalised workflow manifest',
-);
+/** Manifests that were checked. Each turn of a run has the very same object, and it is never changed in place. */
+const checked = new WeakSet<object>();
+
+export const manifestField = z.custom<WorkflowManifest>((value) => {
+  if (typeof value !== 'object' || value === null) return false;
+  if (checked.has(value)) return true;
+  const { success } = manifestShape.safeParse(value);
+  if (success) checked.add(value);
+  return success;
+}, 'expected a normalised workflow manifest');
 
 const id = z.string().min(1).max(128);
 

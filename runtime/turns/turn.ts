@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { z } from 'zod';
 import type { Address } from '../address.ts';
 import {
@@ -31,6 +31,9 @@ export interface Decision {
   readonly effectsCancelled: string[];
   reply: Reply | null;
 }
+
+/** The digits that stand for a UUID's variant. */
+const VARIANTS = ['8', '9', 'a', 'b'] as const;
 
 /** Thrown by `turn.refuse`. It rolls the turn back and is not a failure. */
 class Refusal extends Error {
@@ -92,20 +95,19 @@ class SeededTurn implements Turn<Schemas, Schemas> {
   }
 
   newId(): string {
-    const bytes = this.#draw();
-    bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
-    bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
-    const hex = bytes.toString('hex');
-    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
+    const hex = this.#draw();
+    // Version 4 and its variant, as bytes 6 and 8 of a UUID have them.
+    const variant = VARIANTS[Number.parseInt(hex[16] ?? '', 16) % VARIANTS.length];
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
   }
 
   random(): number {
-    return this.#draw().readUIntBE(0, 6) / 2 ** 48;
+    return Number.parseInt(this.#draw().slice(0, 12), 16) / 2 ** 48;
   }
 
-  #draw(): Buffer {
+  #draw(): string {
     this.#drawn += 1;
-    return createHash('sha256').update(`${this.messageId}\n${this.self}\n${this.#drawn}`).digest();
+    return hash('sha256', `${this.messageId}\n${this.self}\n${this.#drawn}`, 'hex');
   }
 
   emit(name: string, payload: unknown): void {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { KnownVolume } from '../../../manifests/metadata.ts';
 import type { StateOf } from '../../../manifests/workflow/schema.ts';
 import { type BuiltInCommand, builtInNamed } from '../../../manifests/workflow/state.ts';
-import type { Json, JsonObject } from '../../../runtime/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../runtime/json.ts';
 import { keepTail } from '../../execution/bounded-text.ts';
 import { askEffect, bounded } from '../ask-effect.ts';
 import { writeBlackboard } from '../blackboard.ts';
@@ -69,9 +69,12 @@ export function commandResult(value: Json, timeoutMs: number | null): StepResult
   return failed('command_failed', endText('the command', output.exit_code, output.stderr), record);
 }
 
+const WithWorkspace = z.object({ workspace: KnownVolume });
+
 /** The run with the workspace's record that the command returned, so that the next command need not look it up. */
 export function withWorkspace(run: IdleWorkflow, value: Json): IdleWorkflow {
-  const found = z.object({ workspace: KnownVolume }).safeParse(value);
+  if (!isJsonObject(value) || !('workspace' in value)) return run;
+  const found = WithWorkspace.safeParse(value);
   if (!found.success) return run;
   const { storage } = run;
   return { ...run, storage: { ...storage, known: { ...storage.known, [storage.workspace]: found.data.workspace } } };
