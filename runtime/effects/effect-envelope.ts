@@ -79,10 +79,45 @@ export function encodeRequest(asked: {
 /** Decodes the text that `encodeRequest` wrote. Throws `internal` for any other text. */
 export function decodeEffect(body: string): EffectEnvelope {
   try {
-    return Envelope.parse(JSON.parse(body));
+    const parsed: unknown = JSON.parse(body);
+    return isEnvelope(parsed) ? parsed : Envelope.parse(parsed);
   } catch (cause) {
     throw new SvcError('internal', undefined, { cause });
   }
+}
+
+/** A cheap shape check for the hot path: this program wrote the text. The full schema only explains a failure. */
+function isEnvelope(value: unknown): value is EffectEnvelope {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'request' in value &&
+    isRequest(value.request) &&
+    'to' in value &&
+    typeof value.to === 'string' &&
+    'cause' in value &&
+    typeof value.cause === 'string' &&
+    'trace' in value &&
+    typeof value.trace === 'string' &&
+    'tenant' in value &&
+    typeof value.tenant === 'string'
+  );
+}
+
+function isRequest(value: unknown): value is EffectRequest {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'kind' in value &&
+    typeof value.kind === 'string' &&
+    'mode' in value &&
+    (value.mode === 'once' || value.mode === 'repeatable') &&
+    'input' in value &&
+    typeof value.input === 'object' &&
+    value.input !== null &&
+    'replyAs' in value &&
+    typeof value.replyAs === 'string'
+  );
 }
 
 /**

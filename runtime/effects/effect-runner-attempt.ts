@@ -18,7 +18,7 @@ import {
   renewClaim,
   renewOnceCommitted,
 } from './effect-runner-claim.ts';
-import { EffectReport, failure, persist } from './effect-runner-report.ts';
+import { EffectReport, failure, invalidInput, persist } from './effect-runner-report.ts';
 
 /**
  * Why a running attempt is aborted. `unwanted`: the store reported a cancel. `gone`: cancelled, settled or taken over;
@@ -58,9 +58,12 @@ export class EffectAttempt {
   readonly #giveUp: AbortSignal;
   /** Set for an attempt that runs ahead of the commit that opens its effect. */
   readonly #committed: Promise<boolean> | undefined;
-  readonly #abort = new AbortController();
+  /** Made when a handler or a wait first wants it: most attempts end without. */
+  #aborting: AbortController | null = null;
   readonly #begunAt: number;
   #cause: AbortCause | null = null;
+  /** Resolves when a handler ignores its signal for too long, so that the runner goes on without it. */
+  readonly #overdue = Promise.withResolvers<Ending>();
   /** Which place the attempt occupies: the queue's until it has parked. */
   #place: 'queue' | 'parking' | 'none' = 'queue';
   readonly #hasParked = Promise.withResolvers<void>();
@@ -117,7 +120,23 @@ export class EffectAttempt {
   abort(cause: AbortCause): void {
     if (this.#cause !== null) return;
     this.#cause = cause;
-    this.#abort.abort(new SvcError(REASONS[cause]));
+    this.#aborting?.abort(new SvcError(REASONS[cause]));
+    this.#settings.clock.after(this.#settings.abortGraceMs, () => this.#giveUpHandler());
+  }
+
+  get #signal(): AbortSignal {
+    if (this.#aborting === null) {
+      this.#aborting = new AbortController();
+      if (this.#cause !== null) this.#aborting.abort(new SvcError(REASONS[this.#cause]));
+    }
+    return this.#aborting.signal;
+  }
+
+  #giveUpHandler(): void {
+    if (this.#ended) return;
+    const error = new SvcError('cancelled', 'the work did not end after it was stopped');
+    this.#settings.onFault(error, { effectId: this.#job.id, doing: 'stopping' });
+    this.#overdue.resolve({ ok: false, error });
   }
 
   async run(handler: EffectHandler | undefined): Promise<JobOutcome> {
@@ -160,6 +179,7 @@ export class EffectAttempt {
     const parsed = handler.input.safeParse(input);
     if (!parsed.success) return { ok: false, error: invalidInput(kind, parsed.error.issues) };
     const { id: effectId, fairnessKey } = this.#job;
+    const signal = (): AbortSignal => this.#signal;
     const context: EffectContext = {
       effectId,
       ...(fairnessKey === undefined ? {} : { fairnessKey }),
@@ -169,8 +189,10 @@ export class EffectAttempt {
       trace: this.#envelope.trace,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
       ...(this.#attempt === 1 ? {} : askedAgo(this.#envelope, this.#settings.clock.now())),
-      signal: this.#abort.signal,
-      progress: async (value) => !this.#abort.signal.aborted && (await this.#report.progress(value)),
+      get signal() {
+        return signal();
+      },
+      progress: async (value) => this.#cause === null && (await this.#report.progress(value)),
       parked: (waiting) => this.#park(waiting, renewing),
       patiently: (call) => this.#patiently(call, renewing),
     };
@@ -178,7 +200,7 @@ export class EffectAttempt {
     const attempt = { ...this.#envelope, effectId, attempt: this.#attempt, sink };
     const work = () => asEffectOf(attempt, () => handler.run(parsed.data, context));
     const ending = this.#guard(() => (this.#runsAgain ? this.#untilBegun(work, renewing) : work()));
-    return Promise.race([ending, this.#overdue()]);
+    return Promise.race([ending, this.#overdue.promise]);
   }
 
   /** Runs the work, and again each time that it could not begin because a store of this node was unavailable. */
@@ -199,7 +221,7 @@ export class EffectAttempt {
       } catch (thrown) {
         const error = toSvcError(thrown);
         if (await this.#isBack(error, { tries, renewing, hasBegun: !error.notBegun })) continue;
-        this.#abort.signal.throwIfAborted();
+        this.#signal.throwIfAborted();
         throw thrown;
       }
     }
@@ -211,8 +233,8 @@ export class EffectAttempt {
     { tries, renewing, hasBegun }: { readonly tries: number; readonly renewing: Renewing; readonly hasBegun: boolean },
   ): Promise<boolean> {
     const store = storeAway(error);
-    const { signal } = this.#abort;
-    if (store === null || signal.aborted) return false;
+    if (store === null || this.#cause !== null) return false;
+    const signal = this.#signal;
     if (!hasBegun) {
       // A call of mode `once` that ran out of time may have acted: nothing is known.
       if (this.#envelope.request.mode === 'once' && error.code === 'deadline_exceeded') return false;
@@ -236,7 +258,7 @@ export class EffectAttempt {
     try {
       return await waiting;
     } finally {
-      if (await parking.goOn(this.#abort.signal)) this.#place = 'parking';
+      if (await parking.goOn(this.#signal)) this.#place = 'parking';
       counts.parked -= 1;
       counts.running += 1;
       renewing.often();
@@ -260,22 +282,6 @@ export class EffectAttempt {
       if (error.row.kind === 'bug') this.#settings.onFault(thrown, { effectId: this.#job.id, doing: 'running' });
       return { ok: false, error };
     }
-  }
-
-  /** Resolves when a handler ignores its signal for too long, so that the runner goes on without it. */
-  #overdue(): Promise<Ending> {
-    const { clock, abortGraceMs, onFault } = this.#settings;
-    return new Promise((resolve) => {
-      const { signal } = this.#abort;
-      const arm = () =>
-        clock.after(abortGraceMs, () => {
-          if (this.#ended) return;
-          const error = new SvcError('cancelled', 'the work did not end after it was stopped');
-          onFault(error, { effectId: this.#job.id, doing: 'stopping' });
-          resolve({ ok: false, error });
-        });
-      signal.addEventListener('abort', arm, { once: true });
-    });
   }
 
   #ended = false;
@@ -361,15 +367,6 @@ export class EffectAttempt {
     const about = { id: this.#job.id, attempt, outcome: end, error: error?.code, startedAt: this.#report.startedAtMs };
     exportSpan(sink, this.#envelope, { ...about, endedAt: clock.now() });
   }
-}
-
-function invalidInput(
-  kind: string,
-  issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[],
-): SvcError {
-  const details = issues.slice(0, 20).map(({ path, message }) => ({ path: path.map(String).join('.'), message }));
-  const text = details.map(({ path, message }) => `${path}: ${message}`).join('; ');
-  return new SvcError('invalid_argument', `input of ${kind} does not fit: ${text}`, { details });
 }
 
 /** Most attempts that any policy may set. It also ends an effect that brings its node down each time. */

@@ -17,6 +17,16 @@ export function failure(error: SvcError): Outcome {
   return { kind: 'failed', code: error.code, message };
 }
 
+/** The failure of a request whose input does not fit its handler. */
+export function invalidInput(
+  kind: string,
+  issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[],
+): SvcError {
+  const details = issues.slice(0, 20).map(({ path, message }) => ({ path: path.map(String).join('.'), message }));
+  const text = details.map(({ path, message }) => `${path}: ${message}`).join('; ');
+  return new SvcError('invalid_argument', `input of ${kind} does not fit: ${text}`, { details });
+}
+
 /** Sends progress and result of one attempt as messages to the actor that requested the effect. */
 export class EffectReport {
   readonly #settings: RunnerSettings;
@@ -114,7 +124,15 @@ export class EffectReport {
     const { to, cause, trace, traceContext } = this.#envelope;
     const id = random.uuid();
     const message = { id, to, from: null, cause, trace, traceContext, origin: 'effect', type, payload } as const;
-    return { id, to, body: await persist(async () => encode(message), this.#settings, this.#giveUp) };
+    const encoded = encode(message);
+    if (typeof encoded === 'string') return { id, to, body: encoded };
+    let first: Promise<string> | null = encoded;
+    const stored = (): Promise<string> => {
+      const body = first ?? Promise.resolve(encode(message));
+      first = null;
+      return body;
+    };
+    return { id, to, body: await persist(stored, this.#settings, this.#giveUp) };
   }
 }
 

@@ -2,7 +2,7 @@ import type { ClaimOutcome } from '../actor-store.ts';
 import type { Address } from '../address.ts';
 import type { EffectHandler } from '../effect.ts';
 import type { EffectJob, JobOutcome, StartedEffect } from '../effect-queue.ts';
-import { SvcError, storeAway, toSvcError } from '../errors.ts';
+import { type OwnStore, SvcError, storeAway, toSvcError } from '../errors.ts';
 import { decodeEffect } from './effect-envelope.ts';
 import { EffectAttempt } from './effect-runner-attempt.ts';
 import {
@@ -241,28 +241,47 @@ export class EffectRunner {
     }
   }
 
-  /**
-   * Fetches the request, and renews the claim while the store that holds it is unavailable: a `once` effect whose claim
-   * expired would be in doubt although nothing of it has run. Null: the claim was lost.
-   */
+  /** Fetches the request. Null: the claim was lost meanwhile. */
   async #unpacked(job: EffectJob, claim: Extract<ClaimOutcome, { body: string }>): Promise<string | null> {
+    const { unpack } = this.#settings;
+    try {
+      return await unpack(claim.body);
+    } catch (thrown) {
+      const store = storeAway(thrown);
+      if (store === null) throw thrown;
+      return this.#unpackedLater(job, claim, store);
+    }
+  }
+
+  /**
+   * Renews the claim while the store that holds the request is unavailable: a `once` effect whose claim expired would be
+   * in doubt although nothing of it has run.
+   */
+  async #unpackedLater(
+    job: EffectJob,
+    claim: Extract<ClaimOutcome, { body: string }>,
+    away: OwnStore,
+  ): Promise<string | null> {
     const { unpack } = this.#settings;
     const over = new AbortController();
     const lost = (): void => over.abort();
     let renewing: Renewing | null = null;
     this.#giveUp.signal.addEventListener('abort', lost, { once: true });
     try {
-      for (let tries = 0; !over.signal.aborted; tries += 1) {
+      let store = away;
+      if (this.#giveUp.signal.aborted) lost();
+      if (claim.kind === 'claimed') renewing = renewClaim(this.#settings, job, claim.attempt, false, lost);
+      for (let tries = 0; ; tries += 1) {
+        await this.#outages.wait(store, tries, over.signal);
+        if (over.signal.aborted) return null;
         try {
           return await unpack(claim.body);
         } catch (thrown) {
-          const store = storeAway(thrown);
-          if (store === null) throw thrown;
-          if (claim.kind === 'claimed') renewing ??= renewClaim(this.#settings, job, claim.attempt, false, lost);
-          await this.#outages.wait(store, tries, over.signal);
+          const again = storeAway(thrown);
+          if (again === null) throw thrown;
+          store = again;
         }
       }
-      return null;
     } finally {
       renewing?.stop();
       this.#giveUp.signal.removeEventListener('abort', lost);
