@@ -193,7 +193,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const merge =
     keys === null ? null : await KeyMerge.open({ documents, keys, kept, node, clock, random, warn, sweeps });
   const projector = await Projector.open({
-    ...{ ...kernel, store, documents, views, removals, replaced, node, warn, keys, onKeys: () => merge?.kick() },
+    ...{ ...kernel, store, documents, views, removals, replaced, cache, node, warn, keys, onKeys: () => merge?.kick() },
     changes,
     meter,
     serverOf: (partition) => ownership.get(partition),

@@ -12,7 +12,9 @@ import { DEAD_LETTERS, type DeadLetter, unreadableRecord } from '../ledger/segme
 import type { Locator } from '../locator.ts';
 import type { Meter } from '../meter.ts';
 import type { Removals } from '../retention/removals.ts';
-import { isOwned, type Payloads } from '../turns/payload.ts';
+import type { ActorCache } from '../turns/actor-cache.ts';
+import type { Activation } from '../turns/actor-draft.ts';
+import { isOwned, isSpilled, type Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
 import type { Archive, EndedActor, Retained } from './archive.ts';
 import type { Views } from './views.ts';
@@ -26,6 +28,8 @@ export interface ActorProjectionParts {
   /** The server that runs the turns of a partition's actors here. */
   readonly serverOf: (partition: Partition) => LogServer | undefined;
   readonly payloads: Payloads;
+  /** Actors in memory, whose committed states need not be read from the store. */
+  readonly cache: Pick<ActorCache, 'peek'>;
   readonly clock: Pick<Clock, 'now'>;
   /** Id of this node. */
   readonly node: string;
@@ -39,6 +43,9 @@ export interface ActorProjectionParts {
   readonly replaced: Pick<StateBlobGc, 'add'>;
   readonly warn: (message: string, error: unknown) => void;
 }
+
+/** The committed state of an actor. */
+type CommittedActor = Pick<Activation, 'record' | 'owned' | 'size'> & { readonly text: string };
 
 interface Look extends Retained {
   readonly document: StoredDocument | null;
@@ -127,15 +134,16 @@ export class ActorProjection {
       const definition = registry.definitionOf(address);
       return definition?.view !== undefined || definition?.done !== undefined;
     });
-    if (wanted.length === 0) return;
-    const texts = await store.load(partition, wanted);
-    for (const [index, address] of wanted.entries()) {
+    const cached = new Map(wanted.flatMap((address) => this.#cached(address, partition)));
+    const unknown = wanted.filter((address) => !cached.has(address));
+    const texts = unknown.length === 0 ? [] : await store.load(partition, unknown);
+    const stored = new Map(unknown.map((address, index) => [address, texts[index]]));
+    for (const address of wanted) {
       const definition = registry.definitionOf(address);
-      const text = texts[index];
-      if (definition === undefined || text === null || text === undefined) continue;
-      const plain = await this.#unpacked(address, text);
-      if (plain === null) continue;
-      const seen = this.#lookAt(definition, address, partition, plain);
+      if (definition === undefined) continue;
+      const committed = cached.get(address) ?? (await this.#read(definition, address, stored.get(address)));
+      if (committed === null) continue;
+      const seen = this.#lookAt(definition, address, partition, committed);
       if (seen === null) continue;
       if (seen.document !== null && definition.view !== undefined) {
         const lists = seen.ended ? endedViews : views;
@@ -144,8 +152,37 @@ export class ActorProjection {
         lists.set(definition.view.collection, list);
       }
       if (!seen.ended) continue;
-      const [kept, owned] = [isArchived(definition), isOwned(text, plain)];
-      ended.push({ ...seen, server, partition, address, record: text, kept, owned });
+      const { text, owned } = committed;
+      ended.push({ ...seen, server, partition, address, record: text, kept: isArchived(definition), owned });
+    }
+  }
+
+  /**
+   * The committed state of an actor in memory, as an entry of a map; none of one that must be read. A state in Blobs is
+   * read, so that one whose bytes are gone is found.
+   */
+  #cached(address: Address, partition: Partition): [Address, CommittedActor][] {
+    const found = this.#parts.cache.peek(address);
+    if (found === undefined || found.partition !== partition || found.text === null || isSpilled(found.text)) return [];
+    const { record, text, owned, size } = found;
+    return [[address, { record, text, owned, size }]];
+  }
+
+  /** Decodes what the store holds. Null when it holds nothing, or when it cannot be read. */
+  async #read(
+    definition: ActorDefinition,
+    address: Address,
+    text: string | null | undefined,
+  ): Promise<CommittedActor | null> {
+    if (text === null || text === undefined) return null;
+    const plain = await this.#unpacked(address, text);
+    if (plain === null) return null;
+    try {
+      const record = decodeRecord(definition, plain);
+      return { record, text, owned: isOwned(text, plain), size: plain.length };
+    } catch (thrown) {
+      this.#parts.warn(`${address} cannot be projected`, toSvcError(thrown));
+      return null;
     }
   }
 
@@ -273,20 +310,22 @@ export class ActorProjection {
     }
   }
 
-  /**
-   * Decodes an actor and its view. An actor whose record or view is broken is skipped, so that it does not stop the
-   * others.
-   */
-  #lookAt(definition: ActorDefinition, address: Address, partition: Partition, text: string): Look | null {
+  /** Makes an actor's view. An actor whose view is broken is skipped, so that it does not stop the others. */
+  #lookAt(
+    definition: ActorDefinition,
+    address: Address,
+    partition: Partition,
+    { record, size }: CommittedActor,
+  ): Look | null {
     try {
-      const { state, revision, lastEvent, stuck } = decodeRecord(definition, text);
+      const { state, revision, lastEvent, stuck } = record;
       const [, tenant = '', id = ''] = address.split('/');
       const view = definition.view?.project(state, { tenant, id }) ?? null;
       const place = definition.view?.isLocated === true ? { node: this.#parts.node, pool: poolOf(partition) } : {};
       const document = view === null ? null : { ...view, ...place, version: revision };
       const ended = definition.done?.(state) === true && stuck === null;
       const retained = retainedOf(definition, state, { tenant, id }, this.#parts.clock.now());
-      return { document, ended, revision, lastEvent, ...retained, bytes: text.length };
+      return { document, ended, revision, lastEvent, ...retained, bytes: size };
     } catch (thrown) {
       this.#parts.warn(`${address} cannot be projected`, toSvcError(thrown));
       return null;

@@ -53,6 +53,11 @@ export class ActorCache {
     return found.activation;
   }
 
+  /** `get` by a reader that does not use the actor: it leaves memory as if it had not been read. */
+  peek(address: Address): Activation | undefined {
+    return this.#activations.get(address)?.activation;
+  }
+
   put(activation: Activation): void {
     const { address, size } = activation;
     this.drop(address);
