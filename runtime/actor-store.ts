@@ -261,8 +261,11 @@ export interface EventLog {
     after: number,
     limit: number,
   ): Promise<{ readonly seq: number; readonly data: string }[]>;
-  /** Calls back when the actor has new events. A call may get lost: it only shortens a poll. */
-  onEvents(address: Address, wake: () => void): Unsubscribe;
+  /**
+   * Calls back when the actor has new events, with the events themselves where the notice carries them. A call may get
+   * lost: it only saves and shortens polls.
+   */
+  onEvents(address: Address, wake: (news?: EventAppend) => void): Unsubscribe;
 }
 
 export interface JournalRow {

@@ -1,4 +1,4 @@
-import type { ActorStore } from '../actor-store.ts';
+import type { ActorStore, EventAppend } from '../actor-store.ts';
 import type { Address } from '../address.ts';
 import type { ActorClient, ActorEvent, FollowOptions } from '../client.ts';
 import type { Clock } from '../clock.ts';
@@ -7,6 +7,8 @@ export interface FollowParts {
   readonly client: Pick<ActorClient, 'events' | 'read'>;
   readonly store: Pick<ActorStore, 'onEvents'>;
   readonly clock: Clock;
+  /** Decodes an event as the store holds it. */
+  readonly decode: (seq: number, data: string) => Promise<ActorEvent>;
   /** Names of the events that no other event follows. */
   readonly final: ReadonlySet<string>;
 }
@@ -15,6 +17,27 @@ const PAGE = 256;
 /** Longest time between two reads, milliseconds. It limits the delay when a wake-up gets lost. */
 const LOOK_AGAIN_MS = 2_000;
 
+/** Events that notices carried, until they are yielded. They need not be read. */
+class News {
+  #events: { readonly seq: number; readonly data: string }[] = [];
+  /** A notice came without its events, or too many wait: they are read. */
+  #isWhole = true;
+
+  add(append: EventAppend | undefined): void {
+    const { data = [], first = 0 } = append ?? {};
+    if (append === undefined || this.#events.length + data.length > PAGE) this.#isWhole = false;
+    else for (const [index, one] of data.entries()) this.#events.push({ seq: first + index, data: one });
+  }
+
+  /** Takes the events right behind `seen`. Null: they must be read. */
+  take(seen: number): readonly { readonly seq: number; readonly data: string }[] | null {
+    const [events, isWhole] = [this.#events.filter(({ seq }) => seq > seen), this.#isWhole];
+    this.#events = [];
+    this.#isWhole = true;
+    return isWhole && events.length > 0 && events.every(({ seq }, index) => seq === seen + 1 + index) ? events : null;
+  }
+}
+
 /** Pause before the next read. A caller that allows longer pauses gets them as the silence grows. */
 const lookAgainMs = (silentMs: number, mostMs = LOOK_AGAIN_MS): number =>
   Math.min(mostMs, Math.max(LOOK_AGAIN_MS, silentMs));
@@ -22,7 +45,7 @@ const lookAgainMs = (silentMs: number, mostMs = LOOK_AGAIN_MS): number =>
 /**
  * Follows an actor's events from behind `after` (R1): first the existing ones, then new ones, up to a final event.
  * Yields null after about every `heartbeatMs` of silence. It reads a page at a time and only on demand, so a slow
- * consumer holds no more than one page.
+ * consumer holds no more than one page and one page of events that notices carried.
  */
 export async function* followEvents(
   parts: FollowParts,
@@ -30,13 +53,15 @@ export async function* followEvents(
   after: number,
   options: FollowOptions,
 ): AsyncGenerator<ActorEvent | null> {
-  const { client, store, clock, final } = parts;
+  const { client, store, clock, decode, final } = parts;
   const { signal, heartbeatMs, mostLookAgainMs } = options;
   let seen = after;
   let woken = true;
   let wake = (): void => {};
   // Subscribed before the first read, so that no event is missed between reading and waiting.
-  const unsubscribe = store.onEvents(address, () => {
+  const news = new News();
+  const unsubscribe = store.onEvents(address, (append) => {
+    news.add(append);
     woken = true;
     wake();
   });
@@ -47,7 +72,11 @@ export async function* followEvents(
   try {
     for (;;) {
       woken = false;
-      const events = await client.events(address, seen, PAGE);
+      const carried = news.take(seen);
+      const events =
+        carried === null
+          ? await client.events(address, seen, PAGE)
+          : await Promise.all(carried.map((one) => decode(one.seq, one.data)));
       for (const event of events) {
         if (signal.aborted) return;
         seen = event.seq;

@@ -140,7 +140,7 @@ export class MailboxClient implements ActorClient {
   }
 
   async events(address: Address, after: number, limit: number): Promise<ActorEvent[]> {
-    const { store, locator, payloads, archive } = this.#parts;
+    const { store, locator, archive } = this.#parts;
     const partition = locator.known(address) ?? (await locator.locate(address));
     // Read one event earlier too: while that one is in the store, nothing was archived, so a follower that waits for
     // new events does not query the documents at each read.
@@ -151,17 +151,20 @@ export class MailboxClient implements ActorClient {
     const archived = live[0]?.seq === from + 1 ? [] : await archive.readEvents(address, after, limit);
     const found = archived.length > 0 ? archived : news;
     const events: ActorEvent[] = [];
-    for (const { seq, data } of found) {
-      const event = await decodeEvent(payloads, data);
-      events.push({ seq, at: event.at, name: event.n, payload: event.p });
-    }
+    for (const { seq, data } of found) events.push(await this.#event(seq, data));
     return events;
+  }
+
+  async #event(seq: number, data: string): Promise<ActorEvent> {
+    const { at, n: name, p: payload } = await decodeEvent(this.#parts.payloads, data);
+    return { seq, at, name, payload };
   }
 
   follow(address: Address, after: number, options: FollowOptions): AsyncIterable<ActorEvent | null> {
     const { store, clock, registry } = this.#parts;
     const final = new Set<string>(registry.definitionOf(address)?.finalEvents ?? []);
-    return followEvents({ client: this, store, clock, final }, address, after, options);
+    const decode = (seq: number, data: string) => this.#event(seq, data);
+    return followEvents({ client: this, store, clock, decode, final }, address, after, options);
   }
 
   async mailbox(address: Address) {

@@ -6,6 +6,7 @@ import type {
   CommitOutcome,
   EffectError,
   EffectRow,
+  EventAppend,
   PartitionChanges,
 } from '../actor-store.ts';
 import { type Address, tenantOf } from '../address.ts';
@@ -77,7 +78,8 @@ export class EncryptedActorStore implements ActorStore {
   forget: ActorStore['forget'] = (...call) => this.#inner.forget(...call);
   keepEffect: ActorStore['keepEffect'] = (...call) => this.#inner.keepEffect(...call);
   onEffectCancelled: ActorStore['onEffectCancelled'] = (stop) => this.#inner.onEffectCancelled(stop);
-  onEvents: ActorStore['onEvents'] = (address, wake) => this.#inner.onEvents(address, wake);
+  onEvents: ActorStore['onEvents'] = (address, wake) =>
+    this.#inner.onEvents(address, (news) => wake(news && this.#plainNews(news)));
   trimJournal: ActorStore['trimJournal'] = (lease, upTo) => this.#inner.trimJournal(lease, upTo);
   place: ActorStore['place'] = (...call) => this.#inner.place(...call);
   locate: ActorStore['locate'] = (home, address) => this.#inner.locate(home, address);
@@ -188,6 +190,16 @@ export class EncryptedActorStore implements ActorStore {
         }
         return logs.forgetEnded(partition, same);
       },
+    };
+  }
+
+  /** Events that a notice carried. Undefined when a key must be fetched first: they are then read. */
+  #plainNews({ address, first, data }: EventAppend): EventAppend | undefined {
+    if (this.#cipher.toRead(data) !== null) return undefined;
+    return {
+      address,
+      first,
+      data: data.map((one, index) => this.#cipher.decrypt(one, eventUse(address, first + index))),
     };
   }
 

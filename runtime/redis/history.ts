@@ -1,4 +1,4 @@
-import type { Directory, EventLog, Journal, JournalRow, Lease } from '../actor-store.ts';
+import type { Directory, EventAppend, EventLog, Journal, JournalRow, Lease } from '../actor-store.ts';
 import { type Address, addressOf, isPartition, type Log, type Partition, parseAddress } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import { partsOf, positionOf, type Unsubscribe } from '../leases.ts';
@@ -7,6 +7,25 @@ import { type CallOrder, type FcallBatcher, inOrder } from './fcall-batcher.ts';
 import { fenceOf, type Keys } from './keys.ts';
 import type { PubSub } from './pubsub.ts';
 import { integer, list, readEntries, text } from './replies.ts';
+
+/**
+ * Events in a notice: the number of the last one and, unless they are long, `,`-separated lengths in bytes and the events
+ * without separators, in lines (functions/_commit_parts.lua).
+ */
+function readNews(address: Address, message: Buffer): EventAppend | undefined {
+  const headEnd = message.indexOf(LINE_END);
+  if (headEnd < 0) return undefined;
+  let position = message.indexOf(LINE_END, headEnd + 1) + 1;
+  const data: string[] = [];
+  for (const length of message.toString('latin1', headEnd + 1, position - 1).split(',')) {
+    const end = position + Number(length);
+    data.push(message.toString('utf8', position, end));
+    position = end;
+  }
+  return { address, first: integer(message.toString('latin1', 0, headEnd)) - data.length + 1, data };
+}
+
+const LINE_END = 10;
 
 /** Reads event streams and the journal, and trims the journal. */
 export class RedisHistory implements EventLog, Journal {
@@ -37,8 +56,9 @@ export class RedisHistory implements EventLog, Journal {
     }
   }
 
-  onEvents(address: Address, wake: () => void): Unsubscribe {
-    return this.#pubsub.listen(this.#keys.eventChannels(address), () => wake(), { awaited: false, missed: wake });
+  onEvents(address: Address, wake: (news?: EventAppend) => void): Unsubscribe {
+    const receive = (message: Buffer): void => wake(readNews(address, message));
+    return this.#pubsub.listen(this.#keys.eventChannels(address), receive, { awaited: false, missed: () => wake() });
   }
 
   async readJournal(log: Log, after: number, limit: number): Promise<JournalRow[]> {

@@ -207,7 +207,7 @@ export class RedisActorStore implements ActorStore {
 
   readEvents = (partition: Partition, address: Address, after: number, limit: number) =>
     this.#history.readEvents(partition, address, after, limit);
-  onEvents = (address: Address, wake: () => void): Unsubscribe => this.#history.onEvents(address, wake);
+  onEvents: ActorStore['onEvents'] = (address, wake) => this.#history.onEvents(address, wake);
   readJournal = (log: Log, after: number, limit: number) => this.#history.readJournal(log, after, limit);
   trimJournal = (lease: Lease, upTo: number) => this.#history.trimJournal(lease, upTo);
 

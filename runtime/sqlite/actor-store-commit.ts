@@ -73,7 +73,7 @@ function write(tables: Tables, state: PartitionState, commit: Commit, now: numbe
   if (commit.journal !== null) journal.append(state, commit.after, state.position, commit.journal);
   for (const append of commit.events) {
     actors.append(state, append);
-    notices.event(append.address);
+    notices.event(append);
   }
   // All partitions are in this file, so a message to another one arrives in the same transaction.
   for (const { partition, delivery } of commit.sends)

@@ -1,4 +1,5 @@
-import type { Address, Partition } from '../address.ts';
+import type { EventAppend } from '../actor-store.ts';
+import type { Partition } from '../address.ts';
 import type { Unsubscribe } from '../leases.ts';
 import type { PartitionState } from './actor-store-partition.ts';
 import type { GroupMember } from './group-commit.ts';
@@ -32,10 +33,10 @@ const EVERYBODY = '';
 export class Notices implements GroupMember {
   readonly wakeUps = new Topic<(partition: Partition) => void>();
   readonly replies = new Topic<(messageId: string, body: string) => void>();
-  readonly events = new Topic<() => void>();
+  readonly events = new Topic<(news: EventAppend) => void>();
   readonly #cancels = new Topic<(id: string) => void>();
   readonly #toWake = new Set<PartitionState>();
-  readonly #woken = new Set<Address>();
+  #happened: EventAppend[] = [];
   #answered: { readonly session: string; readonly messageId: string; readonly body: string }[] = [];
   #cancelled: string[] = [];
 
@@ -47,8 +48,8 @@ export class Notices implements GroupMember {
     this.#toWake.add(partition);
   }
 
-  event(address: Address): void {
-    this.#woken.add(address);
+  event(append: EventAppend): void {
+    this.#happened.push(append);
   }
 
   reply(reply: { readonly session: string; readonly messageId: string; readonly body: string }): void {
@@ -62,20 +63,20 @@ export class Notices implements GroupMember {
   beforeCommit(): void {}
 
   committed(): void {
-    const [toWake, woken] = [[...this.#toWake], [...this.#woken]];
-    const [answered, cancelled] = [this.#answered, this.#cancelled];
+    const toWake = [...this.#toWake];
+    const [happened, answered, cancelled] = [this.#happened, this.#answered, this.#cancelled];
     this.rolledBack();
     for (const { node, name } of toWake) if (node !== null) for (const wake of this.wakeUps.of(node)) wake(name);
     for (const { session, messageId, body } of answered) {
       for (const receive of this.replies.of(session)) receive(messageId, body);
     }
-    for (const address of woken) for (const wake of this.events.of(address)) wake();
+    for (const append of happened) for (const wake of this.events.of(append.address)) wake(append);
     for (const id of cancelled) for (const stop of this.#cancels.of(EVERYBODY)) stop(id);
   }
 
   rolledBack(): void {
     this.#toWake.clear();
-    this.#woken.clear();
+    this.#happened = [];
     this.#answered = [];
     this.#cancelled = [];
   }

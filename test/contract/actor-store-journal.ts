@@ -39,6 +39,35 @@ export function journalContract(make: MakeStore): void {
       assert.equal(wrong, 0);
     });
 
+    promise('what wakes the readers of an actor has its new events, unless they are long', async (rig) => {
+      const partition = await rig.partition();
+      const address = rig.address();
+      const lease = await rig.lease(partition);
+      const told: { readonly seq: number; readonly data: string }[] = [];
+      let woken = 0;
+      const stop = rig.store.onEvents(address, (news) => {
+        woken += 1;
+        for (const [index, data] of (news?.data ?? []).entries()) told.push({ seq: (news?.first ?? 0) + index, data });
+      });
+      let first = 1;
+      const append = async (...data: string[]): Promise<void> => {
+        await rig.mustCommit(lease, 0, 0, { events: [{ address, first, data }] });
+        first += data.length;
+      };
+      await eventually('a reader is told', async () => {
+        await append('é', '🦀 , 2', '');
+        return told.length > 0;
+      });
+      const before = woken;
+      await eventually('a reader is woken by a long event', async () => {
+        await append('x'.repeat(70_000));
+        return woken > before;
+      });
+      stop();
+      const stored = await rig.store.readEvents(partition, address, 0, 1_000);
+      for (const one of told) assert.deepEqual(one, stored[one.seq - 1]);
+    });
+
     promise('the journal gives rows in order, each with the entries its commit handled', async (rig) => {
       const partition = await rig.partition();
       const to = rig.address();

@@ -27,6 +27,20 @@ local function event_tails(key, args, from, to)
   return tails
 end
 
+-- Most bytes of events that a notice carries. A replica gets them twice.
+local MOST_CARRIED = 4096
+
+-- The notice of an append: the number of its last event; with short events also their lengths and the events, in lines (history.ts).
+local function news_of(tail, args, from, n)
+  local lengths, bytes = {}, 0
+  for e = 0, n - 1 do
+    local length = #args[from + e]
+    lengths[e + 1], bytes = length, bytes + length
+  end
+  if bytes > MOST_CARRIED then return tail end
+  return tail .. '\n' .. table.concat(lengths, ',') .. '\n' .. table.concat(args, '', from, from + n - 1)
+end
+
 -- keys[k] has event tails, the streams follow in the order of the group.
 local function write_events(keys, k, args, from, to, prefix, tails)
   local stream, i = k + 1, from
@@ -35,7 +49,7 @@ local function write_events(keys, k, args, from, to, prefix, tails)
     for e = 0, n - 1 do redis.call('XADD', keys[stream], int(first + e) .. '-0', 'd', args[i + 3 + e]) end
     local tail = int(tails[address])
     redis.call('HSET', keys[k], address, tail)
-    publish(prefix, 'events:' .. address, tail)
+    publish(prefix, 'events:' .. address, news_of(int(first + n - 1), args, i + 3, n))
     stream, i = stream + 1, i + 3 + n
   end
 end
