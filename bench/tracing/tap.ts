@@ -37,11 +37,14 @@ export async function openTap({ runtime, ports }: EmbeddedNode, tenant: string, 
   const counts = { sent: 0, dropped: 0 };
   const records = await api.open(viewer, {}, { signal: stop.signal, heartbeatMs: HEARTBEAT_MS });
   const following = (async () => {
-    for await (const record of records) {
-      if (record === null) continue;
-      if ('dropped' in record) counts.dropped += record.dropped;
-      else counts.sent += 1;
-      if (!sent.write(`data: ${JSON.stringify(record)}\n\n`)) await once(sent, 'drain');
+    for await (const some of records) {
+      if (some === null) continue;
+      for (const record of some) {
+        if ('dropped' in record) counts.dropped += record.dropped;
+        else counts.sent += 1;
+      }
+      const text = some.map((record) => `data: ${JSON.stringify(record)}\n\n`).join('');
+      if (!sent.write(text)) await once(sent, 'drain');
     }
   })();
   return {

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { SvcError } from '../errors.ts';
-import { jsonField } from '../json.ts';
+import { type Json, jsonField } from '../json.ts';
 import type { Message } from '../message.ts';
 import { turnRow } from '../projection/views.ts';
 import type { DrainedTurn, TurnRow } from '../turns/actor-draft.ts';
+import { isMessage } from '../turns/codec.ts';
 import { decodeEntry } from '../turns/loading.ts';
 import type { Payloads } from '../turns/payload.ts';
 import { type Envelope, effectOf } from './keys.ts';
@@ -34,18 +35,46 @@ const Row = turnRow.extend({ envelope: z.custom<Envelope>((value) => typeof valu
 const Line = z.tuple([z.number(), z.number(), z.number().int(), Row.nullable(), jsonField]).rest(z.number());
 type Line = z.output<typeof Line>;
 
+/** A line of JSON that was parsed. Nodes wrote it, so only its outer shape is checked; the schema explains a failure. */
+function lineIn(parsed: unknown): Line {
+  return isLine(parsed) ? parsed : Line.parse(parsed);
+}
+
+function isLine(parsed: unknown): parsed is Line {
+  if (!Array.isArray(parsed) || parsed.length < 5 || parsed.length > 6) return false;
+  const [seq, at, epoch, row, recorded, partition = 0]: readonly unknown[] = parsed;
+  return (
+    [seq, at, epoch, partition].every((one) => typeof one === 'number') && isShortRow(row) && recorded !== undefined
+  );
+}
+
+/** A turn without what only retries and messages in Blobs have. */
+const isShortRow = (row: unknown): boolean =>
+  row === null ||
+  (typeof row === 'object' &&
+    'outcome' in row &&
+    typeof row.outcome === 'string' &&
+    'now' in row &&
+    typeof row.now === 'number' &&
+    'waitMs' in row &&
+    typeof row.waitMs === 'number' &&
+    'turnUs' in row &&
+    typeof row.turnUs === 'number' &&
+    !('drained' in row) &&
+    !('envelope' in row));
+
 /**
  * The lines of a segment, or only those that contain `part`. Text of earlier versions has no line breaks: all its lines
  * are returned.
  */
 export function linesOf(text: string, part: string | null): Line[] {
-  if (part === null || !text.includes('\n')) return z.array(Line).parse(JSON.parse(text));
+  if (part === null || !text.includes('\n')) return z.array(z.unknown()).parse(JSON.parse(text)).map(lineIn);
   const lines: Line[] = [];
   for (let at = text.indexOf(part); at >= 0; ) {
     const from = text.lastIndexOf('\n', at) + 1;
     const end = text.indexOf('\n', at);
     const line = text.slice(from === 0 ? 1 : from, end < 0 ? text.length - 1 : end - 1);
-    lines.push(Line.parse(JSON.parse(line)));
+    lines.push(lineIn(JSON.parse(line)));
     if (end < 0) break;
     at = text.indexOf(part, end);
   }
@@ -63,7 +92,8 @@ export async function deliveriesOf(
 ): Promise<LedgerDelivery[]> {
   const partition = partitionOfLine(place, number);
   const body = typeof recorded === 'string' ? recorded : JSON.stringify(recorded);
-  const message = row?.envelope === undefined ? await decodeEntry(payloads, body) : withoutPayload(row.envelope);
+  const message =
+    row?.envelope === undefined ? await messageOf(payloads, recorded, body) : withoutPayload(row.envelope);
   if (message instanceof SvcError) return [];
   const effect = row?.envelope?.effect ?? effectOf(message);
   const own = { partition, seq, at, epoch, node, row: row === null ? null : turnOf(row), body, message, effect };
@@ -77,6 +107,10 @@ export async function deliveriesOf(
   }
   return [own, ...drained];
 }
+
+/** A message in a line was parsed with it. */
+const messageOf = (payloads: Payloads, recorded: Json, body: string): ReturnType<typeof decodeEntry> =>
+  isMessage(recorded) ? recorded : decodeEntry(payloads, body);
 
 function withoutPayload({ effect: _, ...envelope }: Envelope): Message {
   return { ...envelope, payload: null };

@@ -48,7 +48,7 @@ export function decodeMessageText(text: string): Message {
 }
 
 /** A cheap shape check for the hot path. The full schema only explains a failure. */
-function isMessage(value: unknown): value is Message {
+export function isMessage(value: unknown): value is Message {
   return (
     typeof value === 'object' &&
     value !== null &&

@@ -36,11 +36,11 @@ describe('the tap', () => {
     const ended = new AbortController();
     const found: TapRecord[] = [];
     let begun = false;
-    for await (const record of await tap.open(viewer, filter, { signal: ended.signal, heartbeatMs: 1 })) {
+    for await (const some of await tap.open(viewer, filter, { signal: ended.signal, heartbeatMs: 1 })) {
       if (!begun) await once();
       begun = true;
-      if (record === null) continue;
-      found.push(record);
+      if (some === null) continue;
+      found.push(...some);
       if (found.length >= count) break;
     }
     ended.abort();
@@ -110,8 +110,8 @@ describe('the tap', () => {
       }),
     });
     const ended = new AbortController();
-    for await (const record of await many.open(ann, {}, { signal: ended.signal, heartbeatMs: 60_000 })) {
-      assert.deepEqual(record, { dropped: 4_711 });
+    for await (const some of await many.open(ann, {}, { signal: ended.signal, heartbeatMs: 60_000 })) {
+      assert.deepEqual(some, [{ dropped: 4_711 }]);
       break;
     }
     ended.abort();

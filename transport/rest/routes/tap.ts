@@ -67,6 +67,7 @@ export function tapRoute(app: RestApp, parts: RestParts): void {
   );
 }
 
-async function* textsOf(records: AsyncIterable<TapRecord | null>): AsyncGenerator<string | null> {
-  for await (const record of records) yield record === null ? null : `data: ${JSON.stringify(record)}\n\n`;
+async function* textsOf(records: AsyncIterable<readonly TapRecord[] | null>): AsyncGenerator<string | null> {
+  for await (const some of records)
+    yield some === null ? null : some.map((record) => `data: ${JSON.stringify(record)}\n\n`).join('');
 }
