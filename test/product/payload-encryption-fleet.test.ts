@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { addKeyVersion } from '../../security/encryption/file-key-source.ts';
 import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
+import { liveFiles } from '../support/live-files.ts';
 import { redisMissing, startRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml, ProductNode } from './product-node.ts';
@@ -62,9 +63,8 @@ describe('two nodes that encrypt payloads, on Redis and a MongoDB-wire server', 
     const files = [redis.directory, mongo.directory, ...nodes.map(({ directory }) => join(directory, 'data'))];
     for (const directory of files) {
       if (directory === null) continue;
-      for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
-        const path = join(entry.parentPath, entry.name);
-        if (entry.isFile() && (await readFile(path)).includes(text)) found.push(path);
+      for await (const [path, content] of liveFiles(directory)) {
+        if (content.includes(text)) found.push(path);
       }
     }
     return found;

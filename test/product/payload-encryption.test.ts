@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { readdir, readFile, rename } from 'node:fs/promises';
+import { readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { svc } from '../cli/svc-run.ts';
+import { liveFiles } from '../support/live-files.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { DONE, workflowText } from './belongings.ts';
 import { type Answer, agentYaml, ProductNode } from './product-node.ts';
@@ -83,9 +84,8 @@ describe('a node that encrypts payloads', () => {
   /** Files of the stores that hold the text; not those that programs work in. */
   async function filesWith(text: string, of = data): Promise<string[]> {
     const found: string[] = [];
-    for (const entry of await readdir(of, { recursive: true, withFileTypes: true })) {
-      const path = join(entry.parentPath, entry.name);
-      if (entry.isFile() && (await readFile(path)).includes(text)) found.push(path.slice(of.length + 1));
+    for await (const [path, content] of liveFiles(of)) {
+      if (content.includes(text)) found.push(path.slice(of.length + 1));
     }
     return found;
   }

@@ -5,6 +5,7 @@ import { stringify } from 'yaml';
 import type { OpenStores } from '../../runtime/open-stores.ts';
 import { type KillStores, readStores, type StoreKind, startStores } from '../kill/stores.ts';
 import { freePort } from './free-port.ts';
+import { unlessGone } from './live-files.ts';
 import { NodeProcess } from './node-process.ts';
 import { TestPodman } from './podman.ts';
 import { COUNTER, JOURNAL, type ToolAgent, toolAgents } from './tool-kill-agents.ts';
@@ -88,15 +89,6 @@ async function configOf(parts: {
 }
 
 const linesOf = async (file: string): Promise<string[]> =>
-  (await unlessMissing(readFile(file, 'utf8'), '')).split('\n').filter((line) => line !== '');
+  (await unlessGone(readFile(file, 'utf8'), () => '')).split('\n').filter((line) => line !== '');
 
-const entriesOf = (directory: string): Promise<string[]> => unlessMissing(readdir(directory), []);
-
-async function unlessMissing<T>(reading: Promise<T>, otherwise: T): Promise<T> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return otherwise;
-    throw error;
-  }
-}
+const entriesOf = (directory: string): Promise<string[]> => unlessGone(readdir(directory), () => []);

@@ -1,7 +1,8 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
+import { liveFiles } from '../../support/live-files.ts';
 import { BUSYBOX, TestPodman } from '../../support/podman.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { agentYaml, ProductNode } from '../product-node.ts';
@@ -128,20 +129,19 @@ export class AgentScene implements AsyncDisposable {
   /** Path and content of every file in the execution's workspace. */
   async workspace(executionId: string): Promise<Readonly<Record<string, string>>> {
     const root = join(this.data, 'volumes', TENANT, executionId);
-    const entries = await readdir(root, { recursive: true, withFileTypes: true }).catch(() => []);
-    const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-    const contents = files.toSorted().map(async (path) => [path.slice(root.length), await readFile(path, 'latin1')]);
-    return Object.fromEntries(await Promise.all(contents));
+    const files = new Map<string, string>();
+    for await (const [path, content] of liveFiles(root)) files.set(path.slice(root.length), content.toString('latin1'));
+    return Object.fromEntries([...files].toSorted(([one], [other]) => (one < other ? -1 : 1)));
   }
 
   /** Path and content of all that the node has kept, but the volumes, where agents write what they like. */
   async kept(): Promise<readonly (readonly [path: string, content: string])[]> {
-    const entries = await readdir(this.data, { recursive: true, withFileTypes: true });
-    const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-    const kept = files.filter((path) => !path.startsWith(join(this.data, 'volumes')));
-    return Promise.all(
-      kept.map(async (path) => [path.slice(this.data.length), await readFile(path, 'latin1')] as const),
-    );
+    const kept: (readonly [path: string, content: string])[] = [];
+    for await (const [path, content] of liveFiles(this.data)) {
+      const name = path.slice(this.data.length);
+      if (!name.startsWith('/volumes')) kept.push([name, content.toString('latin1')]);
+    }
+    return kept;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

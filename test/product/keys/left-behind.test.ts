@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { chmod, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
 import { FileKeySource } from '../../../security/encryption/file-key-source.ts';
 import { KeyRing } from '../../../security/encryption/key-ring.ts';
 import { SecretDocuments } from '../../../security/secret-store/secret-documents.ts';
+import { liveFiles } from '../../support/live-files.ts';
 import { needsSandbox } from '../../support/sandbox.ts';
 import { limitedFiles, smallFileSystem } from '../../support/small-disk.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -17,12 +18,6 @@ const KILLS = 3;
 const MANY = 40;
 const PATH = 'db/password';
 const ROUTE = `/v1/secrets/${encodeURIComponent(PATH)}`;
-
-/** Files below a directory, whatever they are. */
-async function filesBelow(directory: string): Promise<string[]> {
-  const entries = await readdir(directory, { withFileTypes: true, recursive: true });
-  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-}
 
 /** The values of a secret in the store of a node that does not run, by version. */
 async function storedVersions(data: string, tenant: string, path: string): Promise<Map<number, string>> {
@@ -113,9 +108,7 @@ describe('what keys and secrets leave behind', await needsSandbox(), () => {
     const said = answers.map(({ text }) => text).join('\n') + node.process.log;
     for (const [what, word] of Object.entries(words)) {
       assert.ok(!said.includes(word), `${what} was said`);
-      for (const file of await filesBelow(data)) {
-        assert.ok(!(await readFile(file)).includes(word), `${what} is in ${file}`);
-      }
+      for await (const [file, content] of liveFiles(data)) assert.ok(!content.includes(word), `${what} is in ${file}`);
     }
   });
 
