@@ -11,6 +11,7 @@ export type {
   AuditedCall,
   AuditedCaller,
   AuditedEnd,
+  AuditedOperation,
   AuditReader,
   ChainView,
   EntryFilter,
@@ -189,8 +190,14 @@ export interface SecretStore {
 export interface SecretKeysView {
   /** The version that encrypts new secrets. */
   readonly current: number;
-  /** Newest first. A version without secrets is no longer needed. */
-  readonly versions: { readonly version: number; readonly made_at: string; readonly secrets: number }[];
+  /** Newest first. A version without secrets and payload keys is no longer needed. */
+  readonly versions: {
+    readonly version: number;
+    readonly made_at: string;
+    readonly secrets: number;
+    /** Data keys of encrypted payloads. */
+    readonly payload_keys: number;
+  }[];
 }
 
 /** Implemented by `SecretKeyRotation`. */

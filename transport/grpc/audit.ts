@@ -1,9 +1,10 @@
-import { type Metadata, type ServerInterceptingCallInterface, status } from '@grpc/grpc-js';
-import { type SvcError, toSvcError } from '../../runtime/errors.ts';
+import { type Deadline, type Metadata, type ServerInterceptingCallInterface, status } from '@grpc/grpc-js';
+import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
 import {
   type AuditedCall,
   type AuditedCaller,
+  type AuditedOperation,
   isDenied,
   type NodeIdentity,
   type OperationAudit,
@@ -34,12 +35,6 @@ export function callerIsNode(metadata: Metadata, { nodeId, role }: Pick<NodeIden
 /** Names what a call changes, for the record of the call. */
 export const targetIs = (metadata: Metadata, target: string): void => void targets.set(metadata, target);
 
-/** One call of a method that changes something, from its admission to its status. */
-export interface RecordedCall {
-  /** Records the end. Resolves with the status for the client: another one when the entry could not be written. */
-  end(ended: Ended, trace: string): Promise<Ended>;
-}
-
 /** What is known of a call when it arrives. */
 export interface Arrived {
   readonly path: string;
@@ -48,31 +43,76 @@ export interface Arrived {
   readonly metadata: Metadata;
 }
 
-/** Begins the record of an admitted call; null for methods without an entry. Throws `unavailable`. */
-export async function recordCall(
-  parts: RecordParts,
-  identity: Identity | null,
-  arrived: Arrived,
-): Promise<RecordedCall | null> {
-  const operation = RECORDED_METHODS[arrived.path];
-  if (operation === undefined || parts.operationAudit === undefined) return null;
-  const caller = identity ?? callers.get(arrived.metadata) ?? null;
-  const begun = await parts.operationAudit.begin(callOf(operation, caller, arrived));
-  return {
-    async end(ended, trace) {
-      const error = ended.code === status.OK ? null : errorOf(ended);
-      try {
-        await begun.end(
-          error === null
-            ? { outcome: 'ok', target: targets.get(arrived.metadata) ?? null }
-            : { ...error, reason: null },
-        );
-        return ended;
-      } catch (thrown) {
-        return statusOf(toSvcError(thrown), trace);
-      }
-    },
-  };
+/**
+ * The record of one call of a method that changes something, from its admission to its first end. A method tells its end by its
+ * status, except where the library, a time-out or the client ends the call before the method has the request, and where the
+ * client is gone before the answer: the library drops that answer and asks for no status.
+ */
+export class CallRecord {
+  #begun: { readonly operation: AuditedOperation; readonly arrived: Arrived } | null = null;
+  #isOver = false;
+  #isWithMethod = false;
+  #hasAnswer = false;
+  #isGone = false;
+  #why = new SvcError('cancelled');
+
+  /** Begins the record of an admitted call; methods without an entry have none. Throws `unavailable`. */
+  async begin({ operationAudit }: RecordParts, identity: Identity | null, arrived: Arrived): Promise<void> {
+    const operation = RECORDED_METHODS[arrived.path];
+    if (operation === undefined || operationAudit === undefined) return;
+    const caller = identity ?? callers.get(arrived.metadata) ?? null;
+    this.#begun = { operation: await operationAudit.begin(callOf(operation, caller, arrived)), arrived };
+    if (this.#isGone) this.#endAlone(statusOf(this.#why, arrived.trace));
+  }
+
+  /** Why the call ends without its method; else its client has cancelled it. */
+  endsBy(why: SvcError): void {
+    this.#why = why;
+  }
+
+  /** The method has the whole request. */
+  withMethod(): void {
+    this.#isWithMethod = true;
+  }
+
+  /** The method has answered. */
+  answered(): void {
+    this.#hasAnswer = true;
+    if (this.#isGone) this.#endAlone({ code: status.OK, details: '' });
+  }
+
+  /** The client gets nothing more. */
+  gone(deadline: Deadline): void {
+    if (Number(deadline) <= Date.now()) this.#why = new SvcError('deadline_exceeded');
+    this.#isGone = true;
+    if (!this.#isWithMethod) this.#endAlone(statusOf(this.#why, this.#begun?.arrived.trace ?? ''));
+    else if (this.#hasAnswer) this.#endAlone({ code: status.OK, details: '' });
+  }
+
+  /** The status of the method. `next` gets the one for the client: another one when the entry could not be written. */
+  ended(given: Ended, next: (final: Ended) => void): void {
+    if (this.#begun === null) next(given);
+    else void this.#end(given).then(next);
+  }
+
+  #endAlone(given: Ended): void {
+    void this.#end(given);
+  }
+
+  async #end(given: Ended): Promise<Ended> {
+    if (this.#begun === null || this.#isOver) return given;
+    this.#isOver = true;
+    const { operation, arrived } = this.#begun;
+    const error = given.code === status.OK ? null : errorOf(given);
+    try {
+      await operation.end(
+        error === null ? { outcome: 'ok', target: targets.get(arrived.metadata) ?? null } : { ...error, reason: null },
+      );
+      return given;
+    } catch (thrown) {
+      return statusOf(toSvcError(thrown), arrived.trace);
+    }
+  }
 }
 
 /** Records a call that was refused because of who sent it, before its message was read. */

@@ -16,7 +16,7 @@ import type { SealCaller } from '../../usecases/seal/parts.ts';
 import { traceOf, traceparentOf } from '../health.ts';
 import { type StreamOwner, streamOwner } from '../open-streams.ts';
 import { isPublic, single } from './access.ts';
-import { type Ended, type RecordedCall, recordCall, recordDenial } from './audit.ts';
+import { CallRecord, type Ended, recordDenial } from './audit.ts';
 import { logRefusal } from './log.ts';
 import type { EndpointParts } from './parts.ts';
 import { statusOf } from './status.ts';
@@ -85,15 +85,19 @@ export function callContext(parts: Entrance): ServerInterceptor {
     let traceparent: string | undefined;
     let calling: CallingSpan | null = null;
     let begun = (): void => {};
-    let recorded: RecordedCall | null = null;
+    const record = new CallRecord();
     const ended = (status: Ended): Ended => withTrailers(withTrace(status, traceparent), parts.trailers?.(path));
     const ends: (() => void)[] = [];
+    let isOver = false;
     const end = (): void => {
+      isOver = true;
       for (const each of ends.splice(0)) each();
     };
     const arrival = new Arrival(parts.limits.requestTimeoutMs, () => {
+      const late = new SvcError('request_timed_out');
       end();
-      call.sendStatus(ended(statusOf(new SvcError('request_timed_out'), '')));
+      record.endsBy(late);
+      call.sendStatus(ended(statusOf(late, '')));
     });
     ends.push(() => arrival.over());
     return new ServerInterceptingCall(call, {
@@ -119,9 +123,12 @@ export function callContext(parts: Entrance): ServerInterceptor {
             const admitted = async (): Promise<void> => {
               const admit = () => admitCall(path, { metadata, authority: call.getHost() }, parts);
               const identity = await admit();
-              recorded = await recordCall(parts, identity, arrived);
+              await record.begin(parts, identity, arrived);
               contexts.set(metadata, { identity, trace, begun, admit });
-              boundMessages(call, bytesOf(path, metadata, parts), ended);
+              boundMessages(call, bytesOf(path, metadata, parts), (tooLarge) => {
+                record.endsBy(tooLarge);
+                return ended(statusOf(tooLarge, ''));
+              });
               arrival.wait();
             };
             admitted().then(() => asCallOf(calling, () => proceed(metadata)), refused);
@@ -136,11 +143,21 @@ export function callContext(parts: Entrance): ServerInterceptor {
             asCallOf(calling, () => proceed(message));
           },
           onReceiveHalfClose: (proceed) => {
+            // The library ends the request of a call that was cancelled or was late as well. Its method must not run.
+            if (isOver || isClosed(call)) return;
             arrival.over();
+            record.withMethod();
             asCallOf(calling, proceed);
           },
-          onCancel: end,
+          onCancel: () => {
+            end();
+            record.gone(call.getDeadline());
+          },
         }),
+      sendMessage: (message, next) => {
+        record.answered();
+        next(message);
+      },
       sendMetadata: (metadata, next) => {
         begun();
         if (traceparent !== undefined) metadata.set('traceparent', traceparent);
@@ -148,8 +165,7 @@ export function callContext(parts: Entrance): ServerInterceptor {
       },
       sendStatus: (status, next) => {
         end();
-        if (recorded === null) return next(ended(status));
-        void recorded.end(status, traceparent ?? '').then((final) => next(ended(final)));
+        record.ended(status, (final) => next(ended(final)));
       },
     });
   };
@@ -273,7 +289,11 @@ class Strangers {
  * a server, so a caller of a small method could use as much memory as one of a large method. Changes internal fields of
  * the library; throws `internal` when a version of it has other fields, which tests detect first.
  */
-function boundMessages(call: ServerInterceptingCallInterface, bytes: number, ended: (status: Ended) => Ended): void {
+function boundMessages(
+  call: ServerInterceptingCallInterface,
+  bytes: number,
+  ended: (tooLarge: SvcError) => Ended,
+): void {
   const decoder: unknown = Reflect.get(call, 'decoder');
   const isKnown =
     typeof decoder === 'object' &&
@@ -287,7 +307,15 @@ function boundMessages(call: ServerInterceptingCallInterface, bytes: number, end
   // The library ends the call of a message over the limit itself, with RESOURCE_EXHAUSTED and without our trailers.
   const send = call.sendStatus.bind(call);
   const tooLarge = new SvcError('payload_too_large', `the message is larger than ${bytes} bytes`);
-  Reflect.set(call, 'sendStatus', (status: Ended) => send(isOversize(status) ? ended(statusOf(tooLarge, '')) : status));
+  Reflect.set(call, 'sendStatus', (status: Ended) => send(isOversize(status) ? ended(tooLarge) : status));
+}
+
+/** Whether the client has closed the stream of a call, which the library says only later. Reads an internal field too. */
+function isClosed(call: ServerInterceptingCallInterface): boolean {
+  const stream: unknown = Reflect.get(call, 'stream');
+  const closed: unknown = typeof stream === 'object' && stream !== null ? Reflect.get(stream, 'closed') : undefined;
+  if (typeof closed !== 'boolean') throw new SvcError('internal', 'the gRPC library has its stream in another place');
+  return closed;
 }
 
 const isOversize = ({ code, details }: Ended): boolean =>

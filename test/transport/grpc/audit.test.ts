@@ -1,34 +1,37 @@
 import assert from 'node:assert/strict';
+import { type ClientHttp2Stream, connect } from 'node:http2';
 import { describe, it } from 'node:test';
+import { status } from '@grpc/grpc-js';
 import { pino } from 'pino';
 import { ExecuteSystemCommandRequest, SvcRuntimeService } from '../../../proto/gen/svc/runtime/v1/runtime.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { createGrpcServer } from '../../../transport/grpc/svc-runtime.ts';
 import type { CommandRunner } from '../../../usecases/ports/commands.ts';
 import { auditOf, auditStore, entriesOf } from '../../security/audit/scene.ts';
+import { waitUntil } from '../../support/wait-until.ts';
 import { FakeCatalog } from '../rest/fake-catalog.ts';
 import { FakeExecutions } from '../rest/fake-executions.ts';
 import { namedUsers } from '../rest/scene.ts';
-import { clientOf, metadataOf, unary } from './call.ts';
+import { clientOf, framed, metadataOf, unary } from './call.ts';
 
 const PATH = SvcRuntimeService.executeSystemCommand.path;
 
 const ENDED = { stdout_truncated: false, stderr_truncated: false, timed_out: false };
 
-/** Runs `command` over gRPC as these users, one after the other, and returns the statuses and the entries. */
-async function called(command: string, users: readonly (string | null)[], failing: 'insert' | null = null) {
-  await using store = await auditStore();
+/** A server whose audit is read afterwards. The command `waits` runs until `goOn`, and `fails` fails. */
+async function auditedServer({ failing = false, requestTimeoutMs = 60_000 } = {}) {
+  const store = await auditStore();
   const { blocks } = store;
   const down = { insert: () => Promise.reject(new SvcError('unavailable', 'down')) };
   const bound = { get: blocks.get.bind(blocks), find: blocks.find.bind(blocks), insert: blocks.insert.bind(blocks) };
-  const { audit } = auditOf(
-    { ...blocks, ...bound, ...(failing === null ? {} : down) },
-    { failClosed: failing !== null },
-  );
+  const { audit } = auditOf({ ...blocks, ...bound, ...(failing ? down : {}) }, { failClosed: failing });
   const ran: string[] = [];
+  const begun: string[] = [];
+  const waits = Promise.withResolvers<void>();
   const commands: CommandRunner = {
     async run(request) {
       ran.push(request.command);
+      if (request.command === 'waits') await waits.promise;
       if (request.command === 'fails') throw new SvcError('failed_precondition', 'not here');
       return { ...ENDED, exit_code: 0, stdout: 'canary', stderr: '', duration_ms: 1 };
     },
@@ -37,35 +40,58 @@ async function called(command: string, users: readonly (string | null)[], failin
     agents: new FakeCatalog(),
     executions: new FakeExecutions(),
     commands,
-    operationAudit: audit,
+    operationAudit: {
+      begin(call) {
+        begun.push(call.operation);
+        return audit.begin(call);
+      },
+      denied: (call, error) => audit.denied(call, error),
+    },
     authenticator: namedUsers,
     auth: { enabled: true, exempt_methods: [] },
     logger: pino({ level: 'silent' }),
     version: '0.0.1-test',
     health: { ready: async () => ({ ready: true }) },
-    limits: { closeGraceMs: 500 },
+    limits: { closeGraceMs: 500, requestTimeoutMs },
   });
-  const client = clientOf(await server.listen('127.0.0.1', 0));
+  const address = await server.listen('127.0.0.1', 0);
+  return {
+    address,
+    ran,
+    begun,
+    goOn: waits.resolve,
+    /** Entries of all tenants, once the server is closed. */
+    async entries() {
+      await server.close();
+      if (!failing) await audit.close('the test ends', 5_000);
+      const tenants = ['alice', 'svc-system', 'u-u'];
+      return (await Promise.all(tenants.map((tenant) => entriesOf(blocks, tenant)))).flat();
+    },
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  };
+}
+
+const encoded = (command: string): Buffer => {
+  const fields = { command, env: {}, workdir: undefined, timeout_seconds: undefined };
+  return Buffer.from(ExecuteSystemCommandRequest.encode(fields).finish());
+};
+
+const authorized = (user: string | null) => metadataOf(user === null ? {} : { authorization: `Bearer ${user}` });
+
+/** Runs `command` over gRPC as these users, one after the other, and returns the statuses and the entries. */
+async function called(command: string, users: readonly (string | null)[], failing = false) {
+  await using server = await auditedServer({ failing });
+  const client = clientOf(server.address);
   const codes: string[] = [];
   for (const user of users) {
-    const message = ExecuteSystemCommandRequest.encode({
-      command,
-      env: {},
-      workdir: undefined,
-      timeout_seconds: undefined,
-    });
-    const metadata = metadataOf(user === null ? {} : { authorization: `Bearer ${user}` });
+    const message = encoded(command);
     const { code } = await unary((done) =>
-      client.makeUnaryRequest(PATH, Buffer.from, Buffer.from, Buffer.from(message.finish()), metadata, done),
+      client.makeUnaryRequest(PATH, Buffer.from, Buffer.from, message, authorized(user), done),
     );
     codes.push(code);
   }
   client.close();
-  await server.close();
-  if (failing === null) await audit.close('the test ends', 5_000);
-  const tenants = ['alice', 'svc-system', 'u-u'];
-  const entries = (await Promise.all(tenants.map((tenant) => entriesOf(blocks, tenant)))).flat();
-  return { codes, ran, entries };
+  return { codes, ran: server.ran, entries: await server.entries() };
 }
 
 const seen = (entries: Awaited<ReturnType<typeof called>>['entries']) =>
@@ -92,7 +118,57 @@ describe('the audit of gRPC', () => {
   });
 
   it('with fail_closed nothing runs while the entry cannot be written', async () => {
-    const { codes, ran } = await called('ls', ['alice'], 'insert');
+    const { codes, ran } = await called('ls', ['alice'], true);
     assert.deepEqual([codes, ran], [['UNAVAILABLE'], []]);
+  });
+
+  it('a call that ends before its method has the request leaves an entry: too large, half, late, gone', async () => {
+    await using server = await auditedServer({ requestTimeoutMs: 300 });
+    const session = connect(`http://${server.address}`);
+    const open = (more = {}): ClientHttp2Stream => {
+      const head = { ':method': 'POST', ':path': PATH, 'content-type': 'application/grpc', te: 'trailers' };
+      const stream = session.request({ ...head, authorization: 'Bearer alice', ...more }, { endStream: false });
+      stream.on('error', () => {});
+      stream.resume();
+      return stream;
+    };
+    const statusOf = (stream: ClientHttp2Stream): Promise<unknown> =>
+      new Promise((resolve) => stream.once('response', (headers) => resolve(headers['grpc-status'])));
+    const large = open();
+    large.write(framed(Buffer.alloc(8), 17 * 1024 * 1024));
+    const half = open();
+    half.write(framed(encoded('ls')));
+    const late = open({ 'grpc-timeout': '150m' });
+    late.write(framed(encoded('ls')));
+    const ends = [large, half, late].map(statusOf);
+    assert.deepEqual(
+      await Promise.all(ends),
+      [status.INVALID_ARGUMENT, status.DEADLINE_EXCEEDED, status.DEADLINE_EXCEEDED].map(String),
+    );
+    open();
+    await waitUntil('the call to be admitted', () => server.begun.length === 4);
+    session.destroy();
+    const entries = await server.entries();
+    assert.deepEqual(server.ran, []);
+    assert.deepEqual(
+      seen(entries).sort(),
+      ['cancelled', 'deadline_exceeded', 'payload_too_large', 'request_timed_out'].map((error) => [
+        ...['commands.execute', 'a', 'failed', error, 'grpc'],
+      ]),
+    );
+  });
+
+  it('a method whose client is gone at its answer leaves the entry of how it ended', async () => {
+    await using server = await auditedServer();
+    const client = clientOf(server.address);
+    const options = { deadline: Date.now() + 200 };
+    const { code } = await unary((done) =>
+      client.makeUnaryRequest(PATH, Buffer.from, Buffer.from, encoded('waits'), authorized('alice'), options, done),
+    );
+    assert.equal(code, 'DEADLINE_EXCEEDED');
+    await waitUntil('the method to run', () => server.ran.length === 1);
+    server.goOn();
+    client.close();
+    assert.deepEqual(seen(await server.entries()), [['commands.execute', 'a', 'ok', null, 'grpc']]);
   });
 });

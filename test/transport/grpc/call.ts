@@ -79,3 +79,10 @@ export const unary = (
       }),
     );
   });
+
+/** A message of a gRPC stream: a flag, its length, its bytes. */
+export function framed(bytes: Buffer, length = bytes.length): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(length, 1);
+  return Buffer.concat([head, bytes]);
+}

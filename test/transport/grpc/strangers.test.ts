@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
 import { describe, test } from 'node:test';
-import { ended, metadataOf, request } from './call.ts';
+import { ended, framed, metadataOf, request } from './call.ts';
 import { scene } from './scene.ts';
 
 const KiB = 1024;
@@ -11,13 +11,6 @@ const REFLECT = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
 const EXHAUSTED = '8';
 const LATE = '4';
 const INVALID = '3';
-
-/** A message of a gRPC stream: a flag, its length, its bytes. */
-function framed(bytes: Buffer, length = bytes.length): Buffer {
-  const head = Buffer.alloc(5);
-  head.writeUInt32BE(length, 1);
-  return Buffer.concat([head, bytes]);
-}
 
 /** Field 1, the name of a service. */
 const named = (length: number): Buffer => {
