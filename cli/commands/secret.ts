@@ -78,7 +78,7 @@ function keys(group: Command): void {
     .command('keys')
     .description('show the versions of the key that encrypts secrets; for operators')
     .action(async (_options: object, command: Command) => {
-      const columns = ['version', 'made_at', 'secrets'];
+      const columns = ['version', 'made_at', 'secrets', 'payload_keys'];
       await printList(command, { path: KEY_PATH, member: 'versions', columns });
     });
   group

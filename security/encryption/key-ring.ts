@@ -47,7 +47,7 @@ export interface KeyVersionView {
   readonly made_at: string;
 }
 
-/** How many values are encrypted with data keys of a key version. */
+/** How many secrets and data keys of payloads a key version has wrapped. */
 export type CountUses = (version: number) => Promise<number>;
 
 interface KeyRingParts {
@@ -194,7 +194,9 @@ export class KeyRing {
   async #lost(version: number, used: number): Promise<SvcError> {
     const has = (await this.#source.newest()) >= version ? 'is another key in' : 'is missing from';
     const cure = 'restore it from a backup, or copy it from a node that runs';
-    return this.#refused(`key version ${version} ${has} ${this.#source.place}, ${used} secrets need it: ${cure}`);
+    return this.#refused(
+      `key version ${version} ${has} ${this.#source.place}, ${used} secrets and payload keys need it: ${cure}`,
+    );
   }
 
   #refused(why: string): SvcError {

@@ -56,8 +56,8 @@ export class SecretKeyRotation implements SecretKeys {
     const current = await ring.current();
     const versions: SecretKeysView['versions'][number][] = [];
     for (const { version, made_at } of await ring.versions()) {
-      const uses = (await secrets.usesOf(version)) + (await payloadKeys.usesOf(version));
-      versions.push({ version, made_at, secrets: uses });
+      const needs = { secrets: await secrets.usesOf(version), payload_keys: await payloadKeys.usesOf(version) };
+      versions.push({ version, made_at, ...needs });
     }
     return { current, versions: versions.reverse() };
   }

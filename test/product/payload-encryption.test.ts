@@ -168,10 +168,13 @@ describe('a node that encrypts payloads', () => {
       'no key needs the first version',
       async () => {
         const { versions } = await done('GET', '/v1/cluster/secret-keys');
-        return listed(versions).every(({ version, secrets }) => version === 2 || secrets === 0);
+        return listed(versions).every(({ version, payload_keys }) => version === 2 || payload_keys === 0);
       },
       60_000,
     );
+    const [newest, older] = listed((await done('GET', '/v1/cluster/secret-keys')).versions);
+    assert.deepEqual([newest?.secrets, older?.secrets], [0, 0], 'a data key of payloads is no secret');
+    assert.ok(Number(newest?.payload_keys) >= 2);
     await again();
     assert.ok(await isWhole(run));
     assert.deepEqual(await filesWith(CANARY), []);

@@ -66,6 +66,7 @@ const SecretKeysAnswer = z
           version: z.number().int(),
           made_at: z.string(),
           secrets: z.number().int().describe('Secrets of all tenants that need this version.'),
+          payload_keys: z.number().int().describe('Data keys of encrypted payloads that need this version.'),
         }),
       )
       .describe('Newest first.'),
@@ -135,7 +136,8 @@ export const SECRET_OPERATIONS = [
   operation({
     tag: 'cluster',
     name: 'secret_keys.get',
-    summary: 'Show the versions of the key that encrypts secrets, and how many secrets need each',
+    summary:
+      'Show the versions of the key that encrypts secrets, and how many secrets and data keys of payloads need each',
     access: 'inspect',
     needs: ['secretKeys'],
     input: {},

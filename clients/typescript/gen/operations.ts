@@ -1216,6 +1216,8 @@ export type SecretKeys = {
     readonly made_at: string;
     /** Secrets of all tenants that need this version. */
     readonly secrets: number;
+    /** Data keys of encrypted payloads that need this version. */
+    readonly payload_keys: number;
   })[];
 };
 
@@ -2907,7 +2909,7 @@ export interface SvcClient {
     }>;
   };
   readonly secretKeys: {
-    /** Show the versions of the key that encrypts secrets, and how many secrets need each (`GET /v1/cluster/secret-keys`) */
+    /** Show the versions of the key that encrypts secrets, and how many secrets and data keys of payloads need each (`GET /v1/cluster/secret-keys`) */
     get(options?: CallOptions): Promise<SecretKeys>;
     /** Encrypt secrets with a newer version of the key. The new version is in use at once. Existing secrets are encrypted with it in the background and stay readable. (`POST /v1/cluster/secret-keys/rotate`) */
     rotate(options?: CallOptions): Promise<SecretKeys>;

@@ -1507,7 +1507,7 @@ class AsyncSecretKeysApi:
         *,
         options: Optional[CallOptions] = None,
     ) -> SecretKeys:
-        """Show the versions of the key that encrypts secrets, and how many secrets need each (`GET /v1/cluster/secret-keys`)"""
+        """Show the versions of the key that encrypts secrets, and how many secrets and data keys of payloads need each (`GET /v1/cluster/secret-keys`)"""
         answer: SecretKeys = await self._sender.json(SECRET_KEYS_GET, {}, (), options)
         return answer
 

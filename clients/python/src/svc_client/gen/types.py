@@ -1230,6 +1230,8 @@ class SecretKeysVersionsItem(TypedDict):
     made_at: "str"
     # Secrets of all tenants that need this version.
     secrets: "int"
+    # Data keys of encrypted payloads that need this version.
+    payload_keys: "int"
 
 class StartAnswer(TypedDict):
     execution_id: "str"
