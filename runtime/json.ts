@@ -51,3 +51,25 @@ export function cachedSchema<Schema extends z.ZodObject>(schema: Schema) {
     return read.data;
   });
 }
+
+/** What one value counts besides its characters. */
+const VALUE_CHARS = 1;
+
+/**
+ * Whether the JSON text of a value certainly has more characters than `most`, without making it: the characters of its names and
+ * strings and one for each value. Stops at the first excess.
+ */
+export function hasMoreChars(value: unknown, most: number): boolean {
+  let left = most;
+  const take = (inner: unknown): boolean => {
+    left -= VALUE_CHARS + (typeof inner === 'string' ? inner.length : 0);
+    if (left < 0) return true;
+    if (typeof inner !== 'object' || inner === null) return false;
+    if (Array.isArray(inner)) return inner.some(take);
+    return Object.entries(inner).some(([name, member]) => {
+      left -= name.length;
+      return take(member);
+    });
+  };
+  return take(value);
+}

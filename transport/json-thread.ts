@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Json } from '../runtime/json.ts';
 import { WorkerThread } from '../runtime/kit/worker-thread.ts';
 import {
@@ -38,7 +39,16 @@ export async function parseJsonBytes(bytes: Buffer, place: JsonPlace): Promise<J
   const own = owned(bytes);
   const answer = await thread.ask({ bytes: own, maxDepth, maxValues, maxNames: JSON_NAMES }, [own.buffer]);
   if ('problem' in answer) throw refusedJson(answer.problem, place);
-  return 'value' in answer ? answer.value : JSON.parse(decoded(answer.bytes) ?? '');
+  if ('value' in answer) return afterTurn(answer.value);
+  await setImmediate();
+  const value: Json = JSON.parse(decoded(answer.bytes) ?? '');
+  return afterTurn(value);
+}
+
+/** What uses a large value gets a turn of the event loop of its own: to receive or to parse it takes one. */
+async function afterTurn(value: Json): Promise<Json> {
+  await setImmediate();
+  return value;
 }
 
 /** The bytes in a buffer of their own, which can be transferred to the thread and back without a copy. */

@@ -1,4 +1,3 @@
-import { canonicalHash } from '../manifests/audit/record.ts';
 import type { ToolOutcome } from '../manifests/tool/call.ts';
 import type { ToolGrant } from '../manifests/tool/scope.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -7,6 +6,7 @@ import type { Identity } from '../runtime/identity.ts';
 import type { JsonObject } from '../runtime/json.ts';
 import type { Random } from '../runtime/random.ts';
 import { type AuditedCall, type AuditedEnd, audited, type OperationAudit } from '../security/api.ts';
+import { hashInTurns } from './large-values.ts';
 import type { ToolGranter } from './ports/tool-granter.ts';
 import { needsExecution } from './ports/tool-granter.ts';
 import type { Admission } from './starts/admission.ts';
@@ -61,7 +61,7 @@ export async function callTool(parts: CallerToolParts, caller: Caller, call: Cal
       ...{ grant: grantFor(grant, tool), public_key: null, expires_at: null },
     };
     await parts.sessions.open(identity.tenant, session, options);
-    const payloadHash = canonicalHash({ tool, arguments: given });
+    const payloadHash = await hashInTurns({ tool, arguments: given });
     const made = { call: call.call, tool, arguments: given, envelopeHash: null, payloadHash, last: true };
     const offer = grant.tools.find(({ name }) => name === tool);
     const invoke = () => parts.sessions.invoke(identity.tenant, sessionId, made, options);

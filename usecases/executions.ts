@@ -1,4 +1,5 @@
 import { type ExecutionLogEvent, executionLogEvents } from '../actors/execution/events.ts';
+import { LIMITS } from '../actors/execution/limits.ts';
 import { type StartExecution, startPayload } from '../actors/execution/messages.ts';
 import { fitToNode, type NodeOffer } from '../actors/execution/plan-execution.ts';
 import { type EndedExecution, ExecutionState, type RunningExecution } from '../actors/execution/state.ts';
@@ -14,6 +15,7 @@ import { SvcError } from '../runtime/errors.ts';
 import { mayStop, seenPart, sees, tenantOfViewer, type Viewer } from '../runtime/identity.ts';
 import { poolOfTags } from '../runtime/locator.ts';
 import { type ExecutionStatus, listed, statusOf, tombstone } from './execution-status.ts';
+import { refuseCertainlyTooLarge } from './large-values.ts';
 import { aboutToStart, executionWait, waitingDocument, waitingFor } from './waits/execution-wait.ts';
 import type { WaitLookups, WaitReason } from './waits/wait-reason.ts';
 
@@ -170,6 +172,8 @@ export function createExecutionApi(parts: {
 
   return {
     async start(request, options) {
+      // Values of the context can be in it twice, so twice the limit is the least that is certain.
+      refuseCertainlyTooLarge('input', [request.input, request.context], 2 * LIMITS.inputBytes);
       const address = addressOf('execution', request.identity.tenant, request.executionId);
       const tags = await tagsOf(request);
       const forward = await forwardFor(request, tags);

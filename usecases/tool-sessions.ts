@@ -8,7 +8,7 @@ import {
 } from '../actors/tool-session/messages.ts';
 import { ToolSessionState } from '../actors/tool-session/state.ts';
 import { ownerOf, projectToolSession, type ToolSessionDocument } from '../actors/tool-session/view.ts';
-import { AuditRecord, canonicalHash } from '../manifests/audit/record.ts';
+import { AuditRecord } from '../manifests/audit/record.ts';
 import type { ToolOutcome } from '../manifests/tool/call.ts';
 import type { ToolOffer } from '../manifests/tool/scope.ts';
 import { type Address, addressOf } from '../runtime/address.ts';
@@ -19,6 +19,7 @@ import type { Collection, Condition } from '../runtime/documents.ts';
 import { isErrorCode, SvcError } from '../runtime/errors.ts';
 import { type Identity, seenPart, sees, tenantOfViewer, type Viewer } from '../runtime/identity.ts';
 import type { Json } from '../runtime/json.ts';
+import { copyInTurns, hashInTurns } from './large-values.ts';
 
 type SessionEvents = Pick<ActorClient, 'events' | 'follow'>;
 
@@ -323,12 +324,12 @@ async function begun(
   call: InvokeCall,
   options: CallOptions,
 ): Promise<InvokeReply> {
-  const args: Json = JSON.parse(JSON.stringify(call.arguments ?? {}));
+  const args = await copyInTurns(call.arguments ?? {});
   const message = {
     call: call.call,
     tool: call.tool,
     arguments: args,
-    call_hash: canonicalHash({ name: call.tool, arguments: args }),
+    call_hash: await hashInTurns({ name: call.tool, arguments: args }),
     envelope_hash: call.envelopeHash,
     payload_hash: call.payloadHash,
     last: call.last === true,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type WorkflowLogEvent, workflowLogEvents } from '../actors/workflow/events.ts';
 import { pipelineResult } from '../actors/workflow/intent-pipeline.ts';
+import { LIMITS } from '../actors/workflow/limits.ts';
 import {
   type Ancestor,
   ancestryProblem,
@@ -19,6 +20,7 @@ import { SvcError } from '../runtime/errors.ts';
 import { type Identity, mayStop, seenPart, sees, tenantOfViewer, type Viewer } from '../runtime/identity.ts';
 import type { ApprovalApi } from './approvals.ts';
 import type { ExecutionApi, Presence } from './executions.ts';
+import { refuseCertainlyTooLarge, turnFor } from './large-values.ts';
 import type { OwnWait, WaitLookups, WaitReason } from './waits/wait-reason.ts';
 import { waitReason } from './waits/workflow-wait.ts';
 import {
@@ -167,10 +169,14 @@ export function createWorkflowApi(parts: {
 
   return {
     async start(request, options) {
+      refuseCertainlyTooLarge('input', request.input, LIMITS.inputBytes);
+      refuseCertainlyTooLarge('blackboard', request.blackboard, LIMITS.blackboardBytes);
       const address = addressOf('workflow', request.identity.tenant, request.executionId);
       const call = { ...options, identity: request.identity };
       const type = request.fork === undefined ? 'Start' : 'Fork';
-      const { status } = Started.parse(await client.ask(address, type, startPayload(request), call));
+      const payload = startPayload(request);
+      await turnFor(payload);
+      const { status } = Started.parse(await client.ask(address, type, payload, call));
       return { execution_id: request.executionId, status };
     },
 

@@ -3,7 +3,7 @@ import { type Blobs, INLINE_LIMIT_BYTES, PAYLOAD_LIMIT_BYTES } from '../blobs.ts
 import type { Clock } from '../clock.ts';
 import { ownerPart } from '../documents/blob-reference.ts';
 import { SvcError, toSvcError } from '../errors.ts';
-import { WaitBudget } from '../kit/waits.ts';
+import { turnsFirst, WaitBudget } from '../kit/waits.ts';
 
 /**
  * Keeps texts in the actor store small (K7): text over 64 KiB goes to Blobs, and a reference `@tenant/ref` takes its
@@ -44,8 +44,12 @@ function namedBy(packed: string): [tenant: string, ref: string] {
   return [packed.slice(1, slash), packed.slice(slash + 1)];
 }
 
+/** Texts above this size are encoded in a turn of the event loop of their own. */
+const OWN_TURN_CHARS = 1024 * 1024;
+
 function isLarge(text: string): boolean {
   // The size in UTF-8 is between one and three times the UTF-16 length: only texts in that range need counting.
+  if (text.length > INLINE_LIMIT_BYTES) return true;
   return text.length * 3 > INLINE_LIMIT_BYTES && Buffer.byteLength(text) > INLINE_LIMIT_BYTES;
 }
 
@@ -54,7 +58,9 @@ export function createPayloads(blobs: Blobs): Payloads {
     const tenant = tenantOf(actor);
     return `${MARK}${tenant}/${await blobs.put(tenant, bytes, actor)}`;
   };
-  const putLarge = (actor: Address, text: string): Promise<string> => {
+  const putLarge = async (actor: Address, text: string): Promise<string> => {
+    // Making the text took a turn of the event loop already.
+    if (text.length > OWN_TURN_CHARS) await turnsFirst();
     const bytes = Buffer.from(text);
     const { length } = bytes;
     if (length <= PAYLOAD_LIMIT_BYTES) return put(actor, bytes);

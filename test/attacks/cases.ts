@@ -43,6 +43,10 @@ const MiB = 1024 * 1024;
 /** Bounds of the classes of routes. */
 const SIZES: readonly number[] = [64 * 1024, MiB, MOST_BYTES];
 
+/** The start that takes the largest values. */
+const RUN = '/v1/workflows/{name}/run';
+const RUN_BYTES = 5 * MiB;
+
 export interface Chosen {
   /** A few routes and the two costliest bodies only. */
   readonly sample: boolean;
@@ -73,7 +77,7 @@ function ofRoute(
   const url = node.url + path.replace('{name}', 'attacked').replaceAll(/\{\w+\}/g, id);
   const attacks: Attack[] = [];
   for (const { name, part } of COSTLY) {
-    for (const bytes of sample ? [MOST_BYTES] : SIZES) {
+    for (const bytes of sample ? [MOST_BYTES] : path === RUN ? [...SIZES, RUN_BYTES] : SIZES) {
       for (const field of FIELDS[path] ?? ['x']) {
         const fixed: Record<string, string> = { agent_id: agent, input: 'x', source: 'http_api', content: 'x' };
         delete fixed[field];
@@ -82,7 +86,11 @@ function ofRoute(
         const title = `${method} ${path} ${field}: ${name}, ${bytes / 1024} KiB`;
         attacks.push({
           name: title,
-          send: () => sendBody(url, method, `{${head}"${field}":${fitting(field, part(bytes))}}`),
+          send: () => {
+            // A key costs a hash of the whole body.
+            const key: Record<string, string> = path in FIELDS ? { 'idempotency-key': randomUUID() } : {};
+            return sendBody(url, method, `{${head}"${field}":${fitting(field, part(bytes))}}`, key);
+          },
         });
       }
     }
@@ -106,9 +114,10 @@ export async function sendBody(
   url: string,
   method: string,
   body: string,
-  type: 'application/json' | 'application/yaml' = 'application/json',
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<number> {
-  const answer = await fetch(url, { method, body, headers: { 'content-type': type } }).catch(refused);
+  const type = { 'content-type': 'application/json' };
+  const answer = await fetch(url, { method, body, headers: { ...type, ...headers } }).catch(refused);
   await answer?.arrayBuffer().catch(refused);
   return answer?.status ?? 0;
 }

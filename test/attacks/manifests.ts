@@ -51,7 +51,7 @@ export function manifestAttacks(node: AttackedNode): Attack[] {
       const body = text();
       return {
         name: `POST ${path} manifest: ${name}, ${Math.round(body.length / 1024)} KiB`,
-        send: () => sendBody(node.url + path, 'POST', body, 'application/yaml'),
+        send: () => sendBody(node.url + path, 'POST', body, { 'content-type': 'application/yaml' }),
       };
     }),
   );

@@ -121,8 +121,11 @@ export function refuseEncoded(request: FastifyRequest): void {
 
 const isSpace = (byte: number): boolean => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
 
+/** A body of nothing but so much white space is not read as an empty one. */
+const MOST_SPACE = 4 * 1024;
+
 /** Parses a body; undefined for an empty one. */
 export async function jsonOf(body: Buffer, maxDepth: number): Promise<Json | undefined> {
-  if (body.every(isSpace)) return undefined;
+  if (body.length <= MOST_SPACE && body.every(isSpace)) return undefined;
   return parseJsonBytes(body, { field: 'body', what: 'the body', maxDepth });
 }

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { canonicalHash } from '../../manifests/audit/record.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { derivedUuid, type Random, systemRandom } from '../../runtime/random.ts';
 import type { ExecutionApi, Presence } from '../executions.ts';
+import { hashInTurns } from '../large-values.ts';
 import type { WorkflowApi } from '../workflow-runs.ts';
 
 const NAMESPACE = 'svc/execution/idempotency-key';
@@ -95,7 +95,7 @@ export async function openStartKeys(parts: {
       return bound === null || (await isFree(parts, key, bound)) ? null : bound.execution_id;
     },
     async idFor(key, body) {
-      const hash = canonicalHash(body);
+      const hash = await hashInTurns(body);
       for (let tries = 0; tries < TRIES; tries += 1) {
         const id = await tryBinding(parts, keys, key, hash);
         if (id !== null) return id;

@@ -40,6 +40,7 @@ describe('bad bodies', () => {
     ['broken UTF-8', Buffer.concat([Buffer.from('{"input":"'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')]), /UTF-8/],
     ['JSON nested too deep', `{"context":${'['.repeat(101)}${']'.repeat(101)}}`, /deeper than 100/],
     ['an empty body', '', /^body: /],
+    ['nothing but white space', ' '.repeat(5_000), /not valid JSON/],
     ['an array', '[]', /^body: /],
   ];
   for (const [title, body, expected] of cases) {
