@@ -1,6 +1,7 @@
 import type { Commit, Lease } from '../actor-store.ts';
 import { type Address, isSharedLog, type Partition } from '../address.ts';
 import { isArchived } from '../define-actor.ts';
+import type { EffectRow } from '../effect-ledger.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import { sleep } from '../kit/waits.ts';
 import { type KeptActor, type KeptActors, keptIn, readOf, setListsBack } from '../projection/older-lists.ts';
@@ -18,6 +19,9 @@ type CloseParts = Pick<KernelParts, 'store' | 'registry' | 'archive' | 'payloads
 
 /** Most actors in one query of the archive, and in one removal. */
 const AT_ONCE = 100;
+
+/** Partitions of one log whose actors are looked at together: it may have hundreds, each with many actors. */
+const PARTITIONS_AT_ONCE = 32;
 
 /** Pause before the archive is asked again when it does not answer. */
 const LOOK_AGAIN_MS = 500;
@@ -47,52 +51,83 @@ export async function closeEndedWithRetry(
 }
 
 /**
- * Checks a partition that may be older than the archive, because its store was restored or lost its last writes. It
+ * Checks partitions that may be older than the archive, because their store was restored or lost its last writes. It
  * closes the actors that the archive knows as ended: it cancels their effects and timers and removes their records, so
  * that nothing of them runs again. For the other actors it updates the lists from their states. Returns how many actors
  * were closed, or null when the lease is lost. Repeating it is safe.
  */
 async function closeEnded(parts: CloseParts, { lease, cursor, partitions }: LookedThrough): Promise<number | null> {
+  const all = [...partitions];
   let closed = 0;
-  for (const partition of partitions) {
-    const count = await closeEndedIn(parts, { lease, cursor }, partition);
-    if (count === null) return null;
-    closed += count;
+  for (let at = 0; at < all.length; at += PARTITIONS_AT_ONCE) {
+    const looked = await Promise.all(all.slice(at, at + PARTITIONS_AT_ONCE).map((one) => lookedIn(parts, one)));
+    const ended = await endedIn(parts, looked);
+    for (const one of looked) {
+      const count = await close(parts, { lease, cursor }, one, ended);
+      if (count === null) return null;
+      closed += count;
+    }
   }
   return (await parts.store.vouch(lease)) ? closed : null;
 }
 
-async function closeEndedIn(
-  parts: CloseParts,
-  { lease, cursor }: Pick<LookedThrough, 'lease' | 'cursor'>,
-  partition: Partition,
-): Promise<number | null> {
-  const { store, registry } = parts;
+/** What the store has of one partition. */
+interface Looked {
+  readonly partition: Partition;
+  readonly open: readonly EffectRow[];
+  /** Actors that have a list or an archive. */
+  readonly addresses: readonly Address[];
+}
+
+async function lookedIn({ store, registry }: CloseParts, partition: Partition): Promise<Looked> {
   const open = await store.openEffects(partition);
-  const addresses = new Set([...(await store.recorded(partition)), ...open.map(({ address }) => address)]);
-  const looked = [...addresses].filter((address) => {
+  const found = new Set([...(await store.recorded(partition)), ...open.map(({ address }) => address)]);
+  const addresses = [...found].filter((address) => {
     const definition = registry.definitionOf(address);
     return definition !== undefined && (isArchived(definition) || definition.view !== undefined);
   });
+  return { partition, open, addresses };
+}
+
+/** The ended actors of these partitions. The documents are asked once for many actors, whatever partition they are in. */
+async function endedIn(parts: CloseParts, looked: readonly Looked[]): Promise<ReadonlyMap<Address, KeptActor>> {
   const ended = new Map<Address, KeptActor>();
-  for (let at = 0; at < looked.length; at += AT_ONCE) {
-    const some = looked.slice(at, at + AT_ONCE);
-    const kept = await keptIn(parts, partition, some);
-    const over = await endedAmong(parts, kept);
+  const all = looked.flatMap(({ partition, addresses }) => addresses.map((address) => ({ partition, address })));
+  for (let at = 0; at < all.length; at += AT_ONCE) {
+    const some = Map.groupBy(all.slice(at, at + AT_ONCE), ({ partition }) => partition);
+    const loaded = [...some].map(([partition, ones]) =>
+      keptIn(
+        parts,
+        partition,
+        ones.map(({ address }) => address),
+      ),
+    );
+    const kept: KeptActors = new Map((await Promise.all(loaded)).flatMap((one) => [...one]));
+    const over = new Set(await endedAmong(parts, kept));
     for (const address of over) ended.set(address, kept.get(address) ?? null);
-    await setListsBack(parts.views, new Map([...kept].filter(([address]) => !over.includes(address))), parts.warn);
+    await setListsBack(parts.views, new Map([...kept].filter(([address]) => !over.has(address))), parts.warn);
   }
+  return ended;
+}
+
+/** Closes the ended actors of one partition. Returns how many there were, or null when the lease is lost. */
+async function close(
+  { store }: CloseParts,
+  { lease, cursor }: Pick<LookedThrough, 'lease' | 'cursor'>,
+  { partition, open, addresses }: Looked,
+  ended: ReadonlyMap<Address, KeptActor>,
+): Promise<number | null> {
+  const removed = addresses.filter((address) => ended.has(address));
   const effects = open.filter(({ address }) => ended.has(address)).map(({ id }) => id);
-  const timers = [...ended].flatMap(([address, kept]) => timersOf(address, kept));
+  const timers = removed.flatMap((address) => timersOf(address, ended.get(address)));
   if (effects.length + timers.length > 0) {
     const outcome = await store.commit(cancelling(lease, cursor, partition, effects, timers), 0);
     if (outcome.kind !== 'committed') return null;
   }
-  const removed = [...ended.keys()];
   for (let at = 0; at < removed.length; at += AT_ONCE) {
     if (!(await store.forget(lease, cursor, removed.slice(at, at + AT_ONCE), partition))) return null;
   }
-  return ended.size;
+  return removed.length;
 }
 
 async function endedAmong({ registry, archive }: CloseParts, kept: KeptActors): Promise<readonly Address[]> {
@@ -111,7 +146,7 @@ async function endedAmong({ registry, archive }: CloseParts, kept: KeptActors): 
   });
 }
 
-const timersOf = (address: Address, kept: KeptActor): readonly string[] =>
+const timersOf = (address: Address, kept: KeptActor | undefined): readonly string[] =>
   [...Object.keys(readOf(kept)?.record.timers ?? {}), RETRY_TIMER].map((name) => timerId(address, name));
 
 function cancelling(
