@@ -14,7 +14,7 @@ import {
 import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Plugin } from 'esbuild';
-import { projectFiles } from './tree.ts';
+import { linesOf, projectFiles } from './tree.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const PLACE = join(ROOT, '.cache', 'programs');
@@ -22,22 +22,20 @@ const PLACE = join(ROOT, '.cache', 'programs');
 const BUILT = 'SVC_TEST_PROGRAMS';
 const UNUSED_AFTER_MS = 86_400_000;
 
-/** The programs that tests start most, and what these load by its path: threads, and the actors of a test's fleet. */
+/** The programs that tests start most, and what these load by its path: the actors of a test's fleet. */
 const PROGRAMS = [
   'main.ts',
-  'catalog/manifest-work.ts',
-  'effects/volumes/search/thread.ts',
-  'effects/web/markdown-worker.ts',
-  'runtime/ledger/ledger-worker.ts',
-  'runtime/redis/lease-worker.ts',
-  'runtime/sqlite/documents-worker.ts',
   'test/chaos/workload.ts',
   'test/faults/workload.ts',
   'test/support/cluster/adapter.ts',
   'test/support/cluster/fleet-node.ts',
   'test/support/kill-node.ts',
-  'transport/json-worker.ts',
 ];
+
+/** Modules that the product runs as threads: it starts them by their paths. */
+const threadsAmong = (files: readonly string[]): string[] =>
+  files.filter((file) => file.endsWith('.ts') && !file.startsWith('test/') && linesOf(file).some(isOfThread));
+const isOfThread = (line: string): boolean => /^import .*\bparentPort\b.* from 'node:worker_threads'/.test(line);
 
 /** The program to start in place of a source file: what this run has built of it, else the file itself. */
 export function builtProgram(source: string): string {
@@ -58,7 +56,7 @@ export async function buildPrograms(): Promise<void> {
   const parts = projectFiles().filter((file) => !/^(docs|dashboard|examples|bench)\/|\.(md|test\.ts)$/.test(file));
   for (const file of parts) hash.update(file).update(readFileSync(join(ROOT, file)));
   const directory = join(PLACE, hash.digest('hex').slice(0, 16));
-  if (!existsSync(directory)) await build(directory);
+  if (!existsSync(directory)) await build(directory, threadsAmong(parts));
   utimesSync(directory, new Date(), new Date());
   for (const other of readdirSync(PLACE).map((name) => join(PLACE, name))) {
     const age = Date.now() - statSync(other).mtimeMs;
@@ -67,13 +65,13 @@ export async function buildPrograms(): Promise<void> {
   process.env[BUILT] = directory;
 }
 
-async function build(directory: string): Promise<void> {
+async function build(directory: string, threads: readonly string[]): Promise<void> {
   const [esbuild, { copyData }] = await Promise.all([import('esbuild'), import('../../cli/pack.ts')]);
   mkdirSync(PLACE, { recursive: true });
   const draft = mkdtempSync(join(PLACE, 'draft-'));
   await esbuild.build({
     absWorkingDir: ROOT,
-    entryPoints: PROGRAMS,
+    entryPoints: [...PROGRAMS, ...threads],
     outbase: ROOT,
     outdir: draft,
     chunkNames: 'chunks/[name]-[hash]',
