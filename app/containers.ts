@@ -12,6 +12,7 @@ import type { WorkerCalls } from '../effects/starts/forward-execution.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { SvcError } from '../runtime/errors.ts';
+import { requirePackages } from '../runtime/kit/optional-packages.ts';
 import type { OpenStores } from '../runtime/open-stores.ts';
 import type { TierLimits } from '../security/api.ts';
 import { installationId } from './announcement.ts';
@@ -37,6 +38,8 @@ export async function openContainers(parts: EffectsParts, volumes: ContainerPart
   const { settings, env, random, clock, node, secrets, warn } = parts.world;
   const { documents } = parts.stores;
   const location = findEngine({ configured: settings.runtime.container_socket_path, env });
+  if (location === null && findEngine({ env, hasClient: () => true }) !== null)
+    warn('a container engine is on this machine, but its client is not installed: npm install dockerode', undefined);
   const engine = location === null ? null : await engineAt(location, clock);
   const realm = await installationId(documents, random);
   const starts = await createContainerStarts(documents);
@@ -77,6 +80,7 @@ function learnNetworks({ world, access }: EffectsParts, engine: ContainerEngine)
 
 /** Loads the engine's client only when there is an engine, so that a node without one does not hold it. */
 async function engineAt(location: EngineLocation, clock: Clock): Promise<ContainerEngine> {
+  requirePackages('containers', 'the container engine of spec.runtime.container_socket_path or DOCKER_HOST');
   const { ContainerEngine } = await import('../effects/containers/engine.ts');
   return new ContainerEngine({ location, clock });
 }

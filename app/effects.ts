@@ -18,6 +18,7 @@ import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { EffectHandler } from '../runtime/effect.ts';
 import { TargetGates } from '../runtime/effects/target-gates.ts';
 import { SvcError } from '../runtime/errors.ts';
+import { requirePackages } from '../runtime/kit/optional-packages.ts';
 import { openPatterns } from './catalogs.ts';
 import { type EffectsParts, openContainers } from './containers.ts';
 import { openTools } from './tools.ts';
@@ -106,6 +107,8 @@ function openNodeTools(parts: EffectsParts, host: HostParts, engine: ContainerEn
 }
 
 function openModels({ world, stores, tierLimits }: EffectsParts, gates: TargetGates): EffectHandler {
+  for (const { name, type, enabled } of world.settings.llm_providers)
+    if (enabled) requirePackages(type, `the provider "${name}" of spec.llm_providers`);
   return createModelEffect({
     providers: world.settings.llm_providers,
     selection: world.settings.llm_selection,

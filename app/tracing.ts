@@ -1,5 +1,6 @@
 import { SpanExport } from '../effects/otlp/span-export.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
+import { requirePackages } from '../runtime/kit/optional-packages.ts';
 import { VERSION } from '../runtime/store-formats.ts';
 import { noTracing, type Tracing } from '../runtime/tracing/spans.ts';
 import type { NodeMetrics } from '../transport/internal/node-metrics.ts';
@@ -18,6 +19,7 @@ export async function openTracing(world: NodeWorld, metrics: NodeMetrics | null)
   const { tracing } = settings.observability;
   const endpoint = tracing.enabled === false ? undefined : tracing.otlp_endpoint;
   if (endpoint === undefined) return { tracing: noTracing, close: async () => {} };
+  requirePackages('tracing', 'spec.observability.tracing.otlp_endpoint');
   const headers = await openHeaders(world, tracing);
   const spans = new SpanExport({
     open: async () => {

@@ -1,5 +1,5 @@
 /**
- * Makes `dist/` for `npm pack`: Node strips no types below node_modules, so the package holds plain JavaScript. Types
+ * Makes `dist/` of the npm package (package.ts): Node strips no types below node_modules, so the package holds plain JavaScript. Types
  * become blanks (positions stay), relative imports end in `.js`, files read at run time are copied beside them. What
  * authors of actors import has declarations, too (tsconfig.types.json).
  */
@@ -29,6 +29,7 @@ const AREAS = [
 /** They make other files of the package. */
 const NOT_SHIPPED = new Set([
   'cli/pack.ts',
+  'cli/package.ts',
   'cli/notices.ts',
   'clients/typescript/operations-text.ts',
   'clients/typescript/type-text.ts',
@@ -104,5 +105,3 @@ function write(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, text, { mode: text.startsWith('#!') ? 0o755 : 0o644 });
 }
-
-if (import.meta.main) pack(join(ROOT, 'dist'));

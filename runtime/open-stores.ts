@@ -9,6 +9,7 @@ import { encryptedBlobs } from './encryption/encrypted-blobs.ts';
 import { EncryptedDocuments, type SearchFields } from './encryption/encrypted-documents.ts';
 import type { PayloadKeys } from './encryption/payload-keys.ts';
 import { ADDED_BYTES, TextCipher } from './encryption/text-cipher.ts';
+import { requirePackages } from './kit/optional-packages.ts';
 import { refuseOlderDocuments } from './projection/rounds.ts';
 import type { RateLimits } from './rate-limits.ts';
 import { ownedOnceContracted, StoreFormats, type StoreNames } from './store-formats.ts';
@@ -109,6 +110,7 @@ async function openEmbedded({ dataDir, acceptOlderDocuments, encryption, warn }:
 async function openRemote(
   location: StoreLocation & { redis: readonly string[]; mongodb: string },
 ): Promise<OpenStores> {
+  requirePackages('stores', 'spec.stores.redis with spec.stores.mongodb');
   const { RedisActorStore } = await import('./redis/redis-actor-store.ts');
   const { BullmqEffectQueue } = await import('./redis/bullmq-effect-queue.ts');
   const { MongoDocuments } = await import('./mongo/documents.ts');

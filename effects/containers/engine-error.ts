@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { SvcError } from '../../runtime/errors.ts';
+import { isInstalled } from '../../runtime/kit/optional-packages.ts';
 
 const LONGEST_REASON_CHARS = 500;
 
@@ -73,10 +74,17 @@ interface EngineSearch {
   /** Environment of the node: `DOCKER_HOST`, then `CONTAINER_HOST`; `XDG_RUNTIME_DIR` for rootless sockets. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly exists?: (path: string) => boolean;
+  /** Whether an engine that nothing names could be spoken to. Default: its client is installed. */
+  readonly hasClient?: () => boolean;
 }
 
 /** The engine to use; null if none is configured and no well-known socket exists. Throws `invalid_config`. */
-export function findEngine({ configured, env, exists = existsSync }: EngineSearch): EngineLocation | null {
+export function findEngine({
+  configured,
+  env,
+  exists = existsSync,
+  hasClient = () => isInstalled('containers'),
+}: EngineSearch): EngineLocation | null {
   if (configured !== undefined) return parseEngine(configured, 'spec.runtime.container_socket_path');
   for (const name of ['DOCKER_HOST', 'CONTAINER_HOST']) {
     const value = env[name];
@@ -89,7 +97,7 @@ export function findEngine({ configured, env, exists = existsSync }: EngineSearc
     ...(runtime === undefined ? [] : [`${runtime}/docker.sock`, `${runtime}/podman/podman.sock`]),
   ];
   const socketPath = known.find(exists);
-  return socketPath === undefined ? null : { socketPath };
+  return socketPath === undefined || !hasClient() ? null : { socketPath };
 }
 
 /** A path, `unix:///path`, `tcp://host:port`, `http://host:port` or `https://host:port`. */

@@ -1,5 +1,8 @@
+import { requirePackages } from '../../runtime/kit/optional-packages.ts';
+
 /** Loads the official SDK with the first server, so that a node without servers does not hold it in memory. */
 export async function loadSdk() {
+  requirePackages('mcp', 'spec.mcp_servers');
   const [client, http, stdio, types] = await Promise.all([
     import('@modelcontextprotocol/sdk/client/index.js'),
     import('@modelcontextprotocol/sdk/client/streamableHttp.js'),

@@ -1,5 +1,6 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
+import { requirePackages } from '../../runtime/kit/optional-packages.ts';
 import { KeyedSemaphore } from '../semaphore.ts';
 
 /** Longer pages are cut before they are parsed, since a document needs many times their size. */
@@ -27,6 +28,7 @@ export class MarkdownConversions {
 
   /** A page that is too deep, too large or too slow becomes plain text. Throws the signal's reason. */
   async convert(html: string, url: string, signal: AbortSignal): Promise<Converted> {
+    requirePackages('markdown', 'web.fetch with to_markdown');
     const cut = html.slice(0, HTML_LIMIT_CHARS);
     const release = await this.#slots.acquire('', MAX_CONCURRENT, signal);
     try {

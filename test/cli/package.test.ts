@@ -16,25 +16,43 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
+import { satisfies } from 'semver';
+import { OPTIONAL_PACKAGES } from '../../runtime/kit/optional-packages.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { SvcRun } from './svc-run.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const PACK_TIMEOUT_MS = 120_000;
+const PACK_TIMEOUT_MS = 600_000;
+const INSTALL_BAR_MB = 90;
 const IDLE_BAR_KB = 150 * 1024;
 
 const residentKb = (pid: number | undefined): number =>
   Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
 
-/** Packages a user of the package gets: without the development ones. */
-function installedPackages(): string[] {
-  const lock: { packages: Record<string, { dev?: boolean }> } = JSON.parse(
-    readFileSync(join(ROOT, 'package-lock.json'), 'utf8'),
-  );
-  return Object.entries(lock.packages)
-    .filter(([path, { dev }]) => path !== '' && dev !== true && path.lastIndexOf('node_modules/') === 0)
-    .map(([path]) => path)
-    .filter((path) => existsSync(join(ROOT, path)));
+interface Locked {
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+  readonly engines?: { readonly node?: string };
+}
+
+/** Packages a user of the package gets, by their places in the lock file: what it depends on, and what these do. */
+function installedPackages(names: readonly string[]): Map<string, Locked> {
+  const lock: { packages: Record<string, Locked> } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
+  const found = new Map<string, Locked>();
+  const visit = (from: string, name: string): void => {
+    const places = from
+      .split('/node_modules/')
+      .map((_part, at, parts) => parts.slice(0, parts.length - at).join('/node_modules/'));
+    const path = [...places.map((place) => `${place}/node_modules/${name}`), `node_modules/${name}`].find(
+      (one) => lock.packages[one],
+    );
+    const locked = path === undefined ? undefined : lock.packages[path];
+    if (path === undefined || locked === undefined || found.has(path)) return;
+    found.set(path, locked);
+    for (const next of Object.keys({ ...locked.dependencies, ...locked.optionalDependencies })) visit(path, next);
+  };
+  for (const name of names) visit('', name);
+  return found;
 }
 
 describe('the npm package', () => {
@@ -43,21 +61,80 @@ describe('the npm package', () => {
   const entry = join(installed, 'dist', 'cli', 'svc.js');
 
   before(() => {
-    const packed = execFileSync('npm', ['pack', '--json', '--silent', '--pack-destination', project], {
+    const made = execFileSync(process.execPath, ['cli/package.ts', project], {
       cwd: ROOT,
       encoding: 'utf8',
       timeout: PACK_TIMEOUT_MS,
       stdio: ['ignore', 'pipe', 'ignore'],
     });
-    const { filename } = JSON.parse(packed.slice(packed.indexOf('[')))[0];
+    const tarball = made.trim().split('\n').at(-1) ?? '';
     mkdirSync(installed, { recursive: true });
-    execFileSync('tar', ['-xzf', join(project, filename), '-C', installed, '--strip-components=1']);
-    for (const path of installedPackages()) {
+    execFileSync('tar', ['-xzf', tarball, '-C', installed, '--strip-components=1']);
+    for (const path of installedPackages(Object.keys(published().dependencies)).keys()) {
+      if (path.lastIndexOf('node_modules/') > 0 || !existsSync(join(ROOT, path))) continue;
       mkdirSync(dirname(join(project, path)), { recursive: true });
       symlinkSync(join(ROOT, path), join(project, path));
     }
   });
   after(() => rmSync(project, { recursive: true, force: true }));
+
+  const published = (): Record<'dependencies' | 'peerDependencies' | 'peerDependenciesMeta', Record<string, unknown>> =>
+    JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'));
+
+  test('takes at most 90 MB with what it depends on, all of which runs on the Node.js that it asks for', () => {
+    const { dependencies } = published();
+    const found = installedPackages(Object.keys(dependencies));
+    const places = [...found.keys()].map((path) => join(ROOT, path)).filter((path) => existsSync(path));
+    const kb = execFileSync('du', ['-sk', '--', ...places, installed], {
+      encoding: 'utf8',
+    });
+    const megabytes =
+      kb
+        .trim()
+        .split('\n')
+        .reduce((sum, line) => sum + Number.parseInt(line, 10), 0) / 1024;
+    assert.ok(megabytes < INSTALL_BAR_MB, `${megabytes.toFixed(1)} MB`);
+    const refused = [...found].filter(([, { engines }]) =>
+      ['22.15.0', '24.0.0'].some((version) => !satisfies(version, engines?.node ?? '*')),
+    );
+    assert.deepEqual(
+      refused.map(([path]) => path),
+      [],
+    );
+  });
+
+  test('its optional packages are those that features ask for by name', () => {
+    const { peerDependencies, peerDependenciesMeta } = published();
+    const asked = [...new Set<string>(Object.values(OPTIONAL_PACKAGES).flat())].toSorted();
+    assert.deepEqual(Object.keys(peerDependencies).toSorted(), asked);
+    assert.deepEqual(Object.keys(peerDependenciesMeta).toSorted(), asked);
+  });
+
+  test('every link of its pages leads to a file of it', () => {
+    const broken = globSync('{README.md,docs/**/*.md}', { cwd: installed }).flatMap((page) => {
+      const text = readFileSync(join(installed, page), 'utf8').replaceAll(/^```[\s\S]*?^```$/gm, '');
+      const targets = [...text.matchAll(/\]\(([^)\s#]+)[^)\s]*\)/g)].map(([, target = '']) => target);
+      return targets
+        .filter((target) => !/^[a-z]+:/.test(target) && !existsSync(join(installed, dirname(page), target)))
+        .map((target) => `${page}: ${target}`);
+    });
+    assert.deepEqual(broken, []);
+  });
+
+  test('a node whose setting needs a package that is not there says in one line which one to install', async () => {
+    const config = join(project, 'openai.yaml');
+    const provider = { name: 'gpt', type: 'openai', api_key: 'literal:x', models: [{ alias: 'default', model: 'm' }] };
+    writeFileSync(
+      config,
+      JSON.stringify({ apiVersion: 'svc.dev/v1', kind: 'NodeConfig', spec: { llm_providers: [provider] } }),
+    );
+    const flags = ['--http-port', '0', '--grpc-port', '0', '--data', join(project, 'without'), '--config', config];
+    const { code, stderr } = await new SvcRun(['start', ...flags], {}, entry).end();
+    assert.notEqual(code, 0);
+    const said =
+      'the provider "gpt" of spec.llm_providers needs packages that are not installed: npm install ai @ai-sdk/openai';
+    assert.ok(stderr.includes(said), stderr);
+  });
 
   test('holds plain JavaScript, what it reads at run time, and no source, test or secret', () => {
     const files = globSync('**/*', { cwd: installed });

@@ -20,6 +20,7 @@ const OF_TRANSPORT: ReadonlySet<string> = new Set([
   'runtime/json.ts',
   'runtime/kit/lazy.ts',
   'runtime/kit/worker-thread.ts',
+  'runtime/kit/optional-packages.ts',
   'runtime/random.ts',
   'runtime/tracing/trace-context.ts',
   // Schemas of what callers send and get.

@@ -1,4 +1,5 @@
 import { Lazy } from '../../runtime/kit/lazy.ts';
+import { requirePackages } from '../../runtime/kit/optional-packages.ts';
 
 /** Loads the official SDK at the first request, so that a node without MCP clients does not hold it. */
 export const loadSdk = (): Promise<McpSdk> => sdk.get();
@@ -6,6 +7,7 @@ export const loadSdk = (): Promise<McpSdk> => sdk.get();
 const sdk = new Lazy(load);
 
 async function load() {
+  requirePackages('mcp', '/mcp');
   const [server, http, types, validation] = await Promise.all([
     import('@modelcontextprotocol/sdk/server/index.js'),
     import('@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'),
