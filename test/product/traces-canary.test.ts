@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { stringify } from 'yaml';
+import { OtlpReceiver } from '../support/otlp-receiver.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { DONE, workflowText } from './belongings.ts';
 import { type Answer, agentYaml, ProductNode } from './product-node.ts';
@@ -13,12 +18,43 @@ const SPEC = {
   stimulus: { webhooks: [{ source: 'hooked', scheme: 'github', secrets: ['env:OF_THE_HOOK'] }] },
 };
 
+const FILE = '/workspace/key.txt';
+
+/** A model that says the secret, gives it to a tool, and gets it from one. */
+const RULES = [
+  {
+    match: { contains: 'keep', round: 1 },
+    reply: {
+      text: `I keep Bearer ${CANARY}. `,
+      tool_calls: [{ name: 'fs.write', arguments: { path: FILE, content: `Bearer ${CANARY}` } }],
+    },
+  },
+  {
+    match: { contains: 'keep', round: 2 },
+    reply: { text: '', tool_calls: [{ name: 'fs.read', arguments: { path: FILE } }] },
+  },
+  { match: { contains: 'keep', tool_contains: CANARY }, reply: `It is https://user:${CANARY}@host/.` },
+  { reply: 'done' },
+];
+
+const receiver = new OtlpReceiver();
+let directory = '';
 let node: ProductNode;
 let apiKey = '';
 before(async () => {
-  node = await ProductNode.start({ spec: SPEC, env: { ...process.env, OF_THE_HOOK: CANARY } });
+  directory = await mkdtemp(join(tmpdir(), 'svc-canary-'));
+  const script = join(directory, 'script.yaml');
+  await writeFile(script, stringify({ rules: RULES }));
+  const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
+  const tracing = { otlp_endpoint: await receiver.start() };
+  const own = { llm_providers: [provider], observability: { logging: { level: 'debug' }, tracing } };
+  node = await ProductNode.start({ spec: { ...SPEC, ...own }, env: { ...process.env, OF_THE_HOOK: CANARY } });
 });
-after(() => node[Symbol.asyncDispose]());
+after(async () => {
+  await node[Symbol.asyncDispose]();
+  await receiver.stop();
+  await rm(directory, { recursive: true, force: true });
+});
 
 const listed = (value: unknown): Readonly<Record<string, unknown>>[] => (Array.isArray(value) ? value : []);
 
@@ -66,7 +102,7 @@ async function readings(): Promise<Map<string, string>> {
   return texts;
 }
 
-test('a secret in every place that takes one is in no trace, message, state or dead letter', async () => {
+test('a secret in every place that takes one, in what a model says and what a tool gives, is in no trace, message, state, dead letter, recording, span, metric or line of the log', async () => {
   await done('PUT', '/v1/secrets/of-the-test', { value: CANARY });
   apiKey = String((await done('POST', '/v1/api-keys', { name: 'of the test' })).key);
   const agent_id = await node.deploy(
@@ -92,7 +128,12 @@ test('a secret in every place that takes one is in no trace, message, state or d
     return listed(pending_requests).find((one) => one.execution_id === flown.execution_id);
   });
   await done('POST', `/v1/human-approvals/${approval.id}/approve`, { feedback: `Bearer ${CANARY}` });
-  for (const path of [`/v1/executions/${run.execution_id}`, `/v1/workflows/executions/${flown.execution_id}`]) {
+  const keeper = await node.deploy(
+    agentYaml('keeper', { tools: ['fs.write', 'fs.read'], execution: { mode: 'one-shot' } }),
+  );
+  const kept = await node.run(keeper, 'keep it');
+  const runs = [run.execution_id, kept].map((id) => `/v1/executions/${id}`);
+  for (const path of [...runs, `/v1/workflows/executions/${flown.execution_id}`]) {
     const { trace_id } = await waitUntil(`${path} to end`, async () => {
       const { body } = await node.call('GET', path);
       return body.status === 'completed' && body;
@@ -102,7 +143,17 @@ test('a secret in every place that takes one is in no trace, message, state or d
       return status === 200 && body.status === 'completed';
     });
   }
+  const said = await node.statusOf(kept);
+  assert.ok(JSON.stringify(said).includes(CANARY), 'the model got it from its tool, and who asked gets its answer');
   const texts = await readings();
+  await waitUntil('the spans of the tools', () => receiver.spans.some(({ name }) => name.includes('fs.read')));
+  const metrics = await (await fetch(`${(await node.process.internal).url}/metrics`)).text();
+  for (const [what, text] of [
+    ['metrics', metrics],
+    ['log', node.process.log],
+    ['spans', Buffer.concat(receiver.bodies).toString('latin1')],
+  ] as const)
+    texts.set(what, text);
   assert.ok(texts.size > 30, `${texts.size} answers`);
   const found = [...texts].filter(([path, text]) => {
     return text.replaceAll(path, '').includes(CANARY) || text.includes(apiKey);
