@@ -9,7 +9,7 @@ interface JsonMeasure {
   readonly names: number;
 }
 
-type JsonExcess = 'depth' | 'values' | 'names';
+type JsonExcess = 'depth' | 'values' | 'names' | 'name_bytes';
 
 interface JsonBounds {
   readonly maxDepth: number;
@@ -37,6 +37,7 @@ export function measureJson(json: Uint8Array, { maxDepth, maxValues, maxNames }:
   let depth = 0;
   let values = 1;
   let names = 0;
+  let nameBytes = 0;
   // An opening bracket adds a value only when something follows it.
   let opened = false;
   let string = { from: 0, end: 0 };
@@ -55,11 +56,13 @@ export function measureJson(json: Uint8Array, { maxDepth, maxValues, maxNames }:
     else if (byte === COMMA) values += 1;
     else if (byte === COLON) {
       names += 1;
+      nameBytes += string.end - string.from;
       different.add(hashOf(json, string.from, string.end));
     }
     if (depth > maxDepth) return 'depth';
     if (values > maxValues) return 'values';
     if (different.size > maxNames) return 'names';
+    if (nameBytes > JSON_NAME_BYTES) return 'name_bytes';
   }
   return { values, names };
 }
@@ -106,6 +109,9 @@ export interface JsonPlace {
 
 /** What is wrong with a text, as a value that can be sent between threads. */
 export type JsonProblem = 'utf-8' | 'syntax' | 'name_twice' | 'prototype' | JsonExcess;
+
+/** Most bytes of all names together: a parser hashes each, which costs more than its text. */
+const JSON_NAME_BYTES = 4 * 1024 * 1024;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -178,7 +184,7 @@ function namesOf(value: Json): number | null {
   return count;
 }
 
-const TOO_MUCH: ReadonlySet<JsonProblem> = new Set(['values', 'names']);
+const TOO_MUCH: ReadonlySet<JsonProblem> = new Set(['values', 'names', 'name_bytes']);
 
 export function refusedJson(problem: JsonProblem, place: JsonPlace): SvcError {
   const { field, what, maxDepth, maxValues = JSON_VALUES } = place;
@@ -188,6 +194,7 @@ export function refusedJson(problem: JsonProblem, place: JsonPlace): SvcError {
     depth: `is nested deeper than ${maxDepth} levels`,
     values: `has more than ${maxValues} JSON values`,
     names: `has more than ${JSON_NAMES} different names of members`,
+    name_bytes: `has names of members of more than ${JSON_NAME_BYTES} bytes together`,
     name_twice: 'has an object with the same name twice',
     prototype: 'has a member named __proto__',
   };

@@ -4,6 +4,7 @@ const MiB = 1024 * 1024;
 export const MOST_BYTES = 16 * MiB;
 const MOST_VALUES = 100_000;
 const MOST_NAMES = 10_000;
+const MOST_NAME_BYTES = 4 * MiB;
 /** What surrounds the costly part. */
 const ROOM = 512;
 
@@ -16,11 +17,14 @@ export interface CostlyJson {
 const repeated = (count: number, one: (at: number) => string): string =>
   Array.from({ length: Math.max(0, count) }, (_none, at) => one(at)).join(',');
 
-/** As many members of different names as fit into the bytes and the values there may be. */
+/** As many members of different names as fit into the bytes, the values and the bytes of names there may be. */
 function names(bytes: number): string {
-  const count = Math.min(MOST_NAMES - 50, Math.floor((bytes - ROOM) / 12));
-  const pad = 'n'.repeat(Math.max(0, Math.floor((bytes - ROOM) / count) - 12));
-  return `{${repeated(count, (at) => `"${String(at).padStart(6, 'k')}${pad}":1`)}}`;
+  const most = Math.min(bytes, MOST_NAME_BYTES);
+  const count = Math.min(MOST_NAMES - 50, Math.floor((most - ROOM) / 12));
+  const pad = 'n'.repeat(Math.max(0, Math.floor((most - ROOM) / count) - 12));
+  const members = repeated(count, (at) => `"${String(at).padStart(6, 'k')}${pad}":1`);
+  // What is left is one text.
+  return `{${members},"text":"${'x'.repeat(Math.max(0, bytes - ROOM - members.length - 10))}"}`;
 }
 
 export const COSTLY: readonly CostlyJson[] = [
@@ -28,6 +32,10 @@ export const COSTLY: readonly CostlyJson[] = [
   { name: 'escapes', part: (bytes) => `"${'\\n'.repeat(Math.floor((bytes - ROOM) / 2))}"` },
   { name: 'values', part: (bytes) => `[${repeated(Math.min(MOST_VALUES - 50, (bytes - ROOM) / 2), () => '1')}]` },
   { name: 'names', part: names },
+  {
+    name: 'too long names',
+    part: (bytes) => `{${repeated((bytes - ROOM) / 2_008, (at) => `"${String(at).padStart(2_000, 'k')}":1`)}}`,
+  },
   {
     name: 'objects',
     // With an escape, and one member a time: what the parser of the first version took nine seconds for.

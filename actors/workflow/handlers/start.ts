@@ -102,11 +102,12 @@ export function problemOf({ manifest, input, intent = '', blackboard = {} }: Val
     return badAnnotation(path, 'expected retry, fail or ask');
   }
   if (isBadlySealed(manifest)) return badAnnotation(`metadata.annotations.${CONTAINERS}`, 'expected sealed');
+  const all = seeded(manifest, blackboard);
   return (
     tooLarge('input', jsonBytes(input), LIMITS.inputBytes) ??
     tooLarge('intent', intent.length, LIMITS.intentChars) ??
-    tooLarge('blackboard', blackboardBytes(seeded(manifest, blackboard)), LIMITS.blackboardBytes) ??
-    tooMany('blackboard', Object.keys(seeded(manifest, blackboard)).length, LIMITS.blackboardKeys) ??
+    tooLarge('blackboard', blackboardBytes(all), LIMITS.blackboardBytes) ??
+    tooMany('blackboard', Object.keys(all).length, LIMITS.blackboardKeys) ??
     tooLarge('manifest.spec.context', jsonBytes(manifest.spec.context), LIMITS.contextBytes) ??
     tooLarge('manifest', Buffer.byteLength(JSON.stringify(manifest)), LIMITS.manifestBytes)
   );

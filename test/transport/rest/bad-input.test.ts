@@ -92,6 +92,19 @@ describe('bad bodies', () => {
     assert.equal(await start(99_996), 413);
   });
 
+  it('names of more than 4 MiB together are 413, although they are few', async () => {
+    await using at = await scene();
+    const start = async (bytes: number) => {
+      const context = Object.fromEntries(
+        Array.from({ length: 8 }, (_none, n) => [`${n}${'k'.repeat(bytes / 8 - 64)}`, 1]),
+      );
+      const body = JSON.stringify({ agent_id: await at.deployed(), input: 'x', context });
+      return (await at.call('POST', '/v1/executions', { body, headers: json })).status;
+    };
+    assert.equal(await start(4 * 1024 * 1024), 200);
+    assert.equal(await start(4 * 1024 * 1024 + 1024), 413);
+  });
+
   it('a million opening brackets are refused quickly and the process stays up', async () => {
     await using at = await scene();
     const refused = await at.call('POST', '/v1/executions', { body: '['.repeat(1_000_000), headers: json });
