@@ -22,7 +22,8 @@ export type { AcquireOutcome, Lease, Leases } from './leases.ts';
  * them.
  *
  * Guarantees that the contract suite (test/contract/actor-store.ts) checks on every adapter:
- * - `append` is durable when it resolves, and an id seen before is not appended again;
+ * - `append` is durable when it resolves, unless its caller waits for an answer (`Delivery.awaited`), and an id seen
+ *   before is not appended again;
  * - every call is safe when it arrives twice or late: a client library or a network may send it again by itself;
  * - a partition's entries have gap-free integer sequence numbers and are never reordered;
  * - `commit` writes everything or nothing, and writes only when lease epoch, grant and cursor are the expected ones;

@@ -16,6 +16,11 @@ export interface Delivery {
    */
   readonly fresh?: boolean;
   /**
+   * For an append: its caller goes on with the answer only, and the commit that answers is durable with all that came
+   * before it. The append itself need not be.
+   */
+  readonly awaited?: boolean;
+  /**
    * For a send in a commit: the store sends no wake-up for it. The sender's kernel later sends one wake-up for many
    * such messages.
    */

@@ -221,7 +221,8 @@ export class MailboxClient implements ActorClient {
     const { store, payloads, mailboxBound, clock } = this.#parts;
     const packed = encodeMessage(payloads, message);
     const body = typeof packed === 'string' ? packed : await packed;
-    const deliveries = [{ id: message.id, to: message.to, body, fresh: message.fresh === true }];
+    const awaited = message.session !== undefined;
+    const deliveries = [{ id: message.id, to: message.to, body, fresh: message.fresh === true, awaited }];
     const sentAt = clock.monotonic();
     const taken = await this.#retry(deadline, signal, async () => {
       const ageMs = clock.monotonic() - sentAt;

@@ -75,7 +75,10 @@ export class SqliteActorStore implements ActorStore {
   definePool = (pool: string, partitions: number) => this.#write(({ leases }) => leases.definePool(pool, partitions));
 
   append = (partition: Partition, deliveries: readonly Delivery[], bound: number, ageMs = 0) =>
-    this.#write(({ mailbox }, now) => mailbox.append(partition, deliveries, bound, now, now - ageMs));
+    this.#write(
+      ({ mailbox }, now) => mailbox.append(partition, deliveries, bound, now, now - ageMs),
+      !deliveries.every(({ awaited }) => awaited === true),
+    );
 
   recallReply = (partition: Partition, messageId: string) =>
     this.#read(({ mailbox }) => mailbox.recall(partition, messageId));
@@ -251,10 +254,10 @@ export class SqliteActorStore implements ActorStore {
     return this.#opened;
   }
 
-  /** Runs a call in the next group. Resolves once the group is durable. */
-  async #write<T>(call: (tables: Opened, now: number) => T): Promise<T> {
+  /** Runs a call in the next group. Resolves once the group is durable, or written when `isDurable` is false. */
+  async #write<T>(call: (tables: Opened, now: number) => T, isDurable = true): Promise<T> {
     const tables = this.#tables();
-    return tables.group.write(() => call(tables, this.#time.now()));
+    return tables.group.write(() => call(tables, this.#time.now()), isDurable);
   }
 
   /** Runs a read between groups, so that it sees only committed data. */

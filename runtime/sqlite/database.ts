@@ -22,7 +22,7 @@ const COME_BACK_MS = 5_000;
  */
 const CHECKPOINT_PAGES = 4_000;
 
-/** Opens or creates a database that is durable at each commit: WAL, one fsync for each commit (K10). */
+/** Opens or creates a database that is durable at each commit: WAL, one fsync for each commit (K10, group-commit.ts). */
 export function openDatabase(path: string): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: 5_000 });
   try {

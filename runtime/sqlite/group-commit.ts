@@ -16,6 +16,7 @@ interface Call {
   /** Runs the call inside the transaction. Returns the function that resolves its caller. */
   readonly run: () => () => void;
   readonly refuse: (error: SvcError) => void;
+  readonly isDurable: boolean;
 }
 
 /** Most calls in one transaction. Further ones wait for the next turn of the event loop. */
@@ -23,7 +24,8 @@ const GROUP_LIMIT = 2_048;
 
 /**
  * Group commit: calls of the same turn of the event loop share one transaction and so one fsync (K10). Callers resolve
- * after COMMIT, never before. A call checks everything before its first write and refuses by throwing an SvcError. Any
+ * after COMMIT, never before. A group of calls that need not be durable by themselves has no fsync: the next group that
+ * has one makes them durable before its own callers resolve, since the log is one sequence. A call checks everything before its first write and refuses by throwing an SvcError. Any
  * other error rolls the group back, and each call is run again alone, so that it fails no other call.
  */
 export class GroupCommit {
@@ -31,6 +33,8 @@ export class GroupCommit {
   readonly #members: readonly GroupMember[];
   readonly #begin;
   readonly #commit;
+  /** Whether a commit waits for the disk now. */
+  #isSynced = true;
   #waiting: Call[] = [];
   #scheduled = false;
 
@@ -41,14 +45,14 @@ export class GroupCommit {
     this.#commit = database.prepare('COMMIT');
   }
 
-  /** Runs a synchronous call in the next group. Resolves once the group is durable. */
-  write<T>(call: () => T): Promise<T> {
+  /** Runs a synchronous call in the next group. Resolves once the group is durable, or written when `isDurable` is false. */
+  write<T>(call: () => T, isDurable = true): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const run = () => {
         const value = call();
         return () => resolve(value);
       };
-      this.#waiting.push({ run, refuse: reject });
+      this.#waiting.push({ run, refuse: reject, isDurable });
       this.#schedule();
     });
   }
@@ -85,6 +89,7 @@ export class GroupCommit {
   #attempt(calls: readonly Call[]): SvcError | null {
     const settle: (() => void)[] = [];
     try {
+      this.#sync(calls.some(({ isDurable }) => isDurable));
       this.#begin.run();
       for (const call of calls) settle.push(outcomeOf(call));
       for (const member of this.#members) member.beforeCommit();
@@ -96,6 +101,12 @@ export class GroupCommit {
     for (const resolve of settle) resolve();
     for (const member of this.#members) member.committed();
     return null;
+  }
+
+  #sync(wanted: boolean): void {
+    if (wanted === this.#isSynced) return;
+    this.#database.exec(`PRAGMA synchronous = ${wanted ? 'FULL' : 'NORMAL'}`);
+    this.#isSynced = wanted;
   }
 
   #rollBack(): void {

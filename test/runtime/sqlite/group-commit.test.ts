@@ -43,7 +43,23 @@ async function withGroup(test: (bench: Bench) => Promise<void>): Promise<void> {
   }
 }
 
+const FULL = 2;
+const NORMAL = 1;
+
 describe('group commit', () => {
+  it('waits for the disk unless no call of the group needs it, and again for the next group', () =>
+    withGroup(async ({ database, group, insert }) => {
+      const modeOf = (isDurable?: boolean): Promise<unknown> =>
+        group.write(() => {
+          insert('a');
+          return database.prepare('PRAGMA synchronous').get()?.synchronous;
+        }, isDurable);
+      assert.deepEqual(await Promise.all([modeOf(false), modeOf(false)]), [NORMAL, NORMAL]);
+      assert.deepEqual(await Promise.all([modeOf(false), modeOf()]), [FULL, FULL]);
+      assert.equal(await modeOf(false), NORMAL);
+      assert.equal(await modeOf(true), FULL);
+    }));
+
   it('calls of one turn share one commit, and resolve after it', () =>
     withGroup(async ({ group, log, insert, stored }) => {
       const calls = ['a', 'b', 'c'].map((value) =>
