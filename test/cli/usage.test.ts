@@ -42,6 +42,14 @@ test('no node: exit code 5, one line that says where and what to do', async () =
   assert.equal(stderr, `svc: cannot reach ${url}: ECONNREFUSED (is it started? svc start)\n`);
 });
 
+test('a trace and a message are shown by their ids alone', async () => {
+  const url = `http://127.0.0.1:${await freePort()}`;
+  for (const group of ['trace', 'message']) {
+    const { code, stderr } = await svc([group, '0af7651916cd43dd8448eb211c80319c'], { SVC_URL: url });
+    assert.equal(code, 5, stderr);
+  }
+});
+
 test('wrong use is exit code 2 and one line that names what is wrong', async () => {
   const cases: [string[], RegExp][] = [
     [['task', 'execute'], /missing required argument 'agent'/],

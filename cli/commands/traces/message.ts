@@ -13,7 +13,7 @@ const pathOf = (id: string, behind = ''): string => `/v1/messages/${encodeURICom
 export function message(program: Command): void {
   const group = program.command('message').description('show a message, what led to it and what followed from it');
   group
-    .command('show')
+    .command('show', { isDefault: true })
     .description('show a message, its payload and each attempt')
     .argument(...ID)
     .action(async (id: string, _options: object, command: Command) => {

@@ -100,7 +100,7 @@ async function whole(client: NodeClient, id: string): Promise<JsonObject> {
 
 function show(group: Command): void {
   group
-    .command('show')
+    .command('show', { isDefault: true })
     .description('show the deliveries and effects of a trace as a tree of causes, with bars of time')
     .argument(...ID)
     .action(async (id: string, _options: object, command: Command) => {
