@@ -46,16 +46,14 @@ export async function* eventsOf<Event>(
 ): AsyncGenerator<StreamedEvent<Event>, void, undefined> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
-  let rest = '';
+  const records = new Records();
   let last: number | string = 0;
   let retryMs: number | null = null;
   try {
     for (;;) {
       const { done, value } = await withinSilence(reader.read(), silenceMs);
       if (done) break;
-      const records = (rest + decoder.decode(value, { stream: true })).replaceAll('\r\n', '\n').split('\n\n');
-      rest = records.pop() ?? '';
-      for (const record of records) {
+      for (const record of records.add(decoder.decode(value, { stream: true }))) {
         const { id, data, retry, event } = fieldsOf(record);
         if (retry !== '') retryMs = Number(retry);
         if (data === '') continue;
@@ -71,6 +69,26 @@ export async function* eventsOf<Event>(
     await reader.cancel().catch(() => undefined);
   }
   if (retryMs !== null) throw new StreamCutError(last, retryMs);
+}
+
+/** Collects the pieces of a stream until a record is whole. A record of many pieces is searched once, not at each piece. */
+class Records {
+  #pieces: string[] = [];
+  /** The last characters, where the end of a record may begin. */
+  #end = '';
+
+  /** The records that the piece completes. */
+  add(piece: string): string[] {
+    this.#pieces.push(piece);
+    const fresh = this.#end + piece;
+    this.#end = fresh.slice(-3);
+    if (!/\n\r?\n/.test(fresh)) return [];
+    const records = this.#pieces.join('').replaceAll('\r\n', '\n').split('\n\n');
+    const rest = records.pop() ?? '';
+    this.#pieces = [rest];
+    this.#end = rest.slice(-3);
+    return records;
+  }
 }
 
 async function withinSilence<T>(read: Promise<T>, silenceMs: number | undefined): Promise<T> {

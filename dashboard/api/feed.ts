@@ -37,8 +37,10 @@ export function holdFeed(): () => void {
  * Follows the changes of the node while the page is visible, and reads the lists again that a change is in. `topics`: names
  * with spaces between them; an empty text follows nothing.
  */
-export function useFeed(topics: string): void {
+export function useFeed(topics: string, tenant: string): void {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another tenant has another feed, from its beginning.
   useEffect(() => {
+    place = undefined;
     let stop: AbortController | null = null;
     const look = (): void => {
       const isWanted = topics !== '' && document.visibilityState === 'visible' && holds === 0;
@@ -57,7 +59,7 @@ export function useFeed(topics: string): void {
       stop?.abort();
       setLive(false);
     };
-  }, [topics]);
+  }, [topics, tenant]);
 }
 
 /** Reads until the signal; goes on after a cut. Ends by itself when the node refuses: then pages read at intervals. */

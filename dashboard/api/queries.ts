@@ -2,8 +2,19 @@ import { QueryCache, QueryClient } from '@tanstack/react-query';
 import { createClient, SvcApiError } from '../../clients/typescript/client.ts';
 import { bearer, fetchSignedIn, signOut } from '../app/session.ts';
 
+/** Tenant that a service account acts in, from the address of the page; undefined: its own. Of others it is ignored. */
+export const actingTenant = (): string | undefined => new URLSearchParams(location.search).get('tenant') || undefined;
+
+const inTenant: typeof fetchSignedIn = (input, init) => {
+  const tenant = actingTenant();
+  if (tenant === undefined) return fetchSignedIn(input, init);
+  const headers = new Headers(init?.headers);
+  headers.set('x-tenant-id', tenant);
+  return fetchSignedIn(input, { ...init, headers });
+};
+
 /** The API of the node that served the page. */
-export const api = createClient({ baseUrl: location.origin, token: bearer, fetch: fetchSignedIn });
+export const api = createClient({ baseUrl: location.origin, token: bearer, fetch: inTenant });
 
 /** A refusal says the same again; anything else may be a node that restarts. */
 const isRefusal = (error: unknown): boolean =>

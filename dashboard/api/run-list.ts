@@ -18,10 +18,11 @@ interface RunList {
 const keyOf = ({ id }: Run): string => id;
 
 /** Runs of agents and workflows, newest first. */
-export function useRunList(filter: RunFilter): RunList {
+export function useRunList(filter: RunFilter, tenant = ''): RunList {
   const { rows, pages, head, more } = useLiveList<Run>({
     name: 'runs',
-    filter,
+    // Of another tenant it is another list.
+    filter: { ...filter, tenant },
     pageRows: PAGE_ROWS,
     headRows: HEAD_ROWS,
     async read({ limit, next, signal }) {

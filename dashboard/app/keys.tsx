@@ -44,7 +44,7 @@ export function Keys({ shown, setShown }: KeysProps) {
 }
 
 const OTHER_KEYS = [
-  ['/', 'search ids, names and pages'],
+  ['/', 'search ids, names and commands'],
   ['?', 'this list'],
   ['j, k, ↑, ↓', 'next and previous row of a list'],
   ['Enter', 'open a row'],

@@ -5,17 +5,20 @@ import { api } from '../api/queries.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { plainLine } from '../parts/format.ts';
 import { usePages } from './navigation.ts';
+import { signOut, useMay, useSession } from './session.ts';
+import { chooseTheme, THEMES } from './theme.ts';
 
 interface Hit {
   readonly key: string;
   readonly label: string;
   readonly kind: string;
-  readonly href: string;
+  /** Where it leads, or what it does. */
+  readonly href: string | (() => void);
 }
 
 const MOST = 12;
 
-/** Search over ids, names and pages; `/` opens it. */
+/** Search over ids, names, pages and commands; `/` opens it. */
 export function Palette({ close }: { readonly close: () => void }) {
   const [text, setText] = useState('');
   const [at, setAt] = useState(0);
@@ -24,14 +27,15 @@ export function Palette({ close }: { readonly close: () => void }) {
   const open = (hit: Hit | undefined): void => {
     if (hit === undefined) return;
     close();
-    void navigate({ href: hit.href });
+    if (typeof hit.href === 'string') void navigate({ href: hit.href });
+    else hit.href();
   };
   return (
     <Dialog title="Search" close={close}>
       <input
         type="search"
         role="combobox"
-        aria-label="Search ids, names and pages"
+        aria-label="Search ids, names and commands"
         aria-expanded={true}
         aria-controls="hits"
         aria-activedescendant={hits[at] === undefined ? undefined : `hit-${at}`}
@@ -84,6 +88,7 @@ function useHits(text: string): Hit[] {
       kind: 'workflow',
       href: `/catalog/workflow/${id}`,
     })),
+    ...useCommands([...(agents.data?.agents ?? []), ...(workflows.data?.workflows ?? [])]),
     ...(runs.data?.runs ?? []).map(({ id, kind, name }) => ({
       key: id,
       label: `${name} ${id}`,
@@ -92,4 +97,29 @@ function useHits(text: string): Hit[] {
     })),
   ];
   return all.filter(({ key, label }) => key.startsWith(text) || label.toLowerCase().includes(text)).slice(0, MOST);
+}
+
+type Startable = { readonly name: string } & ({ readonly agent_id: string } | { readonly id: string });
+
+/** What can be done from any page. */
+function useCommands(startable: readonly Startable[]): Hit[] {
+  const may = useMay();
+  const { tokens } = useSession();
+  const command = (label: string, href: Hit['href']): Hit => ({ key: label, label, kind: 'command', href });
+  return [
+    ...(may('write', 'agents') ? [command('New agent', '/catalog/edit?kind=agent')] : []),
+    ...(may('write', 'workflows') ? [command('New workflow', '/catalog/edit?kind=workflow')] : []),
+    ...(may('run')
+      ? startable.map((one) =>
+          command(
+            `Start ${one.name}`,
+            'agent_id' in one ? `/catalog/agent/${one.agent_id}?tab=start` : `/catalog/workflow/${one.id}?tab=start`,
+          ),
+        )
+      : []),
+    ...THEMES.map((theme) =>
+      command(`Theme: ${theme === 'system' ? 'as your system' : theme}`, () => chooseTheme(theme)),
+    ),
+    ...(tokens === null ? [] : [command('Sign out', () => signOut())]),
+  ];
 }

@@ -4,6 +4,7 @@ import {
   createRouter,
   lazyRouteComponent,
   type RouteComponent,
+  retainSearchParams,
 } from '@tanstack/react-router';
 import { NotFound } from '../pages/not-found.tsx';
 import { RunsPage } from '../pages/runs.tsx';
@@ -11,16 +12,24 @@ import { Failure, Loading } from '../parts/notice.tsx';
 import { parseSearch, type Search, stringifySearch } from './search-params.ts';
 import { Shell } from './shell.tsx';
 
-const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
-
 /** Every page keeps its filters as texts in the address. */
+const textsOf = (search: Record<string, unknown>): Search =>
+  Object.fromEntries(Object.entries(search).map(([name, value]) => [name, String(value)]));
+
+const root = createRootRoute({
+  component: Shell,
+  notFoundComponent: NotFound,
+  validateSearch: textsOf,
+  // A service account stays in the tenant that it acts in, from page to page.
+  search: { middlewares: [retainSearchParams<Search>(['tenant'])] },
+});
+
 const page = <Path extends string>(path: Path, component: RouteComponent) =>
   createRoute({
     getParentRoute: () => root,
     path,
     component,
-    validateSearch: (search: Record<string, unknown>): Search =>
-      Object.fromEntries(Object.entries(search).map(([name, value]) => [name, String(value)])),
+    validateSearch: textsOf,
   });
 
 const actors = () => import('../pages/actor.tsx');

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { useFeed } from '../api/feed.ts';
 import { api, queries } from '../api/queries.ts';
 import { plainLine } from '../parts/format.ts';
@@ -9,7 +9,8 @@ import { Keys, type Over } from './keys.tsx';
 import { usePages } from './navigation.ts';
 import { needsSignIn, setMe, signOut, useMay, useSession, whoIs } from './session.ts';
 import { SignIn } from './sign-in.tsx';
-import { chooseTheme, chosenTheme, type Theme } from './theme.ts';
+import { chooseTheme, THEMES, useTheme } from './theme.ts';
+import { useFilters } from './use-filters.ts';
 
 /** What all pages share: navigation at the side, the page, keys. */
 export function Shell() {
@@ -46,7 +47,14 @@ function Frame() {
   const [shown, setShown] = useState<Over>(null);
   useCaller();
   const topics = ['run', may('read', 'approvals') && 'approval', may('inspect', 'cluster') && 'node'];
-  useFeed(me === null || !may('read') ? '' : topics.filter((one) => one !== false).join(' '));
+  const [{ tenant = '' }] = useFilters();
+  useFeed(me === null || !may('read') ? '' : topics.filter((one) => one !== false).join(' '), tenant);
+  const shownOf = useRef(tenant);
+  useEffect(() => {
+    if (shownOf.current === tenant) return;
+    shownOf.current = tenant;
+    queries.resetQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'me' }).catch(() => signOut());
+  }, [tenant]);
   return (
     <div className={`shell${isOpen ? ' open' : ''}`}>
       <a className="skip" href="#page">
@@ -122,7 +130,8 @@ function RecordingBanner() {
 
 function SideFoot({ showKeys }: { readonly showKeys: () => void }) {
   const session = useSession();
-  const [theme, setTheme] = useState(chosenTheme());
+  const theme = useTheme();
+  const [{ tenant = '' }] = useFilters();
   return (
     <div className="side-foot">
       <label>
@@ -130,9 +139,7 @@ function SideFoot({ showKeys }: { readonly showKeys: () => void }) {
         <select
           value={theme}
           onChange={(event) => {
-            const next = (['system', 'light', 'dark'] satisfies Theme[]).find((one) => one === event.target.value);
-            chooseTheme(next ?? 'system');
-            setTheme(next ?? 'system');
+            chooseTheme(THEMES.find((one) => one === event.target.value) ?? 'system');
           }}
         >
           <option value="system">as your system</option>
@@ -140,7 +147,10 @@ function SideFoot({ showKeys }: { readonly showKeys: () => void }) {
           <option value="dark">dark</option>
         </select>
       </label>
-      <span className="quiet">{plainLine(whoIs(session), 60)}</span>
+      <span className="quiet">
+        {plainLine(whoIs(session), 60)}
+        {session.me?.kind === 'service_account' && tenant !== '' && ` in ${plainLine(tenant, 60)}`}
+      </span>
       {session.tokens !== null && (
         <button type="button" onClick={() => signOut()}>
           Sign out

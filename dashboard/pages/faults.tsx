@@ -3,7 +3,8 @@ import { useState } from 'react';
 import { api } from '../api/queries.ts';
 import { useMay } from '../app/session.ts';
 import { ActButton } from '../parts/act-button.tsx';
-import { counted, formatCount, formatDuration, plainLine } from '../parts/format.ts';
+import { ActorLink } from '../parts/actor-link.tsx';
+import { counted, formatCount, formatDuration, plainLine, shortNode } from '../parts/format.ts';
 import { Empty, ReadState } from '../parts/notice.tsx';
 import { PageHead } from '../parts/page-head.tsx';
 import { PlainTable } from '../parts/plain-table.tsx';
@@ -98,34 +99,14 @@ function Invariants() {
 
 function Faults() {
   const may = useMay();
-  const [address, setAddress] = useState('');
-  const queries = useQueryClient();
   const read = useQuery({
     queryKey: ['faults'],
     queryFn: () => api.faults.list({ limit: 200 }),
     refetchInterval: REFRESH_MS,
   });
-  const inject = async (kind: 'kill-actor' | 'kill-owner'): Promise<void> => {
-    await api.faults.inject({ body: { kind, address } });
-    await queries.invalidateQueries({ queryKey: ['faults'] });
-  };
   return (
     <>
-      {may('break', 'cluster') && (
-        <div className="filters">
-          <label className="field">
-            Address of an actor: kind/tenant/id
-            <input value={address} size={60} onChange={(event) => setAddress(event.target.value)} />
-          </label>
-          <ActButton label="Kill the actor" isDanger act={() => inject('kill-actor')} />
-          <ActButton
-            label="Kill the node that owns it"
-            isDanger
-            ask="The process of that node ends at once; others take its partitions over."
-            act={() => inject('kill-owner')}
-          />
-        </div>
-      )}
+      {may('break', 'cluster') && <Inject />}
       {read.data === undefined ? (
         <ReadState of={read} what="faults" />
       ) : (
@@ -136,7 +117,7 @@ function Faults() {
           columns={[
             ['When', ({ at }) => <TimeAgo at={at} />],
             ['Kind', ({ kind }) => kind],
-            ['Target', ({ target }) => plainLine(target)],
+            ['Target', ({ target }) => <Target target={target} />],
             ['State', ({ state }) => <Status status={state === 'requested' ? 'pending' : state} />],
             ['By', ({ by }) => plainLine(by)],
             ['Why refused', ({ reason }) => plainLine(reason ?? '')],
@@ -144,5 +125,72 @@ function Faults() {
         />
       )}
     </>
+  );
+}
+
+/** An actor leads to its page; a node has a short name. */
+const Target = ({ target }: { readonly target: string }) =>
+  target.split('/').length === 3 ? <ActorLink address={target} length={8} /> : shortNode(target);
+
+type Fault = Parameters<typeof api.faults.inject>[0]['body'];
+
+const FREEZE_MS = 5_000;
+
+/** Faults of an actor, by its address, and of a node. */
+function Inject() {
+  const [address, setAddress] = useState('');
+  const [chosen, setChosen] = useState('');
+  const nodes = useQuery({ queryKey: ['nodes'], queryFn: () => api.nodes.list() });
+  const members = (nodes.data?.nodes ?? []).filter(({ member }) => member);
+  const node = chosen || (members[0]?.node_id ?? '');
+  const queries = useQueryClient();
+  const inject = async (body: Fault): Promise<void> => {
+    await api.faults.inject({ body });
+    await queries.invalidateQueries({ queryKey: ['faults'] });
+  };
+  return (
+    <div className="columns">
+      <section className="card" aria-label="Faults of an actor">
+        <label className="field">
+          Address of an actor: kind/tenant/id
+          <input value={address} onChange={(event) => setAddress(event.target.value)} />
+        </label>
+        <div className="actions">
+          <ActButton label="Kill the actor" isDanger act={() => inject({ kind: 'kill-actor', address })} />
+          <ActButton
+            label="Drop its partition"
+            isDanger
+            ask="The node that serves it drops the lease of its partition without a handover, as if it had crashed. Another node takes the partition over, or this one again."
+            act={() => inject({ kind: 'kill-owner', address })}
+          />
+        </div>
+      </section>
+      <section className="card" aria-label="Faults of a node">
+        <label className="field">
+          Node
+          <select value={node} onChange={(event) => setChosen(event.target.value)}>
+            {members.map(({ node_id }) => (
+              <option key={node_id} value={node_id}>
+                {shortNode(node_id)}
+              </option>
+            ))}
+          </select>
+        </label>
+        <div className="actions">
+          <ActButton
+            label={`Freeze it for ${formatDuration(FREEZE_MS)}`}
+            isDanger
+            ask="It answers nothing for that long. What it does after it has lost its leases is refused."
+            act={() => inject({ kind: 'freeze-node', node, ms: FREEZE_MS })}
+          />
+          <ActButton
+            label="Kill the node"
+            isDanger
+            ask="Its process ends at once, and does not come back by itself; others take its partitions over."
+            act={() => inject({ kind: 'kill-node', node })}
+          />
+        </div>
+      </section>
+    </div>
   );
 }

@@ -2,7 +2,7 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
 import { useRunList } from '../api/run-list.ts';
 import { filterOf, RUN_STATUSES, type Run, TEXT_FILTERS, WAIT_REASONS } from '../api/runs.ts';
-import { useMay } from '../app/session.ts';
+import { useMay, useSession } from '../app/session.ts';
 import { useFilters } from '../app/use-filters.ts';
 import { type Column, DataTable } from '../parts/data-table.tsx';
 import { MoreFilters, NewRows, SelectFilter, TextFilter } from '../parts/filters.tsx';
@@ -23,9 +23,9 @@ const NO_FILTER = Object.fromEntries(FILTERS.map((name) => [name, '']));
 export function RunsPage() {
   const [search] = useFilters();
   const filter = useMemo(() => filterOf(search), [search]);
-  const read = useRunList(filter);
+  const read = useRunList(filter, search.tenant);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const { rows, fresh, show } = useSteadyRows(read.runs, keyOf, JSON.stringify(filter));
+  const { rows, fresh, show } = useSteadyRows(read.runs, keyOf, JSON.stringify([filter, search.tenant]));
   const columns = useColumns(rows, selected, setSelected);
   const navigate = useNavigate();
   const chosen = rows.filter((run) => selected.has(run.id));
@@ -55,6 +55,7 @@ export function RunsPage() {
 
 function RunFilters({ fresh, show }: { readonly fresh: number; readonly show: () => void }) {
   const [search, setFilters] = useFilters();
+  const { me } = useSession();
   return (
     <div className="filters">
       <SelectFilter
@@ -89,6 +90,14 @@ function RunFilters({ fresh, show }: { readonly fresh: number; readonly show: ()
         placeholder="id or part of the name"
         change={(value) => setFilters({ text: value }, true)}
       />
+      {me?.kind === 'service_account' && (
+        <TextFilter
+          label="Tenant"
+          value={search.tenant ?? ''}
+          placeholder="its own"
+          change={(value) => setFilters({ tenant: value })}
+        />
+      )}
       <MoreFilters fields={TEXT_FILTERS} values={search} change={setFilters} />
       <ColumnChoice />
       <NewRows count={fresh} show={show} />

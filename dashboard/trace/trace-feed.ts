@@ -1,3 +1,4 @@
+import { actingTenant } from '../api/queries.ts';
 import { bearer } from '../app/session.ts';
 import { TraceModel } from './model.ts';
 import type { ReadOrder, TraceHead, WorkerAnswer } from './trace-worker.ts';
@@ -51,7 +52,7 @@ export class TraceFeed {
     clearTimeout(this.#timer);
     bearer().then(
       (token) => {
-        const order: ReadOrder = { baseUrl: location.origin, token, trace: this.#trace };
+        const order: ReadOrder = { baseUrl: location.origin, token, trace: this.#trace, tenant: actingTenant() };
         this.#worker.postMessage(order);
       },
       (error: unknown) => this.#show({ error: error instanceof Error ? error : new Error(String(error)) }, true),

@@ -8,6 +8,8 @@ export interface ReadOrder {
   readonly baseUrl: string;
   readonly token: string | undefined;
   readonly trace: string;
+  /** Tenant that a service account acts in. */
+  readonly tenant: string | undefined;
 }
 
 export type TraceHead = Omit<Trace, 'deliveries' | 'effects' | 'next'>;
@@ -22,10 +24,10 @@ const writer = new BatchWriter();
 /** Token of the last page that was read: that page may have grown. */
 let position: string | undefined;
 
-async function read({ baseUrl, token, trace }: ReadOrder): Promise<void> {
+async function read({ baseUrl, token, trace, tenant }: ReadOrder): Promise<void> {
   const client = createClient({ baseUrl, token });
   for (;;) {
-    const page: Trace = await client.traces.get({ trace_id: trace, limit: PAGE_ROWS, next: position });
+    const page: Trace = await client.traces.get({ trace_id: trace, limit: PAGE_ROWS, next: position }, { tenant });
     const { deliveries, effects, next, ...head } = page;
     const batch = writer.write(deliveries, effects);
     answer({ kind: 'page', head, batch, isLast: next === null }, buffersOf(batch));

@@ -12,7 +12,7 @@ const LIFETIME_S = 300;
 
 /** Users by realm, with the role in their tokens. */
 const USERS: Readonly<Record<string, Readonly<Record<string, string | undefined>>>> = {
-  'svc-system': { olga: 'svc:operator', rita: 'svc:readonly' },
+  'svc-system': { olga: 'svc:operator', rita: 'svc:readonly', robot: 'svc:operator' },
   beta: { bea: undefined },
 };
 
@@ -121,6 +121,7 @@ async function token(realm: string, form: URLSearchParams, response: ServerRespo
       aud: AUDIENCE,
       preferred_username: grant.user,
       svc_role: USERS[realm]?.[grant.user],
+      client: grant.user,
     }),
     id_token: await sign(key, { ...common, aud: CLIENT, nonce: grant.nonce }),
     token_type: 'Bearer',

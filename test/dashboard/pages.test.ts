@@ -32,13 +32,59 @@ spec:
     DONE: { kind: System, command: finalize, transitions: [] }
 `;
 
+/** A workflow that ends by itself, and whose input has a schema. */
+const FORMED = `
+apiVersion: svc.dev/v1
+kind: Workflow
+metadata:
+  name: formed
+  version: "VERSION"
+  input_schema:
+    type: object
+    properties:
+      who: { type: string }
+      many: { type: integer }
+      kind: { enum: [small, large] }
+spec:
+  initial_state: TELL
+  states:
+    TELL: { kind: System, command: update_blackboard, env: { note: NOTE }, transitions: [{ target: DONE }] }
+    DONE: { kind: System, command: finalize, env: { output: NOTE }, transitions: [] }
+`;
+
+const formed = (version: string, note: string): string => FORMED.replace('VERSION', version).replaceAll('NOTE', note);
+
+const HUGE_CHARS = 10_000_000;
+const HUGE = HOSTILE.slice(0, 80).padEnd(HUGE_CHARS, '<b>\u001b[31m \u202e</b> ');
+
+/** Names of fields that strangers write, in answers of the API. */
+const WRITTEN = /"(output|message|code_diff|input|note|prompt|text|reason|last_output)":"(?:[^"\\]|\\.)*"/g;
+
+const HUGE_JSON = JSON.stringify(HUGE);
+const LONG_JSON = JSON.stringify(HUGE.slice(0, 100_000));
+
+/** An answer in which the first text of a stranger is 10 MB long, and the others 100 kB. */
+function swollen(text: string): string {
+  let isFirst = true;
+  return text.replaceAll(WRITTEN, (_whole, name: string) => {
+    const long = isFirst ? HUGE_JSON : LONG_JSON;
+    isFirst = false;
+    return `"${name}":${long}`;
+  });
+}
+
+const Pending = z.object({ pending_requests: z.array(z.object({ id: z.string(), execution_id: z.string() })) });
+
 describe('each page of the dashboard', { skip: browserMissing() }, () => {
   let node: ProductNode;
   let browser: DashboardBrowser;
   let [agent, workflow, run, asking] = ['', '', '', ''];
   before(async () => {
     await built();
-    [node, browser] = await Promise.all([ProductNode.start(), DashboardBrowser.start()]);
+    [node, browser] = await Promise.all([
+      ProductNode.start({ spec: { chaos: { enabled: true, tenants: ['svc-system'] } } }),
+      DashboardBrowser.start(),
+    ]);
     agent = await node.deploy(agentYaml('writer'));
     run = await node.run(agent, HOSTILE);
     asking = await node.runWorkflow(ASKS(HOSTILE.slice(0, 4_000).replaceAll(/[{}]/g, '')));
@@ -59,6 +105,11 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
     await browser?.[Symbol.asyncDispose]();
     await node?.[Symbol.asyncDispose]();
   });
+
+  const pendingOf = async (run: string) => {
+    const { pending_requests: all } = Pending.parse((await node.call('GET', '/v1/human-approvals')).body);
+    return all.find(({ execution_id }) => execution_id === run) ?? assert.fail('no question');
+  };
 
   const paths = (): string[] => [
     '/',
@@ -158,6 +209,106 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
     assert.deepEqual(tab.complaints, []);
   });
 
+  test('shows texts of 10 MB in part wherever a stranger writes, stays usable, and hands out all of it as a file', async () => {
+    const strict = { execution: { max_iterations: 2, validation: [{ type: 'regex', pattern: '^never$' }] } };
+    const failed = await node.run(await node.deploy(agentYaml('strict', strict)), 'text');
+    const told = await node.runWorkflow(formed('0.9.0', 'x'));
+    await waitUntil('both to end', async () => {
+      const { body } = await node.call('GET', `/v1/workflows/executions/${told}`);
+      return body.status === 'completed' && (await node.statusOf(failed)).status === 'failed';
+    });
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    await page.route(/\/v1\/(executions|workflows\/executions|actors|messages|human-approvals)\//, async (route) => {
+      const answer = await route.fetch();
+      await route.fulfill({ response: answer, body: swollen(await answer.text()) });
+    });
+    const { message_id: message } = await waitUntil('a message', async () => {
+      const { body } = await node.call('GET', `/v1/actors/execution/${failed}/history?limit=1&order=oldest_first`);
+      return Deliveries.parse(body).deliveries[0];
+    });
+    const { trace_id: trace } = (await node.call('GET', `/v1/messages/${message}`)).body;
+    /** Pages, and how many texts of each are cut. */
+    const cut: readonly (readonly [path: string, texts: number])[] = [
+      [`/runs/execution/${failed}?tab=attempts`, 4],
+      [`/runs/execution/${failed}?tab=input`, 1],
+      [`/runs/workflow/${told}?tab=blackboard`, 1],
+      [`/runs/workflow/${told}?tab=output`, 1],
+      [`/approvals?id=${(await pendingOf(asking)).id}`, 1],
+      [`/actors/execution/${failed}`, 1],
+      [`/traces/${String(trace)}?m=${message}`, 1],
+    ];
+    for (const [path, texts] of cut) {
+      await page.goto(node.url + path);
+      const more = page.getByRole('button', { name: 'Show more' });
+      await waitUntil(`${path} to show ${texts} in part`, async () => (await more.count()) >= texts, 60_000);
+      assert.ok(Number(await page.evaluate('document.body.innerText.length')) < 200_000, path);
+      await page.keyboard.press('?');
+      await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    }
+    await page.goto(`${node.url}/runs/execution/${failed}?tab=attempts`);
+    const first = page.getByRole('region', { name: 'Attempt 1' });
+    await first.getByText('The first 20,000 of 10,000,000 characters.').waitFor();
+    await first.locator('.long-foot').first().getByRole('button', { name: 'Show more' }).click();
+    await first.getByText('The first 100,000 of 10,000,000 characters.').waitFor();
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      first.locator('.long-foot').first().getByRole('button', { name: 'Download' }).click(),
+    ]);
+    assert.equal(await readFile(await download.path(), 'utf8'), HUGE);
+    assert.equal(await page.locator('img').count(), 0);
+    assert.deepEqual(tab.complaints, []);
+  });
+
+  test('injects faults where the settings allow them, and says which invariants hold', async () => {
+    const victim = await node.run(agent, 'sleepy');
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    await page.goto(`${node.url}/faults`);
+    const invariants = page.getByRole('region', { name: 'Invariants' }).first().getByRole('row');
+    const holding = () => invariants.getByText('holds', { exact: true }).count();
+    await waitUntil('all invariants to hold', async () => (await holding()) === 4);
+    await page.getByLabel(/^Address of an actor/).fill(`execution/svc-system/${victim}`);
+    await page.getByRole('button', { name: 'Kill the actor' }).click();
+    const faults = page.getByRole('region', { name: 'Faults', exact: true }).getByRole('row');
+    await faults.filter({ hasText: 'kill-actor' }).getByText('done').waitFor();
+    await page.getByRole('button', { name: 'Drop its partition' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Drop its partition' }).click();
+    await faults.filter({ hasText: 'kill-owner' }).getByText('done').waitFor();
+    await waitUntil('all invariants to hold again', async () => (await holding()) === 4, 20_000);
+    await page.route('**/v1/cluster/partitions', async (route) => {
+      const answer = z
+        .looseObject({ partitions: z.array(z.looseObject({})) })
+        .parse(await (await route.fetch()).json());
+      await route.fulfill({
+        json: { ...answer, partitions: answer.partitions.map((one) => ({ ...one, node: null })) },
+      });
+    });
+    await invariants.filter({ hasText: 'Each partition has a node' }).getByText('does not hold').waitFor();
+    await page.unroute('**/v1/cluster/partitions');
+    await waitUntil('all invariants to hold again', async () => (await holding()) === 4);
+    assert.deepEqual(await tab.serious(), []);
+    await node.json('POST', `/v1/executions/${victim}/cancel`, {});
+    // While a partition has no owner its actors answer 503.
+    assert.deepEqual(
+      tab.complaints.filter((one) => !one.includes('503')),
+      [],
+    );
+  });
+
+  test('the groups of what waits lead to the runs behind them', async () => {
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    await page.goto(`${node.url}/`);
+    await page
+      .getByRole('region', { name: 'Waiting now, by reason' })
+      .getByRole('link', { name: 'a person', exact: true })
+      .click();
+    await page.waitForURL((url) => url.pathname === '/runs' && url.searchParams.get('wait_reason') === 'approval');
+    await page.getByRole('cell', { name: /^asks/ }).first().waitFor();
+    assert.deepEqual(tab.complaints, []);
+  });
+
   test('answers a question from the inbox, and the run goes on', async () => {
     await using tab = await browser.open(node.url);
     await tab.page.goto(`${node.url}/approvals`);
@@ -168,6 +319,40 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
       const { body } = await node.call('GET', `/v1/workflows/executions/${asking}`);
       return body.status === 'completed';
     });
+    assert.deepEqual(tab.complaints, []);
+  });
+
+  test('shows the differences of two versions, starts a run from a form of the input schema, and draws a workflow while it is typed', async () => {
+    const deploy = (version: string, note: string) =>
+      node.call('POST', '/v1/workflows', {
+        body: formed(version, note),
+        headers: { 'content-type': 'application/yaml' },
+      });
+    const id = String((await deploy('1.0.0', 'first')).body.workflow_id);
+    await deploy('1.1.0', 'second');
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    await page.goto(`${node.url}/catalog/workflow/${id}?tab=differences`);
+    await page.getByLabel('Against').selectOption('1.0.0');
+    const changed = page.getByRole('figure', { name: '1.0.0 against the shown version' });
+    await changed.locator('.removed').getByText('first').waitFor();
+    await changed.locator('.added').getByText('second').waitFor();
+    await page.getByRole('link', { name: 'Edit' }).click();
+    const graph = page.getByRole('region', { name: 'States of the manifest' });
+    await graph.getByText('TELL').waitFor();
+    await page.getByRole('textbox', { name: 'Manifest' }).click();
+    await page.keyboard.press('Control+End');
+    await page.keyboard.type('    MORE: { kind: System, command: finalize, transitions: [] }');
+    await graph.getByText('MORE').waitFor();
+    await page.goto(`${node.url}/catalog/workflow/${id}?tab=start`);
+    await page.getByLabel(/^who/).fill('<b>Ann</b>');
+    await page.getByLabel(/^many/).fill('3');
+    await page.getByLabel(/^kind/).selectOption('large');
+    await page.getByRole('button', { name: 'Start' }).click();
+    await page.waitForURL(/\/runs\/workflow\//);
+    const run = page.url().split('/').at(-1);
+    const { input } = (await node.call('GET', `/v1/workflows/executions/${run}`)).body;
+    assert.deepEqual(input, { who: '<b>Ann</b>', many: 3, kind: 'large' });
     assert.deepEqual(tab.complaints, []);
   });
 
@@ -266,7 +451,7 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
     await page.getByRole('link', { name: 'Node and its stores ready' }).waitFor();
   });
 
-  test('reaches any page by keys: search and go', async () => {
+  test('reaches any page and any command by keys: search and go', async () => {
     await using tab = await browser.open(node.url);
     const { page } = tab;
     await page.goto(`${node.url}/`);
@@ -280,6 +465,11 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
     await page.getByRole('option', { name: new RegExp(run.slice(0, 8)) }).waitFor();
     await page.keyboard.press('Enter');
     await page.waitForURL(new RegExp(run));
+    await page.keyboard.press('/');
+    await page.keyboard.type('theme: dark');
+    await page.getByRole('option', { name: /^Theme: dark/ }).waitFor();
+    await page.keyboard.press('Enter');
+    assert.equal(await page.evaluate('document.documentElement.dataset.theme'), 'dark');
     await page.keyboard.press('?');
     await page.getByRole('dialog', { name: 'Keys' }).waitFor();
     assert.deepEqual(await tab.serious(), []);

@@ -30,9 +30,11 @@ describe('signing in to the dashboard', { skip: browserMissing() }, () => {
       jwks_uri: `${issuers}/${slug}/keys`,
       audience: 'svc-api',
     });
+    const accounts = { claim: { name: 'client', value: 'robot' }, tenants: ['beta'] };
+    const system = { ...realm('svc-system', 'system'), service_accounts: accounts };
     node = await ProductNode.start({
       spec: {
-        iam: { realms: [realm('svc-system', 'system'), realm('beta', 'tenant')] },
+        iam: { realms: [system, realm('beta', 'tenant')] },
         dashboard: { oidc: { issuer: `${issuers}/svc-system`, client_id: CLIENT } },
       },
     });
@@ -127,6 +129,25 @@ describe('signing in to the dashboard', { skip: browserMissing() }, () => {
     await tab.page.getByRole('button', { name: 'Sign in' }).click();
     await tab.page.getByRole('link', { name: 'bea' }).click();
     await tab.page.getByText('There is no such run.').waitFor();
+  });
+
+  test('a service account looks into the tenants that it may act in, from page to page; others are not offered that', async () => {
+    await using tab = await signedIn('robot', '/runs');
+    const { page } = tab;
+    const headers = { ...(await headersOf('robot')), 'x-tenant-id': 'beta' };
+    const id = await node.run(await node.deploy(agentYaml('beta-one'), headers), 'steady', headers);
+    await waitUntil('it to end', async () => (await node.statusOf(id, headers)).status === 'completed');
+    await page.getByLabel('Tenant').fill('beta');
+    await page.waitForURL(/tenant=beta/);
+    await page.getByRole('link', { name: 'beta-one' }).click();
+    await page.waitForURL((url) => url.pathname.endsWith(id) && url.searchParams.get('tenant') === 'beta');
+    await page.getByRole('heading', { name: 'beta-one' }).waitFor();
+    await page.getByRole('link', { name: 'Trace', exact: true }).click();
+    await page.getByRole('application', { name: /^Space-time view/ }).waitFor();
+    await using other = await signedIn('olga', '/runs');
+    await other.page.getByLabel('Status', { exact: true }).waitFor();
+    assert.equal(await other.page.getByLabel('Tenant').count(), 0);
+    assert.deepEqual([...tab.complaints, ...other.complaints], []);
   });
 
   test('a code that was not asked for by this page signs in no one', async () => {

@@ -3,6 +3,7 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { SvcApiError } from '../../../clients/typescript/client.ts';
 import type { ForkedFrom } from '../../../clients/typescript/gen/operations.ts';
+import { api } from '../../api/queries.ts';
 import { saveRun } from '../../api/run-file.ts';
 import { cancelRun, hasEnded, type Run, type RunKind, removeRun } from '../../api/runs.ts';
 import { useMay, useSession } from '../../app/session.ts';
@@ -47,6 +48,14 @@ export function RunHead({ kind, id, status, listed, forkedFrom }: RunHeadProps) 
         </Link>
         <ExportButton id={id} />
         {may('run') && <ForkButton kind={kind} id={id} />}
+        {kind === 'workflow' && status === 'waiting_for_human_input' && may('run') && (
+          <ActButton
+            label="Signal"
+            ask="The state that waits goes on with this answer, which its conditions read."
+            reason="Answer"
+            act={(response) => api.workflowExecutions.signal({ id, response })}
+          />
+        )}
         {may('run') && !hasEnded({ status }) && (
           <ActButton
             label="Cancel run"

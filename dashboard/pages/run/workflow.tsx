@@ -33,6 +33,22 @@ const TABS = [
   ['events', 'Events'],
 ] as const;
 
+const MOST_RUNS = 1_000;
+
+/** What the agents of a workflow run used together. */
+async function usageOf(id: string) {
+  const { executions } = await api.executions.list({ workflow_execution_id: id, limit: MOST_RUNS });
+  return executions.reduce(
+    (sum, { usage }) => ({
+      runs: sum.runs,
+      input: sum.input + usage.input_tokens,
+      output: sum.output + usage.output_tokens,
+      cost: sum.cost + usage.cost,
+    }),
+    { runs: executions.length, input: 0, output: 0, cost: 0 },
+  );
+}
+
 /** A run of a workflow: why first, then its way through the states. */
 export function WorkflowRunPage({ id }: { readonly id: string }) {
   const read = useQuery({
@@ -48,6 +64,11 @@ export function WorkflowRunPage({ id }: { readonly id: string }) {
   const isLive = run !== undefined && !hasEnded(run);
   const trace = useTraceSpans({ kind: 'workflow', id, trace: listed.data?.trace_id ?? null, isLive });
   const all = useMemo(() => inOrder(spans, trace), [spans, trace]);
+  const usage = useQuery({
+    queryKey: ['usage-of', id],
+    queryFn: () => usageOf(id),
+    refetchInterval: isLive ? listRefreshMs() : false,
+  });
   if (run === undefined) return <NoRun of={read} id={id} />;
   const approvalId = run.waiting_for?.approval_id;
   return (
@@ -65,6 +86,14 @@ export function WorkflowRunPage({ id }: { readonly id: string }) {
           ],
           ['State', run.current_state === null ? '–' : plainLine(run.current_state)],
           ['Took', <Duration key="took" from={run.started_at} to={run.ended_at} />],
+          ...(usage.data === undefined
+            ? []
+            : ([
+                ['Runs of agents', formatCount(usage.data.runs)],
+                ['Tokens in', formatCount(usage.data.input)],
+                ['Tokens out', formatCount(usage.data.output)],
+                ['Cost', usage.data.cost === 0 ? '0' : usage.data.cost.toFixed(6)],
+              ] as const)),
           ['States seen', formatCount(spans.filter(({ kind }) => kind === 'state').length)],
         ]}
       />
