@@ -138,8 +138,7 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
   ];
 
   test('loads without an error, a request elsewhere or a violation of its policy, and axe finds nothing serious', async () => {
-    const waiting = paths();
-    const examined = new Set(someOf(waiting, 3));
+    const waiting = [...someOf(paths(), 2)];
     const found: Record<string, readonly string[]> = {};
     const lane = async (colorScheme: 'light' | 'dark'): Promise<void> => {
       await using tab = await browser.open(node.url, { colorScheme });
@@ -147,8 +146,7 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
         await tab.page.goto(node.url + path);
         await tab.page.locator('h1').waitFor();
         await waitUntil(`${path} to have read all`, async () => (await tab.page.locator('.loading').count()) === 0);
-        const serious = examined.has(path) ? await tab.serious() : [];
-        const said = [...tab.complaints.splice(0), ...serious];
+        const said = [...tab.complaints.splice(0), ...(await tab.serious())];
         if (said.length > 0) found[path] = said;
       }
     };
