@@ -123,8 +123,8 @@ def refusal_of(response: httpx.Response) -> SvcApiError:
         # A proxy in between answered with something else than JSON.
         body = None
     if not isinstance(body, dict) or not isinstance(body.get("error"), str):
-        message = f"status {response.status_code}: {response.text[:200]}"
-        return SvcApiError(response.status_code, message, retry_after_seconds=seconds)
+        excerpt = f"status {response.status_code}: {response.text[:200]}"
+        return SvcApiError(response.status_code, excerpt, retry_after_seconds=seconds)
     error, message, details = body["error"], body.get("message"), body.get("details")
     if isinstance(message, str):
         return SvcApiError(
