@@ -203,7 +203,14 @@ describe('a trace', () => {
     });
     // The kernel of the test knows no executions, so it refused the message.
     assert.equal(rows[0]?.status, 'failed');
-    assert.equal((await old.page(operator, trace, { limit: 10 })).status, 'failed');
+    // Lists have a delivery some milliseconds before its keys are written.
+    const shown = await waitUntil('the page of the trace', () =>
+      old.page(operator, trace, { limit: 10 }).catch((thrown: unknown) => {
+        if (isMissing(thrown)) return null;
+        throw thrown;
+      }),
+    );
+    assert.equal(shown.status, 'failed');
     // Nothing says whose run it is.
     assert.ok(!(await old.list(ann, { limit: 200 })).traces.some((one) => one.trace_id === trace));
   });
