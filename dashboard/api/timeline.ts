@@ -145,7 +145,10 @@ export function spansOf(events: readonly RunEvent[]): Span[] {
 
 /** Spans of several sources in the order of their beginning, each behind what it lies within. */
 export const inOrder = (...parts: readonly (readonly Span[])[]): Span[] =>
-  parts.flat().sort((a, b) => a.from - b.from || (b.to ?? Infinity) - (a.to ?? Infinity));
+  parts
+    .flat()
+    // States follow each other, however long they took; what lies within one comes behind it.
+    .sort((a, b) => a.from - b.from || (a.kind === b.kind ? 0 : (b.to ?? Infinity) - (a.to ?? Infinity)));
 
 /** One attempt of an agent: what it said, why it was refused, what changed to the next. */
 export interface Attempt {

@@ -18,7 +18,7 @@ import { Status } from './status.tsx';
 
 const elk = new ELK({ workerFactory: () => new Worker(GRAPH_WORKER_URL) });
 
-const NODE_PX = { width: 168, height: 52 };
+const NODE_PX = { width: 208, height: 52 };
 
 type StateNode = Node<
   { readonly name: string; readonly kind: string; readonly status: string | null; readonly visits: number },
@@ -117,7 +117,7 @@ function usePlaces(graph: StateGraph): ReadonlyMap<string, { readonly x: number;
           'elk.algorithm': 'layered',
           'elk.direction': 'DOWN',
           'elk.layered.spacing.nodeNodeBetweenLayers': '56',
-          'elk.spacing.nodeNode': '40',
+          'elk.spacing.nodeNode': '72',
         },
         children: graph.states.map(({ name }) => ({ id: name, ...NODE_PX })),
         edges: graph.edges.map(({ from, to }, index) => ({ id: String(index), sources: [from], targets: [to] })),
