@@ -80,7 +80,10 @@ describe('svc key, svc limits, svc secret', () => {
       'key version 2 is in use; existing secrets are encrypted with it in small steps\n',
       rotated.stderr,
     );
-    assert.match((await run(['secret', 'keys'])).stdout, /^VERSION +MADE_AT +SECRETS\n2 +\S+ +\d+\n/);
+    assert.match(
+      (await run(['secret', 'keys'])).stdout,
+      /^VERSION +MADE_AT +SECRETS +PAYLOAD_KEYS\n2 +\S+ +\d+ +\d+\n/,
+    );
     const file = join(at.directory, 'keys.json');
     for (const version of [1, 2]) {
       assert.equal((await run(['secret', 'add-key', file])).stdout, `added key version ${version} to ${file}\n`);
