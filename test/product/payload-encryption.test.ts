@@ -193,6 +193,19 @@ describe('a node that encrypts payloads', () => {
     }
   });
 
+  test('refuses programs that cannot read encrypted text: both stores have the note of format 5', () => {
+    for (const file of ['documents.db', 'actors.db']) {
+      const database = new DatabaseSync(join(data, file), { readOnly: true });
+      const tables = database
+        .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE '%facts'")
+        .all();
+      const rows = tables.flatMap(({ name }) => database.prepare(`SELECT * FROM ${name}`).all());
+      database.close();
+      const notes = rows.map((row) => JSON.stringify(row)).filter((row) => row.includes('format.5'));
+      assert.ok(notes[0]?.replaceAll('\\', '').includes('"min_reader":5'), `${file}: ${notes[0] ?? 'no note'}`);
+    }
+  });
+
   test('does not start without its keys, and names the version', async () => {
     await node.process.kill('SIGKILL');
     const file = join(data, 'secret-keys.json');
