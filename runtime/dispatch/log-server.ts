@@ -270,7 +270,7 @@ export class LogServer<L extends Log = Log> {
       );
       for (const address of going) cache.drop(address);
       if (going.length === 0 || (await store.forget(this.lease, this.cursor, going, partition))) return going;
-      this.lose();
+      this.#fencedOff();
       return [];
     });
   }
