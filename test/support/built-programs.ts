@@ -97,8 +97,11 @@ async function build(directory: string, threads: readonly string[]): Promise<voi
   else renameSync(draft, directory);
 }
 
-/** They load parts that are compiled for one machine, or packages that are not installed. */
-const NOT_BUILT = ['ssh2', 're2-wasm', 'mongodb-client-encryption', 'kerberos', 'snappy', 'socks', 'aws4'];
+/**
+ * They load parts that are compiled for one machine, or packages that are not installed. Of Undici, which is no ES module,
+ * an import at run time would find no names in a build.
+ */
+const NOT_BUILT = ['undici', 'ssh2', 're2-wasm', 'mongodb-client-encryption', 'kerberos', 'snappy', 'socks', 'aws4'];
 
 /** For packages that are no ES modules. */
 const REQUIRE =
