@@ -126,10 +126,12 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
     // The run of an agent is found by the name of the agent, which is also at its lane.
     await page.goto(`${node.url}/traces/${trace}?q=writer`);
     await picture(page).waitFor();
-    await page.keyboard.press('n');
-    await page.waitForURL(
-      (url) => url.searchParams.get('m') === deliveries.find(({ to }) => to.startsWith('execution/'))?.message_id,
-    );
+    const toAgent = deliveries.find(({ to }) => to.startsWith('execution/'))?.message_id;
+    // Names of runs come after the picture: until then nothing is found.
+    await waitUntil('the message to the agent is selected', async () => {
+      await page.keyboard.press('n');
+      return new URL(page.url()).searchParams.get('m') === toAgent;
+    });
     await page.getByRole('button', { name: 'Table' }).click();
     await page
       .getByRole('cell', { name: /^writer execution\// })
