@@ -3,11 +3,11 @@ import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { queries } from './api/queries.ts';
+import { CHOICES } from './app/choices.ts';
 import { router } from './app/router.tsx';
 import { startSession } from './app/session.ts';
-import { applyTheme } from './app/theme.ts';
 
-applyTheme();
+for (const choice of CHOICES) choice.apply();
 const root = document.getElementById('root');
 if (root === null) throw new Error('the page has no root element');
 await startSession();

@@ -4,9 +4,9 @@ import { useState } from 'react';
 import { api } from '../api/queries.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { plainLine } from '../parts/format.ts';
+import { CHOICES } from './choices.ts';
 import { usePages } from './navigation.ts';
 import { signOut, useMay, useSession } from './session.ts';
-import { chooseTheme, THEMES } from './theme.ts';
 
 interface Hit {
   readonly key: string;
@@ -117,8 +117,8 @@ function useCommands(startable: readonly Startable[]): Hit[] {
           ),
         )
       : []),
-    ...THEMES.map((theme) =>
-      command(`Theme: ${theme === 'system' ? 'as your system' : theme}`, () => chooseTheme(theme)),
+    ...CHOICES.flatMap(({ label, options, choose }) =>
+      options.map(([value, text]) => command(`${label}: ${text}`, () => choose(value))),
     ),
     ...(tokens === null ? [] : [command('Sign out', () => signOut())]),
   ];

@@ -5,11 +5,11 @@ import { useFeed } from '../api/feed.ts';
 import { api, queries } from '../api/queries.ts';
 import { plainLine } from '../parts/format.ts';
 import { TimeAgo } from '../parts/time.tsx';
+import { CHOICES, useChoice } from './choices.ts';
 import { Keys, type Over } from './keys.tsx';
 import { usePages } from './navigation.ts';
 import { needsSignIn, setMe, signOut, useMay, useSession, whoIs } from './session.ts';
 import { SignIn } from './sign-in.tsx';
-import { chooseTheme, THEMES, useTheme } from './theme.ts';
 import { useFilters } from './use-filters.ts';
 
 /** What all pages share: navigation at the side, the page, keys. */
@@ -130,23 +130,12 @@ function RecordingBanner() {
 
 function SideFoot({ showKeys }: { readonly showKeys: () => void }) {
   const session = useSession();
-  const theme = useTheme();
   const [{ tenant = '' }] = useFilters();
   return (
     <div className="side-foot">
-      <label>
-        Theme{' '}
-        <select
-          value={theme}
-          onChange={(event) => {
-            chooseTheme(THEMES.find((one) => one === event.target.value) ?? 'system');
-          }}
-        >
-          <option value="system">as your system</option>
-          <option value="light">light</option>
-          <option value="dark">dark</option>
-        </select>
-      </label>
+      {CHOICES.map((choice) => (
+        <ChoiceField key={choice.label} of={choice} />
+      ))}
       <span className="quiet">
         {plainLine(whoIs(session), 60)}
         {session.me?.kind === 'service_account' && tenant !== '' && ` in ${plainLine(tenant, 60)}`}
@@ -161,5 +150,21 @@ function SideFoot({ showKeys }: { readonly showKeys: () => void }) {
       </button>
       <a href="/docs">API {session.config.version}</a>
     </div>
+  );
+}
+
+function ChoiceField({ of }: { readonly of: (typeof CHOICES)[number] }) {
+  const chosen = useChoice<string>(of);
+  return (
+    <label>
+      {of.label}{' '}
+      <select value={chosen} onChange={(event) => of.choose(event.target.value)}>
+        {of.options.map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { DeadLetter } from '../../clients/typescript/gen/operations.ts';
-import { api } from '../api/queries.ts';
+import { api, listRefreshMs } from '../api/queries.ts';
 import { useMay } from '../app/session.ts';
 import { useFilters } from '../app/use-filters.ts';
 import { ActButton } from '../parts/act-button.tsx';
@@ -26,6 +26,7 @@ export function DeadLettersPage() {
   const read = useQuery({
     queryKey: ['dead-letters', status],
     queryFn: () => api.deadLetters.list({ status: STATUSES.find((one) => one === status), limit: MOST }),
+    refetchInterval: listRefreshMs,
   });
   const letters = read.data?.dead_letters ?? [];
   return (
@@ -77,25 +78,27 @@ function Letters({ letters }: { readonly letters: readonly DeadLetter[] }) {
           ['Error', ({ error }) => plainLine(error)],
           [
             '',
-            ({ id, status }) => (
+            ({ id, status, message }) => (
               <div className="actions">
                 <button type="button" onClick={() => setShown(id)}>
                   Inspect
                 </button>
+                {may('write') && status !== 'discarded' && message !== null && (
+                  <ActButton
+                    label="Replay"
+                    ask="The message is sent to its actor once more."
+                    reason="Why (optional)"
+                    act={(reason) => api.deadLetters.replay({ id, body: { reason: reason || undefined } })}
+                  />
+                )}
                 {may('write') && status !== 'discarded' && (
-                  <>
-                    <ActButton
-                      label="Replay"
-                      reason="Why"
-                      act={(reason) => api.deadLetters.replay({ id, body: { reason: reason || undefined } })}
-                    />
-                    <ActButton
-                      label="Discard"
-                      isDanger
-                      reason="Why"
-                      act={(reason) => api.deadLetters.discard({ id, reason })}
-                    />
-                  </>
+                  <ActButton
+                    label="Discard"
+                    isDanger
+                    ask="The letter is settled: it stays as a record and cannot be replayed any more."
+                    reason="Why"
+                    act={(reason) => api.deadLetters.discard({ id, reason })}
+                  />
                 )}
               </div>
             ),
@@ -126,6 +129,12 @@ function Letter({ id, close }: { readonly id: string; readonly close: () => void
               {plainLine(replay.reason ?? 'no reason given')}
             </p>
           ))}
+          {read.data.discarded !== null && (
+            <p>
+              Discarded <TimeAgo at={read.data.discarded.at} /> by {plainLine(read.data.discarded.by)}:{' '}
+              {plainLine(read.data.discarded.reason ?? 'no reason given')}
+            </p>
+          )}
         </>
       )}
     </Dialog>

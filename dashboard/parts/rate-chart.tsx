@@ -1,12 +1,15 @@
 import { useEffect, useRef } from 'react';
 import UPlot from 'uplot';
+import { TIMES, useChoice } from '../app/choices.ts';
 
 const MINUTE_MS = 60_000;
 const HEIGHT_PX = 140;
 
-const hours = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+const HOURS = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
 
-const hourText = (seconds: number): string => hours.format(seconds * 1_000);
+const local = new Intl.DateTimeFormat(undefined, HOURS);
+
+const utc = new Intl.DateTimeFormat(undefined, { ...HOURS, timeZone: 'UTC' });
 
 /** How many there were in each minute. The figures are also read out as a sentence. */
 export function RateChart({ times, from }: { readonly times: readonly number[]; readonly from: number }) {
@@ -18,6 +21,7 @@ export function RateChart({ times, from }: { readonly times: readonly number[]; 
     counts[at] = (counts[at] ?? 0) + 1;
   }
   const data = JSON.stringify(counts);
+  const hours = useChoice(TIMES) === 'utc' ? utc : local;
   useEffect(() => {
     const element = place.current;
     if (element === null) return;
@@ -36,7 +40,7 @@ export function RateChart({ times, from }: { readonly times: readonly number[]; 
         legend: { show: false },
         cursor: { show: false },
         axes: [
-          { ...axis, values: (_chart, ticks) => ticks.map(hourText) },
+          { ...axis, values: (_chart, ticks) => ticks.map((seconds) => hours.format(seconds * 1_000)) },
           { ...axis, size: 36, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500] },
         ],
         scales: { y: { range: (_chart, _min, max) => [0, Math.max(1, max)] } },
@@ -54,7 +58,7 @@ export function RateChart({ times, from }: { readonly times: readonly number[]; 
       watch.disconnect();
       chart.destroy();
     };
-  }, [data, from]);
+  }, [data, from, hours]);
   return (
     <div
       ref={place}

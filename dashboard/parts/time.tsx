@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from 'react';
+import { TIMES, type Times, useChoice } from '../app/choices.ts';
 import type { Column } from './data-table.tsx';
 import { formatDuration, formatRelative } from './format.ts';
 
@@ -28,25 +29,33 @@ const local = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyl
 /** Local and UTC time of a moment, for a tooltip. */
 const bothTimes = (at: string): string => `${local.format(new Date(at))} local\n${at} UTC`;
 
-/** How long ago a moment was; the time itself on hover. */
+/** A moment in ISO 8601: in UTC, with `Z` at the end, or in local time. */
+function isoIn(times: Times, at: string): string {
+  const date = new Date(at);
+  if (times === 'utc') return date.toISOString();
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().replace('Z', '');
+}
+
+/** When a moment was, as the user chose: how long ago, in local time or in UTC. Both times on hover. */
 export function TimeAgo({ at }: { readonly at: string | null | undefined }) {
   const current = useNow();
+  const times = useChoice(TIMES);
   if (at === null || at === undefined) return <span className="quiet">–</span>;
   return (
     <time dateTime={at} title={bothTimes(at)}>
-      {formatRelative(Date.parse(at) - current)}
+      {times === 'ago'
+        ? formatRelative(Date.parse(at) - current)
+        : isoIn(times, at).replace('T', ' ').replace(/\.\d+/, '')}
     </time>
   );
 }
 
-/** The time of day with milliseconds; date and UTC on hover. */
+/** The time of day with milliseconds, in UTC where the user chose that, else in local time; date and both times on hover. */
 export function ClockTime({ at }: { readonly at: string }) {
-  const date = new Date(at);
-  const two = (value: number): string => String(value).padStart(2, '0');
+  const times = useChoice(TIMES);
   return (
     <time dateTime={at} title={bothTimes(at)} className="figures">
-      {two(date.getHours())}:{two(date.getMinutes())}:{two(date.getSeconds())}.
-      {String(date.getMilliseconds()).padStart(3, '0')}
+      {isoIn(times, at).slice('2026-01-31T'.length)}
     </time>
   );
 }
@@ -68,7 +77,7 @@ interface Begun {
 export const STARTED: Column<Begun> = {
   key: 'started',
   label: 'Started',
-  width: '88px',
+  width: 'var(--time-width)',
   wide: true,
   cell: ({ started_at }) => <TimeAgo at={started_at} />,
 };

@@ -46,6 +46,8 @@ spec:
     DONE: { kind: System, command: finalize, transitions: [] }
 `;
 
+const Listed = z.object({ runs: z.array(z.object({ id: z.string(), started_at: z.string() })) });
+
 const RECORDED_PAGES = ['Overview', 'Runs', 'Traces', 'Approvals', 'Actors', 'Dead letters'];
 
 describe('the page of runs', { skip: browserMissing() }, () => {
@@ -114,6 +116,78 @@ describe('the page of runs', { skip: browserMissing() }, () => {
     assert.deepEqual(tab.complaints, []);
   });
 
+  test('selected runs are cancelled and deleted together with progress, and one that cannot be cancelled is named with the reason', async () => {
+    const agent = await node.deploy(agentYaml('bulk'));
+    const ids = [await node.run(agent, 'sleepy'), await node.run(agent, 'sleepy'), await node.run(agent, 'sleepy')];
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    await page.goto(`${node.url}/runs?text=bulk`);
+    await waitUntil('three rows', async () => (await page.getByRole('row').count()) === 4);
+    await page.getByLabel('Select all shown runs').check();
+    await page.getByRole('button', { name: 'Cancel 3 runs' }).click();
+    const [early = ''] = ids;
+    const cancel = () => node.json('POST', `/v1/executions/${early}/cancel`, {});
+    assert.equal((await cancel()).status, 200);
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Cancel 3 runs' }).click();
+    await dialog.getByText('2 of 3 done, 1 refused').waitFor();
+    assert.equal(await dialog.getByRole('progressbar').getAttribute('value'), '3');
+    const refused = `bulk ${early.slice(0, 8)}: ${String((await cancel()).body.message)}`;
+    assert.deepEqual(await dialog.getByRole('listitem').allInnerTexts(), [refused]);
+    for (const id of ids) assert.equal((await node.statusOf(id)).status, 'cancelled');
+    await dialog.getByRole('button', { name: 'Close', exact: true }).last().click();
+    for (const id of ids.slice(1)) await page.getByLabel(`Select run ${id}`).check();
+    await page.getByRole('button', { name: 'Delete 2 runs' }).click();
+    await dialog.getByRole('button', { name: 'Delete 2 runs' }).click();
+    await dialog.getByText('2 of 2 done').waitFor();
+    await dialog.getByRole('button', { name: 'Close', exact: true }).last().click();
+    await waitUntil('one row', async () => (await page.getByRole('row').count()) === 2);
+    await page.getByLabel(`Select run ${early}`).waitFor();
+    const statuses = await Promise.all(ids.map(async (id) => (await node.call('GET', `/v1/executions/${id}`)).status));
+    assert.deepEqual(statuses, [200, 404, 404]);
+    assert.deepEqual(
+      tab.complaints.filter((one) => !one.includes('409')),
+      [],
+    );
+  });
+
+  test('all times are shown as how long ago, in local time or in UTC, by a switch that a touch screen has, too', async () => {
+    const [run] = Listed.parse((await node.call('GET', '/v1/runs?text=writer&status=completed')).body).runs;
+    const { id, started_at: at } = run ?? assert.fail('no run');
+    const utc = at.replace('T', ' ').replace(/\.\d+Z$/, 'Z');
+    // Tokyo is nine hours before UTC all year.
+    const local = new Date(Date.parse(at) + 9 * 3_600_000).toISOString().slice(0, 19).replace('T', ' ');
+    await using tab = await browser.open(node.url, { timezoneId: 'Asia/Tokyo' });
+    const { page } = tab;
+    await page.goto(`${node.url}/runs?text=${id}`);
+    const started = page.getByRole('row').locator('time');
+    await started.getByText(/ago$|^now$/).waitFor();
+    await page.getByLabel('Times').selectOption('local');
+    await started.getByText(local, { exact: true }).waitFor();
+    await page.getByLabel('Times').selectOption('UTC');
+    await started.getByText(utc, { exact: true }).waitFor();
+    const cut = 'document.querySelector("[role=row] time").parentElement';
+    assert.equal(await page.evaluate(`${cut}.scrollWidth <= ${cut}.clientWidth`), true);
+    await using touched = await browser.open(node.url, {
+      timezoneId: 'Asia/Tokyo',
+      viewport: { width: 375, height: 700 },
+      hasTouch: true,
+    });
+    const phone = touched.page;
+    await phone.goto(`${node.url}/runs/execution/${id}?tab=events`);
+    const event = phone.getByRole('row').locator('time').first();
+    const moment = String(await event.getAttribute('datetime'));
+    const localClock = new Date(Date.parse(moment) + 9 * 3_600_000).toISOString().slice(11, 23);
+    assert.equal(await event.textContent(), localClock);
+    await phone.getByRole('button', { name: /svc/ }).tap();
+    await phone.getByLabel('Times').selectOption('UTC');
+    assert.equal(await event.textContent(), moment.slice(11));
+    await phone.reload();
+    await event.getByText(moment.slice(11), { exact: true }).waitFor();
+    assert.deepEqual(await tab.serious(), []);
+    assert.deepEqual([...tab.complaints, ...touched.complaints], []);
+  });
+
   test('a run begins with why it failed, shows each attempt with what the validators said, and is deleted only after a question', async () => {
     const strict = agentYaml('strict', {
       execution: { max_iterations: 2, validation: [{ type: 'regex', pattern: '^never$' }] },
@@ -171,9 +245,7 @@ describe('the page of runs', { skip: browserMissing() }, () => {
   });
 
   test('a run is exported as a file, which svc open shows as a recording without a button that changes something', async () => {
-    const [run] = z
-      .object({ runs: z.array(z.object({ id: z.string() })) })
-      .parse((await node.call('GET', '/v1/runs?text=writer&status=completed')).body).runs;
+    const [run] = Listed.parse((await node.call('GET', '/v1/runs?text=writer&status=completed')).body).runs;
     const id = run?.id ?? '';
     await using live = await browser.open(node.url);
     await live.page.goto(`${node.url}/runs/execution/${id}`);

@@ -19,6 +19,20 @@ export async function rowsOf(page: Page, table: string, count: number): Promise<
   return cells.map((texts) => texts.map((text) => text.trim()));
 }
 
+/** Cells of the one row with that text, of a table of few rows. */
+export async function rowWith(page: Page, table: string, text: string): Promise<string[]> {
+  const row = page.getByRole('region', { name: table, exact: true }).getByRole('row').filter({ hasText: text });
+  await row.waitFor();
+  return (await row.getByRole('cell').allInnerTexts()).map((cell) => cell.trim());
+}
+
+/** Figures of a run by their names. */
+export async function factsOn(page: Page): Promise<Readonly<Record<string, string>>> {
+  const names = await page.locator('.facts dt').allTextContents();
+  const values = await page.locator('.facts dd').allTextContents();
+  return Object.fromEntries(names.map((name, at) => [name, values[at] ?? '']));
+}
+
 /** Numbers and names of the events that a page of a run shows. */
 export const eventsOn = async (page: Page, count: number): Promise<string[]> =>
   (await rowsOf(page, 'Events', count)).map(([number, , name]) => `${number} ${name}`);

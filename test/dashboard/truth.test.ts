@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +7,9 @@ import { after, before, describe, test } from 'node:test';
 import { stringify } from 'yaml';
 import { createClient } from '../../clients/typescript/client.ts';
 import { removeTree } from '../../effects/volumes/tree.ts';
+import { DEAD_LETTERS, type DeadLetter } from '../../runtime/ledger/segments.ts';
+import type { Message } from '../../runtime/message.ts';
+import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
 import { SeededRandom, seedOf } from '../kill/random.ts';
 import { agentYaml } from '../product/product-node.ts';
 import { freePort } from '../support/free-port.ts';
@@ -14,16 +18,21 @@ import { sample, someOf } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { browserMissing, DashboardBrowser } from './browser.ts';
 import { built } from './built.ts';
-import { eventsOn, markedText, rowsOf, TALL } from './shown.ts';
+import { eventsOn, factsOn, markedText, rowsOf, rowWith, TALL } from './shown.ts';
 
 const RUNS = sample({ normal: 4, long: 50 });
 /** A kill comes after so many starts. */
 const STARTS_A_KILL = 3;
+/** Of the local operator. */
+const TENANT = 'svc-system';
 const WORDS = Array.from({ length: 40 }, (_word, at) => `word${at}`).join(' ');
 const SCRIPT = {
   rules: [
     { match: { contains: 'slow' }, reply: { text: WORDS, chunks: 40, delay_ms: 40 } },
-    { match: { contains: 'brief' }, reply: { text: 'one two three', chunks: 3, delay_ms: 60 } },
+    {
+      match: { contains: 'brief' },
+      reply: { text: 'one two three', chunks: 3, delay_ms: 60, usage: { input_tokens: 1_234, output_tokens: 567 } },
+    },
     { reply: 'done' },
   ],
 };
@@ -56,6 +65,37 @@ const streamed = (type: string): string =>
     ? 'iteration_output'
     : type.replaceAll(/(?<=.)[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
 
+const ASKED_BETWEEN = {
+  WRITE: { kind: 'Agent', agent: 'author', input: 'brief', transitions: [{ target: 'ASK' }] },
+  ASK: { kind: 'Human', prompt: '?', timeout: '1h', transitions: [{ condition: 'input_equals_yes', target: 'MORE' }] },
+  MORE: { kind: 'Agent', agent: 'author', input: 'brief', transitions: [{ target: 'DONE' }] },
+  DONE,
+};
+
+/** A dead letter whose message cancels a run. */
+function letterOf(run: string, seq: number, reason: string): DeadLetter {
+  const address = `workflow/${TENANT}/${run}` as const;
+  const message: Message = {
+    id: randomUUID(),
+    to: address,
+    from: null,
+    cause: null,
+    trace: 'a'.repeat(32),
+    origin: 'client',
+    type: 'Cancel',
+    payload: { reason },
+  };
+  return {
+    tenant: TENANT,
+    id: `workflow.${TENANT}.${run}.${seq}`,
+    version: 1,
+    address,
+    at: Date.now(),
+    error: `<b>cannot take ${reason}</b>`,
+    body: JSON.stringify(message),
+  };
+}
+
 interface Started {
   readonly kind: 'execution' | 'workflow';
   readonly id: string;
@@ -71,7 +111,8 @@ describe('what pages show is what the API says', { skip: browserMissing() }, () 
     await built();
     directory = await mkdtemp(join(tmpdir(), 'svc-truth-'));
     const script = join(directory, 'script.yaml');
-    const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
+    const model = { alias: 'default', model: 'script', cost_per_1k_tokens: { input: 0.25, output: 1.5 } };
+    const provider = { name: 'script', type: 'scripted', script, models: [model] };
     const spec = {
       llm_providers: [provider],
       observability: { logging: { level: 'warn' } },
@@ -265,6 +306,175 @@ describe('what pages show is what the API says', { skip: browserMissing() }, () 
       }
       return byId.size;
     }
+  });
+
+  test('a workflow run that waits for a signal goes on with the one given on its page, which shows the tokens and cost of the API, before and after', async () => {
+    const svc = client();
+    await svc.agents.deploy({ body: agentYaml('author') });
+    await svc.workflows.deploy({ body: workflowYaml('asked-between', ASKED_BETWEEN) });
+    const { execution_id: id } = await svc.workflows.run({ name: 'asked-between' });
+    const waits = async () => (await svc.workflowExecutions.get({ id })).status === 'waiting_for_human_input';
+    await waitUntil('the question', waits, 30_000);
+    await using tab = await browser.open(url);
+    const { page } = tab;
+    await page.goto(`${url}/runs/workflow/${id}`);
+    /** As the page must show it: of each run of an agent as the API has it. */
+    const used = async (runs: number) => {
+      const executions = await waitUntil(`${runs} listed runs`, async () => {
+        const listed = await svc.executions.list({ workflow_execution_id: id });
+        return listed.executions.length === runs && listed.executions;
+      });
+      const all = await Promise.all(executions.map(({ execution_id }) => svc.executions.get({ id: execution_id })));
+      const sum = (of: (usage: (typeof all)[number]['usage']) => number) =>
+        all.reduce((to, { usage }) => to + of(usage), 0);
+      assert.ok(all.every(({ status }) => status === 'completed'));
+      return {
+        'Runs of agents': String(runs),
+        'Tokens in': sum((usage) => usage.input_tokens).toLocaleString('en-US'),
+        'Tokens out': sum((usage) => usage.output_tokens).toLocaleString('en-US'),
+        Cost: sum((usage) => usage.cost).toFixed(6),
+      };
+    };
+    const shows = async (expected: Readonly<Record<string, string>>) =>
+      waitUntil(`the page to show ${JSON.stringify(expected)}`, async () => {
+        const facts = await factsOn(page);
+        return Object.entries(expected).every(([name, value]) => facts[name] === value);
+      });
+    const before = await used(1);
+    assert.deepEqual([before['Tokens in'], before.Cost], ['1,234', '1.159000']);
+    await shows(before);
+    await page.getByRole('button', { name: 'Signal' }).click();
+    await page.getByRole('dialog').getByLabel('Answer').fill('yes');
+    await page.getByRole('dialog').getByRole('button', { name: 'Signal' }).click();
+    await page.locator('.page-head').getByText('completed', { exact: true }).waitFor({ timeout: 20_000 });
+    assert.equal(await page.getByRole('button', { name: 'Signal' }).count(), 0);
+    assert.equal((await svc.workflowExecutions.get({ id })).status, 'completed');
+    const after = await used(2);
+    assert.equal(after['Tokens in'], '2,468');
+    await shows(after);
+    assert.deepEqual(tab.complaints, []);
+  });
+
+  test('dead letters are inspected, replayed and discarded on their page, and the API then says the same', async () => {
+    const svc = client();
+    await svc.workflows.deploy({ body: workflowYaml('left-asking', ASKS) });
+    const { execution_id: run } = await svc.workflows.run({ name: 'left-asking' });
+    // No message of the product fails in every attempt, so the test writes what the projector would.
+    const [sent, unwanted] = [letterOf(run, 7, 'the first'), letterOf(run, 8, 'the second')];
+    const documents = new SqliteDocuments({ directory: join(directory, 'data') });
+    await documents.open();
+    try {
+      const letters = await documents.collection<DeadLetter>(DEAD_LETTERS);
+      await letters.put(sent);
+      await letters.put(unwanted);
+    } finally {
+      await documents.close();
+    }
+    await using tab = await browser.open(url);
+    const { page } = tab;
+    await page.goto(`${url}/dead-letters`);
+    const row = ({ error }: DeadLetter) => page.getByRole('row').filter({ hasText: error });
+    const dialog = page.getByRole('dialog');
+    await row(sent).getByRole('button', { name: 'Inspect' }).click();
+    await dialog.getByText(sent.error).waitFor();
+    assert.deepEqual(JSON.parse((await dialog.locator('pre').textContent()) ?? ''), { reason: 'the first' });
+    await dialog.getByRole('button', { name: 'Close' }).click();
+
+    await row(sent).getByRole('button', { name: 'Replay' }).click();
+    await dialog.getByLabel(/^Why/).fill('mended');
+    await dialog.getByRole('button', { name: 'Replay' }).click();
+    await row(sent).getByText('replayed', { exact: true }).waitFor();
+    const replayed = await svc.deadLetters.get({ id: sent.id });
+    assert.deepEqual([replayed.status, replayed.replays.map(({ reason }) => reason)], ['replayed', ['mended']]);
+    await waitUntil(
+      'the message to act',
+      async () => (await svc.workflowExecutions.get({ id: run })).status === 'cancelled',
+    );
+    await row(sent).getByRole('button', { name: 'Inspect' }).click();
+    await dialog.getByText(`by ${replayed.replays[0]?.by}: mended`).waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+
+    await row(unwanted).getByRole('button', { name: 'Discard' }).click();
+    await dialog.getByRole('button', { name: 'Keep as it is' }).click();
+    assert.equal((await svc.deadLetters.get({ id: unwanted.id })).status, 'open');
+    await row(unwanted).getByRole('button', { name: 'Discard' }).click();
+    await dialog.getByText(/cannot be replayed any more/).waitFor();
+    await dialog.getByLabel('Why').fill('not wanted');
+    await dialog.getByRole('button', { name: 'Discard' }).click();
+    await row(unwanted).getByText('discarded', { exact: true }).waitFor();
+    const discarded = await svc.deadLetters.get({ id: unwanted.id });
+    assert.deepEqual([discarded.status, discarded.discarded?.reason], ['discarded', 'not wanted']);
+    assert.deepEqual(await row(unwanted).getByRole('button').allInnerTexts(), ['Inspect']);
+    await row(unwanted).getByRole('button', { name: 'Inspect' }).click();
+    await dialog.getByText(`by ${discarded.discarded?.by}: not wanted`).waitFor();
+    assert.deepEqual(await tab.serious(), []);
+    assert.deepEqual(tab.complaints, []);
+  });
+
+  test('stimuli, patterns, volumes with their files, secrets, keys and limits are listed as the API has them, without the value of a secret', async () => {
+    const svc = client();
+    await svc.workflows.deploy({ body: workflowYaml('heard', { DONE }) });
+    await svc.stimuli.putRoute({ source: 'seen', workflow: 'heard' });
+    const { stimulus_id: stimulusId } = await svc.stimuli.ingest({ source: 'seen', content: 'a text' });
+    const stimulus = await waitUntil('the stimulus', async () => {
+      const one = await svc.stimuli.get({ id: stimulusId });
+      return one.status === 'routed' && one;
+    });
+    await svc.patterns.store({ error_signature: 'no module x', error_type: 'E7', solution_approach: 'install x' });
+    const volume = await svc.volumes.create({ name: 'kept' });
+    await svc.volumeFiles.write({ id: volume.id, path: '/notes/first.txt', body: 'twelve bytes' });
+    const secret = await svc.secrets.put({ path: 'db/password', value: 'canary-31fe' });
+    const key = await svc.apiKeys.create({ name: 'reader', scopes: ['executions:read'] });
+    const rates = { model_calls: { day: 90_210 } };
+    const override = await svc.rateLimits.putOverride({ body: { tenant: TENANT, rates } });
+    const usage = await waitUntil('the limit', async () => {
+      const { buckets } = await svc.rateLimits.ownUsage();
+      return buckets.find(({ limit }) => limit === rates.model_calls.day);
+    });
+    await using tab = await browser.open(url);
+    const { page } = tab;
+    /** The row with that text on a page, without the times that it begins or ends with. */
+    const shown = async (path: string, table: string, text: string, from: number, to: number) => {
+      await page.goto(`${url}/${path}`);
+      return (await rowWith(page, table, text)).slice(from, to);
+    };
+    assert.deepEqual(await shown('stimuli', 'Stimuli', stimulusId.slice(0, 8), 1, 4), [
+      'seen',
+      stimulus.status,
+      stimulus.workflow_execution_id?.slice(0, 8),
+    ]);
+    assert.deepEqual(await shown('patterns', 'Learned patterns', 'E7', 0, 2), ['E7: no module x', 'install x']);
+    assert.deepEqual(await shown('volumes', 'Volumes', 'kept', 0, 2), ['kept', volume.storage_class]);
+    await page.getByRole('link', { name: 'kept' }).click();
+    assert.deepEqual((await rowWith(page, 'Files', 'notes')).slice(0, 2), ['notes/', 'directory']);
+    await page.getByRole('link', { name: 'notes/' }).click();
+    assert.deepEqual((await rowWith(page, 'Files', 'first.txt')).slice(0, 3), ['first.txt', 'file', '12 B']);
+    await page.getByRole('link', { name: 'first.txt' }).click();
+    await page.locator('main pre').getByText('twelve bytes', { exact: true }).waitFor();
+    assert.deepEqual(await shown('secrets', 'Secrets', 'db/password', 0, 3), [
+      'db/password',
+      secret.reference,
+      String(secret.version),
+    ]);
+    assert.doesNotMatch(await page.content(), /canary-31fe/);
+    assert.deepEqual(await shown('keys', 'API keys', 'reader', 0, 4), [
+      'reader',
+      'active',
+      key.owner.subject,
+      'executions:read',
+    ]);
+    assert.ok(!(await page.content()).includes(key.key));
+    assert.deepEqual(await shown('limits', 'Usage of your limits', 'model calls', 0, 2), [
+      `model calls a ${usage.window}`,
+      `${usage.used} of 90,210`,
+    ]);
+    assert.deepEqual((await rowWith(page, 'Rates set at run time', TENANT)).slice(0, 3), [
+      TENANT,
+      'all users',
+      JSON.stringify(override.rates),
+    ]);
+    assert.deepEqual(await tab.serious(), []);
+    assert.deepEqual(tab.complaints, []);
   });
 
   test('the chain of a session of tool calls is checked by the page itself, and a changed record is found', async () => {

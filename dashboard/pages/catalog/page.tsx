@@ -117,7 +117,7 @@ const COLUMNS: readonly Column<Entry>[] = [
   {
     key: 'deployed',
     label: 'Deployed',
-    width: '100px',
+    width: 'max(100px, var(--time-width))',
     wide: true,
     // What the node ships with was deployed at no time.
     cell: ({ deployed_at: at }) => (Date.parse(at) === 0 ? 'with the node' : <TimeAgo at={at} />),

@@ -33,20 +33,23 @@ const TABS = [
   ['events', 'Events'],
 ] as const;
 
-const MOST_RUNS = 1_000;
+const PAGE_RUNS = 1_000;
 
 /** What the agents of a workflow run used together. */
 async function usageOf(id: string) {
-  const { executions } = await api.executions.list({ workflow_execution_id: id, limit: MOST_RUNS });
-  return executions.reduce(
-    (sum, { usage }) => ({
-      runs: sum.runs,
-      input: sum.input + usage.input_tokens,
-      output: sum.output + usage.output_tokens,
-      cost: sum.cost + usage.cost,
-    }),
-    { runs: executions.length, input: 0, output: 0, cost: 0 },
-  );
+  const sum = { runs: 0, input: 0, output: 0, cost: 0, isFinal: true };
+  for (let next: string | undefined; ; ) {
+    const page = await api.executions.list({ workflow_execution_id: id, limit: PAGE_RUNS, page_token: next });
+    for (const { status, usage } of page.executions) {
+      sum.runs += 1;
+      sum.input += usage.input_tokens;
+      sum.output += usage.output_tokens;
+      sum.cost += usage.cost;
+      sum.isFinal &&= hasEnded({ status });
+    }
+    next = page.next_page_token;
+    if (next === undefined) return sum;
+  }
 }
 
 /** A run of a workflow: why first, then its way through the states. */
@@ -65,9 +68,12 @@ export function WorkflowRunPage({ id }: { readonly id: string }) {
   const trace = useTraceSpans({ kind: 'workflow', id, trace: listed.data?.trace_id ?? null, isLive });
   const all = useMemo(() => inOrder(spans, trace), [spans, trace]);
   const usage = useQuery({
-    queryKey: ['usage-of', id],
+    // Once more when the run has ended: its last agents used something since.
+    queryKey: ['usage-of', id, isLive],
     queryFn: () => usageOf(id),
-    refetchInterval: isLive ? listRefreshMs() : false,
+    enabled: run !== undefined,
+    placeholderData: (before, query) => (query?.queryKey[1] === id ? before : undefined),
+    refetchInterval: ({ state }) => (isLive || state.data?.isFinal === false ? listRefreshMs() : false),
   });
   if (run === undefined) return <NoRun of={read} id={id} />;
   const approvalId = run.waiting_for?.approval_id;
