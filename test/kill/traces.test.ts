@@ -14,7 +14,7 @@ test(`${RUNS} random runs of all kinds under kills and lost answers: the raw led
     runs: RUNS,
     atATime: 12,
     seed: seedOf(process.env),
-    livesMs: [1_000, 4_000],
+    runsALife: [1, 5],
   });
   for (const line of traceLines(outcome)) context.diagnostic(line);
   assert.deepEqual(outcome.traces.broken, []);

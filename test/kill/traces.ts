@@ -18,8 +18,8 @@ export interface TraceRunOptions {
   readonly runs: number;
   readonly atATime: number;
   readonly seed: number;
-  /** Shortest and longest life of a node once it listens, ms. */
-  readonly livesMs: readonly [number, number];
+  /** Fewest and most runs that end in the life of a node which was not killed while it started. */
+  readonly runsALife: readonly [number, number];
 }
 
 export interface TraceRunOutcome {
@@ -39,6 +39,11 @@ const ENDED: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
 const LOST_SHARE = 0.3;
 const LOST_MS = 12;
 const LOOK_MS = 150;
+/** Share of the nodes that are killed while they start, and how long after their start at most. */
+const STARTUP_SHARE = 0.2;
+const STARTUP_MS = 1_500;
+/** Longest time from the end of a life's last run to the kill: other runs are anywhere then. */
+const KILL_AFTER_MS = 400;
 /** A run that has not ended after this long hangs. */
 const HANGS_MS = 300_000;
 /** A slow document store may be far behind after many kills. */
@@ -122,6 +127,8 @@ class TraceRun {
   readonly #executions: { readonly id: string }[] = [];
   readonly #journal: JournalFollower | null;
   #left: number;
+  /** Runs that have ended. */
+  #done = 0;
   #lost = 0;
 
   constructor(world: KillWorld, options: TraceRunOptions, journal: JournalFollower | null) {
@@ -188,6 +195,7 @@ class TraceRun {
       const status = await (kind in WORKFLOWS ? this.#workflow(kind) : this.#agent(kind));
       const name = `${kind} ${status}`;
       this.#ended[name] = (this.#ended[name] ?? 0) + 1;
+      this.#done += 1;
     }
   }
 
@@ -231,22 +239,30 @@ class TraceRun {
     }
   }
 
-  /** kill -9 after lives of random length, until the work is done. */
+  /** kill -9 when some runs have ended, or while the node starts, until the work is done. */
   async #killUntil(work: Promise<unknown>): Promise<number> {
     const { node } = this.#world;
-    const [from, to] = this.#options.livesMs;
-    const over = work.then(
-      () => true,
-      () => true,
-    );
+    let isOver = false;
+    const over = (): void => {
+      isOver = true;
+    };
+    work.then(over, over);
     for (let kills = 0; ; kills += 1) {
-      await node.url;
-      const life = pause(this.#random.between(from, to)).then(() => false);
-      if (await Promise.race([over, life])) return kills;
+      const isEarly = this.#random.chance(STARTUP_SHARE);
+      if (!isEarly) await this.#someRuns(() => isOver);
+      await pause(this.#random.between(0, isEarly ? STARTUP_MS : KILL_AFTER_MS));
+      if (isOver) return kills;
       if (node.crashed) throw new Error('the node ended by itself');
       await node.kill();
       node.spawn();
     }
+  }
+
+  /** Resolves when the node listens and some more runs have ended. */
+  async #someRuns(isOver: () => boolean): Promise<void> {
+    const due = this.#done + this.#random.between(...this.#options.runsALife);
+    await this.#world.node.url;
+    while (this.#done < due && !isOver()) await pause(LOOK_MS);
   }
 }
 
