@@ -54,7 +54,7 @@ export function journalContract(make: MakeStore): void {
         await rig.mustCommit(lease, 0, 0, { events: [{ address, first, data }] });
         first += data.length;
       };
-      await eventually('a reader is told', async () => {
+      await eventually('a notice of events reaches a reader', async () => {
         await append('é', '🦀 , 2', '');
         return told.length > 0;
       });

@@ -3,6 +3,7 @@ import type { ActorStore, Commit, CommitOutcome, Lease } from '../../runtime/act
 import { type Address, isSharedLog, type Partition } from '../../runtime/address.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { SharedLogs } from '../../runtime/leases.ts';
+import { SeededRandom } from '../kill/random.ts';
 
 /** How often each fault strikes a method, 0 to 1. */
 export interface FaultRates {
@@ -34,15 +35,10 @@ export interface Faults {
   readonly committed?: (commit: Commit, outcome: Extract<CommitOutcome, { kind: 'committed' }>) => void;
 }
 
-/** Repeatable random numbers in [0, 1): mulberry32. */
+/** Repeatable random numbers in [0, 1). */
 export function seeded(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
+  const random = new SeededRandom(seed);
+  return () => random.fraction();
 }
 
 /** An actor store whose calls fail as a network makes them fail. The faults follow from the seed. */

@@ -1,27 +1,10 @@
-/** Numbers that only a seed decides (mulberry32): the same seed makes the same workflow on every machine. */
-export class Dice {
-  #state: number;
+import { SeededRandom } from '../../kill/random.ts';
 
-  constructor(seed: number) {
-    this.#state = seed >>> 0;
-  }
-
-  /** From 0 to 1, without 1. */
-  fraction(): number {
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
-    let mixed = this.#state;
-    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  }
-
+/** Choices that only a seed decides: the same seed makes the same workflow on every machine. */
+export class Dice extends SeededRandom {
   /** A whole number of both bounds or between. */
   whole(least: number, most: number): number {
     return least + Math.floor(this.fraction() * (most - least + 1));
-  }
-
-  chance(of: number): boolean {
-    return this.fraction() < of;
   }
 
   pick<T>(items: readonly T[]): T {
