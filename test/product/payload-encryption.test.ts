@@ -133,8 +133,10 @@ describe('a node that encrypts payloads', () => {
   test('reads all of it: status, list, why, trace, history, recording, replay, fork', async () => {
     const { body, text } = await node.call('GET', `/v1/workflows/executions/${flow}`);
     assert.ok(text.includes(CANARY), text);
-    const { runs } = await done('GET', '/v1/runs?status=completed');
-    assert.ok([run, flow].every((id) => listed(runs).some((one) => one.id === id)));
+    await waitUntil('the list, which follows the ends of runs, has both', async () => {
+      const { runs } = await done('GET', '/v1/runs?status=completed');
+      return [run, flow].every((id) => listed(runs).some((one) => one.id === id));
+    });
     await done('GET', `/v1/executions/${run}/why`);
     const trace = await done('GET', `/v1/traces/${body.trace_id}`);
     assert.ok(listed(trace.deliveries).length > 4);

@@ -34,6 +34,9 @@ const TABS = [
 ] as const;
 
 const PAGE_RUNS = 1_000;
+/** How often the usage of an ended run is read while the list lacks one of its agents' runs, and how many times: it may have been removed. */
+const LATE_READ_MS = 1_000;
+const MOST_LATE_READS = 60;
 
 /** What the agents of a workflow run used together. */
 async function usageOf(id: string) {
@@ -67,13 +70,19 @@ export function WorkflowRunPage({ id }: { readonly id: string }) {
   const isLive = run !== undefined && !hasEnded(run);
   const trace = useTraceSpans({ kind: 'workflow', id, trace: listed.data?.trace_id ?? null, isLive });
   const all = useMemo(() => inOrder(spans, trace), [spans, trace]);
+  // The list follows the events by a moment, so the usage is read until the list has each run that the events name.
+  const namedRuns = spans.filter(({ child }) => child?.kind === 'execution').length;
   const usage = useQuery({
     // Once more when the run has ended: its last agents used something since.
     queryKey: ['usage-of', id, isLive],
     queryFn: () => usageOf(id),
     enabled: run !== undefined,
     placeholderData: (before, query) => (query?.queryKey[1] === id ? before : undefined),
-    refetchInterval: ({ state }) => (isLive || state.data?.isFinal === false ? listRefreshMs() : false),
+    refetchInterval({ state: { data, dataUpdateCount } }) {
+      const isWhole = data?.isFinal === true && data.runs >= namedRuns;
+      if (isLive) return listRefreshMs();
+      return !isWhole && dataUpdateCount < MOST_LATE_READS ? LATE_READ_MS : false;
+    },
   });
   if (run === undefined) return <NoRun of={read} id={id} />;
   const approvalId = run.waiting_for?.approval_id;
