@@ -48,7 +48,8 @@ describe('a page on one node, while the node that has the run is killed', { skip
     await writeFile(script, stringify(SCRIPT));
     const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
     const stores = { redis: redis.url, mongodb: mongo.uri };
-    const spec = { kernel: { partitions: 8 }, stores, llm_providers: [provider] };
+    const chaos = { enabled: true, tenants: ['svc-system'] };
+    const spec = { kernel: { partitions: 8 }, stores, llm_providers: [provider], chaos };
     dies = await ProductNode.start({ spec });
     [lives, browser] = await Promise.all([ProductNode.start({ spec }), DashboardBrowser.start()]);
   });
@@ -84,6 +85,21 @@ describe('a page on one node, while the node that has the run is killed', { skip
     throw new Error(`none of ${MOST_STARTS} runs is on node ${node}`);
   }
 
+  /** Kills the process of the node that dies, by the button of the page. */
+  async function killByButton(): Promise<void> {
+    const { node } = (await dies.call('GET', '/v1/cluster/status')).body;
+    const { node_id } = z.object({ node_id: z.string() }).parse(node);
+    await using tab = await browser.open(lives.url);
+    await tab.page.goto(`${lives.url}/faults`);
+    await tab.page.getByRole('combobox', { name: /^Node/ }).selectOption(node_id);
+    await tab.page.getByRole('button', { name: 'Kill the node' }).click();
+    await tab.page.getByRole('dialog').getByRole('button', { name: 'Kill the node' }).click();
+    const faults = tab.page.getByRole('region', { name: 'Faults', exact: true }).getByRole('row');
+    await faults.filter({ hasText: 'kill-node' }).waitFor();
+    await waitUntil('the process to end', () => !dies.process.isRunning);
+    assert.deepEqual(tab.complaints, []);
+  }
+
   /** How many deliveries the trace has in the end. What the dead node had not written is written by the other one. */
   async function wholeTrace(trace: string): Promise<number> {
     let [known, since] = [-1, 0];
@@ -112,7 +128,7 @@ describe('a page on one node, while the node that has the run is killed', { skip
     await using traceTab = await browser.open(lives.url, TALL);
     await traceTab.page.goto(`${lives.url}${trace}?view=table`);
     await traceTab.page.getByRole('table', { name: 'Deliveries' }).waitFor();
-    await dies.process.kill('SIGKILL');
+    await killByButton();
     await waitUntil('the run to end', async () => (await lives.statusOf(id)).status === 'completed', 60_000);
     const { total } = (await lives.call('GET', `/v1/executions/${id}/events`)).body;
     const shown = await rowsOf(tab.page, 'Events', Number(total));

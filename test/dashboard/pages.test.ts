@@ -274,6 +274,18 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
     await page.getByRole('button', { name: 'Drop its partition' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Drop its partition' }).click();
     await faults.filter({ hasText: 'kill-owner' }).getByText('done').waitFor();
+    await page.getByRole('button', { name: /^Freeze it for/ }).click();
+    await page
+      .getByRole('dialog')
+      .getByRole('button', { name: /^Freeze it for/ })
+      .click();
+    const isSilent = () =>
+      fetch(`${node.url}/health`, { signal: AbortSignal.timeout(500) }).then(
+        () => false,
+        () => true,
+      );
+    await waitUntil('the node to answer nothing', isSilent);
+    await faults.filter({ hasText: 'freeze-node' }).getByText('done').waitFor();
     await waitUntil('all invariants to hold again', async () => (await holding()) === 4, 20_000);
     await page.route('**/v1/cluster/partitions', async (route) => {
       const answer = z
@@ -373,12 +385,12 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
       .waitFor();
     await page.getByLabel('Nodes that join').fill('2');
     await page.getByLabel('with tags').fill('gpu');
-    await page.getByText(/^\d+ partitions with \d+ actors would move\.$/).waitFor();
+    await page.getByText(/^\d+ partitions? with \d+ actors? would move\.$/).waitFor();
     await page.waitForURL(/count=2.*tags=gpu/);
     await page.getByRole('group', { name: 'Nodes that leave' }).getByRole('checkbox').first().check();
     const planned = await node.call('GET', `/v1/cluster/plan?without=${loads[0].node}&join=tags=gpu,count=2`);
     const [said] = await page
-      .getByText(new RegExp(`^${planned.body.moved_partitions} partitions with`))
+      .getByText(new RegExp(`^${planned.body.moved_partitions} partitions? with`))
       .allTextContents();
     assert.match(said ?? '', /would move/);
     await page.getByText('system: waiting for a node with role controller or hybrid').waitFor();
