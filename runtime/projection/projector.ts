@@ -32,11 +32,11 @@ export interface ProjectorParts extends ActorProjectionParts {
  */
 const VIEWS_EVERY_MS = 120;
 /**
- * Pause between writes of the ledger. A delivery can be read within a second of its commit (decision 0037): half of that
+ * Pause between writes of the ledger. A delivery can be read within a second of its commit (decision 0037): less than half
  * is this pause, the rest is for the writes and for readers that look for new keys. More frequent writes make more and
  * smaller documents, and more fsyncs.
  */
-const LEDGER_EVERY_MS = 450;
+const LEDGER_EVERY_MS = 400;
 const MOST_WAIT_MS = 5_000;
 const JOURNAL_PAGE = 200;
 /** Actors that are projected together: some milliseconds of this thread, and one write. */

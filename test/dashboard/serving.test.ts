@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { ProductNode } from '../product/product-node.ts';
+import { projectFiles } from '../support/tree.ts';
 import { built, indexPage, zippedBytes } from './built.ts';
 
 const FIRST_LOAD_MAX_BYTES = 300_000;
@@ -74,4 +76,12 @@ describe('the dashboard as a node serves it', () => {
     for (const path of ['/', '/runs', '/dashboard/config.json'])
       assert.equal((await other.call('GET', path)).status, 404);
   });
+});
+
+test('no page makes HTML of text', async () => {
+  const files = projectFiles('.ts', '.tsx').filter((file) => file.startsWith('dashboard/'));
+  const makes =
+    /dangerouslySetInnerHTML|\.innerHTML|\.outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function/;
+  const found = await Promise.all(files.map(async (file) => (makes.test(await readFile(file, 'utf8')) ? [file] : [])));
+  assert.deepEqual(found.flat(), []);
 });
