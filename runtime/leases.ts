@@ -28,6 +28,8 @@ export type AcquireOutcome =
        * checks its content and then calls `vouch`. Until then no effect of the partition can be claimed.
        */
       readonly mayBeOlder: boolean;
+      /** The partition has no actors, and the store may have lost those that it had. Absent: it has not. */
+      readonly mayHaveLostAll?: boolean;
       /** The partition has messages that were postponed in a shared log (`SharedLogs`). Absent: it has none. */
       readonly hasPostponed?: boolean;
     }
@@ -65,6 +67,12 @@ export interface Leases {
    * process; null when it was not renewed that way.
    */
   renewedAt(lease: Lease): number | null;
+  /**
+   * Where the store has a partition, if it may have gone back to an older state since this lease was granted: at which
+   * position the partition was when the present server granted it first, or is now when no node has taken it since. Null
+   * when the server that granted the lease is still there, so that it has lost nothing.
+   */
+  cameBackAt(lease: Lease<Partition>): Promise<number | null>;
   /** For fault injection: this process renews no lease for `ms` milliseconds, as if the whole process were frozen. */
   freeze(ms: number): void;
   /** Confirms that the holder has checked a partition that was granted with `mayBeOlder`. False: the lease is lost. */

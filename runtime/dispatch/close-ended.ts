@@ -26,28 +26,35 @@ const PARTITIONS_AT_ONCE = 32;
 /** Pause before the archive is asked again when it does not answer. */
 const LOOK_AGAIN_MS = 500;
 
+/** Actors of each partition of which documents have a later state than the store. */
+type Ahead = Map<Partition, Set<Address>>;
+
 const older = (closed: number): SvcError =>
   new SvcError('conflict', `the store lost its last writes; ${closed} actors of this partition had ended`);
 
-/** Calls `closeEnded` until the archive answers or `isOver`. False when the lease is lost. */
+/**
+ * Calls `closeEnded` until the archive answers or `isOver`. Returns how many actors of each partition went back, as far
+ * as documents know; null when the lease is lost.
+ */
 export async function closeEndedWithRetry(
   parts: CloseParts & Pick<KernelParts, 'clock'>,
   log: LookedThrough,
   isOver: () => boolean,
-): Promise<boolean> {
+): Promise<ReadonlyMap<Partition, number> | null> {
   const { clock, warn } = parts;
+  const ahead: Ahead = new Map();
   while (!isOver()) {
     try {
-      const closed = await closeEnded(parts, log);
+      const closed = await closeEnded(parts, log, ahead);
       if (closed !== null && closed > 0)
         warn(`${log.lease.log} came back as it was before: what had ended since is closed`, older(closed));
-      return closed !== null;
+      return closed === null ? null : new Map([...ahead].map(([partition, actors]) => [partition, actors.size]));
     } catch (thrown) {
       warn(`${log.lease.log} is not served until the archive answers`, toSvcError(thrown));
       await sleep(clock, LOOK_AGAIN_MS);
     }
   }
-  return true;
+  return new Map();
 }
 
 /**
@@ -56,12 +63,16 @@ export async function closeEndedWithRetry(
  * that nothing of them runs again. For the other actors it updates the lists from their states. Returns how many actors
  * were closed, or null when the lease is lost. Repeating it is safe.
  */
-async function closeEnded(parts: CloseParts, { lease, cursor, partitions }: LookedThrough): Promise<number | null> {
+async function closeEnded(
+  parts: CloseParts,
+  { lease, cursor, partitions }: LookedThrough,
+  ahead: Ahead,
+): Promise<number | null> {
   const all = [...partitions];
   let closed = 0;
   for (let at = 0; at < all.length; at += PARTITIONS_AT_ONCE) {
     const looked = await Promise.all(all.slice(at, at + PARTITIONS_AT_ONCE).map((one) => lookedIn(parts, one)));
-    const ended = await endedIn(parts, looked);
+    const ended = await endedIn(parts, looked, ahead);
     for (const one of looked) {
       const count = await close(parts, { lease, cursor }, one, ended);
       if (count === null) return null;
@@ -90,7 +101,11 @@ async function lookedIn({ store, registry }: CloseParts, partition: Partition): 
 }
 
 /** The ended actors of these partitions. The documents are asked once for many actors, whatever partition they are in. */
-async function endedIn(parts: CloseParts, looked: readonly Looked[]): Promise<ReadonlyMap<Address, KeptActor>> {
+async function endedIn(
+  parts: CloseParts,
+  looked: readonly Looked[],
+  ahead: Ahead,
+): Promise<ReadonlyMap<Address, KeptActor>> {
   const ended = new Map<Address, KeptActor>();
   const all = looked.flatMap(({ partition, addresses }) => addresses.map((address) => ({ partition, address })));
   for (let at = 0; at < all.length; at += AT_ONCE) {
@@ -103,9 +118,15 @@ async function endedIn(parts: CloseParts, looked: readonly Looked[]): Promise<Re
       ),
     );
     const kept: KeptActors = new Map((await Promise.all(loaded)).flatMap((one) => [...one]));
-    const over = new Set(await endedAmong(parts, kept));
-    for (const address of over) ended.set(address, kept.get(address) ?? null);
-    await setListsBack(parts.views, new Map([...kept].filter(([address]) => !over.has(address))), parts.warn);
+    const over = await endedAmong(parts, kept);
+    for (const address of over.keys()) ended.set(address, kept.get(address) ?? null);
+    const running = new Map([...kept].filter(([address]) => !over.has(address)));
+    const behind = new Set(await setListsBack(parts.views, running, parts.warn));
+    for (const [address, revision] of over) if (revisionOf(kept.get(address)) < revision) behind.add(address);
+    for (const [partition, ones] of some) {
+      const actors = ones.map(({ address }) => address).filter((address) => behind.has(address));
+      if (actors.length > 0) ahead.set(partition, new Set([...(ahead.get(partition) ?? []), ...actors]));
+    }
   }
   return ended;
 }
@@ -130,20 +151,26 @@ async function close(
   return removed.length;
 }
 
-async function endedAmong({ registry, archive }: CloseParts, kept: KeptActors): Promise<readonly Address[]> {
+/** The revision of a record; of an actor without one it counts as the latest, since nothing of it went back. */
+const revisionOf = (kept: KeptActor | undefined): number => readOf(kept)?.record.revision ?? Number.POSITIVE_INFINITY;
+
+/** The actors that the archive has as ended, with the revision at which they ended. */
+async function endedAmong({ registry, archive }: CloseParts, kept: KeptActors): Promise<ReadonlyMap<Address, number>> {
   const asked = [...kept.keys()].filter((address) => {
     const definition = registry.definitionOf(address);
     return definition !== undefined && isArchived(definition);
   });
   const archived = asked.length === 0 ? new Map<Address, number>() : await archive.revisions(asked);
-  return asked.filter((address) => {
+  const ended = new Map<Address, number>();
+  for (const address of asked) {
     const known = archived.get(address);
-    if (known === undefined) return false;
+    if (known === undefined) continue;
     const record = kept.get(address);
     if (record === 'later') throw new SvcError('unavailable', `the record of ${address} cannot be read now`);
     // A later record belongs to an ended actor that handled a message since: it is archived again by itself.
-    return (readOf(record)?.record.revision ?? 0) <= known;
-  });
+    if ((readOf(record)?.record.revision ?? 0) <= known) ended.set(address, known);
+  }
+  return ended;
 }
 
 const timersOf = (address: Address, kept: KeptActor | undefined): readonly string[] =>

@@ -21,6 +21,8 @@ export interface ServedEvents {
   committed(done: Committed): void;
   /** Called when the lease proved to be lost while a result or a postponed message was handled. */
   lost(): void;
+  /** Called when a store that may have gone back was compared with documents: how many actors they have in a later state. */
+  compared(ahead: ReadonlyMap<Partition, number>): void;
 }
 
 /** State of a log when its lease was granted. */
@@ -186,8 +188,10 @@ export class LogServer<L extends Log = Log> {
 
   async #lookThrough(): Promise<void> {
     const isOver = (): boolean => this.#lost || this.#draining();
-    if (await closeEndedWithRetry(this.#parts, this, isOver)) this.#parts.lostActors.lookIn(this.partitions);
-    else this.#fencedOff();
+    const ahead = await closeEndedWithRetry(this.#parts, this, isOver);
+    if (ahead === null) return this.#fencedOff();
+    this.#parts.lostActors.lookIn(this.partitions);
+    this.#on.compared(ahead);
   }
 
   #fencedOff(): void {

@@ -23,6 +23,8 @@ interface LogSharingEvents {
   taken(server: LogServer): void;
   /** Called when the lease of a log was lost. */
   lost(server: LogServer): void;
+  /** See `ServedEvents.compared`. */
+  compared(server: LogServer, ahead: ReadonlyMap<Partition, number>): void;
   /** Called when a log was read to its end: its partitions are free. */
   read(): void;
   /** Called when the lease of a partition was lost. */
@@ -147,6 +149,7 @@ export class LogSharing {
     const server: LogServer<SharedLog> = new LogServer(granted, partitions, this.#parts, {
       committed: (done) => this.#on.committed(server, done),
       lost: () => this.#on.lost(server),
+      compared: (ahead) => this.#on.compared(server, ahead),
     });
     this.#on.taken(server);
     return server;

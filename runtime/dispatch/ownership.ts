@@ -1,6 +1,6 @@
 import type { Lease } from '../actor-store.ts';
 import { isSharedLog, type Log, type Partition, partitionsOf, poolOf } from '../address.ts';
-import { SvcError, toSvcError } from '../errors.ts';
+import { toSvcError } from '../errors.ts';
 import { SharedRuns } from '../kit/queues.ts';
 import type { Committed } from './commit-turns.ts';
 import { drained, handOver, LeaseAges, logged, servedByOthers, takeAll, takeLease } from './lease-taking.ts';
@@ -8,6 +8,7 @@ import { LogServer } from './log-server.ts';
 import { LogSharing, type LogSharingParts } from './log-sharing.ts';
 import { HeldServers, Membership } from './membership.ts';
 import type { Progress } from './progress.ts';
+import { ServedBefore } from './served-before.ts';
 
 export interface OwnershipOptions extends LogSharingParts {
   readonly leaseRenewMs: number;
@@ -39,8 +40,7 @@ export class OwnedPartitions {
   readonly #membership: Membership;
   readonly #ages = new LeaseAges();
   readonly #sharing: LogSharing;
-  /** How far partitions had come that this node no longer serves. */
-  readonly #served = new Map<Partition, Progress>();
+  readonly #before: ServedBefore;
   readonly #settling = new SharedRuns(() => this.#work());
   #cancelWake: () => void = () => {};
   #cancelGather: () => void = () => {};
@@ -52,16 +52,18 @@ export class OwnedPartitions {
   constructor(options: OwnershipOptions, events: OwnershipEvents) {
     this.#options = options;
     this.#events = events;
+    this.#before = new ServedBefore(options);
     this.#membership = new Membership(options, { lost: () => this.#loseAll(), superseded: () => this.#supersede() });
     this.#sharing = new LogSharing(options, {
       committed: (server, done) => events.committed(server, done),
       taken: (server) => {
         this.#ages.kept(server, options.clock.monotonic());
         // Its partitions continue behind the end of the log, wherever the log was when it was adopted.
-        for (const partition of server.partitions) this.#compare(partition, server.progress);
+        for (const partition of server.partitions) this.#before.taken(partition, server.progress.position);
         events.opened(server);
       },
       lost: (server) => this.lose(server),
+      compared: (server, ahead) => this.#before.compared(server.cursor, ahead),
       doubted: (home) => this.doubt(home),
       read: () => {
         logged(options, 'telling the others', options.placement.freed()).catch(() => undefined);
@@ -127,6 +129,7 @@ export class OwnedPartitions {
     if (joined.status === 'fulfilled')
       this.#settleSoon().catch((thrown: unknown) => warn('taking and handing over failed', toSvcError(thrown)));
     for (const outcome of [joined, ...extended]) if (outcome.status === 'rejected') throw outcome.reason;
+    await this.#before.look();
     await this.#lookForLogs();
   }
 
@@ -208,6 +211,7 @@ export class OwnedPartitions {
     await logged(this.#options, 'ending what runs', last.beforeRelease());
     await logged(this.#options, 'removing logs', this.#sharing.removeRead());
     await this.#handOver(left);
+    await logged(this.#options, 'comparing with the store', this.#before.look());
     await logged(this.#options, 'leaving', placement.leave());
   }
 
@@ -312,22 +316,15 @@ export class OwnedPartitions {
       {
         committed: (done) => this.#events.committed(server, done),
         lost: () => this.lose(server),
+        compared: (ahead) => this.#before.compared(server.cursor, ahead),
       },
     );
-    this.#compare(partition, server.progress);
+    this.#before.taken(partition, server.progress.position);
+    if (outcome.mayHaveLostAll === true) this.#options.lostActors.lookIn([partition]);
     this.#servers.add(server);
     this.#ages.kept(server, asked);
     this.#events.taken(server, nextTimerAt);
     return Number.POSITIVE_INFINITY;
-  }
-
-  /** Reports that the store returned to an older state since this node last served the partition. */
-  #compare(partition: Partition, { position }: Progress): void {
-    const before = this.#served.get(partition);
-    this.#served.delete(partition);
-    if (before === undefined || position >= before.position) return;
-    const message = `${partition} was at entry ${before.position}, the store is at ${position}; ${before.actorsBehind(position, partition)} actors went back`;
-    this.#options.warn('the store lost what it had acknowledged', new SvcError('lease_lost', message));
   }
 
   /** Hands partitions over after their running batches (P2). */
@@ -367,7 +364,7 @@ export class OwnedPartitions {
 
   #loseHome(home: LogServer<Partition>, progress: Progress): void {
     home.lose();
-    if (this.#servers.get(home.lease.log) === home) this.#served.set(home.lease.log, progress);
+    if (this.#servers.get(home.lease.log) === home) this.#before.ended(home.lease, progress);
     this.#ages.drop(home);
     this.#servers.remove(home);
     this.#events.lost(home);

@@ -58,6 +58,7 @@ export class EncryptedActorStore implements ActorStore {
   acquire: ActorStore['acquire'] = (...call) => this.#inner.acquire(...call);
   renew: ActorStore['renew'] = (leases, ttlMs) => this.#inner.renew(leases, ttlMs);
   renewedAt: ActorStore['renewedAt'] = (lease) => this.#inner.renewedAt(lease);
+  cameBackAt: ActorStore['cameBackAt'] = (lease) => this.#inner.cameBackAt(lease);
   freeze: ActorStore['freeze'] = (ms) => this.#inner.freeze(ms);
   vouch: ActorStore['vouch'] = (lease) => this.#inner.vouch(lease);
   release: ActorStore['release'] = (lease) => this.#inner.release(lease);

@@ -59,10 +59,14 @@ export const readOf = (kept: KeptActor | undefined): Kept | null => (typeof kept
 /**
  * Rewrites the list documents of these actors from their states. A list accepts no document older than its current one,
  * and a store that lost its last writes has states older than their documents: further changes of these actors would
- * not be listed until they had caught up, or never. No turn of these actors may run meanwhile.
+ * not be listed until they had caught up, or never. No turn of these actors may run meanwhile. Returns the actors whose
+ * lists were ahead.
  */
-export async function setListsBack(views: Views, kept: KeptActors, warn: Warn): Promise<void> {
-  const documents = [...kept].flatMap(([address, one]) => documentOf(address, one, warn));
+export async function setListsBack(views: Views, kept: KeptActors, warn: Warn): Promise<readonly Address[]> {
+  const ahead: Address[] = [];
+  const documents = [...kept].flatMap(([address, one]) =>
+    documentOf(address, one, warn).map((made) => ({ address, ...made })),
+  );
   const groups = Map.groupBy(documents, ({ collection, document }) => `${collection} ${document.tenant}`);
   for (const group of groups.values()) {
     const [first] = group;
@@ -72,11 +76,14 @@ export async function setListsBack(views: Views, kept: KeptActors, warn: Warn): 
     const { tenant } = first.document;
     const listed = await view.find({ tenant, where: { id: { in: ids } }, limit: ids.length });
     const versions = new Map(listed.map(({ id, version }) => [id, version]));
-    for (const { document } of group) {
+    for (const { address, document } of group) {
       const newer = versions.get(document.id) ?? 0;
-      if (newer > document.version) await replaceListed(view, document, newer, warn);
+      if (newer <= document.version || newer === REMOVED_VERSION) continue;
+      ahead.push(address);
+      await replaceListed(view, document, newer, warn);
     }
   }
+  return ahead;
 }
 
 /**

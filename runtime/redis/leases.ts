@@ -1,6 +1,6 @@
 import type { AcquireOutcome, Lease, Leases } from '../actor-store.ts';
 import { isLog, isSharedLog, type Log, type Partition } from '../address.ts';
-import type { Unsubscribe } from '../leases.ts';
+import { positionOf, type Unsubscribe } from '../leases.ts';
 import type { CallOrder, FcallBatcher } from './fcall-batcher.ts';
 import { fenceOf, type Keys } from './keys.ts';
 import type { LeaseThread } from './lease-thread.ts';
@@ -46,11 +46,20 @@ export class RedisLeases implements Leases {
     }
     const lease = { log: partition, node, epoch: integer(second), grant };
     this.#lives.granted(lease, text(life), ttlMs);
-    const mayBeOlder = vouched !== 1;
+    const mayBeOlder = vouched === 0;
     const nextTimerAt = integerOrNull(fourth);
     const progress = { cursor: integer(third), beside: integer(beside), tail: integer(tail) };
     const hasPostponed = integer(waiting) > 0;
-    return { kind: 'granted', lease, ...progress, nextTimerAt, at: integer(at), mayBeOlder, hasPostponed };
+    return {
+      kind: 'granted',
+      lease,
+      ...progress,
+      nextTimerAt,
+      at: integer(at),
+      mayBeOlder,
+      hasPostponed,
+      mayHaveLostAll: vouched === 2,
+    };
   }
 
   async vouch(lease: Lease): Promise<boolean> {
@@ -71,6 +80,16 @@ export class RedisLeases implements Leases {
       }),
     );
     return leases.filter((_, n) => kept[n] !== true);
+  }
+
+  async cameBackAt(lease: Lease<Partition>): Promise<number | null> {
+    const reply = await this.#calls.call('came_back', lease.log, (keys, args) => {
+      keys.push(this.#keys.of(lease.log).meta);
+      args.push(this.#lives.at(lease));
+    });
+    if (reply === 0) return null;
+    const [cursor, beside] = list(reply);
+    return positionOf(integer(cursor), integer(beside));
   }
 
   renewedAt(lease: Lease): number | null {

@@ -166,6 +166,7 @@ export class RedisActorStore implements ActorStore {
     this.#leases.acquire(partition, node, grant, ttlMs, over);
   renew = (leases: readonly Lease[], ttlMs: number) => this.#leases.renew(leases, ttlMs);
   renewedAt = (lease: Lease) => this.#leases.renewedAt(lease);
+  cameBackAt = (lease: Lease<Partition>) => this.#leases.cameBackAt(lease);
   freeze = (ms: number): void => this.#leases.freeze(ms);
   release = (lease: Lease<Partition>) => this.#leases.release(lease);
   vouch = (lease: Lease) => this.#leases.vouch(lease);

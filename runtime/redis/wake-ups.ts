@@ -1,5 +1,5 @@
 import type { Lease } from '../actor-store.ts';
-import { isLog, type Log } from '../address.ts';
+import { isLog, isSharedLog, type Log } from '../address.ts';
 import type { Unsubscribe } from '../leases.ts';
 import type { MailboxEntry } from '../message.ts';
 import type { Keys } from './keys.ts';
@@ -104,7 +104,8 @@ export class ServerLives {
   released(lease: Lease): void {
     const { log, grant } = lease;
     this.#thread?.released(lease);
-    if (this.#lives.get(log)?.grant === grant) this.#lives.delete(log);
+    // A partition's life is asked for after its release too (`Leases.cameBackAt`). Shared logs have ever new names.
+    if (isSharedLog(log) && this.#lives.get(log)?.grant === grant) this.#lives.delete(log);
   }
 
   /** The life that granted a lease; empty when it is not known, and the server then checks. */

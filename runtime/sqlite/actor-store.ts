@@ -101,6 +101,8 @@ export class SqliteActorStore implements ActorStore {
    * them when it continues.
    */
   renewedAt = (): null => null;
+  /** A server that could go back beneath its clients does not exist. */
+  cameBackAt = async (): Promise<null> => null;
   freeze = (): void => {};
   vouch = (lease: Lease) => this.#read(({ book }) => book.held(lease) !== undefined);
 

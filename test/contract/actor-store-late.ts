@@ -142,6 +142,7 @@ const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs'>, Case | nul
   onEvents: null,
   onEffectCancelled: null,
   renewedAt: null,
+  cameBackAt: read(({ store, lease }) => store.cameBackAt(lease)),
   freeze: null,
   now: read(({ store, partition }) => store.now(partition)),
   recallReply: read(({ store, partition, asked }) => store.recallReply(partition, asked)),

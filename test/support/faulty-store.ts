@@ -105,6 +105,7 @@ export class FaultyStore implements ActorStore {
   acquire: ActorStore['acquire'] = (...a) => this.#through('acquire', () => this.#inner.acquire(...a));
   renew: ActorStore['renew'] = (...a) => this.#through('renew', () => this.#inner.renew(...a));
   renewedAt: ActorStore['renewedAt'] = (lease) => this.#inner.renewedAt(lease);
+  cameBackAt: ActorStore['cameBackAt'] = (...a) => this.#through('cameBackAt', () => this.#inner.cameBackAt(...a));
   freeze: ActorStore['freeze'] = (ms) => this.#inner.freeze(ms);
   vouch: ActorStore['vouch'] = (...a) => this.#through('vouch', () => this.#inner.vouch(...a));
   actorCount: ActorStore['actorCount'] = (...a) => this.#through('actorCount', () => this.#inner.actorCount(...a));

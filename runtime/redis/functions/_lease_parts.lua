@@ -29,3 +29,25 @@ local function is_read_by(prefix, meta, partition_meta)
   if meta == partition_meta then return not shared end
   return (keys_of_log(prefix, shared or m[2] or '')) == meta
 end
+
+-- Field `back` of a partition's meta: the process of the server, and where the partition was when that granted it first. A server
+-- that was started again, or took over from another, may have gone back to an older state.
+local BACK = '^(%x+) (%d+) (%d+)$'
+
+local function note_return(meta, back, cursor, beside)
+  local process = server_process()
+  if process == '' or string.match(back or '', BACK) == process then return end
+  redis.call('HSET', meta, 'back', process .. ' ' .. int(cursor) .. ' ' .. int(beside))
+end
+
+-- Cursor, and results beside the mailbox at it, as `back` has them; of a partition that was not granted by this server, as they are
+-- now: in the log that it shares, or shared last while that is not read to its end.
+local function position_at_return(prefix, meta, process)
+  local m = redis.call('HMGET', meta, 'back', 'cursor', 'beside', 'log', 'behind')
+  local by, cursor, beside = string.match(m[1] or '', BACK)
+  if by == process then return { tonumber(cursor), tonumber(beside) } end
+  local log, at = unread_log(prefix, m[4], m[5]), { m[2], m[3] }
+  if log then at = redis.call('HMGET', log.meta, 'cursor', 'beside') end
+  cursor = tonumber(at[1] or 0)
+  return { cursor, beside_at(at[2], cursor) }
+end

@@ -1,14 +1,15 @@
 -- Grants, extends and gives back the lease of a partition (K4). Also under memory pressure: flag allow-oom.
--- KEYS  a section: meta, timers, states, effects, postponed (acquire) | meta (renew, release, vouch), also of a log that partitions share
+-- KEYS  a section: meta, timers, states, effects, postponed (acquire) | meta (renew, release, vouch, came_back), also of a log that partitions share
 
 -- ARGV  a section: partition, node, grant, ttlMs, over (the grant of a dead holder, or ''), caller, number of its call
--- returns a section: {1, epoch, cursor, next timer's due time or '', server life, time of the grant, 1 | 0 (vouched for),
+-- returns a section: {1, epoch, cursor, next timer's due time or '', server life, time of the grant, 1 | 0 (vouched for) | 2 (nothing is
+--         in it, which may be an older state),
 --         results beside the mailbox at the cursor, number of the last entry, messages postponed} (granted) |
 --         {0, holder, remaining ms, its grant, log or ''} (held, or a late copy: its process has asked again since; the holder
 --         is that of a log that the partition shares, or shared and that is not read to its end)
 local function acquire_section(keys, k, name, node, grant, ttl, over, asked, prefix, now)
   local meta, timers, postponed = keys[k], keys[k + 1], keys[k + 4]
-  local m = redis.call('HMGET', meta, 'node', 'until', 'grant', 'epoch', 'cursor', 'life', 'asked', 'beside', 'tail', 'log', 'behind')
+  local m = redis.call('HMGET', meta, 'node', 'until', 'grant', 'epoch', 'cursor', 'life', 'asked', 'beside', 'tail', 'log', 'behind', 'back')
   local log = unread_log(prefix, m[10], m[11])
   if log then return { 0, log.node, math.max(log.remaining(now), 0), log.grant, log.name } end
   local holder, remaining = m[1], due_of(meta, '', tonumber(m[2] or 0), now) - now
@@ -29,13 +30,14 @@ local function acquire_section(keys, k, name, node, grant, ttl, over, asked, pre
   local first = redis.call('ZRANGE', timers, 0, 0, 'WITHSCORES')
   -- Where no actor is and none waits to be run, a server that went back to an older state brought none back.
   local process = server_process()
-  local vouched = process == '' or m[6] == process
-  if not vouched and redis.call('HLEN', keys[k + 2]) == 0 and redis.call('HLEN', keys[k + 3]) == 0 then
+  local vouched = (process == '' or m[6] == process) and 1 or 0
+  if vouched == 0 and redis.call('HLEN', keys[k + 2]) == 0 and redis.call('HLEN', keys[k + 3]) == 0 then
     redis.call('HSET', meta, 'life', process)
-    vouched = true
+    vouched = m[6] and 2 or 1
   end
   local cursor = tonumber(m[5] or 0)
-  return { 1, epoch, cursor, first[2] or '', server_life(), now, vouched and 1 or 0, beside_at(m[8], cursor), tonumber(m[9] or 0),
+  note_return(meta, m[12], cursor, beside_at(m[8], cursor))
+  return { 1, epoch, cursor, first[2] or '', server_life(), now, vouched, beside_at(m[8], cursor), tonumber(m[9] or 0),
     redis.call('XLEN', postponed) }
 end
 
@@ -79,6 +81,20 @@ register('vouch', function(keys, args)
   end
   return results
 end, { 'allow-oom' })
+
+-- Where a partition was when this server granted it first, or is, when it has not been granted yet. Who held it under an earlier
+-- server compares that with where it had come to.
+-- ARGV  a section: server life at the grant
+-- returns a section: {cursor, results beside the mailbox at it} | 0 (this server granted the lease, or it is not known)
+register('came_back', function(keys, args)
+  local results = {}
+  for s = 1, tonumber(args[1]) do
+    local process, granted_by = server_process(), string.match(args[s + 2], '^%x+')
+    local is_other = process ~= '' and granted_by and granted_by ~= process
+    results[s] = is_other and position_at_return(args[2], keys[s], process) or 0
+  end
+  return results
+end, { 'no-writes' })
 
 -- ARGV  a section: fence
 -- returns a section: 1 (given back) | 0 (was not held)

@@ -148,7 +148,9 @@ local function adopt_section(meta, args, a, now)
   local vouched = process == '' or m[9] == process
   local shared, partitions, postponed = redis.call('SMEMBERS', parts_of(args[2], log)), {}, {}
   for i = 1, #shared do
-    if is_read_by(args[2], meta, meta_of(args[2], shared[i])) then
+    local own = meta_of(args[2], shared[i])
+    if is_read_by(args[2], meta, own) then
+      note_return(own, redis.call('HGET', own, 'back'), cursor, beside_at(m[7], cursor))
       partitions[#partitions + 1] = shared[i]
       if count_postponed(args[2], shared[i]) > 0 then postponed[#postponed + 1] = shared[i] end
     end

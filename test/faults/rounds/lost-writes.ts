@@ -116,9 +116,14 @@ export class LostWrites {
       mostListed: 2 * runs.length,
     });
     const recoveryMs = performance.now() - begun;
-    const texts = await this.#texts();
-    const told = texts.flatMap((text, at) => toldIn(text.slice(toldBefore[at])));
-    const taken = takeovers(loss, await positionsIn(url), told);
+    let taken = takeovers(loss, await positionsIn(url), []);
+    // A node without processor time says it late.
+    const isTold = async (): Promise<boolean> => {
+      const told = (await this.#texts()).flatMap((text, at) => toldIn(text.slice(toldBefore[at])));
+      taken = takeovers(loss, await positionsIn(url), told);
+      return taken.wrong.length === 0;
+    };
+    await waitUntil('the logs say what went back', isTold, timeLeftMs(begun)).catch(() => false);
     const wasLost = ({ id }: Started): boolean => loss.ids.has(id);
     const gone = runs.filter((_, at) => found[at] === 'gone');
     const failed = runs.filter((_, at) => found[at] === 'failed' || found[at] === 'cancelled');

@@ -4,17 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { Redis } from 'ioredis';
-import { z } from 'zod';
 import { addressOf } from '../../../runtime/address.ts';
 import { systemClock } from '../../../runtime/clock.ts';
-import { defineActor } from '../../../runtime/define-actor.ts';
-import { type Collection, REMOVED_VERSION, type StoredDocument } from '../../../runtime/documents.ts';
+import { type Collection, REMOVED_VERSION } from '../../../runtime/documents.ts';
 import { EmbeddedEffectQueue } from '../../../runtime/effects/embedded-effect-queue.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
-import { type Runtime, startRuntime } from '../../../runtime/runtime.ts';
+import { type Runtime, type RuntimeParts, startRuntime } from '../../../runtime/runtime.ts';
 import { FileBlobs } from '../../../runtime/sqlite/blobs.ts';
 import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
 import { counter, job, type WorkProbe, workEffect } from '../../support/actors.ts';
+import { errand, errandAt, type ListedErrand } from '../../support/errand.ts';
 import { type RedisServer, redisMissing, startRedis } from '../../support/redis.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
@@ -30,50 +29,19 @@ interface Scene {
   flushFunctions(): Promise<void>;
   valueAt(name: string): Promise<number | undefined>;
   /** What the list has of an errand. */
-  listed(name: string): Promise<Listed | null>;
-  list(): Promise<Collection<Listed>>;
+  listed(name: string): Promise<ListedErrand | null>;
+  list(): Promise<Collection<ListedErrand>>;
   readonly admin: Redis;
 }
-
-interface Listed extends StoredDocument {
-  readonly steps: number;
-  readonly ended: boolean;
-}
-
-/** It has a timer and a line in a list, and ends when it is told to. */
-const errand = defineActor({
-  kind: 'errand',
-  version: 1,
-  state: z.object({ steps: z.number(), ended: z.boolean() }),
-  initial: () => ({ steps: 0, ended: false }),
-  messages: { Step: z.object({}), End: z.object({}), TooLate: z.object({}) },
-  events: {},
-  done: ({ ended }) => ended,
-  view: {
-    collection: 'errands',
-    open: { ended: false },
-    project: (state, { tenant, id }) => ({ tenant, id, ...state }),
-  },
-  on: {
-    Step(state, _message, turn) {
-      turn.reply(null);
-      turn.after('late', 3_600_000, 'TooLate', {});
-      return { ...state, steps: state.steps + 1 };
-    },
-    End(state, _message, turn) {
-      turn.reply(null);
-      return { ...state, ended: true };
-    },
-    TooLate: (state) => state,
-  },
-});
-const errandAt = (name: string) => addressOf('errand', 'acme', name);
 
 const one = addressOf('counter', 'acme', 'one');
 const two = addressOf('counter', 'acme', 'two');
 
 /** A kernel over a Redis that forgets what came after the last `save`; nothing but the tests asks it for anything. */
-async function scene(use: (scene: Scene) => Promise<void>, partitions = 1): Promise<void> {
+async function scene(
+  use: (scene: Scene) => Promise<void>,
+  settings: RuntimeParts['settings'] = { partitions: 1 },
+): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-went-back-'));
   const server: RedisServer = await startRedis({ args: ['--appendonly', 'no'] });
   const store = new RedisActorStore({ urls: server.url });
@@ -87,11 +55,11 @@ async function scene(use: (scene: Scene) => Promise<void>, partitions = 1): Prom
     ...{ store, documents, blobs, effects, node: 'node-a' },
     definitions: [counter, job, errand],
     handlers: [workEffect(probe)],
-    settings: { partitions, systemPartitions: 1, pollMs: 100, leaseRenewMs: 300, leaseTtlMs: 10_000 },
+    settings: { systemPartitions: 1, pollMs: 100, leaseRenewMs: 300, leaseTtlMs: 10_000, ...settings },
     warn: (message, error) => warnings.push(`${message}: ${String(error)}`),
   });
   const admin = new Redis(server.url);
-  const list = () => documents.collection<Listed>({ name: 'errands', unique: [], indexes: [] });
+  const list = () => documents.collection<ListedErrand>({ name: 'errands', unique: [], indexes: [] });
   try {
     await use({
       ...{ runtime, store, warnings, probe, admin },
@@ -146,37 +114,40 @@ describe('a kernel whose Redis lost its last second, and then silence', {
     }));
 
   it('of partitions that share a log each says how many of its own actors went back, also when one message was lost', () =>
-    scene(async ({ runtime, store, save, goBack, valueAt, warnings, admin }) => {
-      const names = Array.from({ length: 8 }, (_, n) => `shared-${n}`);
-      const add = (name: string) => runtime.client.ask(addressOf('counter', 'acme', name), 'Add', { by: 1 });
-      await Promise.all(names.map(add));
-      await waitUntil('partitions share a log', async () => {
-        const logs = await Promise.all([0, 1, 2, 3].map((n) => admin.hget(`{svc:default:${n}}:meta`, 'log')));
-        return logs.every((log) => (log ?? '') !== '');
-      });
-      const told = (): string[] =>
-        warnings.flatMap((line) => /(\S+) was at entry \S+ the store is at \S+ \d+ actors/.exec(line)?.[0] ?? []);
-      for (const lost of [names.slice(0, 1), names]) {
-        await save();
-        const before = await Promise.all(names.map(valueAt));
-        warnings.length = 0;
-        await Promise.all(lost.map(add));
-        await goBack();
-        await waitUntil(
-          'the partitions are served again',
-          async () => (await store.backlog('default:0')) && add('again'),
-        );
-        await waitUntil('all say so', () => told().length >= 4);
-        const counts = told().map((line) => Number(/(\d+) actors/.exec(line)?.[1]));
-        assert.equal(
-          counts.reduce((sum, count) => sum + count, 0),
-          lost.length,
-          told().join('; '),
-        );
-        assert.equal(new Set(told().map((line) => line.split(' ')[0])).size, told().length, told().join('; '));
-        assert.deepEqual(await Promise.all(names.map(valueAt)), before);
-      }
-    }, 4));
+    scene(
+      async ({ runtime, store, save, goBack, valueAt, warnings, admin }) => {
+        const names = Array.from({ length: 8 }, (_, n) => `shared-${n}`);
+        const add = (name: string) => runtime.client.ask(addressOf('counter', 'acme', name), 'Add', { by: 1 });
+        await Promise.all(names.map(add));
+        await waitUntil('partitions share a log', async () => {
+          const logs = await Promise.all([0, 1, 2, 3].map((n) => admin.hget(`{svc:default:${n}}:meta`, 'log')));
+          return logs.every((log) => (log ?? '') !== '');
+        });
+        const told = (): string[] =>
+          warnings.flatMap((line) => /(\S+) was at entry \S+ the store is at \S+ \d+ actors/.exec(line)?.[0] ?? []);
+        for (const lost of [names.slice(0, 1), names]) {
+          await save();
+          const before = await Promise.all(names.map(valueAt));
+          warnings.length = 0;
+          await Promise.all(lost.map(add));
+          await goBack();
+          await waitUntil(
+            'the partitions are served again',
+            async () => (await store.backlog('default:0')) && add('again'),
+          );
+          await waitUntil('all say so', () => told().length >= 4);
+          const counts = told().map((line) => Number(/(\d+) actors/.exec(line)?.[1]));
+          assert.equal(
+            counts.reduce((sum, count) => sum + count, 0),
+            lost.length,
+            told().join('; '),
+          );
+          assert.equal(new Set(told().map((line) => line.split(' ')[0])).size, told().length, told().join('; '));
+          assert.deepEqual(await Promise.all(names.map(valueAt)), before);
+        }
+      },
+      { partitions: 4 },
+    ));
 
   it('a list that is ahead of what the store kept says again what the states say, and goes on from there', () =>
     scene(async ({ runtime, save, goBack, listed, list }) => {
@@ -211,6 +182,19 @@ describe('a kernel whose Redis lost its last second, and then silence', {
       await step('lost');
       await waitUntil('begun again it is listed', async () => (await listed('lost'))?.steps === 1);
     }));
+
+  it('an actor is not listed any more when the store lost it with all else of its partition', () =>
+    scene(
+      async ({ runtime, save, goBack, listed, store }) => {
+        await save();
+        await runtime.client.ask(errandAt('lost'), 'Step', {});
+        await waitUntil('it is listed', async () => (await listed('lost')) !== null);
+        await goBack();
+        assert.deepEqual(await store.recorded('default:0'), []);
+        await waitUntil('it is not listed any more', async () => (await listed('lost')) === null);
+      },
+      { partitions: 1, sharedLogs: false },
+    ));
 
   it('of an actor that had ended, and that the store brings back, no timer is left', () =>
     scene(async ({ runtime, save, goBack, warnings, listed, admin }) => {

@@ -1,0 +1,84 @@
+import type { ActorStore, Lease } from '../actor-store.ts';
+import type { Partition } from '../address.ts';
+import { SvcError } from '../errors.ts';
+import type { Progress } from './progress.ts';
+
+interface ServedBeforeParts {
+  readonly store: Pick<ActorStore, 'cameBackAt'>;
+  readonly warn: (message: string, error: unknown) => void;
+}
+
+/** A partition that this node served, and how far it had come. */
+interface Before {
+  readonly lease: Lease<Partition>;
+  readonly progress: Progress;
+  /** The store was asked, and had lost nothing by then. */
+  isAsked: boolean;
+}
+
+/**
+ * The partitions that this node served before. A store that lost its last writes (a failover to a replica that was
+ * behind, a restored backup) returns them at an earlier position, and only the node that served them knows that. It says
+ * so, once for each partition, when it serves the partition again, or when another node took it meanwhile.
+ */
+export class ServedBefore {
+  readonly #parts: ServedBeforeParts;
+  readonly #before = new Map<Partition, Before>();
+  /** Partitions that were compared when this node took them: documents know no more. */
+  readonly #compared = new Set<Partition>();
+
+  constructor(parts: ServedBeforeParts) {
+    this.#parts = parts;
+  }
+
+  ended(lease: Lease<Partition>, progress: Progress): void {
+    this.#before.set(lease.log, { lease, progress, isAsked: false });
+  }
+
+  /** This node serves a partition again, from this position on. */
+  taken(partition: Partition, position: number): void {
+    const before = this.#before.get(partition);
+    if (before === undefined) {
+      this.#compared.delete(partition);
+      return;
+    }
+    this.#compared.add(partition);
+    this.#compare(before, position);
+  }
+
+  /**
+   * Says how many actors documents have in a later state, in partitions that this node did not serve before: their last
+   * holder may have ended. Documents lag, so this is a lower bound; a last holder that lives says it exactly.
+   */
+  compared(cursor: number, ahead: ReadonlyMap<Partition, number>): void {
+    for (const [partition, actors] of ahead) {
+      if (this.#compared.has(partition)) continue;
+      this.#warn(`documents are ahead of ${partition}, the store is at ${cursor}; at least ${actors} actors went back`);
+    }
+  }
+
+  /** Compares partitions that were lost or handed over with what the store has of them. Call it again when it rejects. */
+  async look(): Promise<void> {
+    const asked = [...this.#before.values()].filter(({ isAsked }) => !isAsked);
+    await Promise.all(
+      asked.map(async (before) => {
+        const position = await this.#parts.store.cameBackAt(before.lease);
+        before.isAsked = true;
+        if (position !== null && this.#before.get(before.lease.log) === before) this.#compare(before, position);
+      }),
+    );
+  }
+
+  #compare({ lease: { log: partition }, progress }: Before, position: number): void {
+    this.#before.delete(partition);
+    if (position >= progress.position) return;
+    const actors = progress.actorsBehind(position, partition);
+    this.#warn(
+      `${partition} was at entry ${progress.position}, the store is at ${position}; ${actors} actors went back`,
+    );
+  }
+
+  #warn(message: string): void {
+    this.#parts.warn('the store lost what it had acknowledged', new SvcError('lease_lost', message));
+  }
+}
