@@ -72,7 +72,8 @@ if (files.length - computingFiles(files).length >= BUILT_FROM_FILES) await build
 const count = { passed: 0, failed: 0, skipped: 0 };
 const times = collectTimes();
 const deadline = ['--import', new URL('./deadline.ts', import.meta.url).href];
-const stream = run({ files: inBatches(files), concurrency: LANES, timeout: 20 * 60_000, execArgv: deadline });
+const MOST_MINUTES = flags.includes('--long') ? 60 : 20;
+const stream = run({ files: inBatches(files), concurrency: LANES, timeout: MOST_MINUTES * 60_000, execArgv: deadline });
 const isFile = (name: string): boolean => files.includes(name) || name.endsWith('.test.ts');
 stream.on('test:pass', (test) => {
   const isSkipped = test.skip !== undefined && test.skip !== false;
