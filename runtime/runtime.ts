@@ -186,9 +186,13 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const guardedMs = settings.removalsGuardedMs;
   const forget = async (tenant: string, addresses: readonly Address[]) => parts.retention?.forget?.(tenant, addresses);
   const changes = await ChangeLog.open({ documents, clock, random, warn });
-  const removals = await Removals.open({ ...kernel, store, documents, views, changes, guardedMs, forget });
+  const keyRuns = await KeyRuns.open({ documents, clock });
+  const keys = settings.ledger ? keyRuns : null;
+  const removals = await Removals.open({
+    ...{ ...kernel, store, documents, views, changes, guardedMs, forget },
+    keys: keyRuns,
+  });
   const kept = await KeptFrom.open(documents);
-  const keys = settings.ledger ? await KeyRuns.open({ documents, clock }) : null;
   const sweeps = (): boolean => ownership.get(SWEEPING) !== undefined;
   const merge =
     keys === null ? null : await KeyMerge.open({ documents, keys, kept, node, clock, random, warn, sweeps });

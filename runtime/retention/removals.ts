@@ -7,9 +7,10 @@ import type { Change, ChangeLog } from '../documents/change-log.ts';
 import type { Collection, Documents, StoredDocument } from '../documents.ts';
 import { toSvcError } from '../errors.ts';
 import { jsonField } from '../json.ts';
+import type { KeyRuns } from '../ledger/key-runs.ts';
+import { hashOf } from '../ledger/keys.ts';
 import { textOfLines } from '../ledger/lines.ts';
 import { packLines, unpackLines } from '../ledger/packing.ts';
-import { groupOf } from '../ledger/segment-names.ts';
 import { DEAD_LETTERS, type DeadLetter, LEDGER, type LedgerSegment } from '../ledger/segments.ts';
 import type { Locator } from '../locator.ts';
 import { ARCHIVED_ACTORS, type Archive, type ArchivedActor } from '../projection/archive.ts';
@@ -47,6 +48,8 @@ interface RemovalsParts {
   readonly registry: Registry;
   readonly locator: Locator;
   readonly payloads: Payloads;
+  /** Finds the deliveries of an actor in the ledger. */
+  readonly keys: Pick<KeyRuns, 'find'>;
   readonly clock: Pick<Clock, 'now'>;
   readonly views: Views;
   readonly changes: Pick<ChangeLog, 'append'>;
@@ -295,28 +298,52 @@ interface Erasing {
 }
 
 /**
- * Removes the deliveries of one actor from the ledger. Messages that it sent belong to their receivers and stay. A
- * segment keeps its version, so that a projector that writes the same commits again does not bring the deliveries back.
+ * Removes the deliveries of one actor from the ledger. Messages that it sent belong to their receivers and stay. Keys
+ * name the segments: those that a group of partitions shares are many. Programs without keys wrote segments of single
+ * partitions, which are found by time.
  */
 async function eraseFromLedger(
-  parts: { readonly documents: Documents; readonly payloads: Payloads },
+  { documents, payloads, keys }: Pick<RemovalsParts, 'documents' | 'payloads' | 'keys'>,
   { address, partition, since, until }: Erasing,
 ): Promise<void> {
-  const ledger: Collection<LedgerSegment> = await parts.documents.collection(LEDGER);
+  const ledger: Collection<LedgerSegment> = await documents.collection(LEDGER);
   const tenant = tenantOf(address);
+  const refs = await keys.find(tenant, hashOf('actor', tenant, address));
+  const named = [...new Set(refs.map(({ id }) => id))];
+  for (let at = 0; at < named.length; at += SEGMENTS) {
+    const some = named.slice(at, at + SEGMENTS);
+    await eraseFrom(
+      ledger,
+      await ledger.find({ tenant, where: { id: { in: some } }, limit: SEGMENTS }),
+      payloads,
+      address,
+    );
+  }
   for (let skip = 0; ; skip += SEGMENTS) {
-    const places = { in: [partition, groupOf(partition).group] };
-    const where = { partition: places, to_at: { gte: since, lte: until + LATEST_MS }, from_at: { lte: until } };
+    const where = { partition, to_at: { gte: since, lte: until + LATEST_MS }, from_at: { lte: until } };
     const segments = await ledger.find({ tenant, where, sort: [['to_at', 'asc']], limit: SEGMENTS, skip });
-    for (const segment of segments) {
-      const lines = Lines.parse(JSON.parse(await unpackLines(segment.lines)));
-      const kept: typeof lines = [];
-      for (const line of lines) if (!(await isTo(parts.payloads, address, line[4]))) kept.push(line);
-      if (kept.length === lines.length) continue;
-      const packed = await packLines(textOfLines(kept.map((line) => JSON.stringify(line))));
-      await ledger.replace({ ...segment, lines: packed, bytes: packed.length }, segment.version);
-    }
+    await eraseFrom(ledger, segments, payloads, address);
     if (segments.length < SEGMENTS) return;
+  }
+}
+
+/**
+ * Removes the deliveries of one actor from segments. A segment keeps its version, so that a projector that writes the
+ * same commits again does not bring the deliveries back.
+ */
+async function eraseFrom(
+  ledger: Collection<LedgerSegment>,
+  segments: readonly LedgerSegment[],
+  payloads: Payloads,
+  address: Address,
+): Promise<void> {
+  for (const segment of segments) {
+    const lines = Lines.parse(JSON.parse(await unpackLines(segment.lines)));
+    const kept: typeof lines = [];
+    for (const line of lines) if (!(await isTo(payloads, address, line[4]))) kept.push(line);
+    if (kept.length === lines.length) continue;
+    const packed = await packLines(textOfLines(kept.map((line) => JSON.stringify(line))));
+    await ledger.replace({ ...segment, lines: packed, bytes: packed.length }, segment.version);
   }
 }
 
