@@ -228,7 +228,7 @@ function openManagement(
   { world, stores, effects, health }: AreasParts,
   ports: Pick<
     Required<OperationPorts>,
-    'agents' | 'search' | 'executions' | 'workflows' | 'why' | 'traces' | 'tierLimits' | 'runningLimits'
+    'agents' | 'search' | 'executions' | 'workflows' | 'why' | 'traces' | 'approvals' | 'tierLimits' | 'runningLimits'
   >,
   judges: JudgePanelApi,
 ): ManagementPorts {
@@ -240,6 +240,7 @@ function openManagement(
     workflows: ports.workflows.workflows,
     why: ports.why,
     traces: ports.traces,
+    approvals: ports.approvals,
     judges,
     volumes: effects.volumes,
     tierLimits: ports.tierLimits,

@@ -25,6 +25,7 @@ export interface ManagementParts extends NodeFactsParts {
   readonly workflows: WorkflowApi;
   readonly why: WhyApi;
   readonly traces: ManagementPorts['traces'];
+  readonly approvals: ManagementPorts['approvals'];
   readonly judges: JudgePanelApi;
   readonly volumes: VolumeApi;
   readonly tierLimits: TierLimits;
@@ -48,6 +49,7 @@ export function managementPorts(parts: ManagementParts): ManagementPorts {
     runs: workflows,
     why: parts.why,
     traces: parts.traces,
+    approvals: parts.approvals,
     starts,
     intents: createIntents({ agents, search, starts, runs: workflows, volumes, settings }),
     authors: createAuthors({ starts }),

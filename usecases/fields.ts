@@ -53,6 +53,8 @@ export const agentId = uuid('the UUID of an agent');
 
 export const executionId = uuid('the UUID of an execution');
 
+export const requestId = uuid('the UUID of an approval request');
+
 /** A UUID in lower case, or a name unchanged. */
 export const nameOrUuid = (what: string) => systemText(NAME_CHARS).min(1).describe(`Name or UUID of ${what}.`);
 

@@ -5,6 +5,7 @@ import { type ErrorCode, SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
 import type { JsonObject } from '../runtime/json.ts';
 import { mayActFor, requireRole } from '../security/api.ts';
+import type { ApprovalApi } from './approvals.ts';
 import type { ExecutionApi } from './executions.ts';
 import type { EndWait } from './fields.ts';
 import type { IntentRequest, IntentStarted, IntentStatus } from './intent-request.ts';
@@ -112,6 +113,7 @@ export interface ManagementPorts {
   readonly runs: WorkflowApi;
   readonly why: WhyApi;
   readonly traces: Pick<TraceApi, 'ofRun'>;
+  readonly approvals: Pick<ApprovalApi, 'list' | 'answer'>;
   readonly judges: JudgePanelApi;
   readonly starts: Starts;
   readonly waits: EndWaits;

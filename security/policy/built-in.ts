@@ -15,6 +15,7 @@ export const READING: readonly string[] = [
   ...named('schema', ['get', 'validate']),
   'svc.runtime.list',
   ...named('trace', ['get', 'why']),
+  'svc.approval.list',
 ];
 
 /** Tools that generate, start, answer and cancel. */
@@ -25,6 +26,9 @@ export const RUNNING: readonly string[] = [
   'svc.execute',
   'svc.execute.intent',
 ];
+
+/** Tools that answer questions to humans. Executions of agents have none of them. */
+export const ANSWERING: readonly string[] = named('approval', ['approve', 'reject']);
 
 /** Tools that change what is deployed. */
 export const AUTHORING: readonly string[] = [
@@ -89,11 +93,12 @@ export function builtInContexts(mcpServers: readonly string[]): readonly Securit
 }
 
 /**
- * Capabilities of users of a tier: no files and no commands over the network. The free tier cannot answer waiting workflows.
+ * Capabilities of users of a tier: no files and no commands over the network. The free tier cannot signal waiting workflows; it
+ * answers approvals, as over REST.
  */
 function tierCapabilities(tier: (typeof TIERS)[number]): Capability[] {
   const running = tier === 'free' ? RUNNING.filter((tool) => tool !== 'svc.workflow.signal') : RUNNING;
-  return tools(['web.*', ...READING, ...running]);
+  return tools(['web.*', ...READING, ...running, ...ANSWERING]);
 }
 
 /** Whether it is the context of a tier. Callers under one cannot set `force` and `version` (W33). */

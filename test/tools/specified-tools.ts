@@ -62,6 +62,11 @@ export const SPECIFIED_TOOLS: Readonly<Record<string, Readonly<Record<string, st
     'svc.trace.why': 'ADORFPBET...',
     'svc.trace.get': 'ADORFPBET...',
   },
+  'Approvals, which the specification has over REST only': {
+    'svc.approval.list': 'ADORFPBET...',
+    'svc.approval.approve': '.DO.FPBET...',
+    'svc.approval.reject': '.DO.FPBET...',
+  },
   'Filesystem tools': {
     'fs.read': 'AD.......CN.',
     'fs.write': 'AD.......C..',

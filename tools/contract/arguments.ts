@@ -31,6 +31,7 @@ const JUDGED = [
   ...['svc.agent.generate', 'svc.workflow.delete', 'svc.workflow.run', 'svc.workflow.generate'],
   ...['svc.workflow.promote', 'svc.workflow.demote', 'svc.task.execute', 'svc.task.cancel', 'svc.task.remove'],
   'svc.execute.intent',
+  ...['svc.approval.approve', 'svc.approval.reject'],
 ];
 
 /** Tools without a judge. */
@@ -44,7 +45,7 @@ const NOT_JUDGED = [
   ...['svc.schema.get', 'svc.schema.validate', 'svc.task.status', 'svc.task.wait', 'svc.task.list', 'svc.task.logs'],
   ...['svc.execute.status', 'svc.execute.wait', 'svc.tools.list', 'svc.tools.search', 'svc.system.info'],
   ...['svc.system.config', 'svc.runtime.list'],
-  ...['svc.trace.why', 'svc.trace.get'],
+  ...['svc.trace.why', 'svc.trace.get', 'svc.approval.list'],
 ];
 
 /** The `skip_judge` defaults of every built-in tool, by name and alias. */

@@ -11,6 +11,7 @@ import {
 } from '../../usecases/intent-request.ts';
 import { defineContract, reading, skipsJudge, starting, toolArguments } from '../contract/arguments.ts';
 import { AGENT_CONTRACTS } from './agent/contracts.ts';
+import { APPROVAL_CONTRACTS } from './approval/contracts.ts';
 import { agentWait, TASK_CONTRACTS } from './task/contracts.ts';
 import { TRACE_CONTRACTS } from './trace/contracts.ts';
 import { WORKFLOW_DEPLOY_CONTRACTS } from './workflow/deploy-contracts.ts';
@@ -164,4 +165,5 @@ export const MANAGEMENT_CONTRACTS = [
   ...SCHEMA_CONTRACTS,
   ...RUNTIME_CONTRACTS,
   ...TRACE_CONTRACTS,
+  ...APPROVAL_CONTRACTS,
 ] as const;

@@ -2,6 +2,7 @@ import type { LateManagement, Starter } from '../../usecases/management.ts';
 import type { Listing } from '../discovery/tools.ts';
 import type { Tool } from '../tool.ts';
 import { agentTools } from './agent/tools.ts';
+import { approvalTools } from './approval/tools.ts';
 import {
   agentGenerate,
   execute,
@@ -32,6 +33,7 @@ export const managementTools = (late: LateManagement, listing: Listing): Tool[] 
   ...schemaTools(late),
   ...runtimeTools(late),
   ...traceTools(late),
+  ...approvalTools(late),
 ];
 
 /** svc.agent.generate and svc.workflow.generate over `AuthorApi` (W34, W35). */

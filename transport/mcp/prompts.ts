@@ -2,11 +2,12 @@
 export const INSTRUCTIONS = `svc runs agents and workflows durably: a run goes on when this connection ends.
 Start an agent with svc_task_execute and a workflow with svc_workflow_run: both answer at once with an execution_id. Wait with
 svc_task_wait (agents) or svc_workflow_wait (workflows); a wait that times out did not end the run: wait again.
-When a run waits or failed, svc_trace_why says why, down to the last cause. A workflow that waits for a person is answered with
-svc_workflow_signal; ask the person first, never answer in their name.
+When a run waits or failed, svc_trace_why says why, down to the last cause. svc_approval_list lists the questions that runs ask a
+person; svc_approval_approve and svc_approval_reject answer one, svc_workflow_signal answers with any text. Ask the person
+first, never answer in their name.
 Before you write a manifest read its schema with svc_schema_get, check it with svc_schema_validate or svc_workflow_validate, then
 deploy it with svc_agent_create or svc_workflow_create. Look for what is there already with svc_agent_search and
-svc_workflow_search. The resources svc://runs, svc://executions, svc://agents and svc://workflows show the same for reading.`;
+svc_workflow_search. The resources svc://runs, svc://executions, svc://approvals, svc://agents and svc://workflows show the same for reading.`;
 
 interface PromptArgument {
   readonly name: string;

@@ -32,6 +32,12 @@ const LISTS = [
     tool: 'svc.workflow.executions.list',
     description: 'Runs of workflows, newest first.',
   },
+  {
+    uri: 'svc://approvals',
+    name: 'approvals',
+    tool: 'svc.approval.list',
+    description: 'Questions to humans that runs wait for, oldest first.',
+  },
 ] as const;
 
 /** Resources of one thing. `path`: its id or name is the group. */

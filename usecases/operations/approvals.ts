@@ -61,6 +61,7 @@ export const APPROVAL_OPERATIONS = [
     input: { query: z.object(pageFields(MOST, MOST)) },
     answer: ApprovalList,
     rest: { method: 'GET', path: '/v1/human-approvals', style: 'plain', texts },
+    tool: 'svc.approval.list',
     commands: ['approval list'],
     async handle({ approvals }, { identity, query }) {
       const { items, total, ...next } = await approvals.list(identity, pageAsked(query, MOST));
@@ -89,6 +90,7 @@ export const APPROVAL_OPERATIONS = [
     input: { params: RequestIdParams, body: ApproveBody.nullish() },
     answer: ApproveAnswer,
     rest: { method: 'POST', path: '/v1/human-approvals/:id/approve', style: 'plain', texts, also: [404, 409] },
+    tool: 'svc.approval.approve',
     commands: ['approval approve'],
     async handle({ approvals }, { identity, params, body, trace }) {
       const { feedback = null, approved_by: by = null } = body ?? {};
@@ -105,6 +107,7 @@ export const APPROVAL_OPERATIONS = [
     input: { params: RequestIdParams, body: RejectBody },
     answer: RejectAnswer,
     rest: { method: 'POST', path: '/v1/human-approvals/:id/reject', style: 'plain', texts, also: [404, 409] },
+    tool: 'svc.approval.reject',
     commands: ['approval reject'],
     async handle({ approvals }, { identity, params, body: { reason, rejected_by: by = null }, trace }) {
       const id = params.id.toLowerCase();

@@ -88,6 +88,9 @@ export const TOOL_ROWS: readonly ToolRow[] = [
   row('task.cancel', 'execution_id', EXECUTIONS),
   row('task.remove', 'execution_id', EXECUTIONS),
 
+  row('approval.approve', 'request_id', ['approval']),
+  row('approval.reject', 'request_id', ['approval'], (request_id) => ({ request_id, reason: 'no' })),
+
   row('trace.why', 'execution_id', [...EXECUTIONS, ...RUNS]),
   row('trace.get', 'execution_id', [...EXECUTIONS, ...RUNS]),
 
@@ -112,7 +115,7 @@ export const TENANT_ROWS: readonly { readonly tool: string; readonly args: (own:
 export const NAMES_NOTHING: ReadonlySet<string> = new Set([
   ...['force', 'query', 'limit', 'offset', 'next', 'min_score', 'min_confidence', 'labels', 'status', 'task_context'],
   ...['include_platform_templates', 'poll_interval_seconds', 'timeout_seconds', 'scope', 'target_scope', 'version'],
-  ...['intent', 'input', 'inputs', 'blackboard', 'response', 'prompt', 'language', 'key', 'kind'],
+  ...['intent', 'input', 'inputs', 'blackboard', 'response', 'feedback', 'reason', 'prompt', 'language', 'key', 'kind'],
   ...['svc.agent.create manifest_yaml', 'svc.schema.validate manifest_yaml'],
   // Whose eyes: a user of the asker's own tenant. The test of lists has it.
   ...['svc.workflow.list user_id', 'svc.workflow.demote user_id'],
@@ -129,6 +132,7 @@ export const LIST_ROWS: readonly { readonly tool: string; readonly args: (query:
   { tool: 'svc.workflow.search', args: (query) => ({ query, min_score: 0, limit: 100 }) },
   { tool: 'svc.workflow.executions.list', args: () => ({ limit: 1_000 }) },
   { tool: 'svc.task.list', args: () => ({ limit: 1_000 }) },
+  { tool: 'svc.approval.list', args: () => ({ limit: 1_000 }) },
 ];
 
 const OWNABLE: ReadonlySet<string> = new Set<keyof OwnThings & keyof Things>([

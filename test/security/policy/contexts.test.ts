@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { SecurityContexts } from '../../../manifests/node/tools.ts';
 import type { GrantRequest } from '../../../manifests/tool/scope.ts';
 import type { Identity } from '../../../runtime/identity.ts';
-import { AUTHORING, OPERATING, READING, RUNNING } from '../../../security/policy/built-in.ts';
+import { ANSWERING, AUTHORING, OPERATING, READING, RUNNING } from '../../../security/policy/built-in.ts';
 import { createSecurityContexts } from '../../../security/policy/contexts.ts';
 import { isListed } from '../../../security/policy/matching.ts';
 import { fitsGlob } from '../../../security/policy/paths.ts';
@@ -34,7 +34,7 @@ const identity = (kind: Identity['kind'], more: Partial<Identity> = {}): Identit
   tier: 'free',
   ...more,
 });
-const SVC = [...READING, ...RUNNING, ...AUTHORING, ...OPERATING];
+const SVC = [...READING, ...RUNNING, ...ANSWERING, ...AUTHORING, ...OPERATING];
 const OTHERS = ['fs.read', 'fs.write', 'cmd.run', 'web.search', 'web.fetch', 'demo-server.add', 'other.add'];
 const listed = (scope: ReturnType<typeof contexts.scopeFor>): string[] =>
   [...SVC, ...OTHERS].filter((name) => isListed(scope, { name, source: 'builtin' }));
@@ -94,10 +94,10 @@ describe('what the built-in contexts hold', () => {
   const WEB = ['web.search', 'web.fetch'];
   const expected: Record<keyof typeof scopes, string[]> = {
     runtime: [...READING, ...RUNNING, 'fs.read', 'fs.write', 'cmd.run', ...WEB, 'demo-server.add'],
-    system: [...READING, ...RUNNING, ...AUTHORING, ...OTHERS],
+    system: [...READING, ...RUNNING, ...ANSWERING, ...AUTHORING, ...OTHERS],
     operator: [...SVC, ...OTHERS],
-    free: [...READING, ...RUNNING.filter((name) => name !== 'svc.workflow.signal'), ...WEB],
-    pro: [...READING, ...RUNNING, ...WEB],
+    free: [...READING, ...RUNNING.filter((name) => name !== 'svc.workflow.signal'), ...ANSWERING, ...WEB],
+    pro: [...READING, ...RUNNING, ...ANSWERING, ...WEB],
   };
   for (const [name, scope] of Object.entries(scopes))
     test(name, () => assert.deepEqual(listed(scope), expected[name as keyof typeof scopes]));

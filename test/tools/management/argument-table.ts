@@ -129,6 +129,17 @@ export const MANAGEMENT_ARGUMENTS: Readonly<Record<string, ArgumentRules>> = {
   'svc.task.logs': { ...byExecution, wrong: { execution_id: badId, ...page } },
   'svc.task.cancel': byExecution,
   'svc.task.remove': byExecution,
+  'svc.approval.list': { right: {}, required: [], wrong: page },
+  'svc.approval.approve': {
+    right: { request_id: ID },
+    required: ['request_id'],
+    wrong: { request_id: badId, feedback: badText },
+  },
+  'svc.approval.reject': {
+    right: { request_id: ID, reason: 'no' },
+    required: ['request_id', 'reason'],
+    wrong: { request_id: badId, reason: [...badText, ''] },
+  },
   'svc.trace.why': byExecution,
   'svc.trace.get': {
     ...byExecution,
@@ -159,6 +170,8 @@ export const TAKEN_AS: readonly (readonly [string, object, object])[] = [
   ['svc.agent.logs', { agent_id: 'a' }, { limit: 50, offset: 0 }],
   ['svc.agent.logs', { agent_id: 'a', limit: 201 }, { limit: 200 }],
   ['svc.trace.get', { execution_id: ID, limit: 1_001 }, { limit: 1_000 }],
+  ['svc.approval.list', {}, { limit: 20, offset: 0 }],
+  ['svc.approval.list', { limit: 1_001 }, { limit: 1_000 }],
   ['svc.agent.delete', { agent_id: ID.toUpperCase() }, { agent_id: ID }],
   ['svc.agent.wait', { execution_id: ID }, { poll_interval_seconds: 10, timeout_seconds: 300 }],
   [

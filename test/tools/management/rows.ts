@@ -1,4 +1,5 @@
 import { AGENT_ROWS } from './agent-rows.ts';
+import { APPROVAL_ROWS } from './approval-rows.ts';
 import { EXECUTE_ROWS } from './execute-rows.ts';
 import { NODE_ROWS } from './node-rows.ts';
 import type { Row } from './row.ts';
@@ -10,5 +11,5 @@ import { WORKFLOW_RUN_ROWS } from './workflow-run-rows.ts';
 /** What each management tool does and refuses, beyond the form of its arguments. */
 export const MANAGEMENT_ROWS: readonly Row[] = [
   ...[...AGENT_ROWS, ...SEARCH_ROWS, ...WORKFLOW_DEPLOY_ROWS, ...WORKFLOW_RUN_ROWS, ...TASK_ROWS],
-  ...[...EXECUTE_ROWS, ...NODE_ROWS],
+  ...[...EXECUTE_ROWS, ...NODE_ROWS, ...APPROVAL_ROWS],
 ];

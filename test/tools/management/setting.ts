@@ -97,6 +97,13 @@ export class Setting {
     return execution_id;
   }
 
+  /** A question to a human that nobody has answered, and the run that asks it. */
+  async approval(): Promise<{ readonly request_id: string; readonly execution_id: string }> {
+    const execution_id = await this.waitingRun();
+    const { waiting_for } = await this.ok('svc.workflow.executions.get', { execution_id });
+    return { request_id: String(Object(waiting_for).approval_id), execution_id };
+  }
+
   async endedRun(): Promise<string> {
     const execution_id = await this.run({}, { word: 'hello' });
     assert.equal((await this.ok('svc.workflow.wait', { execution_id })).status, 'completed');

@@ -178,6 +178,14 @@ export const SPECIFIED_TABLES: Readonly<Record<string, SpecifiedTool>> = {
     'custom_runtime_supported',
   ]),
 
+  // Approvals, which the specification has over REST only
+  'svc.approval.list': tool({ limit: limit(20, 1_000), offset }, [
+    ...each('pending_requests', ['id', 'execution_id', 'prompt', 'created_at', 'timeout_seconds']),
+    ...['count', 'limit', 'offset'],
+  ]),
+  'svc.approval.approve': tool({ request_id: needed, feedback: text }, ['status', 'request_id']),
+  'svc.approval.reject': tool({ request_id: needed, reason: needed }, ['status', 'request_id']),
+
   // Traces, which the specification does not have
   'svc.trace.why': tool(byExecution, ['waiting', 'sentence', 'chain']),
   'svc.trace.get': tool({ ...byExecution, limit: limit(100, 1_000), next: text }, [

@@ -102,7 +102,7 @@ export async function managementWorld(): Promise<ManagementWorld> {
     node: () => ({ isolation: 'process' }),
   });
   const dispatch = createDispatchApi({ client: runtime.client, blobs: stores.blobs });
-  const { workflows, judges, forEffects } = await openWorkflowAreas({
+  const { workflows, approvals, judges, forEffects } = await openWorkflowAreas({
     world: { ...world, settings, resolveSecret: async () => '' },
     ...{ runtime, documents, agents, builtIns, inUse, executions, waits },
   });
@@ -120,7 +120,7 @@ export async function managementWorld(): Promise<ManagementWorld> {
   opened.defer(() => volumes.close());
   const management = managementPorts({
     ...{ ...world, store: stores.store, agents, executions, judges, tierLimits, volumes, settings },
-    ...{ why, traces, ...workflows },
+    ...{ why, traces, approvals, ...workflows },
     search: await openSearch({ ...world, documents, settings, secrets, builtIns }),
     ...{ version: '0', health: { ready: async () => ({ ready: true }) }, configPath: null, runsImages: false },
   });

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { has, listOf, type Row } from './row.ts';
+import type { Setting } from './setting.ts';
+
+const TOOLS = [
+  ['svc.approval.approve', 'approved', { feedback: 'well done' }],
+  ['svc.approval.reject', 'rejected', { reason: 'too early' }],
+] as const;
+
+/** The run of each request that a row answers. */
+const runs = new Map<unknown, string>();
+
+async function asked(at: Setting): Promise<string> {
+  const { request_id, execution_id } = await at.approval();
+  runs.set(request_id, execution_id);
+  return request_id;
+}
+
+const noRequest = ['not_found', /^request not found$/] as const;
+
+/** svc.approval.*: the routes for approvals as tools (H19). */
+export const APPROVAL_ROWS: readonly Row[] = [
+  {
+    ...{ tool: 'svc.approval.list', what: 'lists what waits, oldest first, by pages' },
+    args: async (at) => {
+      await at.approval();
+      await at.approval();
+      return { limit: 1, offset: 1 };
+    },
+    gives: async ({ pending_requests, count, limit, offset }, _args, at) => {
+      assert.deepEqual([limit, offset], [1, 1]);
+      const whole = listOf((await at.ok('svc.approval.list', { limit: 1_000 })).pending_requests);
+      assert.equal(count, whole.length);
+      assert.deepEqual(pending_requests, whole.slice(1, 2));
+      const times = whole.map(({ created_at }) => String(created_at));
+      assert.deepEqual(times, times.toSorted());
+    },
+  },
+  {
+    ...{ tool: 'svc.approval.list', what: 'names the run, the question and its time-out' },
+    args: async (at) => {
+      await at.approval();
+      return { limit: 1_000 };
+    },
+    gives: async ({ pending_requests }, _args, at) => {
+      const { request_id, execution_id } = await at.approval();
+      const { pending_requests: now } = await at.ok('svc.approval.list', { limit: 1_000 });
+      const { created_at, ...asked } = listOf(now).find(({ id }) => id === request_id) ?? assert.fail();
+      assert.deepEqual(asked, { id: request_id, execution_id, prompt: 'go on?', timeout_seconds: 0 });
+      assert.ok(listOf(pending_requests).every(({ id }) => id !== request_id));
+    },
+  },
+  {
+    ...{ tool: 'svc.approval.list', what: 'shows a stranger its own', by: 'stranger' },
+    args: async (at) => {
+      await at.approval();
+      return {};
+    },
+    gives: has({ pending_requests: [], count: 0 }),
+  },
+  ...TOOLS.flatMap(([tool, status, more]): Row[] => [
+    {
+      ...{ tool, what: 'answers one with a text, and its run goes on with both' },
+      args: async (at) => ({ request_id: await asked(at), ...more }),
+      gives: async (result, { request_id }, at) => {
+        assert.deepEqual(result, { status, request_id });
+        const { blackboard } = await at.ok('svc.workflow.wait', { execution_id: runs.get(request_id) });
+        const { output, feedback } = Object(blackboard).ASK;
+        assert.deepEqual([output, feedback], [status, Object.values(more)[0]]);
+      },
+    },
+    {
+      ...{ tool, what: 'lets a user of the tenant answer, as over REST', by: 'user' },
+      args: async (at) => ({ request_id: await asked(at), ...more }),
+      gives: has({ status }),
+    },
+    {
+      ...{ tool, what: 'is too late for one that was answered' },
+      args: async (at) => {
+        const request_id = await asked(at);
+        await at.ok('svc.approval.approve', { request_id });
+        return { request_id, ...more };
+      },
+      gives: ['conflict', /answered already/],
+    },
+    { tool, what: 'knows no unknown id', args: (at) => ({ request_id: at.unknown, ...more }), gives: noRequest },
+    {
+      ...{ tool, what: 'knows none of another tenant', by: 'stranger' },
+      args: async (at) => ({ request_id: await asked(at), ...more }),
+      gives: noRequest,
+    },
+  ]),
+];
