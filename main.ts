@@ -81,6 +81,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
     tierLimits,
     areas: areasOnceOpen(areasOpen.promise),
     workers: workersOnceOpen(workersOpen.promise),
+    audit,
   });
   opened.defer(() => effects.close());
   // After a start that failed nothing may wait for the areas for ever. Once they are there this changes nothing.

@@ -93,6 +93,7 @@ export async function openAreas(parts: AreasParts) {
     runtime,
     executions,
     workflows: workflows.workflows,
+    volumes: effects.volumes,
     placement: parts.placement,
   });
   const lists = await openLists(documents);

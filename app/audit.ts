@@ -1,7 +1,7 @@
 import type { AuditSinkSettings } from '../manifests/node/audit.ts';
 import type { Documents } from '../runtime/documents.ts';
 import { VERSION } from '../runtime/store-formats.ts';
-import type { AuditReader, OperationAudit } from '../security/api.ts';
+import type { AuditReader, Occurrence, OperationAudit } from '../security/api.ts';
 import { BLOCKS, type Block } from '../security/audit/blocks.ts';
 import { FileSink } from '../security/audit/file-sink.ts';
 import { HttpSink } from '../security/audit/http-sink.ts';
@@ -20,6 +20,8 @@ const CLOSE_WAIT_MS = 3_000;
 export interface Audit {
   readonly operations: OperationAudit;
   readonly reader: AuditReader;
+  /** Records what happens beside calls, such as a storage event. */
+  occurred(occurrence: Occurrence): void;
   close(): Promise<void>;
 }
 
@@ -68,6 +70,7 @@ export async function openAudit({
   });
   return {
     operations,
+    occurred: (occurrence) => operations.occurred(occurrence),
     reader: {
       list: (tenant, filter, page) => listEntries(blocks, tenant, filter, page),
       records: (tenant, of, after, limit) => recordsBehind(blocks, { tenant, node: of, after, limit }),

@@ -16,6 +16,7 @@ import { requirePackages } from '../runtime/kit/optional-packages.ts';
 import type { OpenStores } from '../runtime/open-stores.ts';
 import type { TierLimits } from '../security/api.ts';
 import { installationId } from './announcement.ts';
+import type { Audit } from './audit.ts';
 import type { EffectAreas } from './effect-areas.ts';
 import type { AgentAccess } from './tool-areas.ts';
 import type { NodeWorld } from './world.ts';
@@ -27,6 +28,7 @@ export interface EffectsParts {
   readonly tierLimits: TierLimits;
   readonly areas: EffectAreas;
   readonly workers: WorkerCalls;
+  readonly audit: Pick<Audit, 'occurred'>;
 }
 
 /**

@@ -19,6 +19,7 @@ import type { EffectHandler } from '../runtime/effect.ts';
 import { TargetGates } from '../runtime/effects/target-gates.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { requirePackages } from '../runtime/kit/optional-packages.ts';
+import { storageOccurrence } from '../usecases/audited-operations.ts';
 import { openPatterns } from './catalogs.ts';
 import { type EffectsParts, openContainers } from './containers.ts';
 import { openTools } from './tools.ts';
@@ -155,7 +156,7 @@ const LIMITED = 'volumes with a size are file systems of that size: a write beyo
 const MEASURED =
   'volumes are measured while something writes to them: a writer beyond the size is ended with quota_exceeded (quota: image gives ENOSPC)';
 
-function openVolumes({ world, stores, areas }: EffectsParts) {
+function openVolumes({ world, stores, areas, audit }: EffectsParts) {
   const { dataDir, clock, random, warn, logger } = world;
   const { storage } = world.settings;
   const { quota } = storage.local_host;
@@ -167,8 +168,11 @@ function openVolumes({ world, stores, areas }: EffectsParts) {
     warn,
     root: storage.local_host.mount_point ?? join(dataDir, 'volumes'),
     quota,
-    onEvent: ({ event, ...rest }) =>
-      logger[event === 'PathTraversalBlocked' ? 'warn' : 'debug']({ ...rest, event }, 'storage event'),
+    onEvent(published) {
+      const { owner: _owner, ...event } = published;
+      logger[event.event === 'PathTraversalBlocked' ? 'warn' : 'debug'](event, 'storage event');
+      audit.occurred(storageOccurrence(published));
+    },
     limits: {
       defaultTtlHours: storage.default_ttl_hours,
       defaultSizeLimitMb: storage.default_size_limit_mb,

@@ -8,6 +8,7 @@ import { DEAD_LETTERS, type DeadLetter } from '../runtime/ledger/segments.ts';
 import type { OpenStores } from '../runtime/open-stores.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { OperationPorts } from '../usecases/operations/operation.ts';
+import type { StorageTail } from '../usecases/ports/volumes.ts';
 import { createForkApi } from '../usecases/runs/fork-source.ts';
 import { type ActorHistoryParts, createActorHistoryApi } from '../usecases/traces/actor-history.ts';
 import { createActorReads } from '../usecases/traces/actors.ts';
@@ -29,11 +30,14 @@ interface TracesParts {
   readonly executions: OperationPorts['executions'];
   readonly workflows: NonNullable<OperationPorts['workflows']>['workflows'];
   /** The members of the fleet. */
+  /** Absent: a tap has no storage events. */
+  readonly volumes?: { tail(tenant: string): Promise<StorageTail> };
   readonly placement: { holderOf(partition: Partition): Promise<string | null> };
 }
 
 /** Opens the readers of actors and recorded messages. */
-export async function openTraces({ stores, runtime, clock, executions, workflows, placement }: TracesParts) {
+export async function openTraces(parts: TracesParts) {
+  const { stores, runtime, clock, executions, workflows, volumes, placement } = parts;
   const { client, recorded } = runtime;
   const { registry, payloads } = recorded;
   const actors = createActorReads({
@@ -88,6 +92,7 @@ export async function openTraces({ stores, runtime, clock, executions, workflows
       keptLedger(reading);
       return LedgerTail.open({ documents, payloads, clock, tenant });
     },
+    storage: volumes && ((tenant) => volumes.tail(tenant)),
   });
   return {
     actors,

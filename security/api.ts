@@ -16,6 +16,7 @@ export type {
   ChainView,
   EntryFilter,
   ListedEntry,
+  Occurrence,
   OperationAudit,
 } from './audit/api.ts';
 export { audited, endOf, isDenied } from './audit/api.ts';

@@ -1,3 +1,6 @@
+import type { Occurrence } from '../security/api.ts';
+import type { OwnedStorageEvent } from './ports/volumes.ts';
+
 const STARTS = 'a start: the record of the run holds its caller, time and trace';
 const TOOL_CALLS = 'the chain of tool calls records it';
 const READS = 'it changes nothing';
@@ -56,4 +59,21 @@ export function targetOfAnswer(answer: unknown): string | null {
   const subject = fields.get('subject');
   if (typeof tenant !== 'string') return null;
   return typeof subject === 'string' ? `${tenant}/${subject}` : tenant;
+}
+
+/**
+ * The entry of a storage event. A blocked path and a full volume have the error that their caller got. Administrators of a
+ * tenant read entries but not the runs of its users, so no path of such a run is in them.
+ */
+export function storageOccurrence(published: OwnedStorageEvent): Occurrence {
+  const { event, tenant, volume_id, path, workflow_execution_id, owner } = published;
+  const of = {
+    tenant,
+    operation: `storage.${event}`,
+    subject: workflow_execution_id,
+    target: path === null || owner !== null ? volume_id : `${volume_id}/${path.replace(/^\/+/, '')}`,
+  };
+  if (event === 'PathTraversalBlocked') return { ...of, outcome: 'denied', error: 'forbidden' };
+  if (event === 'QuotaExceeded') return { ...of, outcome: 'failed', error: 'quota_exceeded' };
+  return { ...of, outcome: 'ok', error: null };
 }

@@ -2,21 +2,30 @@ import type { Clock } from '../../runtime/clock.ts';
 import { type Page, type PageAsked, pageOf, shownPage } from '../../runtime/documents/pages.ts';
 import type { Collection, CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
 import type { Random } from '../../runtime/random.ts';
-import type { StorageEvent, StorageEventFilter } from '../../usecases/ports/volumes.ts';
+import type { OwnedStorageEvent, StorageEvent, StorageEventFilter } from '../../usecases/ports/volumes.ts';
 
 /** The newest storage events of each volume. */
 export const STORAGE_EVENT_DOCUMENTS: CollectionSpec = {
   name: 'storage_events',
   unique: [],
-  indexes: [['volume_id', 'order']],
+  indexes: [['volume_id', 'order'], ['order']],
 };
 
-export interface StorageEventDocument extends StorageEvent, StoredDocument {
+export interface StorageEventDocument extends OwnedStorageEvent, StoredDocument {
   /** Time and counter, for the order of events. */
   readonly order: string;
 }
 
-const shown = ({ id: _id, version: _version, order: _order, ...event }: StorageEventDocument): StorageEvent => event;
+const shown = ({
+  id: _id,
+  version: _version,
+  order: _order,
+  owner: _owner,
+  ...event
+}: StorageEventDocument): StorageEvent => event;
+
+/** Beginning of the order of events from a time on. */
+export const orderFrom = (ms: number): string => String(ms).padStart(15, '0');
 
 const WRITE_EVERY_MS = 100;
 
@@ -31,7 +40,7 @@ export class EventRecord {
   readonly #documents: Collection<StorageEventDocument>;
   readonly #clock: Clock;
   readonly #random: Random;
-  readonly #sink: (event: StorageEvent) => void;
+  readonly #sink: (event: OwnedStorageEvent) => void;
   readonly #warn: (message: string, error: unknown) => void;
   readonly #kept: number;
   readonly #sincePruned = new Map<string, number>();
@@ -44,7 +53,7 @@ export class EventRecord {
     readonly documents: Collection<StorageEventDocument>;
     readonly clock: Clock;
     readonly random: Random;
-    readonly sink?: (event: StorageEvent) => void;
+    readonly sink?: (event: OwnedStorageEvent) => void;
     readonly warn: (message: string, error: unknown) => void;
     /** Events kept of each volume. */
     readonly kept?: number;
@@ -57,12 +66,12 @@ export class EventRecord {
     this.#kept = parts.kept ?? KEPT;
   }
 
-  publish(event: Omit<StorageEvent, 'at'>): void {
+  publish(event: Omit<OwnedStorageEvent, 'at'>): void {
     const now = this.#clock.now();
-    const whole: StorageEvent = { ...event, at: new Date(now).toISOString() };
+    const whole: OwnedStorageEvent = { ...event, at: new Date(now).toISOString() };
     this.#sink(whole);
     this.#count += 1;
-    const order = `${String(now).padStart(15, '0')}-${String(this.#count).padStart(10, '0')}`;
+    const order = `${orderFrom(now)}-${String(this.#count).padStart(10, '0')}`;
     this.#waiting.push({ ...whole, id: this.#random.uuid(), version: 1, order });
     if (this.#waiting.length > MAX_WAITING) {
       this.#waiting.shift();

@@ -69,7 +69,7 @@ export class VolumeStore {
       await records.forget(volume.tenant, volume.id);
       throw thrown;
     }
-    this.publish(volume, 'VolumeCreated', {
+    this.publish({ ...volume, owner }, 'VolumeCreated', {
       storage_class: volume.storage_class,
       size_limit_bytes: volume.size_limit_bytes,
     });
@@ -129,13 +129,19 @@ export class VolumeStore {
     return false;
   }
 
+  /** A volume that is full. The volume may be known without its owner, who is then that of its execution. */
+  async publishFull(volume: UsedVolume, usedBytes: number): Promise<void> {
+    const details = { size_limit_bytes: volume.size_limit_bytes, actual_bytes: usedBytes };
+    this.publish({ ...volume, owner: await this.#ownerOf(volume) }, 'QuotaExceeded', details);
+  }
+
   publish(
-    volume: Pick<VolumeDocument, 'tenant' | 'id' | 'workflow_execution_id'>,
+    volume: Pick<VolumeDocument, 'tenant' | 'id' | 'workflow_execution_id' | 'owner'>,
     event: StorageEvent['event'],
     details: StorageEvent['details'],
     path: string | null = null,
   ): void {
-    const { tenant, id, workflow_execution_id } = volume;
-    this.parts.events.publish({ event, tenant, volume_id: id, path, workflow_execution_id, details });
+    const { tenant, id, workflow_execution_id, owner = null } = volume;
+    this.parts.events.publish({ event, tenant, volume_id: id, path, workflow_execution_id, details, owner });
   }
 }

@@ -5,7 +5,8 @@ import type { Documents } from '../../runtime/documents.ts';
 import { beforeActing, SvcError } from '../../runtime/errors.ts';
 import type { Random } from '../../runtime/random.ts';
 import type {
-  StorageEvent,
+  OwnedStorageEvent,
+  StorageTail,
   VolumeApi,
   VolumeDirectories,
   VolumeFiles,
@@ -13,6 +14,7 @@ import type {
   VolumeQuotas,
 } from '../../usecases/ports/volumes.ts';
 import { EventRecord, STORAGE_EVENT_DOCUMENTS, type StorageEventDocument } from './event-record.ts';
+import { EventTail } from './event-tail.ts';
 import { QuotaWatch, quotaExceeded } from './quota-watch.ts';
 import { SearchThreads } from './search/threads.ts';
 import { shown, sizeLimitBytes, VOLUME_DOCUMENTS, type VolumeDocument, type VolumeLimits } from './stored-volume.ts';
@@ -34,7 +36,7 @@ export interface VolumesOptions {
   readonly warn: (message: string, error: unknown) => void;
   /** `image`: volumes are file systems of their size; requires the right to mount. */
   readonly quota?: 'sampled' | 'image';
-  readonly onEvent?: (event: StorageEvent) => void;
+  readonly onEvent?: (event: OwnedStorageEvent) => void;
   /** Storage events kept of each volume. Default 1,000. */
   readonly eventsKept?: number;
 }
@@ -43,6 +45,8 @@ export interface VolumesOptions {
 export interface Volumes extends VolumeApi, VolumeDirectories, VolumeHolds, VolumeQuotas {
   readonly files: VolumeFiles;
   readonly store: VolumeStore;
+  /** Follows the storage events of a tenant. */
+  tail(tenant: string): Promise<StorageTail>;
   /** Ends searches and writes pending events. */
   close(): Promise<void>;
 }
@@ -56,11 +60,12 @@ export async function createVolumes(options: VolumesOptions): Promise<Volumes> {
   const { root, documents, clock, random, limits, warn, ended, ownerOf } = options;
   await mkdir(root, { recursive: true, mode: 0o700 });
   const records = new VolumeRecords(await documents.collection<VolumeDocument>(VOLUME_DOCUMENTS));
+  const eventDocuments = await documents.collection<StorageEventDocument>(STORAGE_EVENT_DOCUMENTS);
   const events = new EventRecord({
     clock,
     random,
     warn,
-    documents: await documents.collection<StorageEventDocument>(STORAGE_EVENT_DOCUMENTS),
+    documents: eventDocuments,
     sink: options.onEvent,
     kept: options.eventsKept,
   });
@@ -80,6 +85,11 @@ export async function createVolumes(options: VolumesOptions): Promise<Volumes> {
     store,
     files: createVolumeFiles(store, random, threads),
     hold: (tenant, volumeId) => store.hold(tenant, volumeId),
+    async tail(tenant) {
+      // What happened here before must not be new to the reader.
+      await events.flush();
+      return EventTail.open({ documents: eventDocuments, clock, tenant });
+    },
     close: async () => {
       await threads.close();
       await events.flush();
@@ -156,7 +166,7 @@ export async function createVolumes(options: VolumesOptions): Promise<Volumes> {
       const volume = await given(tenant, volumeId, known);
       const usedBytes = await store.usedBytes(volume);
       if (volume.size_limit_bytes === null || usedBytes <= volume.size_limit_bytes) return;
-      store.publish(volume, 'QuotaExceeded', { size_limit_bytes: volume.size_limit_bytes, actual_bytes: usedBytes });
+      await store.publishFull(volume, usedBytes);
       throw quotaExceeded(volume.size_limit_bytes);
     },
 
@@ -169,7 +179,7 @@ export async function createVolumes(options: VolumesOptions): Promise<Volumes> {
         stop();
         const actual = await store.usedBytes(volume);
         if (actual <= limit) return false;
-        store.publish(volume, 'QuotaExceeded', { size_limit_bytes: volume.size_limit_bytes, actual_bytes: actual });
+        await store.publishFull(volume, actual);
         return true;
       };
     },

@@ -10,9 +10,9 @@ const VIA = ['rest', 'grpc', 'tool', 'node'] as const;
 /** One operation of an operator or tenant. It has names and ids only, never a payload, a value of a secret or a token. */
 export const OperationEntry = z.object({
   kind: z.literal('operation'),
-  /** As in the table of operations, `agents.remove`; a gRPC method by its name. */
+  /** As in the table of operations, `agents.remove`; a gRPC method by its name; `storage.` and the name of a storage event. */
   operation: z.string(),
-  /** Null for a caller that was not identified. */
+  /** Null for a caller that was not identified. Of a storage event the run whose volume it is. */
   subject: z.string().nullable(),
   caller: z.string().nullable(),
   roles: z.array(z.string()),
@@ -27,7 +27,7 @@ export const OperationEntry = z.object({
   via: z.enum(VIA),
   /** Address of a caller that was denied. */
   address: z.string().nullable(),
-  /** Number of equal denials or failures that this entry stands for. */
+  /** Number of equal denials, failures or storage events that this entry stands for. */
   count: z.number().int().min(1),
   /** Sequence of the entry `begun` of the same operation. */
   begun: z.number().int().min(1).nullable(),

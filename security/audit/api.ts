@@ -43,6 +43,18 @@ export interface OperationAudit {
   denied(call: AuditedCall, error: SvcError): void;
 }
 
+/** What happened in a tenant beside the calls of its operations, such as a file operation of a run. */
+export interface Occurrence {
+  readonly tenant: string;
+  readonly operation: string;
+  /** The run that it belongs to. */
+  readonly subject: string | null;
+  readonly target: string;
+  readonly outcome: 'ok' | 'denied' | 'failed';
+  /** Code of the error table. */
+  readonly error: string | null;
+}
+
 export const isDenied = ({ code }: SvcError): boolean => code === 'forbidden' || code === 'unauthenticated';
 
 /** The end that an error is. */

@@ -5,10 +5,17 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Collection } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
-import { type AuditedCall, type AuditedEnd, type AuditedOperation, endOf, type OperationAudit } from './api.ts';
+import {
+  type AuditedCall,
+  type AuditedEnd,
+  type AuditedOperation,
+  endOf,
+  type Occurrence,
+  type OperationAudit,
+} from './api.ts';
 import type { Block } from './blocks.ts';
 import { Chain } from './chain.ts';
-import { Repeats } from './repeats.ts';
+import { OF_CALLERS, OF_STORAGE, Repeats } from './repeats.ts';
 
 /** Most entries of all tenants that wait for the store. */
 const MOST_PENDING = 10_000;
@@ -19,6 +26,9 @@ const WAIT_MS = 3_000;
 const MOST_TEXT = 200;
 
 const MOST_ROLES = 20;
+
+/** Trace id of what has no trace. */
+const NO_TRACE = '0'.repeat(32);
 
 export interface OperationAuditParts {
   readonly node: string;
@@ -40,13 +50,16 @@ export class ChainedAudit implements OperationAudit {
   readonly #parts: OperationAuditParts;
   readonly #chains = new Map<string, Chain>();
   readonly #repeats: Repeats;
+  readonly #occurrences: Repeats;
   readonly #lost = new Map<string, number>();
   readonly #writer = randomUUID();
   #pending = 0;
 
   constructor(parts: OperationAuditParts) {
     this.#parts = parts;
-    this.#repeats = new Repeats(parts.clock, (tenant, entry) => this.#write(tenant, entry));
+    this.#repeats = new Repeats(parts.clock, (tenant, entry) => this.#write(tenant, entry), OF_CALLERS);
+    const write = (tenant: string, entry: OperationEntry): void => this.#write(tenant, entry, MOST_PENDING / 2);
+    this.#occurrences = new Repeats(parts.clock, write, OF_STORAGE);
   }
 
   /** The ends of the chains that this process wrote, by tenant. */
@@ -72,9 +85,15 @@ export class ChainedAudit implements OperationAudit {
     this.#repeats.add(tenantOf(call), entryOf(call, { error: null, reason: null, ...endOf(error) }, null));
   }
 
+  /** Records what happened beside the calls. No one waits for it, with `fail_closed` neither. */
+  occurred(occurrence: Occurrence): void {
+    this.#occurrences.add(occurrence.tenant, occurrenceEntry(occurrence));
+  }
+
   /** Writes what is counted, closes the chains, and waits for the store for at most `waitMs`. */
   async close(reason: string, waitMs: number): Promise<void> {
     this.#repeats.flush();
+    this.#occurrences.flush();
     const all = [...this.#chains.keys()].map((tenant) => this.#append(tenant, { kind: 'closed', reason }));
     await this.#within(Promise.all(all), waitMs);
   }
@@ -87,8 +106,8 @@ export class ChainedAudit implements OperationAudit {
   }
 
   /** Writes without a wait. An entry for which there is no room is counted, and the number is written later. */
-  #write(tenant: string, entry: OperationEntry): void {
-    if (this.#pending >= MOST_PENDING) {
+  #write(tenant: string, entry: OperationEntry, most = MOST_PENDING): void {
+    if (this.#pending >= most) {
       this.#lost.set(tenant, (this.#lost.get(tenant) ?? 0) + entry.count);
       return;
     }
@@ -176,5 +195,22 @@ function entryOf(call: AuditedCall, end: End, begun: number | null): OperationEn
     begun,
   };
 }
+
+const occurrenceEntry = ({ operation, subject, target, outcome, error }: Occurrence): OperationEntry => ({
+  kind: 'operation',
+  operation,
+  subject: clipped(subject),
+  caller: subject === null ? null : 'actor',
+  roles: [],
+  target: clipped(target),
+  outcome,
+  error,
+  reason: null,
+  trace: NO_TRACE,
+  via: 'node',
+  address: null,
+  count: 1,
+  begun: null,
+});
 
 const clipped = (text: string | null): string | null => text?.slice(0, MOST_TEXT) ?? null;

@@ -1,11 +1,32 @@
 import type { OperationEntry } from '../../manifests/audit/entries.ts';
 import type { Clock } from '../../runtime/clock.ts';
 
-/** Equal denials and failures within this time are one entry. */
+/** Equal entries within this time are one. */
 export const WINDOW_MS = 60_000;
 
-/** Most different denials and failures of a tenant that have entries of their own within the window. */
-const MOST_DIFFERENT = 100;
+/** Which entries are equal, and how many different ones a tenant may have. */
+export interface RepeatRules {
+  readonly keyOf: (tenant: string, entry: OperationEntry) => string;
+  /** Most different ones of a tenant that have entries of their own within the window. */
+  readonly mostDifferent: number;
+  /** Operation of the entry that stands for all beyond these. */
+  readonly others: string;
+}
+
+/** Of denials and failures. A caller that was not identified is known by its address only, whatever it asks for. */
+export const OF_CALLERS: RepeatRules = {
+  keyOf: (tenant, { subject, operation, error, address }) =>
+    JSON.stringify(subject === null ? [tenant, null, error, address] : [tenant, subject, error, operation]),
+  mostDifferent: 100,
+  others: 'others',
+};
+
+/** Of what happens in volumes: equal is the same on the same path. */
+export const OF_STORAGE: RepeatRules = {
+  keyOf: (tenant, { subject, operation, target }) => JSON.stringify([tenant, subject, operation, target]),
+  mostDifferent: 1_000,
+  others: 'storage.others',
+};
 
 interface Repeated {
   readonly tenant: string;
@@ -17,29 +38,30 @@ interface Repeated {
 type Write = (tenant: string, entry: OperationEntry) => void;
 
 /**
- * Bounds the entries of denials and failures: the first of a caller, an operation and an error is written at once, all
- * others of the same minute are one entry with their number. Beyond 100 different ones in a tenant the others are
- * counted together, so that no caller can fill the store.
+ * Bounds entries: the first of equal ones is written at once, all others of the same minute are one entry with their number.
+ * When a tenant has too many different ones the others are counted together, so that no caller can fill the store.
  */
 export class Repeats {
   readonly #clock: Clock;
   readonly #write: Write;
+  readonly #rules: RepeatRules;
   readonly #open = new Map<string, Repeated>();
   readonly #different = new Map<string, number>();
   #cancel: (() => void) | null = null;
 
-  constructor(clock: Clock, write: Write) {
+  constructor(clock: Clock, write: Write, rules: RepeatRules) {
     this.#clock = clock;
     this.#write = write;
+    this.#rules = rules;
   }
 
   add(tenant: string, entry: OperationEntry): void {
     this.#cancel ??= this.#clock.after(WINDOW_MS, () => this.flush());
-    const key = keyOf(tenant, entry);
+    const key = this.#rules.keyOf(tenant, entry);
     const known = this.#open.get(key);
     const different = this.#different.get(tenant) ?? 0;
     if (known !== undefined) count(known, entry);
-    else if (different >= MOST_DIFFERENT) this.#addToOthers(tenant, entry);
+    else if (different >= this.#rules.mostDifferent) this.#addToOthers(tenant, entry);
     else {
       this.#different.set(tenant, different + 1);
       this.#open.set(key, { tenant, entry, count: 0 });
@@ -52,7 +74,7 @@ export class Repeats {
     const others = this.#open.get(key) ?? { tenant, entry, count: 0 };
     this.#open.set(key, others);
     const merged = { ...entry, subject: null, caller: null, roles: [], target: null, address: null };
-    count(others, { ...merged, operation: OTHERS, reason: null });
+    count(others, { ...merged, operation: this.#rules.others, reason: null });
   }
 
   /** Writes what was counted. */
@@ -66,14 +88,7 @@ export class Repeats {
   }
 }
 
-/** Operation of an entry that stands for denials of many callers. */
-const OTHERS = 'others';
-
 function count(repeated: Repeated, entry: OperationEntry): void {
   repeated.entry = entry;
   repeated.count += 1;
 }
-
-/** A caller that was not identified is known by its address only, whatever it asks for. */
-const keyOf = (tenant: string, { subject, operation, error, address }: OperationEntry): string =>
-  JSON.stringify(subject === null ? [tenant, null, error, address] : [tenant, subject, error, operation]);

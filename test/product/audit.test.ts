@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { after, before, describe, it } from 'node:test';
 import { z } from 'zod';
 import { verifyEntries } from '../../manifests/audit/verify-entries.ts';
 import { sample } from '../support/size.ts';
+import { waitUntil } from '../support/wait-until.ts';
 import { ProductNode } from './product-node.ts';
 
 const CANARY = 'canary-7f3e-value';
@@ -25,6 +26,8 @@ async function entriesOf(node: ProductNode, query = ''): Promise<z.output<typeof
     token = `&page_token=${next_page_token}`;
   }
 }
+
+const Tapped = z.object({ storage: z.object({ event: z.string(), volume_id: z.string() }) });
 
 const Chains = z.object({
   tenant: z.string(),
@@ -73,8 +76,13 @@ async function storeUntilGone(node: ProductNode, life: number): Promise<string[]
 }
 
 describe('the audit of a node', () => {
+  let node: ProductNode;
+  before(async () => {
+    node = await ProductNode.start({ spec: { audit: { fail_closed: true } } });
+  });
+  after(() => node?.[Symbol.asyncDispose]());
+
   it('kill -9 loses no entry of an acknowledged operation in fail-closed mode, and the chain verifies', async () => {
-    await using node = await ProductNode.start({ spec: { audit: { fail_closed: true } } });
     const acknowledged: string[] = [];
     for (let life = 0; life < sample({ quick: 1, normal: 3, long: 20 }); life += 1) {
       acknowledged.push(...(await storeUntilGone(node, life)));
@@ -94,5 +102,46 @@ describe('the audit of a node', () => {
     const { valid, faults, signature } = await verified(node);
     assert.deepEqual([valid, faults, signature], [true, [], 'good']);
     assert.equal(JSON.stringify(entries).includes(CANARY), false);
+  });
+
+  it('has the storage events of volumes, which the tap shows as they happen, also those of a blocked path', async () => {
+    const { body } = await node.json('POST', '/v1/volumes', { name: 'watched' });
+    const id = z.string().parse(body.id);
+    const signal = AbortSignal.timeout(30_000);
+    const tapped = await fetch(`${node.url}/v1/tap?actor=volume/${id}`, { signal });
+    const content = `/v1/volumes/${id}/files/content?path=`;
+    for (const path of ['notes.txt', '../above'])
+      await node.call('PUT', `${content}${path}`, {
+        body: 'text',
+        headers: { 'content-type': 'application/octet-stream' },
+      });
+    await node.call('GET', `${content}notes.txt`);
+    const names = ['FileCreated', 'PathTraversalBlocked', 'FileRead'];
+    let text = '';
+    for await (const chunk of tapped.body ?? assert.fail()) {
+      text += Buffer.from(chunk).toString();
+      if (text.includes('FileRead')) break;
+    }
+    const records = text.split('\n').filter((line) => line.startsWith('data: '));
+    const events = records.map((line) => Tapped.parse(JSON.parse(line.slice(6))).storage);
+    assert.deepEqual(
+      events.map(({ event, volume_id }) => [event, volume_id]),
+      names.map((name) => [name, id]),
+    );
+    const entries = await waitUntil('the entries', async () => {
+      const all = await entriesOf(node, '&from=2020-01-01T00:00:00Z');
+      const stored = all.filter(({ operation }) => operation.startsWith('storage.')).reverse();
+      return stored.length < 4 ? null : stored;
+    });
+    assert.deepEqual(
+      entries.map(({ operation, target, outcome }) => [operation, target, outcome]),
+      [
+        ['storage.VolumeCreated', id, 'ok'],
+        ['storage.FileCreated', `${id}/notes.txt`, 'ok'],
+        ['storage.PathTraversalBlocked', `${id}/../above`, 'denied'],
+        ['storage.FileRead', `${id}/notes.txt`, 'ok'],
+      ],
+    );
+    assert.deepEqual((await verified(node)).faults, []);
   });
 });

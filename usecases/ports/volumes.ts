@@ -217,6 +217,17 @@ export interface StorageEvent {
   readonly details: JsonObject;
 }
 
+/** A storage event with its reader: null for the whole tenant, absent when it is unknown and operators alone see it. */
+export interface OwnedStorageEvent extends StorageEvent {
+  readonly owner?: string | null;
+}
+
+/** What happens in the volumes of one tenant, on all nodes, from the time when it was opened. */
+export interface StorageTail {
+  /** Events since the last call, oldest first, at most about `most`; `skipped` counts those that were not read. */
+  read(most: number): Promise<{ readonly events: readonly OwnedStorageEvent[]; readonly skipped: number }>;
+}
+
 /** The error for a path that leaves its volume. Tools report it as PathOutsideBoundary. */
 export class PathTraversal extends SvcError {
   constructor(message = 'path: must stay inside the volume') {

@@ -1,10 +1,11 @@
 import { parseAddress } from '../../runtime/address.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { Identity } from '../../runtime/identity.ts';
+import { type Identity, sees, seesAll } from '../../runtime/identity.ts';
 import { sleep } from '../../runtime/kit/waits.ts';
 import type { LedgerDelivery } from '../../runtime/ledger/ledger-reader.ts';
 import type { LedgerNews } from '../../runtime/ledger/ledger-tail.ts';
+import { type OwnedStorageEvent, STORAGE_EVENTS, type StorageEvent, type StorageTail } from '../ports/volumes.ts';
 import { type DeliveryOutcome, type DeliveryRow, deliveryRow, outcomeOf } from './delivery-row.ts';
 import { Sight, type SightParts } from './sight.ts';
 
@@ -24,10 +25,12 @@ interface TappedDelivery extends DeliveryRow {
 
 export type TapRecord =
   | { readonly delivery: TappedDelivery }
-  /** How many deliveries were skipped since the record before, because the reader or the node was too slow. */
+  /** What happened in a volume. */
+  | { readonly storage: StorageEvent }
+  /** How many deliveries and storage events were skipped since the record before, because the reader or the node was too slow. */
   | { readonly dropped: number };
 
-/** Follows deliveries of a tenant as they are written to the ledger. */
+/** Follows deliveries of a tenant as they are written to the ledger, and its storage events. */
 export interface TapApi {
   /**
    * Opens a tap; its records come some at a time and end with the signal, and null stands for about `heartbeatMs` without
@@ -47,6 +50,8 @@ interface Tail {
 interface TapParts extends SightParts {
   /** Opens the end of a tenant's ledger. */
   readonly tail: (tenant: string) => Promise<Tail>;
+  /** Follows the storage events of a tenant. Absent: a tap has none. */
+  readonly storage?: (tenant: string) => Promise<StorageTail>;
   readonly clock: Clock;
 }
 
@@ -74,7 +79,8 @@ export function createTapApi(parts: TapParts): TapApi {
       count(open, tenant, 1);
       try {
         const tail = await parts.tail(tenant);
-        return counted(open, tenant, records(parts, viewer, filter, { ...options, tail }));
+        const storage = mayBeStorage(filter) ? await parts.storage?.(tenant) : undefined;
+        return counted(open, tenant, records(parts, viewer, filter, { ...options, tail, storage }));
       } finally {
         count(open, tenant, -1);
       }
@@ -102,7 +108,12 @@ async function* records(
   parts: TapParts,
   viewer: Identity,
   filter: TapFilter,
-  { signal, heartbeatMs, tail }: Parameters<TapApi['open']>[2] & { readonly tail: Tail },
+  {
+    signal,
+    heartbeatMs,
+    tail,
+    storage,
+  }: Parameters<TapApi['open']>[2] & { readonly tail: Tail; readonly storage?: StorageTail | undefined },
 ): AsyncGenerator<readonly TapRecord[] | null> {
   const { clock } = parts;
   let saidAt = clock.monotonic();
@@ -119,7 +130,15 @@ async function* records(
       yield some;
       saidAt = clock.monotonic();
     }
-    if (skipped > 0) yield [{ dropped: skipped }];
+    const stored = (await storage?.read(MOST_AT_ONCE)) ?? { events: [], skipped: 0 };
+    const shown = stored.events.filter((event) => fitsStorage(event, filter) && seesStorage(viewer, event));
+    for (let from = 0; from < shown.length; from += MOST_TOGETHER) {
+      if (signal.aborted) return;
+      yield shown.slice(from, from + MOST_TOGETHER).map(({ owner: _owner, ...event }) => ({ storage: event }));
+      saidAt = clock.monotonic();
+    }
+    const dropped = skipped + stored.skipped;
+    if (dropped > 0) yield [{ dropped }];
     if (clock.monotonic() - saidAt >= heartbeatMs) {
       yield null;
       saidAt = clock.monotonic();
@@ -144,3 +163,20 @@ function fits(one: LedgerDelivery, { kind, actor, type, outcome, trace }: TapFil
     (outcome === undefined || outcomeOf(one) === outcome)
   );
 }
+
+/** Kind by which a filter names volumes, as `kind` or in `actor`. */
+const VOLUME_KIND = 'volume';
+
+/** Whether a storage event could fit: it has no trace and no outcome of a delivery. */
+function mayBeStorage({ kind, actor, type, outcome, trace }: TapFilter): boolean {
+  if (outcome !== undefined || trace !== undefined) return false;
+  if (kind !== undefined && kind !== VOLUME_KIND) return false;
+  if (actor !== undefined && !actor.startsWith(`${VOLUME_KIND}/`)) return false;
+  return type === undefined || STORAGE_EVENTS.some((event) => event === type);
+}
+
+const fitsStorage = ({ event, volume_id }: StorageEvent, { actor, type }: TapFilter): boolean =>
+  (actor === undefined || actor === `${VOLUME_KIND}/${volume_id}`) && (type === undefined || type === event);
+
+const seesStorage = (viewer: Identity, { owner }: OwnedStorageEvent): boolean =>
+  owner === undefined ? seesAll(viewer) : sees(viewer, owner ?? undefined);

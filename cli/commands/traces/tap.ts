@@ -18,14 +18,14 @@ interface TapOptions {
 /** Longest silence of the node, ms: it sends heartbeats more often. */
 const SILENCE_MS = 60_000;
 
-/** `svc tap`: deliveries as they happen, one line each, until Ctrl-C. */
+/** `svc tap`: deliveries and storage events as they happen, one line each, until Ctrl-C. */
 export function tap(program: Command): void {
   program
     .command('tap')
-    .description('follow deliveries live, one line each, until Ctrl-C')
-    .option('--kind <kind>', 'only deliveries to actors of this kind')
-    .option('--actor <kind/id>', 'only deliveries to this actor')
-    .option('--type <type>', 'only messages of this type')
+    .description('follow deliveries and storage events live, one line each, until Ctrl-C')
+    .option('--kind <kind>', 'only deliveries to actors of this kind; volume: storage events')
+    .option('--actor <kind/id>', 'only deliveries to this actor; volume/ID: storage events of a volume')
+    .option('--type <type>', 'only messages of this type, or storage events of this name, such as FileWritten')
     .option('--outcome <outcome>', 'only this outcome, such as done, retried or dead-lettered')
     .option('--trace <trace-id>', 'only this trace')
     .action(async (options: TapOptions, command: Command) => {
@@ -50,10 +50,16 @@ export function tap(program: Command): void {
     });
 }
 
-function lineOf({ delivery, dropped }: JsonObject, paint: Paint): string {
-  if (!isObject(delivery)) return paint.yellow(`… ${dropped} deliveries were skipped`);
+function lineOf({ delivery, storage, dropped }: JsonObject, paint: Paint): string {
+  if (isObject(storage)) return storageLine(storage, paint);
+  if (!isObject(delivery)) return paint.yellow(`… ${dropped} records were skipped`);
   const [at, type, to, outcome] = ['at', 'type', 'to', 'outcome'].map((field) => printable(textOf(delivery, field)));
   const times = `waited ${duration(numberOf(delivery, 'wait_ms'))}, turn ${duration(numberOf(delivery, 'turn_ms'))}`;
   const said = outcome === 'done' ? paint.dim('done') : paint.yellow(outcome ?? '');
   return `${paint.dim(at ?? '')}  ${type} → ${to}  ${said}  ${paint.dim(times)}`;
+}
+
+function storageLine(event: JsonObject, paint: Paint): string {
+  const [at, name, volume, path] = ['at', 'event', 'volume_id', 'path'].map((field) => printable(textOf(event, field)));
+  return `${paint.dim(at ?? '')}  ${name} → volume/${volume}${path === '' ? '' : `  ${path}`}`;
 }

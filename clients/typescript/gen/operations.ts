@@ -1332,6 +1332,8 @@ export type TapEvent = {
     readonly trace_id: string;
   };
 } | {
+  readonly storage: StorageEvent;
+} | {
   readonly dropped: number;
 };
 
@@ -3642,13 +3644,13 @@ export interface SvcClient {
     }, options?: CallOptions): Promise<ToolResult>;
   };
   readonly tap: {
-    /** Follow deliveries live. Server-sent events without end: deliveries as they are written to the ledger, about a second after their commit. When the reader or the node is too slow some are skipped, and `dropped` says how many. When the key or token that opened it is revoked or has expired, it ends within a minute with a record of the event type `access_ended`: `{"access_ended": {"code", "message"}}`. (`GET /v1/tap`) */
+    /** Follow deliveries and storage events live. Server-sent events without end: deliveries as they are written to the ledger, about a second after their commit, and storage events. When the reader or the node is too slow some are skipped, and `dropped` says how many. When the key or token that opened it is revoked or has expired, it ends within a minute with a record of the event type `access_ended`: `{"access_ended": {"code", "message"}}`. (`GET /v1/tap`) */
     stream(input?: {
-      /** Kind of the actors. */
+      /** Kind of the actors; `volume`: storage events. */
       readonly kind?: string;
-      /** One actor: kind/id. */
+      /** One actor: kind/id; `volume/ID`: storage events of one volume. */
       readonly actor?: string;
-      /** Type of the messages. */
+      /** Type of the messages, or name of a storage event. */
       readonly type?: string;
       readonly outcome?: "done" | "refused" | "retried" | "deferred" | "stale" | "dead-lettered" | "unknown";
       /** One trace. */

@@ -93,6 +93,36 @@ describe('volumes through the API', () => {
   });
 });
 
+describe('the tail of storage events', () => {
+  test('returns each event of its tenant once, oldest first, with its reader, and none of before', async () => {
+    await using bench = await volumesBench();
+    const id = await bench.volume();
+    const { files, store } = bench.volumes;
+    await files.write('acme', id, 'a', Buffer.from('x'));
+    await store.parts.events.flush();
+    const tail = await bench.volumes.tail('acme');
+    const other = await bench.volumes.tail('other');
+    await files.read('acme', id, 'a');
+    await files.write('acme', id, 'a', Buffer.from('y'));
+    store.publish({ tenant: 'acme', id, workflow_execution_id: RUN, owner: 'ann' }, 'QuotaExceeded', {});
+    await store.parts.events.flush();
+    const { events } = await tail.read(100);
+    assert.deepEqual(
+      events.map(({ event, volume_id, owner }) => [event, volume_id, owner]),
+      [
+        ['FileRead', id, null],
+        ['FileWritten', id, null],
+        ['QuotaExceeded', id, 'ann'],
+      ],
+    );
+    assert.deepEqual(await tail.read(100), { events: [], skipped: 0 });
+    assert.deepEqual(await other.read(100), { events: [], skipped: 0 });
+    for (let read = 0; read < 3; read += 1) await files.read('acme', id, 'a');
+    await store.parts.events.flush();
+    assert.equal((await tail.read(1)).skipped, 2);
+  });
+});
+
 describe('volumes of a workflow execution', () => {
   const storage = {
     workflow_execution_id: RUN,

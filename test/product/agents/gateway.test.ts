@@ -12,8 +12,16 @@ import { writtenWhole } from '../../support/written-whole.ts';
 import { PROGRAMS } from './programs.ts';
 import { AgentScene, type Members, members } from './scene.ts';
 
-const TEE: Members = { name: 'cmd.run', arguments: { command: 'tee', args: ['-a', 'ran'] } };
+const cmd = (command: string, ...args: readonly string[]): Members => ({ name: 'cmd.run', arguments: { command, args } });
+const verdict = (score: number): string => JSON.stringify({ score, confidence: 1, reasoning: 'as the test wants it' });
+const TEE = cmd('tee', '-a', 'ran');
 const RULES = [
+  { match: { contains: ['verdict', '"secret"'] }, reply: verdict(0) },
+  { match: { contains: 'verdict' }, reply: verdict(1) },
+  { match: { contains: 'the secret', round: 1 }, reply: { text: '', tool_calls: [cmd('tee', '-a', 'secret')] } },
+  { match: { contains: 'reboot', round: 1 }, reply: { text: '', tool_calls: [cmd('reboot')] } },
+  { match: { tool_contains: 'JudgeRejected' }, reply: 'a judge rejected it' },
+  { match: { tool_contains: 'CommandNotAllowed' }, reply: 'it is not allowed' },
   { match: { contains: 'slowly', round: 1 }, reply: { text: '', delay_ms: 1_500, tool_calls: [TEE] } },
   { match: { round: 1 }, reply: { text: 'I run it. ', tool_calls: [TEE] } },
   { match: { tool_contains: 'in_doubt' }, reply: 'nobody knows' },
@@ -38,12 +46,12 @@ describe('the dispatch gateway of a running node', () => {
   });
   after(() => scene?.[Symbol.asyncDispose]());
 
-  const deploy = (name: string, program: string) =>
+  const deploy = (name: string, program: string, execution: Members = {}) =>
     scene.deploy(name, {
       runtime: { isolation: 'process' },
       tools: [{ name: 'cmd.run', executor: 'builtin:cmd', config: { subcommand_allowlist: { tee: [] } } }],
       advanced: { bootstrap_path: program },
-      execution: { max_iterations: 1 },
+      execution: { max_iterations: 1, ...execution },
     });
   const heldBy = async (id: string, agent: string): Promise<Held> => {
     const env = await scene.written(id, 'env');
@@ -52,8 +60,8 @@ describe('the dispatch gateway of a running node', () => {
     tokens.push(token);
     return { id, agent, url, token };
   };
-  const hold = async (name: string): Promise<Held> => {
-    const agent = await deploy(name, 'holder');
+  const hold = async (name: string, execution?: Members): Promise<Held> => {
+    const agent = await deploy(name, 'holder', execution);
     return heldBy(await scene.node.run(agent, name), agent);
   };
   const release = (id: string) => writtenWhole(join(scene.data, 'volumes/svc-system', id, 'go'), 'let go');
@@ -156,6 +164,28 @@ describe('the dispatch gateway of a running node', () => {
     assert.deepEqual([status.tool_calls_executed, status.last_output], [1, 'let go']);
     const ends = (await scene.audit(own.id)).filter(({ kind }) => kind === 'ended');
     assert.equal(ends.length, 1);
+  });
+
+  test('a call is decided and judged before a program gets it: what a judge or the policy refuses is never dispatched', async () => {
+    await scene.deploy('critic', { task: { prompt_template: 'verdict {{input}}' }, execution: { mode: 'one-shot' } });
+    const own = await hold('judged', { tool_validation: [{ type: 'semantic', judge_agent: 'critic' }] });
+    for (const [prompt, content] of [
+      ['the secret', 'a judge rejected it'],
+      ['reboot', 'it is not allowed'],
+    ]) {
+      const { body, text } = await post(own.url, ask(own, { prompt }));
+      assert.deepEqual([body.type, body.content, body.tool_calls_executed], ['final', content, 0], text);
+    }
+    const { body, text } = await post(own.url, ask(own));
+    assert.deepEqual([body.type, body.command, body.args], ['dispatch', 'tee', ['-a', 'ran']], text);
+    await post(own.url, told(own, String(body.dispatch_id), { stdout: 'ran' }));
+    await release(own.id);
+    await scene.ended(own.id);
+    const decided = (await scene.audit(own.id)).filter(({ kind }) => kind === 'decided');
+    assert.deepEqual(
+      decided.map(({ reason = null }) => reason),
+      ['JudgeRejected', 'CommandNotAllowed', null],
+    );
   });
 
   test('over gRPC the conversation goes the same way', { skip: GRPC ?? false }, async () => {

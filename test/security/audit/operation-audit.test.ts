@@ -153,4 +153,33 @@ describe('repeated denials', () => {
     const others = entries.at(-1);
     assert.deepEqual([others?.operation, others?.count, others?.address], ['others', 4_900, null]);
   });
+
+  it('what happens in volumes beside calls is counted by its own rule: a busy run fills no chain and hides no denial', async () => {
+    await using store = await auditStore();
+    const clock = new HandClock();
+    const { audit } = auditOf(store.blocks, { clock });
+    const of = { tenant: 'acme', subject: 'run-1', outcome: 'ok', error: null } as const;
+    for (let index = 0; index < 3_000; index += 1) {
+      audit.occurred({ ...of, operation: 'storage.FileRead', target: 'v/same' });
+      audit.occurred({ ...of, operation: 'storage.FileCreated', target: `v/${index}` });
+    }
+    audit.denied(callOf('agents.delete'), forbidden);
+    await clock.pass(60_000);
+    const entries = await waitUntil('the counted ones', async () => {
+      const all = await entriesOf(store.blocks, 'acme');
+      return all.length === 1_003 ? all : null;
+    });
+    const counted = entries.filter(({ count }) => count > 1);
+    assert.deepEqual(
+      counted.map(({ operation, subject, target, count }) => [operation, subject, target, count]),
+      [
+        ['storage.FileRead', 'run-1', 'v/same', 2_999],
+        ['storage.others', null, null, 2_001],
+      ],
+    );
+    assert.equal(
+      entries.filter(({ operation, outcome }) => operation === 'agents.delete' && outcome === 'denied').length,
+      1,
+    );
+  });
 });

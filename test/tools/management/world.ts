@@ -108,16 +108,16 @@ export async function managementWorld(): Promise<ManagementWorld> {
   });
   const fleet = { view: async () => ({ members: [], pools: [] }), holderOf: async () => null, isLive: () => true };
   const why = await openWhy({ runtime, documents, waits, fleet, clock: systemClock });
-  const { traces } = await openTraces({
-    ...{ stores, runtime, clock: systemClock, executions, workflows: workflows.workflows, placement: fleet },
-  });
-  const tierLimits = createTierLimits({ limits: stores.rateLimits, settings: settings.rate_limits });
   const volumes = await createVolumes({
     ...{ ...world, documents, root: join(dataDir, 'volumes'), quota: settings.storage.local_host.quota },
     limits: { defaultTtlHours: 1, defaultSizeLimitMb: 10, maxSizeLimitMb: 100 },
     ended: (tenant, id) => areas.ended(tenant, id),
   });
   opened.defer(() => volumes.close());
+  const { traces } = await openTraces({
+    ...{ stores, runtime, clock: systemClock, executions, workflows: workflows.workflows, volumes, placement: fleet },
+  });
+  const tierLimits = createTierLimits({ limits: stores.rateLimits, settings: settings.rate_limits });
   const management = managementPorts({
     ...{ ...world, store: stores.store, agents, executions, judges, tierLimits, volumes, settings },
     ...{ why, traces, approvals, ...workflows },

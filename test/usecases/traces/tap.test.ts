@@ -117,6 +117,56 @@ describe('the tap', () => {
     ended.abort();
   });
 
+  test('shows storage events to those who may see their volume, and only where the filter leaves room for them', async () => {
+    const event = {
+      tenant: 'acme',
+      path: '/a',
+      workflow_execution_id: null,
+      at: '2026-01-01T00:00:00.000Z',
+      details: {},
+    };
+    const news = [
+      { ...event, event: 'FileRead', volume_id: 'v-1', owner: null },
+      { ...event, event: 'FileWritten', volume_id: 'v-2', owner: null },
+      { ...event, event: 'FileRead', volume_id: 'of-bob', owner: 'bob' },
+      { ...event, event: 'FileRead', volume_id: 'unknown' },
+    ] as const;
+    const storage = async () => {
+      const left = news.slice();
+      return { read: async () => ({ events: left.splice(0), skipped: 0 }) };
+    };
+    const quiet = createTapApi({
+      ...parts,
+      clock: systemClock,
+      tail: async () => ({ read: async () => ({ deliveries: [], skipped: 0 }) }),
+      storage,
+    });
+    const rows: readonly (readonly [TapFilter, string[], ReturnType<typeof user>?])[] = [
+      [{}, ['v-1', 'v-2']],
+      [{ kind: 'volume' }, ['v-1', 'v-2', 'of-bob'], user('bob')],
+      [{ kind: 'volume' }, ['v-1', 'v-2', 'of-bob', 'unknown'], user('root', { kind: 'local' })],
+      [{ actor: 'volume/v-2' }, ['v-2']],
+      [{ type: 'FileRead' }, ['v-1']],
+      [{ type: 'Pass' }, []],
+      [{ kind: 'link' }, []],
+      [{ outcome: 'done' }, []],
+      [{ trace: newTrace() }, []],
+    ];
+    for (const [filter, volumes, viewer = ann] of rows) {
+      const ended = new AbortController();
+      const seen: string[] = [];
+      for await (const some of await quiet.open(viewer, filter, { signal: ended.signal, heartbeatMs: 0 })) {
+        if (some === null) break;
+        for (const record of some) {
+          assert.ok('storage' in record && !('owner' in record.storage));
+          seen.push(record.storage.volume_id);
+        }
+      }
+      ended.abort();
+      assert.deepEqual(seen, volumes, JSON.stringify(filter));
+    }
+  });
+
   test('what is beyond the most of one look is counted and not read', async () => {
     const { documents } = node;
     const tail = await LedgerTail.open({ documents, payloads: parts.payloads, clock: systemClock, tenant: 'acme' });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { CallerHeaders } from '../../../usecases/operations/schemas/fields.ts';
 import { DeliveryRow } from '../../../usecases/operations/schemas/traces.ts';
+import { StorageEventAnswer } from '../../../usecases/operations/schemas/volumes.ts';
 import { OUTCOMES } from '../../../usecases/traces/delivery-row.ts';
 import type { TapRecord } from '../../../usecases/traces/tap.ts';
 import { ACCESS_ENDED, serveRecords, streamOptions } from '../event-route.ts';
@@ -10,12 +11,14 @@ import { problemSchemas } from '../schemas/problems.ts';
 
 z.union([
   z.object({ delivery: DeliveryRow.extend({ trace_id: z.string() }) }),
+  z.object({ storage: StorageEventAnswer }),
   z.object({ dropped: z.number().int() }),
 ]).meta({ id: 'TapEvent' });
 
 const TapRecordSchema = z.looseObject({
   data: z.string().meta({
-    description: 'A JSON object: {"delivery": …}, or {"dropped": COUNT} for deliveries that were skipped.',
+    description:
+      'A JSON object: {"delivery": …}, {"storage": …} for a storage event, or {"dropped": COUNT} for those that were skipped.',
     contentMediaType: 'application/json',
     contentSchema: { $ref: '#/components/schemas/TapEvent' },
   }),
@@ -29,19 +32,19 @@ const segment = z
 const tapSchema = {
   operationId: 'tap.stream',
   tags: ['traces'],
-  summary: 'Follow deliveries live',
+  summary: 'Follow deliveries and storage events live',
   description:
-    'Server-sent events without end: deliveries as they are written to the ledger, about a second after their commit. When ' +
-    `the reader or the node is too slow some are skipped, and \`dropped\` says how many. ${ACCESS_ENDED}`,
+    'Server-sent events without end: deliveries as they are written to the ledger, about a second after their commit, and ' +
+    `storage events. When the reader or the node is too slow some are skipped, and \`dropped\` says how many. ${ACCESS_ENDED}`,
   headers: CallerHeaders,
   querystring: z.object({
-    kind: segment.describe('Kind of the actors.'),
+    kind: segment.describe('Kind of the actors; `volume`: storage events.'),
     actor: z
       .string()
       .regex(/^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}\/[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$/, 'expected kind/id')
       .optional()
-      .describe('One actor: kind/id.'),
-    type: z.string().min(1).max(200).optional().describe('Type of the messages.'),
+      .describe('One actor: kind/id; `volume/ID`: storage events of one volume.'),
+    type: z.string().min(1).max(200).optional().describe('Type of the messages, or name of a storage event.'),
     outcome: z.enum(OUTCOMES).optional(),
     trace: z
       .string()

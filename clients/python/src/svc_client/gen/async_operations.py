@@ -2377,10 +2377,10 @@ class AsyncTapApi:
         trace: Optional[str] = None,
         options: Optional[CallOptions] = None,
     ) -> AsyncIterator[StreamedEvent[TapEvent]]:
-        """Follow deliveries live. Server-sent events without end: deliveries as they are written to the ledger, about a second after their commit. When the reader or the node is too slow some are skipped, and `dropped` says how many. When the key or token that opened it is revoked or has expired, it ends within a minute with a record of the event type `access_ended`: `{"access_ended": {"code", "message"}}`. (`GET /v1/tap`)"""
-        # kind: Kind of the actors.
-        # actor: One actor: kind/id.
-        # type: Type of the messages.
+        """Follow deliveries and storage events live. Server-sent events without end: deliveries as they are written to the ledger, about a second after their commit, and storage events. When the reader or the node is too slow some are skipped, and `dropped` says how many. When the key or token that opened it is revoked or has expired, it ends within a minute with a record of the event type `access_ended`: `{"access_ended": {"code", "message"}}`. (`GET /v1/tap`)"""
+        # kind: Kind of the actors; `volume`: storage events.
+        # actor: One actor: kind/id; `volume/ID`: storage events of one volume.
+        # type: Type of the messages, or name of a storage event.
         # trace: One trace.
         answer: AsyncIterator[StreamedEvent[TapEvent]] = self._sender.stream(TAP_STREAM, {"kind": kind, "actor": actor, "type": type, "outcome": outcome, "trace": trace}, (), options)
         return answer

@@ -1338,10 +1338,13 @@ TapEventDeliveryDelivery = TypedDict("TapEventDeliveryDelivery", {
     "trace_id": "str",
 })
 
+class TapEventStorage(TypedDict):
+    storage: "StorageEvent"
+
 class TapEventDropped(TypedDict):
     dropped: "int"
 
-TapEvent: TypeAlias = "Union[TapEventDelivery, TapEventDropped]"
+TapEvent: TypeAlias = "Union[TapEventDelivery, TapEventStorage, TapEventDropped]"
 
 class ToolResult(TypedDict):
     content: "List[Dict[str, Any]]"
