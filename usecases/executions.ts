@@ -42,6 +42,8 @@ export interface ExecutionApi {
   status(viewer: Viewer, executionId: string): Promise<ExecutionStatus>;
   /** Whether anything exists under this id of a tenant, visible to the caller or not. */
   presence(tenant: string, executionId: string): Promise<Presence>;
+  /** The hash that its start carried; undefined for starts without one. */
+  requestHash(viewer: Viewer, executionId: string): Promise<string | undefined>;
   /** Whether the execution has ended. Throws `not_found`. */
   hasEnded(viewer: Viewer, executionId: string): Promise<boolean>;
   /** Recorded events after sequence `after`; their payloads are the wire objects of events.ts. */
@@ -221,6 +223,11 @@ export function createExecutionApi(parts: {
         if (!(thrown instanceof SvcError) || thrown.code !== 'not_found') throw thrown;
         return (await executions.get(tenant, executionId))?.removed === true ? 'removed' : 'unknown';
       }
+    },
+
+    async requestHash(viewer, executionId) {
+      const found = await find(viewer, executionId);
+      return 'document' in found ? undefined : found.state.request_hash;
     },
 
     async hasEnded(viewer, executionId) {

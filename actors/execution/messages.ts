@@ -57,6 +57,8 @@ export const Start = z.object({
   forward: z.object({ tags: z.array(z.string().max(256)).min(1).max(100) }).optional(),
   /** Whether verdicts of its judges are read inside prose; absent in starts of earlier versions. */
   in_prose: z.boolean().optional(),
+  /** Hash of what a controller forwarded, so that another request under the same id is seen as another one. */
+  request_hash: z.string().max(128).optional(),
 });
 
 export type Start = z.output<typeof Start>;
@@ -165,6 +167,8 @@ export interface StartExecution {
   readonly identity: Identity;
   /** Start it on the node that receives the request (G29, P4). */
   readonly here?: boolean;
+  /** Hash of the request; kept with the execution. */
+  readonly requestHash?: string;
   /** A registered worker outside of the fleet does it: no member has these tags. */
   readonly forward?: { readonly tags: readonly string[] };
   /** It begins as a fork of another execution. */
@@ -186,6 +190,7 @@ export function startPayload(request: StartExecution): JsonObject {
     notify: request.notify,
     depth: request.depth,
     forward: request.forward,
+    request_hash: request.requestHash,
     in_prose: true,
     ...request.fork,
   });

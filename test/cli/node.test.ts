@@ -35,7 +35,7 @@ describe('svc node', () => {
 
   test('list and show, by status and by tag', async () => {
     const { stdout } = await scene.svc(['node', 'list']);
-    assert.match(stdout, /^NODE_ID +STATUS +ROLE +TAGS +PARTITIONS +VERSION +LAST_HEARTBEAT_AT\n/);
+    assert.match(stdout, /^NODE_ID +STATUS +ROLE +TAGS +PARTITIONS +VERSION +LAST_HEARTBEAT_AT +MEMBER\n/);
     assert.match(stdout, new RegExp(`^${id} +ACTIVE +HYBRID +gpu +default 64`, 'm'));
     const ids = async (...filter: string[]) =>
       JSON.parse((await scene.svc(['node', 'list', '--output', 'json', ...filter])).stdout).length;

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Server, ServerCredentials, type ServerWritableStream, status } from '@grpc/grpc-js';
+import { z } from 'zod';
 import {
   ForwardExecutionRequest,
   NodeClusterServiceService,
   type SealNodeEnvelope,
 } from '../../proto/gen/svc/cluster/v1/cluster.ts';
 import type { ExecutionEvent } from '../../proto/gen/svc/runtime/v1/runtime.ts';
+import { svc } from '../cli/svc-run.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { PageClient } from '../transport/cluster/page.ts';
 import { Stranger } from '../transport/cluster/stranger.ts';
@@ -23,6 +25,8 @@ class Worker {
   readonly #client: PageClient;
   readonly #server = new Server();
   #beating: NodeJS.Timeout | undefined;
+  /** Of its heartbeats: 1 is DRAINING. */
+  status = 0;
 
   constructor(nodeId: string, controller: string) {
     this.#client = new PageClient(controller);
@@ -45,7 +49,7 @@ class Worker {
       );
     });
     await this.stranger.join({ tags }, { 'svc-node-grpc-address': `127.0.0.1:${port}` });
-    this.#beating = setInterval(() => void this.stranger.heartbeat(), 500);
+    this.#beating = setInterval(() => void this.stranger.heartbeat({ status: this.status }), 500);
     return this;
   }
 
@@ -106,18 +110,19 @@ describe('a worker of somebody else, registered and no member of the fleet', { t
     await node?.[Symbol.asyncDispose]();
   });
 
-  const start = async (agent: string, input: string): Promise<string> => {
-    const answer = await node.json('POST', '/v1/executions', { agent_id: agent, input });
+  const start = async (agent: string, input: string, context: object = {}): Promise<string> => {
+    const answer = await node.json('POST', '/v1/executions', { agent_id: agent, input, context });
     assert.equal(answer.status, 200, answer.text);
     return String(answer.body.execution_id);
   };
 
   test('gets the runs whose tags only it has, and its events become theirs', async () => {
     const worker = await joined('painter-1', ['gpu', 'fast']);
-    const id = await start('painter', 'a horse');
+    const id = await start('painter', 'a horse', { colour: { name: 'red' }, size: 3 });
     const run = await worker.run(0);
-    const { execution_id, input, manifest_yaml } = run.request;
+    const { execution_id, input, manifest_yaml, context_json } = run.request;
     assert.deepEqual([execution_id, input, run.tenant], [id, 'a horse', 'svc-system']);
+    assert.deepEqual(JSON.parse(context_json), { colour: { name: 'red' }, size: 3 });
     assert.match(manifest_yaml, /name: painter/);
     says(run, started, begins, ...ends('a painted horse'));
     run.stream.end();
@@ -157,8 +162,23 @@ describe('a worker of somebody else, registered and no member of the fleet', { t
     assert.ok(Number(body.in_doubt) >= 1, 'the attempt of the lost worker is counted');
   });
 
+  test('is in the lists of nodes with its tags and last heartbeat, marked as no member', async () => {
+    await joined('listed-1', ['paint', 'oil']);
+    const { body } = await node.call('GET', '/v1/cluster/nodes?tag=oil');
+    const [only] = z.array(z.looseObject({})).parse(body.nodes);
+    assert.deepEqual(
+      [only?.node_id, only?.member, only?.registered, only?.status, only?.tags],
+      ['listed-1', false, true, 'ACTIVE', ['paint', 'oil']],
+    );
+    assert.ok(Date.parse(String(only?.last_heartbeat_at)) > Date.now() - 60_000);
+    const { stdout } = await svc(['--url', node.url, 'node', 'list']);
+    assert.match(stdout, /^listed-1 +ACTIVE +WORKER +paint,oil +- +- +\S+Z +outside$/m);
+    assert.match(stdout, / yes$/m);
+  });
+
   test('that drains is named as that by RouteExecution', async () => {
     const worker = await joined('idle-1', ['eu']);
+    worker.status = 1;
     await worker.stranger.heartbeat({ status: 1 });
     const routed = await worker.stranger.call('RouteExecution', {
       execution_id: '7d6f1c1a-3a50-4f7b-9a55-0a4b2f1c9e01',

@@ -4,6 +4,7 @@ import type { Identity } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 import type { RunningLimits, StartedKind, TierLimits } from '../../security/api.ts';
 import type { ExecutionApi, StartExecution } from '../executions.ts';
+import { hashInTurns } from '../large-values.ts';
 import type { WorkflowApi } from '../workflow-runs.ts';
 import { type StartKeys, startIdFor } from './start-keys.ts';
 
@@ -176,6 +177,24 @@ export async function startOnce(
       return started;
     throw error;
   }
+}
+
+/**
+ * As `startOnce`, for a request that may come again with another input under the same id. Throws `conflict` for that, also
+ * when both came at the same time.
+ */
+export async function startForwarded(
+  executions: ExecutionApi,
+  start: StartExecution,
+  waiting: Waiting,
+): ReturnType<ExecutionApi['start']> {
+  const { executionId, identity, input, context = {} } = start;
+  const requestHash = await hashInTurns({ input, context });
+  const started = await startOnce(executions, { ...start, requestHash }, waiting);
+  const kept = await executions.requestHash(identity, executionId);
+  if (kept === undefined || kept === requestHash) return started;
+  const text = 'execution_id: this id was used to start an execution with another input or context';
+  throw new SvcError('conflict', text, { field: 'execution_id' });
 }
 
 /** Whether an earlier call started the execution. Throws `conflict` when the id belongs to another agent. */

@@ -44,7 +44,7 @@ function list(group: Command): void {
   group
     .command('list')
     .alias('peers')
-    .description('list the nodes of the fleet')
+    .description('list the nodes of the fleet, and registered workers outside of it')
     .option('--status <status>', 'ACTIVE, DRAINING or UNHEALTHY')
     .option('--tag <tag>', 'only nodes with this tag')
     .action(async (options: { status?: string; tag?: string }, command: Command) => {
@@ -52,9 +52,11 @@ function list(group: Command): void {
         path: '/v1/cluster/nodes',
         member: 'nodes',
         query: { status: options.status?.toUpperCase(), tag: options.tag },
-        columns: ['node_id', 'status', 'role', 'tags', 'partitions', 'version', 'last_heartbeat_at'],
+        columns: ['node_id', 'status', 'role', 'tags', 'partitions', 'version', 'last_heartbeat_at', 'member'],
         row: (one) => ({
           ...one,
+          // Outside: registered, without the stores of the fleet, so runs are forwarded to it.
+          member: one.member === true ? 'yes' : 'outside',
           tags: textsOf(one, 'tags').join(',') || '-',
           partitions: partitionsText(one.partitions),
         }),

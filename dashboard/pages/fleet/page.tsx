@@ -92,7 +92,7 @@ function Nodes({ nodes }: { readonly nodes: readonly Node[] }) {
       columns={[
         ['Node', ({ node_id }) => <Id id={node_id} length={16} />],
         ['Status', ({ status }) => <Status status={status} />],
-        ['Role', ({ role }) => role?.toLowerCase() ?? ''],
+        ['Role', ({ role, member }) => `${role?.toLowerCase() ?? ''}${member ? '' : ' outside of the fleet'}`],
         ['Tags', ({ tags }) => plainLine(tags.join(', '))],
         ['Partitions', ({ partitions }) => <span className="figures">{formatCount(sum(partitions))}</span>],
         ['Version', ({ version }) => plainLine(version ?? '')],

@@ -105,6 +105,23 @@ describe('what a controller asks of a worker', { timeout: 60_000 }, () => {
       assert.deepEqual([other.code, other.events], ['ALREADY_EXISTS', []]);
     });
 
+    test('the same id with another input or context is ALREADY_EXISTS, while it runs, after, and at the same time', async () => {
+      const execution_id = randomUUID();
+      const context_json = '{"a":1,"b":2}';
+      const both = await Promise.all(
+        ['one', 'two'].map((input) => eventsOf(forward({ execution_id, input, context_json }))),
+      );
+      assert.deepEqual(both.map(({ code }) => code).sort(), ['ALREADY_EXISTS', 'OK']);
+      const input = both[0]?.code === 'OK' ? 'one' : 'two';
+      const again = await eventsOf(forward({ execution_id, input, context_json: '{ "b": 2, "a": 1 }' }));
+      assert.equal(again.code, 'OK', 'the order of members is no difference');
+      for (const other of [{ input: 'three', context_json }, { input }, { input, context_json: '{"a":2,"b":2}' }]) {
+        const refused = await eventsOf(forward({ execution_id, ...other }));
+        assert.deepEqual([refused.code, refused.events], ['ALREADY_EXISTS', []]);
+        assert.match(refused.details, /another input or context/);
+      }
+    });
+
     test('runs in the tenant of x-tenant-id, by default in svc-system, and nowhere else', async () => {
       const execution_id = randomUUID();
       assert.equal((await eventsOf(forward({ execution_id }, { 'x-tenant-id': 'acme' }))).code, 'OK');

@@ -63,6 +63,10 @@ export class FakeExecutions implements ExecutionApi {
     return this.runs.get(id)?.tenant === tenant ? ('there' as const) : ('unknown' as const);
   }
 
+  async requestHash(): Promise<undefined> {
+    return undefined;
+  }
+
   async hasEnded(viewer: Viewer, executionId: string): Promise<boolean> {
     return ended(this.#run(viewer, executionId));
   }

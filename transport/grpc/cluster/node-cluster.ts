@@ -25,7 +25,7 @@ import {
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import { delegatedTenant, type NodeIdentity } from '../../../security/api.ts';
-import { startOnce } from '../../../usecases/starts/start-execution.ts';
+import { startForwarded } from '../../../usecases/starts/start-execution.ts';
 import { single } from '../access.ts';
 import { targetIs } from '../audit.ts';
 import { traceOfCall, type UnaryCall } from '../call-context.ts';
@@ -185,7 +185,7 @@ const deregisterNode = (parts: ClusterParts): UnaryInBytes =>
 
 /**
  * ForwardExecution (G29): starts an execution on this worker and streams its events as ExecuteAgent does. A repeat of
- * the same `execution_id` streams the same execution from its first event.
+ * the same `execution_id` streams the same execution from its first event; with another input it is refused.
  */
 const forwardExecution = (parts: ClusterParts): StreamInBytes =>
   streamExecution(parts, async (call, signal) => {
@@ -194,7 +194,7 @@ const forwardExecution = (parts: ClusterParts): StreamInBytes =>
     const identity = actingFor(node, call.metadata);
     const { executions } = workerOf(parts);
     const start = await forwardedStart(request, identity, parts.limits);
-    const { execution_id } = await startOnce(executions, start, { trace: traceOfCall(call.metadata), signal });
+    const { execution_id } = await startForwarded(executions, start, { trace: traceOfCall(call.metadata), signal });
     return { tenant: identity.tenant, executionId: execution_id, executions };
   });
 
