@@ -1,5 +1,6 @@
 import type { ConsensusRule, Judge, PanelConcluded } from '../actors/judge-panel/messages.ts';
 import { type EndedPanel, JudgePanelState, type Seat } from '../actors/judge-panel/state.ts';
+import { RUN_RULES } from '../actors/run-rules.ts';
 import { type Address, addressOf } from '../runtime/address.ts';
 import type { ActorClient, CallOptions } from '../runtime/client.ts';
 import { SvcError, toSvcError } from '../runtime/errors.ts';
@@ -123,6 +124,7 @@ function convening({ panelId, judges, consensus, identity }: ValidateRequest): J
     },
     identity: { ...identity, roles: [...identity.roles] },
     in_prose: true,
+    rules: RUN_RULES,
   };
 }
 

@@ -25,7 +25,7 @@ import { EXECUTIONS, projectExecution } from './view.ts';
 export const executionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
   defineActor({
     kind: 'execution',
-    version: 6,
+    version: 7,
     state: ExecutionState,
     migrate,
     initial: () => ({ status: 'pending' as const }),
@@ -81,7 +81,7 @@ const noTools: ToolPolicy = {
 
 export const execution = executionActor({ policy: noTools });
 
-/** States of version 1 lack tools and containers; states of versions 2 to 4 lack only optional fields. */
+/** States of version 1 lack tools and containers; states of versions 2 to 6 lack only optional fields. */
 function migrate(state: Json, fromVersion: number): Json {
   if (fromVersion >= 2 || !isJsonObject(state) || state.status === 'pending') return state;
   const counted = { ...state, tool_calls_executed: 0, calls_in_doubt: [] };

@@ -238,6 +238,7 @@ export function conveneJudges(
     workflow_execution_id: running.workflow_execution_id ?? undefined,
     identity: running.identity,
     in_prose: running.in_prose,
+    rules: running.rules,
   };
   turn.tell(addressOf('judge-panel', turn.tenant, panelId), 'Convene', plainJson(message));
   return panelId;

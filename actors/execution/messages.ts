@@ -9,6 +9,7 @@ import { type JsonObject, jsonField, plainObject } from '../../runtime/json.ts';
 import { Notify } from '../../runtime/message.ts';
 import { ForkedWork } from '../../runtime/recording/forked-work.ts';
 import { PanelConcluded } from '../judge-panel/messages.ts';
+import { RUN_RULES } from '../run-rules.ts';
 import type { executionEvents } from './events.ts';
 import { Said } from './inner-loop/state.ts';
 import { type Mount, Mounts, SecurityPolicy } from './plan.ts';
@@ -57,6 +58,8 @@ export const Start = z.object({
   forward: z.object({ tags: z.array(z.string().max(256)).min(1).max(100) }).optional(),
   /** Whether verdicts of its judges are read inside prose; absent in starts of earlier versions. */
   in_prose: z.boolean().optional(),
+  /** `RUN_RULES` of the sender; absent in starts of earlier versions. */
+  rules: z.number().int().optional(),
   /** Hash of what a controller forwarded, so that another request under the same id is seen as another one. */
   request_hash: z.string().max(128).optional(),
 });
@@ -192,6 +195,7 @@ export function startPayload(request: StartExecution): JsonObject {
     forward: request.forward,
     request_hash: request.requestHash,
     in_prose: true,
+    rules: RUN_RULES,
     ...request.fork,
   });
 }

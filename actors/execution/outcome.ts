@@ -1,6 +1,7 @@
 import type { EffectResult } from '../../runtime/effect.ts';
 import { iterationEffect } from './effects.ts';
 import { stopCalls, stopWork } from './ending.ts';
+import { isHopeless } from './hopeless.ts';
 import { finalMessage } from './inner-loop/ask.ts';
 import { doubtDispatch } from './inner-loop/settle-call.ts';
 import { abandonIteration, type IterationFailure, rejectIteration } from './iteration.ts';
@@ -13,25 +14,6 @@ import { renderPrompt } from './prompt.ts';
 import { deathsInARow, type ExecutionState, progressOf, type RunningExecution } from './state.ts';
 import { expectRepeat, takeChunk } from './streamed.ts';
 import type { IterationResult } from './validators/json-schema.ts';
-
-/** Failures of an effect that no further iteration can fix: the manifest, the node's settings or rights must change. */
-const HOPELESS: ReadonlySet<string> = new Set([
-  'invalid_argument',
-  'invalid_manifest',
-  'invalid_config',
-  'unauthenticated',
-  'forbidden',
-  'not_found',
-  'failed_precondition',
-  'payload_too_large',
-  'unsupported_isolation',
-  'unsupported_runtime',
-  'unimplemented',
-  'model_refused',
-  'image_unavailable',
-]);
-
-export const isHopeless = (code: string): boolean => HOPELESS.has(code);
 
 /** Validates a result. Without validators only a program that exits with 0 is accepted (W23). */
 export function judgeResult(running: RunningExecution, result: IterationResult, turn: ExecutionTurn): ExecutionState {

@@ -118,6 +118,8 @@ const core = {
   depth: z.number().int().optional(),
   /** Whether verdicts of its judges are read inside prose; absent: not. */
   in_prose: z.boolean().optional(),
+  /** `RUN_RULES` of its start; absent: 0. */
+  rules: z.number().int().optional(),
   /** Of a start that a controller forwarded here. */
   request_hash: z.string().optional(),
   /** Iterations started so far; the number of the running one. */

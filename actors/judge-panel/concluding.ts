@@ -41,7 +41,8 @@ function conclude(panel: JudgingPanel, turn: JudgePanelTurn): EndedPanel {
   if (verdicts.length < rule.min_judges_required || verdicts.length === 0) {
     const error = tooFew(panel, verdicts.length);
     concluded(panel, { status: 'failed', error, score: null, confidence: null, binary_valid: false }, turn);
-    return end(panel, { status: 'failed', error, consensus: null, binary_valid: false }, turn);
+    const code = hopelessCode(panel);
+    return end(panel, { status: 'failed', error, code, consensus: null, binary_valid: false }, turn);
   }
   const { score, confidence, valid, variance, agreement } = reachConsensus(verdicts, rule);
   turn.emit('MultiJudgeConsensus', {
@@ -83,7 +84,7 @@ function concluded({ panel_id, consensus, seats }: JudgingPanel, figures: Figure
   });
 }
 
-type Verdictless = Pick<PanelConcluded, 'status' | 'error' | 'consensus' | 'binary_valid'>;
+type Verdictless = Pick<PanelConcluded, 'status' | 'error' | 'code' | 'consensus' | 'binary_valid'>;
 
 /** Stops the judges that are no longer awaited, and sends the outcome. */
 function end(panel: JudgingPanel, verdict: Verdictless, turn: JudgePanelTurn): EndedPanel {
@@ -107,6 +108,12 @@ function end(panel: JudgingPanel, verdict: Verdictless, turn: JudgePanelTurn): E
   // The verdicts are kept in the outcome alone.
   const emptied = seats.map((seat): Seat => ({ ...seat, verdict: null, output: null }));
   return { status: 'ended', panel_id, consensus, seats: emptied, outcome, told: notify?.to };
+}
+
+/** The error of judges that can never answer, when too few would be left without them. */
+function hopelessCode({ seats, consensus: { min_judges_required: needed } }: JudgingPanel): string | undefined {
+  const hopeless = seats.flatMap((seat) => seat.hopeless ?? []);
+  return seats.length - hopeless.length < needed ? hopeless[0] : undefined;
 }
 
 const verdictsOf = (seats: readonly Seat[]): Verdict[] =>

@@ -67,8 +67,8 @@ function Convene(state: JudgePanelState, convene: ConveneMessage, turn: JudgePan
     consensus,
     convened_at: new Date(turn.now).toISOString(),
   });
-  const { in_prose, notify = null } = convene;
-  const panel: JudgingPanel = { status: 'judging', panel_id, consensus, seats, in_prose, notify };
+  const { in_prose, rules, notify = null } = convene;
+  const panel: JudgingPanel = { status: 'judging', panel_id, consensus, seats, in_prose, rules, notify };
   return concludeIfDone(panel, turn);
 }
 
@@ -144,7 +144,8 @@ function takeVerdict(panel: JudgingPanel, judge: number, update: ExecutionUpdate
     const said = [update.reason ?? update.status, update.error]
       .filter((part) => part !== null && part !== '')
       .join(': ');
-    return failSeat(panel, judge, { reason: `its execution ended without an output: ${said}` }, turn);
+    const ended = update.reason ?? undefined;
+    return failSeat(panel, judge, { reason: `its execution ended without an output: ${said}`, ended }, turn);
   }
   const read = readJudge(update.output, { inProse: panel.in_prose === true });
   if (!read.ok) return failSeat(panel, judge, { reason: read.reason, output: read.output }, turn);
@@ -190,9 +191,9 @@ function Cancel(
 /** Several judges, one verdict: asks each judge's agent once, waits for all of them, concludes (W10, W11). */
 export const judgePanel = defineActor({
   kind: 'judge-panel',
-  version: 2,
+  version: 3,
   state: JudgePanelState,
-  // Version 2 added an optional field.
+  // Versions 2 and 3 added optional fields.
   migrate: (state) => state,
   initial: () => ({ status: 'idle' as const }),
   messages: judgePanelMessages,

@@ -47,6 +47,8 @@ export const Convene = z.object({
   notify: Notify.optional(),
   /** Whether a verdict inside prose is read; absent in messages of earlier versions. */
   in_prose: z.boolean().optional(),
+  /** `RUN_RULES` of the run that asks; absent in messages of earlier versions. */
+  rules: z.number().int().optional(),
 });
 
 export type Convene = z.output<typeof Convene>;
@@ -75,6 +77,8 @@ export const PanelConcluded = z.object({
   /** `failed`: fewer than `min_judges_required` judges gave a verdict; `error` says which did not, and why. */
   status: z.enum(['concluded', 'failed', 'cancelled']),
   error: z.string().nullable(),
+  /** Why asking again is useless: the error of judges without whom there are too few; absent: it may help. */
+  code: z.string().optional(),
   consensus: z
     .object({
       score: fraction,

@@ -4,6 +4,8 @@ import type { Turn } from '../../runtime/define-actor.ts';
 import { jsonField } from '../../runtime/json.ts';
 import { Notify } from '../../runtime/message.ts';
 import { keepHead } from '../execution/bounded-text.ts';
+import { isHopelessJudge } from '../execution/hopeless.ts';
+import { hasRules } from '../run-rules.ts';
 import {
   ConsensusRule,
   JudgeResult,
@@ -32,6 +34,8 @@ const Seat = z.object({
   reason: z.string().nullable(),
   /** Code of the error that prevented its start. */
   code: z.string().nullable(),
+  /** Code of an error that no further attempt can fix, of its start or of its execution; absent: none. */
+  hopeless: z.string().optional(),
 });
 
 export type Seat = z.output<typeof Seat>;
@@ -42,6 +46,8 @@ const core = {
   seats: z.array(Seat),
   /** Whether a verdict inside prose is read; absent: not. */
   in_prose: z.boolean().optional(),
+  /** `RUN_RULES` of the run that asks; absent: 0. */
+  rules: z.number().int().optional(),
 };
 
 const Idle = z.object({ status: z.literal('idle') });
@@ -87,7 +93,13 @@ export function reseat(panel: JudgingPanel, judge: number, change: Partial<Seat>
 export function failSeat(
   panel: JudgingPanel,
   judge: number,
-  failure: { readonly reason: string; readonly code?: string; readonly output?: Seat['output'] },
+  failure: {
+    readonly reason: string;
+    readonly code?: string;
+    /** Code of the error that its execution ended with. */
+    readonly ended?: string;
+    readonly output?: Seat['output'];
+  },
   turn: JudgePanelTurn,
 ): JudgingPanel {
   const seat = panel.seats[judge];
@@ -100,8 +112,12 @@ export function failSeat(
     reason,
     code: failure.code ?? null,
     output: failure.output ?? null,
+    hopeless: hopelessCode(panel, failure.code ?? failure.ended),
   });
 }
+
+const hopelessCode = (panel: JudgingPanel, code: string | undefined): string | undefined =>
+  code !== undefined && hasRules(panel, 3) && isHopelessJudge(code) ? code : undefined;
 
 /**
  * Stops a judge that is no longer awaited. If its start is still under way, its first update is answered with another

@@ -3,8 +3,9 @@ import type { Found } from '../../manifests/template/tree.ts';
 import type { StateSpec } from '../../manifests/workflow/schema.ts';
 import type { Transition } from '../../manifests/workflow/transition.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../runtime/json.ts';
+import { hasRules } from '../run-rules.ts';
 import { own } from './json-values.ts';
-import { hasRules, scopeOf } from './scope.ts';
+import { scopeOf } from './scope.ts';
 import type { IdleWorkflow } from './state.ts';
 import { failureOf, type StepError } from './steps/step.ts';
 

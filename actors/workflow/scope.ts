@@ -1,6 +1,7 @@
 import { renderTemplate, renderValue } from '../../manifests/template/rendering.ts';
 import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
 import { isJsonObject, type Json, type JsonObject, plainJson } from '../../runtime/json.ts';
+import { hasRules } from '../run-rules.ts';
 import { own } from './json-values.ts';
 import { LIMITS } from './limits.ts';
 import type { IdleWorkflow } from './state.ts';
@@ -35,9 +36,6 @@ export function scopeOf(run: IdleWorkflow): JsonObject {
 
 /** Renders one template of the current state; throws a TemplateError when it cannot. */
 export type Render = (template: string, maxChars?: number) => string;
-
-/** Whether the run works under these rules or later ones (`RUN_RULES`). */
-export const hasRules = ({ rules = 0 }: Pick<IdleWorkflow, 'rules'>, least: number): boolean => rules >= least;
 
 /** Renders the templates of one state; the scope is built once, on first use. */
 export function renderer(run: IdleWorkflow): Render {

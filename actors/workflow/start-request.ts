@@ -5,6 +5,7 @@ import type { Identity } from '../../runtime/identity.ts';
 import { type Json, type JsonObject, plainJson, plainObject } from '../../runtime/json.ts';
 import type { Notify } from '../../runtime/message.ts';
 import type { ForkedWork } from '../../runtime/recording/forked-work.ts';
+import { RUN_RULES } from '../run-rules.ts';
 import { LIMITS } from './limits.ts';
 
 export interface AncestryProblem {
@@ -74,14 +75,6 @@ interface WorkflowFork {
   readonly work: ForkedWork;
   readonly changed: readonly ('input' | 'blackboard' | 'manifest')[];
 }
-
-/**
- * Version of the rules under which a run that starts now works; its state keeps the number, so a run keeps the rules
- * that it started with. 1: `fail`, JSON values of the built-ins, members of JSON texts in templates, failures of templates as
- * events, the run's workspace in Agent states and containers (docs/reference/workflow-manifest.md). 2: the end of a state says
- * what became of each of its transitions.
- */
-export const RUN_RULES = 2;
 
 /** Payload of the messages Start and Fork. */
 export function startPayload(request: StartWorkflow): JsonObject {

@@ -101,6 +101,37 @@ describe('an agent that is refined by judges', () => {
     );
   });
 
+  test('ends at once, under its code, when its judge has a model that is not there; a panel of a workflow too', async () => {
+    const task = { prompt_template: '{{input}}' };
+    await node.deploy(agentYaml('lost', { task, runtime: { model: 'nowhere' } }));
+    const end = await ended(await runJudged('by-lost', [{ type: 'semantic', judge_agent: 'lost' }]));
+    assert.deepEqual([end.status, end.iteration_count], ['failed', 1]);
+    const { code, message } = Object(end.error);
+    assert.equal(code, 'not_found');
+    assert.match(message, /judge lost: .*No model has the alias \\?"nowhere\\?"/);
+    const consensus = { strategy: 'weighted_average' };
+    const JUDGE = {
+      kind: 'ParallelAgents',
+      agents: [{ agent: 'lost', input: 'judge this' }],
+      consensus,
+      transitions: [],
+    };
+    const spec = { initial_state: 'JUDGE', states: { JUDGE } };
+    const run = await node.runWorkflow(
+      stringify({
+        apiVersion: 'svc.dev/v1',
+        kind: 'Workflow',
+        metadata: { name: 'lost-judge', version: '1.0.0' },
+        spec,
+      }),
+    );
+    const { body } = await waitUntil('the run to end', async () => {
+      const answer = await node.call('GET', `/v1/workflows/executions/${run}`);
+      return answer.body.ended_at !== null && answer;
+    });
+    assert.deepEqual([body.outcome, Object(body.error).code], ['failed', 'not_found'], JSON.stringify(body.error));
+  });
+
   test('is judged by a model where the manifest names no agent', async () => {
     const id = await runJudged('by-model', { semantic: { enabled: true } });
     assert.equal((await ended(id)).status, 'completed');

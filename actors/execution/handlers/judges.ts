@@ -1,12 +1,12 @@
 import type { EffectResult } from '../../../runtime/effect.ts';
 import { readJudge } from '../../judge-panel/judge-output.ts';
 import type { PanelConcluded } from '../../judge-panel/messages.ts';
+import { isHopeless } from '../hopeless.ts';
 import { callJudged } from '../inner-loop/call-ended.ts';
 import { abandonIteration } from '../iteration.ts';
 import { modelVerdict, panelVerdict, takeVerdict } from '../judging.ts';
 import type { ExecutionTurn } from '../messages.ts';
 import { ModelAnswer, noAnswer, withUsage } from '../model-answer.ts';
-import { isHopeless } from '../outcome.ts';
 import { awaited } from '../phase.ts';
 import { type ModelCheck, needsPanel } from '../plan.ts';
 import type { ExecutionState, Verdict } from '../state.ts';
@@ -20,6 +20,10 @@ export function PanelEnded(state: ExecutionState, panel: PanelConcluded, turn: E
   if (wait.kind === 'call judges') return callJudged(running, wait.call, panel, turn);
   const check = running.plan.validators[wait.judging.verdicts.length];
   if (check === undefined || !needsPanel(check)) return state;
+  if (panel.code !== undefined) {
+    const failure = { error_type: panel.code, message: `${nameOf(check)}: ${panel.error ?? 'no verdict'}` };
+    return abandonIteration(running, failure, { status: 'failed', reason: panel.code }, turn);
+  }
   return takeVerdict(running, wait.judging, panelVerdict(check, panel), turn);
 }
 

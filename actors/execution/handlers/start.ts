@@ -52,6 +52,7 @@ function begin(start: StartMessage, turn: ExecutionTurn): RunningExecution {
     mounts: start.mounts,
     depth: start.depth,
     in_prose: start.in_prose,
+    rules: start.rules,
     request_hash: start.request_hash,
     iteration_count: 0,
     attempts: [],

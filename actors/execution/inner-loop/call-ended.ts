@@ -71,7 +71,8 @@ export function callJudged(
   }
   const reason = `${verdict.validator}: ${verdict.reason}`;
   if (panel.status !== 'concluded' || panel.consensus === null) {
-    return failLoop(running, { error_type: 'tool_judge_failed', message: `${call.name}: ${reason}` }, turn);
+    const error_type = panel.code ?? 'tool_judge_failed';
+    return failLoop(running, { error_type, message: `${call.name}: ${reason}` }, turn);
   }
   const denial = {
     reason: 'JudgeRejected',

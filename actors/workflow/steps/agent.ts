@@ -3,10 +3,11 @@ import { addressOf } from '../../../runtime/address.ts';
 import { isJsonObject, type Json, type JsonObject, plainJson } from '../../../runtime/json.ts';
 import type { ExecutionUpdate } from '../../execution/update.ts';
 import type { Convene, PanelConcluded } from '../../judge-panel/messages.ts';
+import { hasRules } from '../../run-rules.ts';
 import { askEffect, bounded } from '../ask-effect.ts';
 import { own } from '../json-values.ts';
 import type { WorkflowTurn } from '../messages.ts';
-import { hasRules, renderer } from '../scope.ts';
+import { renderer } from '../scope.ts';
 import type { IdleWorkflow } from '../state.ts';
 import { type Begun, failed, StepFailure, type StepResult, succeeded } from './step.ts';
 import { volumeIdOf, withRunWorkspace } from './volumes.ts';
@@ -96,6 +97,7 @@ export function beginParallelAgents(run: IdleWorkflow, step: StateOf<'ParallelAg
     identity: run.identity,
     notify: { to: turn.self, as: 'PanelWord', context: { entry: run.entry } },
     in_prose: hasRules(run, 1) ? true : undefined,
+    rules: hasRules(run, 3) ? run.rules : undefined,
   };
   turn.tell(addressOf('judge-panel', turn.tenant, panelId), 'Convene', plainJson(convene));
   return { kind: 'waits', awaiting: { kind: 'panel', panel_id: panelId, judges: judges.length } };
@@ -106,6 +108,6 @@ export function panelResult(panel: PanelConcluded): StepResult {
   const { consensus, individual_results, agents } = panel;
   const record = { individual_results, agents };
   if (panel.status === 'concluded' && consensus !== null) return succeeded({ consensus: { ...consensus }, ...record });
-  const code = panel.status === 'cancelled' ? 'cancelled' : 'too_few_judges';
+  const code = panel.status === 'cancelled' ? 'cancelled' : (panel.code ?? 'too_few_judges');
   return failed(code, panel.error ?? `the judge panel ${panel.status}`, record);
 }

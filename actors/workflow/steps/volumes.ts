@@ -1,6 +1,7 @@
 import type { KnownVolume } from '../../../manifests/metadata.ts';
+import { hasRules } from '../../run-rules.ts';
 import { own } from '../json-values.ts';
-import { hasRules, type Render } from '../scope.ts';
+import type { Render } from '../scope.ts';
 import type { IdleWorkflow } from '../state.ts';
 import { StepFailure } from './step.ts';
 

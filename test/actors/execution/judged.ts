@@ -69,8 +69,9 @@ export class JudgedExecution extends DrivenExecution {
     });
   }
 
-  noVerdict(error: string, panel: Convene = this.panel): DrivenTurn {
-    return this.word(panel, { status: 'failed', error });
+  /** `code`: why asking again is useless. */
+  noVerdict(error: string, panel: Convene = this.panel, code?: string): DrivenTurn {
+    return this.word(panel, { status: 'failed', error, ...(code === undefined ? {} : { code }) });
   }
 
   private word({ panel_id, notify }: Convene, more: JsonObject): DrivenTurn {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { RUN_RULES } from '../../../actors/run-rules.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
 import { ada, CRITIC, DIGITS, JudgedExecution, judgedBy, type Said, started, THREE } from './judged.ts';
 import { EXECUTION_ID } from './rig.ts';
@@ -161,6 +162,20 @@ describe('after the judges', () => {
     driven.verdict({ score: 1 });
     assert.equal(driven.view.status, 'completed');
     assert.notEqual(driven.panels[0]?.panel_id, driven.panels[1]?.panel_id);
+  });
+
+  test('judges that can never be asked end the run at once, under the code of their error', () => {
+    const driven = new JudgedExecution();
+    driven.start(judgedBy([CRITIC]), { rules: RUN_RULES });
+    driven.answer('one');
+    assert.equal(driven.panel.rules, RUN_RULES);
+    const said = '0 of 1 judges gave a verdict, at least 1 must: judge critic: unauthenticated';
+    driven.noVerdict(said, driven.panel, 'unauthenticated');
+    assert.equal(driven.turns.flatMap(({ effects }) => effects).length, 1, 'the model is not asked again');
+    const { reason, total_iterations } = driven.payloads('execution_failed').at(-1) ?? {};
+    assert.deepEqual([reason, total_iterations], ['unauthenticated', 1]);
+    const { error_type, message } = Object(driven.payloads('iteration_failed').at(-1)?.error);
+    assert.deepEqual([error_type, message], ['unauthenticated', `semantic (critic): ${said}`]);
   });
 
   test('judges that never accept end it as every validator does', () => {

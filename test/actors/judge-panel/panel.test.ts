@@ -159,6 +159,48 @@ describe('a judge panel', () => {
     assert.equal(panel.sent('PanelConcluded').length, 1);
   });
 
+  const hopeless: readonly [
+    what: string,
+    fail: (panel: DrivenPanel) => void,
+    code: string | undefined,
+    rules?: number,
+  ][] = [
+    [
+      'whose model refuses its key',
+      (panel) => void panel.word(0, 'failed', { reason: 'unauthenticated' }),
+      'unauthenticated',
+    ],
+    ['whose model has an unknown alias', (panel) => void panel.word(0, 'failed', { reason: 'not_found' }), 'not_found'],
+    ['that is not deployed', (panel) => void panel.notStarted(0, 'not_found', 'none'), 'not_found'],
+    ['that used up its iteration', (panel) => void panel.word(0, 'failed'), undefined],
+    [
+      'to whom the output is too long',
+      (panel) => void panel.word(0, 'failed', { reason: 'payload_too_large' }),
+      undefined,
+    ],
+    [
+      'of a run that began before this was said',
+      (panel) => void panel.word(0, 'failed', { reason: 'forbidden' }),
+      undefined,
+      2,
+    ],
+  ];
+  for (const [what, fail, code, rules = 3] of hopeless) {
+    test(`a judge ${what}: ${code ?? 'nothing'} is said to end the run that asks`, () => {
+      for (const [needed, said] of [
+        [2, code],
+        [1, undefined],
+      ] as const) {
+        const panel = new DrivenPanel();
+        panel.convene({ judges: 2, rules, rule: ruleOf('weighted_average', { min_judges_required: needed }) });
+        fail(panel);
+        panel.started(1);
+        panel.word(1, 'failed');
+        assert.deepEqual([panel.outcome.status, panel.outcome.code], ['failed', said]);
+      }
+    });
+  }
+
   test('with fewer judges than must answer fails at once and asks nobody', () => {
     const panel = new DrivenPanel();
     panel.convene({ judges: 2, rule: ruleOf('majority', { min_judges_required: 3 }) });

@@ -27,6 +27,8 @@ export interface Asked {
   readonly weights?: readonly number[];
   readonly rule?: ConsensusRule;
   readonly identity?: Identity | null;
+  /** `RUN_RULES` of the run that asks. */
+  readonly rules?: number;
 }
 
 /** A panel driven through pure turns, with the words its tests use. Judges are agents `judge-0`, `judge-1` … */
@@ -35,7 +37,13 @@ export class DrivenPanel extends ActorDriver {
     super(judgePanel, 'acme', PANEL_ID);
   }
 
-  convene({ judges = 3, weights = [], rule = ruleOf('weighted_average'), identity = ada }: Asked = {}): DrivenTurn {
+  convene({
+    judges = 3,
+    weights = [],
+    rule = ruleOf('weighted_average'),
+    identity = ada,
+    rules,
+  }: Asked = {}): DrivenTurn {
     return this.send('Convene', {
       panel_id: PANEL_ID,
       judges: Array.from({ length: judges }, (_, index) => ({
@@ -47,6 +55,7 @@ export class DrivenPanel extends ActorDriver {
       consensus: toJson(rule),
       workflow_execution_id: 'wf-1',
       notify: { to: 'workflow/acme/wf-1', as: 'PanelConcluded', context: { state: 'REVIEW' } },
+      ...(rules === undefined ? {} : { rules }),
       ...(identity === null ? {} : { identity: toJson(identity) }),
     });
   }

@@ -1,5 +1,5 @@
+import { RUN_RULES } from '../../../actors/run-rules.ts';
 import { workflowActor } from '../../../actors/workflow/definition.ts';
-import { RUN_RULES } from '../../../actors/workflow/start-request.ts';
 import { WorkflowState } from '../../../actors/workflow/state.ts';
 import { type WorkflowManifest, WorkflowManifestSchema } from '../../../manifests/workflow/schema.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';

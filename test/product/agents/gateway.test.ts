@@ -12,7 +12,10 @@ import { writtenWhole } from '../../support/written-whole.ts';
 import { PROGRAMS } from './programs.ts';
 import { AgentScene, type Members, members } from './scene.ts';
 
-const cmd = (command: string, ...args: readonly string[]): Members => ({ name: 'cmd.run', arguments: { command, args } });
+const cmd = (command: string, ...args: readonly string[]): Members => ({
+  name: 'cmd.run',
+  arguments: { command, args },
+});
 const verdict = (score: number): string => JSON.stringify({ score, confidence: 1, reasoning: 'as the test wants it' });
 const TEE = cmd('tee', '-a', 'ran');
 const RULES = [
