@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
+import { devTools, withDevTools } from '../.ci/tools/dev-tool.ts';
 
 const PROTO = import.meta.dirname;
-const BIN = join(PROTO, '..', 'node_modules', '.bin');
 const GENERATED = 'gen';
 /** All messages with their comments, for server reflection. */
 const DESCRIPTORS = join(GENERATED, 'descriptors.binpb');
@@ -40,10 +40,10 @@ export function lint(): void {
 }
 
 function buf(...args: readonly string[]): void {
-  const { status, stderr, stdout, error } = spawnSync(join(BIN, 'buf'), args, {
+  const { status, stderr, stdout, error } = spawnSync(join(devTools(), 'buf'), args, {
     cwd: PROTO,
     encoding: 'utf8',
-    env: { ...process.env, PATH: `${BIN}${delimiter}${process.env.PATH ?? ''}` },
+    env: withDevTools(),
   });
   if (status === 0) return;
   throw new Error(`buf ${args.join(' ')} failed:\n${stdout ?? ''}${stderr ?? ''}`, { cause: error });

@@ -70,19 +70,24 @@ test('the bill of materials names every package that is shipped, each under a li
   );
 });
 
-test('each package of the lock file has its hash, for every platform, and comes from a registry', async () => {
-  const { packages } = Lock.parse(JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8')));
-  const listed = Object.entries(packages).filter(([path]) => path !== '');
-  assert.ok(listed.length > 300, `${listed.length} packages`);
-  assert.deepEqual(
-    listed
-      .filter(
-        ([, { integrity, link, version }]) => link === true || !SHA512.test(integrity ?? '') || !VERSION.test(version),
-      )
-      .map(([path]) => path),
-    [],
-  );
-});
+/** Lock files, and how many packages each has at least. */
+const LOCKS = { 'package-lock.json': 300, '.ci/tools/package-lock.json': 20 } as const;
+
+for (const [lock, least] of Object.entries(LOCKS))
+  test(`each package of ${lock} has its hash, for every platform, and comes from a registry`, async () => {
+    const { packages } = Lock.parse(JSON.parse(await readFile(join(ROOT, lock), 'utf8')));
+    const listed = Object.entries(packages).filter(([path]) => path !== '');
+    assert.ok(listed.length > least, `${listed.length} packages`);
+    assert.deepEqual(
+      listed
+        .filter(
+          ([, { integrity, link, version }]) =>
+            link === true || !SHA512.test(integrity ?? '') || !VERSION.test(version),
+        )
+        .map(([path]) => path),
+      [],
+    );
+  });
 
 test('the notices of third parties are those of what is installed', async () => {
   const text = await readFile(join(ROOT, 'THIRD-PARTY-NOTICES.txt'), 'utf8');
