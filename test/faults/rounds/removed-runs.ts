@@ -43,6 +43,8 @@ const KEPT = 5;
 /** Of these every other one is deleted when it has ended. */
 const MARKED = 6;
 const LARGE_CHARS = 80_000;
+/** More than the runs of two rounds. */
+const MOST_LISTED = 50;
 const ENDED = new Set<unknown>(['completed', 'failed', 'cancelled']);
 const AGAIN_MS = 100;
 
@@ -139,7 +141,9 @@ async function round({ stores, node, calls, documents, journal }: World, seed: n
   let left = removedIds.length;
   for (; left > 0 && timeLeftMs(upAt) > 0; await pause(AGAIN_MS)) left = await leftOf(documents, removedIds);
   const ended = [...removedIds, ...stays.filter((id) => !open.includes(id))];
-  const broken = await stillUnderWay(upAt, { location: stores.location, url: await node.url, ended });
+  const url = await node.url;
+  // The lists of later rounds have ever more runs, and each look reads the payload of every large one.
+  const broken = await stillUnderWay(upAt, { location: stores.location, url, ended, mostListed: MOST_LISTED });
   const recoveryMs = performance.now() - killedAt;
   const lost = await Promise.all(stays.map(async (id) => !(open.includes(id) || (await endedWell(calls, id)))));
   const marks = (await journal.lines()).filter((id) => markedRuns.some((run) => run.id === id));
