@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { readFile, realpath } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 import { noticesText } from '../../cli/notices.ts';
+import { projectFiles } from '../support/tree.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
@@ -88,6 +90,30 @@ for (const [lock, least] of Object.entries(LOCKS))
       [],
     );
   });
+
+/** Images of this project, built where they are used, and the argument of a build, whose default counts. */
+const OWN_IMAGE = /^(svc:|localhost\/svc-examples\/|\$\{\w+\}$)/;
+const BY_DIGEST = /^[a-z0-9./-]+:[\w.-]+@sha256:[0-9a-f]{64}$/;
+
+/** Images that a file names: of containers, of the stages of a build, and defaults of its arguments. */
+function imagesIn(file: string): string[] {
+  const text = readFileSync(join(ROOT, file), 'utf8');
+  const named = [...text.matchAll(/^(?:\s*(?:- )?image:|FROM|ARG \w*IMAGE=) ?(\S+)/gm)].map(([, image = '']) => image);
+  return named.filter((image) => !OWN_IMAGE.test(image)).map((image) => `${file} ${image}`);
+}
+
+test('each image that is built on or started has its digest', () => {
+  const files = projectFiles().filter(
+    (file) =>
+      /^(deploy|examples)\/.*\.ya?ml$/.test(file) || /(^|\/)(docker-compose\.yml|Containerfile|Dockerfile)$/.test(file),
+  );
+  const images = files.flatMap(imagesIn);
+  assert.ok(images.length >= 4, images.join());
+  assert.deepEqual(
+    images.filter((named) => !BY_DIGEST.test(named.split(' ')[1] ?? '')),
+    [],
+  );
+});
 
 test('the notices of third parties are those of what is installed', async () => {
   const text = await readFile(join(ROOT, 'THIRD-PARTY-NOTICES.txt'), 'utf8');
