@@ -115,7 +115,8 @@ function ownScript(path: string): Promise<Buffer> {
 }
 
 const containerLimits = ({ runtime }: NodeSettings): ContainerLimits => {
-  const { pids_limit, cpu, memory, user, read_only_root, tmp_size, output_limit, always_pull } = runtime.containers;
+  const { pids_limit, cpu, memory, user, read_only_root, tmp_size, output_limit, always_pull, registries } =
+    runtime.containers;
   return {
     networkMode: runtime.container_network_mode ?? 'none',
     pids: pids_limit,
@@ -126,5 +127,6 @@ const containerLimits = ({ runtime }: NodeSettings): ContainerLimits => {
     tmpBytes: tmp_size,
     outputBytes: output_limit,
     alwaysPull: always_pull,
+    registries,
   };
 };

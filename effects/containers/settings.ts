@@ -31,6 +31,8 @@ export interface ContainerLimits {
   readonly outputBytes: number;
   /** Pulls every image unless its policy is `Never`: for nodes whose tenants must not share images. */
   readonly alwaysPull: boolean;
+  /** Registries that images are pulled from: `host`, `host:port` or `*.domain`. Absent: all of them. */
+  readonly registries?: readonly string[] | undefined;
 }
 
 /** Additions for one kind of containers. Nothing of it comes from a manifest. */

@@ -46,6 +46,19 @@ export const NodeContainers = z.strictObject({
   output_limit: size(MiB, '1Gi', 'at least 1Mi'),
   /** Pull every image again, so that one tenant's private image is not available to another. */
   always_pull: z.boolean().default(false),
+  /** Registries that images are pulled from; absent: all but link-local addresses. */
+  registries: z
+    .array(
+      z
+        .string()
+        .max(260)
+        .regex(
+          /^(\*\.)?[A-Za-z0-9][A-Za-z0-9.-]*(:\d{1,5})?$/,
+          'expected a host such as docker.io, host:5000 or *.example.com',
+        ),
+    )
+    .max(100)
+    .optional(),
   /** Images for agents that name language and version; override the defaults. */
   runtimes: RuntimeSettings.prefault({}),
   /** Image for agents that name neither an image nor a language. */
