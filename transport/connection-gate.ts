@@ -48,11 +48,29 @@ function proxiesAt(addresses: readonly string[]): BlockList {
   return list;
 }
 
+/** How much of something one address may have. */
+export class AddressShare {
+  readonly #most: number;
+  readonly #proxies: BlockList;
+
+  /** `proxies`: addresses and networks of proxies besides this machine (`spec.network.trust_proxy`). */
+  constructor(most: number, proxies: readonly string[] = []) {
+    this.#most = most;
+    this.#proxies = proxiesAt([...THIS_MACHINE, ...proxies]);
+  }
+
+  of(address: string): number {
+    const plain = address.replace(/^::ffff:(?=\d+\.)/, '');
+    const isProxy = isIP(plain) !== 0 && this.#proxies.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4');
+    return Math.max(1, Math.ceil(this.#most * (isProxy ? SHARES.proxy : SHARES.other)));
+  }
+}
+
 /** Counts the connections of one listener, in total and for each address, and closes at once those over a limit. */
 export class ConnectionGate {
   readonly #most: number;
   readonly #addresses = new Map<string, number>();
-  readonly #proxies: BlockList;
+  readonly #share: AddressShare;
   readonly #refuses: (address: string) => boolean;
   #open = 0;
 
@@ -63,14 +81,14 @@ export class ConnectionGate {
   constructor(most: number, proxies: readonly string[] = [], refuses: (address: string) => boolean = () => false) {
     this.#most = most;
     this.#refuses = refuses;
-    this.#proxies = proxiesAt([...THIS_MACHINE, ...proxies]);
+    this.#share = new AddressShare(most, proxies);
   }
 
   /** Accepts or closes a connection; returns whether it was accepted. */
   enter(socket: Socket): boolean {
     const address = socket.remoteAddress ?? '';
     const ofAddress = this.#addresses.get(address) ?? 0;
-    if (this.#refuses(address) || this.#open >= this.#most || ofAddress >= this.#mostOf(address)) {
+    if (this.#refuses(address) || this.#open >= this.#most || ofAddress >= this.#share.of(address)) {
       socket.destroy();
       return false;
     }
@@ -78,12 +96,6 @@ export class ConnectionGate {
     this.#addresses.set(address, ofAddress + 1);
     socket.once('close', () => this.#leave(address));
     return true;
-  }
-
-  #mostOf(address: string): number {
-    const plain = address.replace(/^::ffff:(?=\d+\.)/, '');
-    const isProxy = isIP(plain) !== 0 && this.#proxies.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4');
-    return Math.max(1, Math.ceil(this.#most * (isProxy ? SHARES.proxy : SHARES.other)));
   }
 
   #leave(address: string): void {

@@ -41,7 +41,9 @@ export async function parseJsonBytes(bytes: Buffer, place: JsonPlace): Promise<J
   if ('problem' in answer) throw refusedJson(answer.problem, place);
   if ('value' in answer) return afterTurn(answer.value);
   await setImmediate();
-  const value: Json = JSON.parse(decoded(answer.bytes) ?? '');
+  const text = decoded(answer.bytes) ?? '';
+  await setImmediate();
+  const value: Json = JSON.parse(text);
   return afterTurn(value);
 }
 

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { ProductNode } from '../product/product-node.ts';
 import { projectFiles } from '../support/tree.ts';
+import { scene } from '../transport/rest/scene.ts';
 import { built, indexPage, zippedBytes } from './built.ts';
 
 const FIRST_LOAD_MAX_BYTES = 300_000;
+const PLAIN = { headers: { 'accept-encoding': 'identity' } };
 
 describe('the dashboard as a node serves it', () => {
   let node: ProductNode;
@@ -46,6 +50,18 @@ describe('the dashboard as a node serves it', () => {
     assert.equal(headers.get('content-type'), 'text/javascript; charset=utf-8');
     const plain = await node.call('GET', script, { headers: { 'accept-encoding': 'identity' } });
     assert.equal(plain.headers.get('content-encoding'), null);
+  });
+
+  test('a file of the build is read once, however many ask for it, and one that was not there is found later', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'svc-dashboard-'));
+    const file = join(directory, 'assets', 'main-1.js');
+    await mkdir(join(directory, 'assets'));
+    await using at = await scene({ dashboard: { directory, signIn: 'none', roleClaim: 'roles' } });
+    assert.equal((await at.call('GET', '/assets/main-1.js')).status, 404);
+    await writeFile(file, 'first');
+    assert.equal((await at.call('GET', '/assets/main-1.js', PLAIN)).text, 'first');
+    await rm(directory, { recursive: true });
+    assert.equal((await at.call('GET', '/assets/main-1.js', PLAIN)).text, 'first');
   });
 
   test('no other path becomes a page, and none leads out of the folder', async () => {

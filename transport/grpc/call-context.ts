@@ -1,3 +1,5 @@
+import { constants, type Http2Stream } from 'node:http2';
+import { Duplex } from 'node:stream';
 import {
   type Deadline,
   status as grpcStatus,
@@ -16,6 +18,7 @@ import type { SealCaller } from '../../usecases/seal/parts.ts';
 import { traceOf, traceparentOf } from '../health.ts';
 import { type StreamOwner, streamOwner } from '../open-streams.ts';
 import { isPublic, single } from './access.ts';
+import { AnonymousCalls } from './anonymous-calls.ts';
 import { CallRecord, type Ended, recordDenial } from './audit.ts';
 import { logRefusal } from './log.ts';
 import type { EndpointParts } from './parts.ts';
@@ -72,7 +75,7 @@ function contextOf(metadata: Metadata): CallContext {
 
 type Entrance = Pick<
   EndpointParts,
-  'admit' | 'enter' | 'messageBytes' | 'trailers' | 'limits' | 'logger' | 'operationAudit'
+  'admit' | 'enter' | 'messageBytes' | 'trailers' | 'limits' | 'logger' | 'operationAudit' | 'proxies'
 >;
 
 /**
@@ -80,8 +83,9 @@ type Entrance = Pick<
  * cannot make the node hold a payload. Then limits the message in bytes and in time.
  */
 export function callContext(parts: Entrance): ServerInterceptor {
-  const strangers = new Strangers(parts.limits.strangerCalls);
+  const anonymous = new AnonymousCalls(parts.limits, parts.proxies);
   return ({ path, requestStream }, call) => {
+    endRefusedRequests(call);
     let traceparent: string | undefined;
     let calling: CallingSpan | null = null;
     let begun = (): void => {};
@@ -116,7 +120,7 @@ export function callContext(parts: Entrance): ServerInterceptor {
             try {
               begun = parts.enter?.(path) ?? begun;
               ends.push(begun);
-              if (isPublic(path)) ends.push(strangers.enter(call.getPeer()));
+              if (isPublic(path)) ends.push(anonymous.enter(call.getPeer()));
             } catch (thrown) {
               return refused(thrown);
             }
@@ -256,34 +260,6 @@ function sizeOf(metadata: Metadata): number {
   return bytes;
 }
 
-/** Counts the open calls without a caller, such as health and reflection, for each connection. */
-class Strangers {
-  readonly #most: number;
-  /** Number of open calls by the client's `address:port`. */
-  readonly #open = new Map<string, number>();
-
-  constructor(most: number) {
-    this.#most = most;
-  }
-
-  /** Counts a call until the returned function is called. Throws `rate_limited`. */
-  enter(peer: string): () => void {
-    const now = this.#open.get(peer) ?? 0;
-    if (now >= this.#most) {
-      throw new SvcError('rate_limited', `at most ${this.#most} calls without a caller at once on one connection`);
-    }
-    this.#open.set(peer, now + 1);
-    let isOver = false;
-    return () => {
-      if (isOver) return;
-      isOver = true;
-      const left = (this.#open.get(peer) ?? 1) - 1;
-      if (left === 0) this.#open.delete(peer);
-      else this.#open.set(peer, left);
-    };
-  }
-}
-
 /**
  * Lowers the size limit of one call's messages before any of them is read. The library has one limit for all methods of
  * a server, so a caller of a small method could use as much memory as one of a large method. Changes internal fields of
@@ -310,12 +286,31 @@ function boundMessages(
   Reflect.set(call, 'sendStatus', (status: Ended) => send(isOversize(status) ? ended(tooLarge) : status));
 }
 
-/** Whether the client has closed the stream of a call, which the library says only later. Reads an internal field too. */
-function isClosed(call: ServerInterceptingCallInterface): boolean {
+/** Whether the client has closed the stream of a call, which the library says only later. */
+const isClosed = (call: ServerInterceptingCallInterface): boolean => streamOf(call).closed;
+
+/** The HTTP/2 stream of a call: an internal field too. */
+function streamOf(call: ServerInterceptingCallInterface): Http2Stream {
   const stream: unknown = Reflect.get(call, 'stream');
-  const closed: unknown = typeof stream === 'object' && stream !== null ? Reflect.get(stream, 'closed') : undefined;
-  if (typeof closed !== 'boolean') throw new SvcError('internal', 'the gRPC library has its stream in another place');
-  return closed;
+  if (isHttp2Stream(stream)) return stream;
+  throw new SvcError('internal', 'the gRPC library has its stream in another place');
+}
+
+const isHttp2Stream = (stream: unknown): stream is Http2Stream =>
+  stream instanceof Duplex && typeof Reflect.get(stream, 'closed') === 'boolean' && 'rstCode' in stream;
+
+/**
+ * Closes the stream of a call that is answered by a status alone before its request has ended (RFC 9113, 8.1). Otherwise it would
+ * stay open, and cost memory, for as long as its client likes.
+ */
+function endRefusedRequests(call: ServerInterceptingCallInterface): void {
+  const send = call.sendStatus.bind(call);
+  Reflect.set(call, 'sendStatus', (status: Ended) => {
+    const stream = streamOf(call);
+    const isAlone = !('headersSent' in stream) || stream.headersSent !== true;
+    send(status);
+    if (isAlone && !stream.readableEnded && !stream.closed) stream.close(constants.NGHTTP2_NO_ERROR);
+  });
 }
 
 const isOversize = ({ code, details }: Ended): boolean =>

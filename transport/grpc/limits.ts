@@ -12,6 +12,8 @@ export interface GrpcLimits extends ConnectionLimits {
   readonly requestTimeoutMs: number;
   /** Most simultaneous calls of one connection to methods that need no caller. */
   readonly strangerCalls: number;
+  /** Most simultaneous calls to these methods of all connections; an address has a share of them, as of connections. */
+  readonly strangerCallsInAll: number;
   /** Most open health watches, of all clients and of one connection. */
   readonly healthWatches: number;
   readonly healthWatchesPerConnection: number;
@@ -48,6 +50,7 @@ export const GRPC_LIMITS: GrpcLimits = {
   sealBytes: 1024 * 1024 + 64 * 1024,
   requestTimeoutMs: 60_000,
   strangerCalls: 100,
+  strangerCallsInAll: 1_000,
   healthWatches: 100,
   healthWatchesPerConnection: 2,
   metadataBytes: 16 * 1024,

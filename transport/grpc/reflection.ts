@@ -40,9 +40,24 @@ export function addReflection(server: Server, services: readonly string[]): void
       responseSerialize: (value) => answering().definition.responseSerialize(value),
       responseDeserialize: (bytes) => answering().definition.responseDeserialize(bytes),
     };
-    const handle: handleBidiStreamingCall<unknown, unknown> = (call) => answering().handle(call);
+    const handle: handleBidiStreamingCall<unknown, unknown> = (call) => {
+      answering().handle(call);
+      readAsAnswersAreSent(call);
+    };
     server.addService({ ServerReflectionInfo: definition }, { ServerReflectionInfo: handle });
   }
+}
+
+/**
+ * Stops reading requests while answers wait to be sent. The service answers each request at once with many times its bytes, so
+ * a client that reads nothing would make the node hold all answers.
+ */
+function readAsAnswersAreSent(call: ServerDuplexStream<unknown, unknown>): void {
+  call.on('data', () => {
+    if (!call.writableNeedDrain) return;
+    call.pause();
+    call.once('drain', () => call.resume());
+  });
 }
 
 interface Answering {

@@ -31,6 +31,10 @@ export interface RestLimits extends ConnectionLimits {
   readonly requestTimeoutMs: number;
   /** How long an idle connection is kept for the next request, ms. */
   readonly keepAliveTimeoutMs: number;
+  /** Most files of the page at /docs that are sent at once; further ones are refused. */
+  readonly docsAtOnce: number;
+  /** Longest time without a byte read of an answer that waits to be read, ms. */
+  readonly unreadTimeoutMs: number;
   /** How long running calls may continue when the server closes, ms; then their connections are cut. */
   readonly closeGraceMs: number;
   /** Silence on an event stream before a comment is sent, ms. */
@@ -61,6 +65,8 @@ export const REST_LIMITS: RestLimits = {
   headersTimeoutMs: 15_000,
   requestTimeoutMs: 60_000,
   keepAliveTimeoutMs: 72_000,
+  docsAtOnce: 100,
+  unreadTimeoutMs: 60_000,
   closeGraceMs: 10_000,
   heartbeatMs: 15_000,
   drainTimeoutMs: 30_000,

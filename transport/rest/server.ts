@@ -36,7 +36,7 @@ export function createRestServer(parts: RestServerParts): RestApp {
   if (parts.meter !== undefined) meterCalls(app, parts.meter, streams);
   app.register(fastifySSE);
   app.register(swagger, openapiOptions(parts.version, parts.authenticator.required));
-  app.register(docsPage);
+  app.register(docsPage, { mostAtOnce: limits.docsAtOnce });
   app.register((scope: RestApp, _options, done) => {
     addRoutes(scope, { ...parts, limits, streams });
     mcpRoute(scope, { ...parts, limits, streams });
@@ -99,6 +99,8 @@ export function openApp(parts: AppParts): RestApp {
   allowOrigins(app, origins);
   if (parts.readOnly === true) refuseChanges(app);
   const admit = parts.admit === undefined ? {} : { admit: parts.admit };
+  refuseTwoHosts(app);
+  cutUnread(app, limits.unreadTimeoutMs);
   addRequestContext(app, parts.authenticator, { paths, origins, ...admit });
   parseJsonBodies(app, limits.jsonDepth);
   if (parts.tls !== undefined) speakTls(app.server, parts.tls);
@@ -141,6 +143,30 @@ function cutLateConnections(app: RestApp, graceMs: number): void {
   app.server.once('close', () => {
     clearTimeout(late);
     clearInterval(idle);
+  });
+}
+
+/** Refuses a request with two Host headers: a proxy may have gone by the other one (RFC 9112, 3.2). */
+function refuseTwoHosts(app: FastifyInstance): void {
+  app.addHook('onRequest', async ({ raw: { rawHeaders } }, reply) => {
+    const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.length === 4 && /^host$/i.test(name));
+    if (hosts.length <= 1) return;
+    // What follows on this connection is in doubt as well.
+    reply.header('connection', 'close');
+    throw new SvcError('invalid_argument', 'host: expected one header');
+  });
+}
+
+/**
+ * Cuts the connection of a client that has read nothing of an answer for so long: the node holds the rest in memory, and needs no
+ * token to be asked for much. Node.js calls back after so long without a byte either way; a call that still works has sent nothing.
+ */
+function cutUnread(app: FastifyInstance, timeoutMs: number): void {
+  app.addHook('onRequest', async (_request, { raw }) => {
+    raw.setTimeout(timeoutMs, () => {
+      const { socket } = raw;
+      if (socket !== null && socket.writableLength > 0) socket.destroy();
+    });
   });
 }
 
@@ -215,7 +241,16 @@ const POLICY = [
  * Adds the page at /docs that shows the API description. All its files come with the package, and its policy lets a
  * browser load nothing from elsewhere.
  */
-function docsPage(app: RestApp, _options: object, done: () => void): void {
+function docsPage(app: RestApp, { mostAtOnce }: { readonly mostAtOnce: number }, done: () => void): void {
+  // Each answer is an open file for as long as its client reads.
+  let open = 0;
+  app.addHook('onRequest', async (_request, reply) => {
+    if (open >= mostAtOnce) throw new SvcError('overloaded', undefined, { retryAfterMs: 1_000 });
+    open += 1;
+    reply.raw.once('close', () => {
+      open -= 1;
+    });
+  });
   // The package's routes have no access of their own. The page shows only the API description, so it is public.
   app.addHook('onRoute', (route) => {
     route.config = { ...route.config, access: 'public' };

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
 import { describe, test } from 'node:test';
 import { ended, framed, metadataOf, request } from './call.ts';
@@ -123,5 +124,64 @@ describe('gRPC calls of strangers', () => {
     const call = it.client.executeAgent(request(it.agentId), metadataOf({}));
     call.once('metadata', () => call.cancel());
     assert.equal((await ended(call)).code, 'CANCELLED');
+  });
+
+  test('many in all are refused, on however many connections; what one ends is free again', async () => {
+    await using it = await scene({ strangerCallsInAll: 10 });
+    // This machine has nine tenths, as a proxy would.
+    const opened = async (session: ClientHttp2Session, count: number) => {
+      const streams = Array.from({ length: count }, () => open(session, REFLECT));
+      // Answered after the others: what is refused is refused by now.
+      const check = open(session, CHECK);
+      const status = statusOf(check);
+      check.end(framed(Buffer.alloc(0)));
+      return { streams, last: await status };
+    };
+    await withSession(it.address, async (first) => {
+      await withSession(it.address, async (second) => {
+        assert.equal((await opened(first, 5)).last, '0');
+        const { streams, last } = await opened(second, 4);
+        assert.equal(last, EXHAUSTED);
+        for (const stream of streams) stream.close();
+        assert.equal((await opened(first, 0)).last, '0');
+      });
+    });
+  });
+
+  test('what is refused does not stay open, although its client never ends it', async () => {
+    await using it = await scene({ requestTimeoutMs: 100 });
+    await withSession(it.address, async (session) => {
+      const late = open(session, CHECK);
+      const large = open(session, CHECK);
+      large.write(framed(Buffer.alloc(10), 15 * KiB * KiB));
+      const unknown = open(session, '/svc.runtime.v1.SvcRuntime/Nothing');
+      const refused = [late, large, unknown];
+      await Promise.all(refused.map((stream) => once(stream, 'close')));
+      assert.deepEqual(
+        refused.map(({ rstCode }) => rstCode),
+        [0, 0, 0],
+      );
+    });
+  });
+
+  test('who reads no answer of the reflection is not read from either', async () => {
+    await using it = await scene();
+    const symbol = 'svc.runtime.v1.SvcRuntime';
+    const one = framed(Buffer.concat([Buffer.from([0x22, symbol.length]), Buffer.from(symbol)]));
+    const count = 20_000;
+    await withSession(it.address, async (session) => {
+      const head = { ':method': 'POST', ':path': REFLECT, 'content-type': 'application/grpc', te: 'trailers' };
+      const stream = session.request(head, { endStream: false }).on('error', () => {});
+      stream.write(Buffer.concat(Array<Buffer>(count).fill(one)));
+      // Each is answered behind what was sent before it.
+      for (let turns = 0; turns < 50; turns += 1) {
+        const check = open(session, CHECK);
+        const status = statusOf(check);
+        check.end(framed(Buffer.alloc(0)));
+        assert.equal(await status, '0');
+      }
+      assert.ok(stream.writableLength > 0, 'the node took all requests');
+      stream.close();
+    });
   });
 });

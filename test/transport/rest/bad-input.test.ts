@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { describe, it } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { ERRORS } from '../../../runtime/errors.ts';
+import { waitUntil } from '../../support/wait-until.ts';
 import { scene, UNKNOWN, until } from './scene.ts';
 
 const json = { 'content-type': 'application/json' };
@@ -211,12 +214,99 @@ describe('bad requests', () => {
     assert.equal((await exchange(at.port, twoLengths)).status, 400);
   });
 
+  it('a request whose end or host is ambiguous is 400, and nothing behind it is read', async () => {
+    await using at = await scene();
+    const chunks = '7\r\n{"a":1}\r\n0\r\n\r\n';
+    const sent = (headers: readonly string[], body = chunks): string =>
+      ['POST /v1/executions HTTP/1.1', 'Host: localhost', 'Content-Type: application/json', ...headers, '', body].join(
+        '\r\n',
+      );
+    const inChunks = (body: string): string => sent(['Transfer-Encoding: chunked'], body);
+    const ambiguous = [
+      ...['7, 7', '+7', '-7', '0x7', '7 0', '', '\r\n 7', '9'.repeat(30)].map((length) =>
+        sent([`Content-Length: ${length}`], '{"a":1}'),
+      ),
+      ...['7', '50'].map((length) => sent(['Content-Length: 7', `Content-Length: ${length}`], '{"a":1}')),
+      sent(['Content-Length: 7', 'Transfer-Encoding: chunked']),
+      sent(['Transfer-Encoding: chunked', 'Content-Length: 7']),
+      ...[
+        'identity',
+        'xchunked',
+        'chunked, identity',
+        'chunked, chunked',
+        '\r\n chunked',
+        '\x0bchunked',
+        '"chunked"',
+      ].map((coding) => sent([`Transfer-Encoding: ${coding}`])),
+      ...['identity', 'chunked'].map((coding) => sent(['Transfer-Encoding: chunked', `Transfer-Encoding: ${coding}`])),
+      sent(['Transfer-Encoding : chunked']),
+      sent(['Transfer-Encoding: chunked', ' , identity']),
+      sent(['X: a\rTransfer-Encoding: chunked', 'Content-Length: 7'], '{"a":1}'),
+      sent(['X: a\0b', 'Content-Length: 7'], '{"a":1}'),
+      sent(['Content-Length: 7'], '{"a":1}').replaceAll('\r\n', '\n'),
+      ...['fffffffffffffffff7', '-7', '0x7', '7_0', '7;a\nb'].map((size) =>
+        inChunks(`${size}\r\n{"a":1}\r\n0\r\n\r\n`),
+      ),
+      ...['7\n{"a":1}\n0\n\n', '7\r\n{"a":1}0\r\n\r\n'].map(inChunks),
+      'POST /v1/executions HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+      'GET /health HTTP/1.1\r\nHost: localhost\r\nX: a\r\n b: c\r\n\r\n',
+      'GET /health HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n',
+      'GET /health HTTP/1.1\r\n\r\n',
+      'GET /hea lth HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    ];
+    const smuggled = 'GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
+    const wrong: unknown[] = [];
+    for (const request of ambiguous) {
+      const socket = connect(at.port, '127.0.0.1').on('error', () => {});
+      socket.write(`${request}${smuggled}`, 'latin1');
+      const answers = [...(await text(socket)).matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
+      if (answers.join() !== '400') wrong.push([request, answers]);
+    }
+    assert.deepEqual(wrong, []);
+  });
+
   it('a client that sends its request too slowly is 408 and cut off', async () => {
     await using at = await scene({ limits: { headersTimeoutMs: 200, requestTimeoutMs: 400 } });
     const slowHead = await exchange(at.port, 'GET /health HTTP/1.1\r\nHost: lo');
     assert.deepEqual([slowHead.status, (slowHead.body as { error: string }).error], [408, 'request_timed_out']);
     const slowBody = await exchange(at.port, ...post(100, '{'));
     assert.equal(slowBody.status, 408);
+  });
+
+  it('a client that reads nothing of its answers is cut off; one that waits for its answer is not', async () => {
+    await using at = await scene({ limits: { unreadTimeoutMs: 100 } });
+    const open = (): Promise<number> =>
+      new Promise((resolve, reject) =>
+        at.app.server.getConnections((error, count) => (error === null ? resolve(count) : reject(error))),
+      );
+    await at.call('GET', '/v1/openapi.json', { headers: { connection: 'close' } });
+    const socket = connect(at.port, '127.0.0.1').on('error', () => {});
+    // More than the system keeps for a client.
+    socket.pause().write('GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(300));
+    await waitUntil('it is connected', async () => (await open()) > 0);
+    await waitUntil('it is cut off', async () => (await open()) === 0);
+    socket.destroy();
+    const id = await at.startRun();
+    const status = at.executions.status.bind(at.executions);
+    at.executions.status = async (viewer, executionId) => {
+      // Works longer than a client may read nothing.
+      await pause(300);
+      return status(viewer, executionId);
+    };
+    assert.equal((await at.call('GET', `/v1/executions/${id}`)).status, 200);
+  });
+
+  it('as many files of /docs are open as may be, however slowly their clients read', async () => {
+    await using at = await scene({ limits: { docsAtOnce: 2 } });
+    const slow = [0, 1].map(() => {
+      const socket = connect(at.port, '127.0.0.1').on('error', () => {});
+      socket.pause().write('GET /docs/static/swagger-ui-bundle.js HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(20));
+      return socket;
+    });
+    const page = async (): Promise<number> => (await at.call('GET', '/docs/static/index.html')).status;
+    await waitUntil('both are read slowly', async () => (await page()) === 503);
+    for (const socket of slow) socket.destroy();
+    await waitUntil('both are gone', async () => (await page()) === 200);
   });
 
   it('no error text names files, stacks or other tenants', async () => {

@@ -40,6 +40,7 @@ export interface SceneOptions
   extends Pick<
     RestServerParts,
     | 'cluster'
+    | 'dashboard'
     | 'peers'
     | 'runs'
     | 'chaos'

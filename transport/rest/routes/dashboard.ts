@@ -75,8 +75,9 @@ export function dashboardRoutes(app: RestApp, { dashboard, version, recording }:
     reply.header('cache-control', 'no-cache');
     return { sign_in: signIn, oidc: oidc ?? null, role_claim: roleClaim, version, recording: recording ?? null };
   });
+  const assets = new Assets(join(directory, 'assets'));
   app.get<{ Params: { name: string } }>('/assets/:name', options, (request, reply) =>
-    sendAsset(join(directory, 'assets'), request, reply),
+    sendAsset(assets, request, reply),
   );
 }
 
@@ -99,7 +100,7 @@ const ASSET_POLICY = "default-src 'none'; connect-src 'self'; frame-ancestors 'n
 
 /** Sends a file of the build. Its name has a hash of its content, so browsers keep it for good. */
 async function sendAsset(
-  directory: string,
+  assets: Assets,
   request: FastifyRequest<{ Params: { name: string } }>,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
@@ -107,7 +108,7 @@ async function sendAsset(
   const ending = ASSET_NAME.exec(name)?.[1];
   if (ending === undefined) throw new SvcError('not_found', 'There is no such path.');
   const zips = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '');
-  const content = await fileOf(join(directory, zips ? `${name}.gz` : name));
+  const content = await assets.read(zips ? `${name}.gz` : name);
   if (content === null) throw new SvcError('not_found', 'There is no such path.');
   if (zips) reply.header('content-encoding', 'gzip');
   return reply
@@ -118,6 +119,32 @@ async function sendAsset(
     })
     .type(TYPES[ending] ?? '')
     .send(content);
+}
+
+/**
+ * The files of the build, each kept in memory once it was asked for: its name says its content. So all clients are sent the same
+ * bytes, and many that read slowly, which need no token, cost no memory for each.
+ */
+class Assets {
+  readonly #directory: string;
+  readonly #files = new Map<string, Promise<Buffer | null>>();
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  async read(name: string): Promise<Buffer | null> {
+    const reading = this.#files.get(name) ?? fileOf(join(this.#directory, name));
+    this.#files.set(name, reading);
+    let found: Buffer | null = null;
+    try {
+      found = await reading;
+    } finally {
+      // What is not there may be there after the next build.
+      if (found === null) this.#files.delete(name);
+    }
+    return found;
+  }
 }
 
 /** Null when there is no such file. */
