@@ -66,12 +66,10 @@ export function hasMoreChars(value: unknown, most: number): boolean {
     if (left < 0) return true;
     if (typeof inner !== 'object' || inner === null) return false;
     if (Array.isArray(inner)) return inner.some(take);
-    // Not `Object.entries`: it would make a list of ten thousand pairs.
-    for (const name in inner) {
+    return Object.keys(inner).some((name) => {
       left -= name.length;
-      if (take(Reflect.get(inner, name))) return true;
-    }
-    return false;
+      return take(Reflect.get(inner, name));
+    });
   };
   return take(value);
 }

@@ -122,6 +122,12 @@ export async function findExecution(
   return { address, snapshot, state };
 }
 
+/** Refuses a start that its actor would certainly refuse for its size, before anything is made of it. */
+export function refuseLargeExecution({ input, context }: Pick<StartExecution, 'input' | 'context'>): void {
+  // Values of the context can be in it twice, so twice the limit is the least that is certain.
+  refuseCertainlyTooLarge('input', [input, context], 2 * LIMITS.inputBytes);
+}
+
 /** Implements `ExecutionApi` over messages, committed states and the collection `EXECUTIONS`. */
 export function createExecutionApi(parts: {
   readonly client: ExecutionClient;
@@ -174,8 +180,7 @@ export function createExecutionApi(parts: {
 
   return {
     async start(request, options) {
-      // Values of the context can be in it twice, so twice the limit is the least that is certain.
-      refuseCertainlyTooLarge('input', [request.input, request.context], 2 * LIMITS.inputBytes);
+      refuseLargeExecution(request);
       const address = addressOf('execution', request.identity.tenant, request.executionId);
       const tags = await tagsOf(request);
       const forward = await forwardFor(request, tags);

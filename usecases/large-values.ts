@@ -1,32 +1,36 @@
-import { canonicalHash, canonicalHashInTurns } from '../manifests/audit/record.ts';
+import { createHash } from 'node:crypto';
+import { canonicalHash, canonicalText } from '../manifests/audit/record.ts';
 import { SvcError } from '../runtime/errors.ts';
-import { hasMoreChars, type Json } from '../runtime/json.ts';
+import { hasMoreChars } from '../runtime/json.ts';
+import { inTurns, jsonPieces, type PieceRules } from '../runtime/kit/json-pieces.ts';
 import { turnsFirst } from '../runtime/kit/waits.ts';
 
 /** Each thing that is made of a value above this size gets a turn of the event loop of its own. */
-const OWN_TURN_CHARS = 256 * 1024;
+const OWN_TURN_CHARS = 64 * 1024;
 
 /** Resolves in a later turn of the event loop for a large value, and at once for another. */
 export async function turnFor(value: unknown): Promise<void> {
   if (hasMoreChars(value, OWN_TURN_CHARS)) await turnsFirst();
 }
 
-/** SHA-256 of the canonical JSON of a value. */
+/** SHA-256, hex, of the canonical JSON of a value. A large one is written and hashed piece by piece. */
 export async function hashInTurns(value: unknown): Promise<string> {
   if (!hasMoreChars(value, OWN_TURN_CHARS)) return canonicalHash(value);
   await turnsFirst();
-  const hash = await canonicalHashInTurns(value, turnsFirst);
-  await turnsFirst();
-  return hash;
+  const sum = createHash('sha256');
+  await inTurns(jsonPieces(value, CANONICAL), (part) => sum.update(part));
+  return sum.digest('hex');
 }
 
-/** A copy of a value without what JSON cannot have. */
-export async function copyInTurns(value: unknown): Promise<Json> {
-  const text = JSON.stringify(value);
-  if (text.length > OWN_TURN_CHARS) await turnsFirst();
-  const copy: Json = JSON.parse(text);
-  return copy;
-}
+/** As `canonicalText` writes values. */
+const CANONICAL: PieceRules = {
+  whole: canonicalText,
+  names(value) {
+    const names = Object.keys(value);
+    return names.every((name) => name.isWellFormed()) ? names.sort() : null;
+  },
+  text: (value) => value.toWellFormed(),
+};
 
 /**
  * Refuses a part of a start that its actor would certainly refuse, before anything is made of it. Throws `payload_too_large` naming

@@ -18,8 +18,8 @@ import { type Page, type PageAsked, pageOf, shownPage } from '../runtime/documen
 import type { Collection, Condition } from '../runtime/documents.ts';
 import { isErrorCode, SvcError } from '../runtime/errors.ts';
 import { type Identity, seenPart, sees, tenantOfViewer, type Viewer } from '../runtime/identity.ts';
-import type { Json } from '../runtime/json.ts';
-import { copyInTurns, hashInTurns } from './large-values.ts';
+import { type Json, jsonField } from '../runtime/json.ts';
+import { hashInTurns } from './large-values.ts';
 
 type SessionEvents = Pick<ActorClient, 'events' | 'follow'>;
 
@@ -324,7 +324,7 @@ async function begun(
   call: InvokeCall,
   options: CallOptions,
 ): Promise<InvokeReply> {
-  const args = await copyInTurns(call.arguments ?? {});
+  const args = jsonField.parse(call.arguments ?? {});
   const message = {
     call: call.call,
     tool: call.tool,

@@ -125,6 +125,12 @@ export async function findWorkflow(
   return { address, snapshot, state };
 }
 
+/** Refuses a start that its actor would certainly refuse for its size, before anything is made of it. */
+export function refuseLargeWorkflow({ input, blackboard }: Partial<Pick<StartWorkflow, 'input' | 'blackboard'>>): void {
+  refuseCertainlyTooLarge('input', input, LIMITS.inputBytes);
+  refuseCertainlyTooLarge('blackboard', blackboard, LIMITS.blackboardBytes);
+}
+
 /** Implements `WorkflowApi` over messages, committed states and the collection `WORKFLOW_EXECUTIONS`. */
 export function createWorkflowApi(parts: {
   readonly client: WorkflowClient;
@@ -169,8 +175,7 @@ export function createWorkflowApi(parts: {
 
   return {
     async start(request, options) {
-      refuseCertainlyTooLarge('input', request.input, LIMITS.inputBytes);
-      refuseCertainlyTooLarge('blackboard', request.blackboard, LIMITS.blackboardBytes);
+      refuseLargeWorkflow(request);
       const address = addressOf('workflow', request.identity.tenant, request.executionId);
       const call = { ...options, identity: request.identity };
       const type = request.fork === undefined ? 'Start' : 'Fork';

@@ -17,16 +17,17 @@ export function writeBlackboard(run: IdleWorkflow, entries: JsonObject, turn: Wo
   if (bytes > LIMITS.blackboardBytes && bytes > run.blackboard_bytes)
     throw full(`${bytes} bytes`, LIMITS.blackboardBytes);
   const added = Object.keys(entries).filter((key) => !Object.hasOwn(run.blackboard, key)).length;
-  const keys = draftOf(run, turn).keys + added;
+  const draft = draftOf(run, turn);
+  const keys = draft.keys + added;
   if (added > 0 && keys > LIMITS.blackboardKeys) throw full(`${keys} keys`, LIMITS.blackboardKeys);
-  return write(run, entries, { bytes, keys }, turn);
+  return write(run, entries, { draft, bytes, keys }, turn);
 }
 
 /** The same without a limit, for small records of failed states. */
 export function overwrite(run: IdleWorkflow, entries: JsonObject, turn: WorkflowTurn): IdleWorkflow {
   const added = Object.keys(entries).filter((key) => !Object.hasOwn(run.blackboard, key)).length;
-  const keys = draftOf(run, turn).keys + added;
-  return write(run, entries, { bytes: bytesWith(run, entries), keys }, turn);
+  const draft = draftOf(run, turn);
+  return write(run, entries, { draft, bytes: bytesWith(run, entries), keys: draft.keys + added }, turn);
 }
 
 const full = (size: string, limit: number): StepFailure =>
@@ -63,10 +64,9 @@ function draftOf(run: IdleWorkflow, turn: WorkflowTurn): Draft {
 function write(
   run: IdleWorkflow,
   entries: JsonObject,
-  { bytes, keys }: { readonly bytes: number; readonly keys: number },
+  { draft, bytes, keys }: { readonly draft: Draft; readonly bytes: number; readonly keys: number },
   turn: WorkflowTurn,
 ): IdleWorkflow {
-  const draft = draftOf(run, turn);
   // Defined, not assigned: assigning a key such as `__proto__` would call a setter.
   for (const [key, value] of Object.entries(entries))
     Object.defineProperty(draft.blackboard, key, { value, enumerable: true, configurable: true, writable: true });

@@ -83,9 +83,7 @@ export function startPayload(request: StartWorkflow): JsonObject {
   const payload = {
     execution_id,
     workflow_id,
-    input,
     intent,
-    blackboard,
     ancestors,
     labels,
     notify,
@@ -93,7 +91,9 @@ export function startPayload(request: StartWorkflow): JsonObject {
     rules: RUN_RULES,
     ...request.fork,
   };
-  return { ...plainObject(payload), manifest: plainManifest(request.manifest) };
+  // These may have megabytes, and are JSON: they are not copied.
+  const values: JsonObject = blackboard === undefined ? { input } : { input, blackboard };
+  return { ...plainObject(payload), ...values, manifest: plainManifest(request.manifest) };
 }
 
 /** Cached: a deployed manifest is started many times, and never changed. */

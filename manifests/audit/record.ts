@@ -87,17 +87,8 @@ export type AuditExport = z.output<typeof AuditExport>;
 /** SHA-256, hex, of the RFC 8785 form of a JSON value. Half a surrogate pair has no such form and counts as U+FFFD. */
 export const canonicalHash = (value: unknown): string => linkHash('sha256', canonicalText(value), 'hex');
 
-/**
- * `canonicalHash` of a value that may be large: making its text and hashing that text get a turn of the event loop each, which
- * `nextTurn` waits for.
- */
-export async function canonicalHashInTurns(value: unknown, nextTurn: () => Promise<void>): Promise<string> {
-  const text = canonicalText(value);
-  await nextTurn();
-  return linkHash('sha256', text, 'hex');
-}
-
-function canonicalText(value: unknown): string {
+/** The RFC 8785 form of a JSON value. */
+export function canonicalText(value: unknown): string {
   try {
     return canonicalize(value) ?? 'null';
   } catch (error) {

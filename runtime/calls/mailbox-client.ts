@@ -12,13 +12,13 @@ import type {
 import type { Clock } from '../clock.ts';
 import { isArchived, type Registry, type Schemas } from '../define-actor.ts';
 import { isErrorCode, SvcError, toSvcError } from '../errors.ts';
-import type { Json } from '../json.ts';
+import { hasMoreChars, type Json } from '../json.ts';
 import { backoffMs, jittered, sleep } from '../kit/waits.ts';
 import type { Locator } from '../locator.ts';
 import type { Message, Reply } from '../message.ts';
 import type { Archive } from '../projection/archive.ts';
 import type { Random } from '../random.ts';
-import { decodeEvent, decodeReply, encodeMessage } from '../turns/codec.ts';
+import { decodeEvent, decodeReply, encodeLargeMessage, encodeMessage } from '../turns/codec.ts';
 import type { Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
 import { type ActorHandle, actorHandle, type Callable } from './actor-handle.ts';
@@ -43,6 +43,9 @@ interface MailboxClientParts {
 }
 
 const ASK_TIMEOUT_MS = 30_000;
+
+/** Messages above this size are encoded in turns of the event loop. */
+const IN_TURNS_CHARS = 64 * 1024;
 
 /**
  * How long a call is repeated while the store cannot be reached, or cannot accept it now, for example because its disk is
@@ -219,7 +222,9 @@ export class MailboxClient implements ActorClient {
     { signal }: CallOptions,
   ): Promise<AppendOutcome> {
     const { store, payloads, mailboxBound, clock } = this.#parts;
-    const packed = encodeMessage(payloads, message);
+    const packed = hasMoreChars(message.payload, IN_TURNS_CHARS)
+      ? encodeLargeMessage(payloads, message)
+      : encodeMessage(payloads, message);
     const body = typeof packed === 'string' ? packed : await packed;
     const awaited = message.session !== undefined;
     const deliveries = [{ id: message.id, to: message.to, body, fresh: message.fresh === true, awaited }];

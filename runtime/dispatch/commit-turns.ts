@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts';
 import type { EffectJob } from '../effect-queue.ts';
 import { fairnessPart } from '../effects/effect-envelope.ts';
 import { toSvcError } from '../errors.ts';
-import { backoffMs, sleep } from '../kit/waits.ts';
+import { backoffMs, sleep, turnsFirst } from '../kit/waits.ts';
 import type { MailboxEntry } from '../message.ts';
 import type { ProjectedCommit } from '../projection/views.ts';
 import type { Batch } from '../turns/batch.ts';
@@ -48,11 +48,12 @@ export interface TurnsToCommit {
 }
 
 /** Encodes the decisions of a batch's turns as a commit. */
-export function packTurns(
+export async function packTurns(
   parts: Pick<KernelParts, 'payloads' | 'locator' | 'ledger'>,
   { lease, progress }: Committing,
   { run, ahead }: TurnsToCommit,
 ): Promise<PackedBatch> {
+  if (run.hasLarge) await turnsFirst();
   return packCommit(run.batch, lease, run.cursorFrom(progress), run, ahead?.requests ?? NONE, parts);
 }
 

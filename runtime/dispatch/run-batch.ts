@@ -1,6 +1,7 @@
 import type { EffectAttemptRef, Lease } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 import type { SvcError } from '../errors.ts';
+import { turnsFirst } from '../kit/waits.ts';
 import { resultPosition } from '../leases.ts';
 import { keysOfTurn, saysItsKeys } from '../ledger/keys.ts';
 import type { MailboxEntry, Message } from '../message.ts';
@@ -117,6 +118,11 @@ export class BatchRun {
     return this.#taken.flatMap(({ entry, message }) => (isReadable(message) && isCounted(entry) ? [message] : []));
   }
 
+  /** Whether it takes large messages: to decode them, to run their turns and to encode these are turns of the event loop each. */
+  get hasLarge(): boolean {
+    return this.first.some(({ body }) => isSpilled(body));
+  }
+
   /** The fields of its commit for the mailbox and results. */
   cursorFrom({ cursor: after, beside }: Pick<Progress, 'cursor' | 'beside'>) {
     const last = this.entries[this.entries.length - 1];
@@ -191,6 +197,7 @@ export class BatchRun {
       drainLimit: this.#handling.drainLimit,
       slow: this.#slow,
     });
+    if (this.hasLarge) await turnsFirst();
     if (this.#owner.lost) return false;
     for (const [body, message] of ready.bodies) this.#bodies.set(body, message);
     for (const [index, entry] of all.entries()) {

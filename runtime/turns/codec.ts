@@ -3,6 +3,7 @@ import type { Address } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import { Identity } from '../identity.ts';
 import { jsonField } from '../json.ts';
+import { jsonInTurns } from '../kit/json-pieces.ts';
 import type { Message, Reply } from '../message.ts';
 import { TraceContext } from '../tracing/trace-context.ts';
 import type { Payloads } from './payload.ts';
@@ -34,6 +35,11 @@ const wireMessage = z.object({
 
 export function encodeMessage(payloads: Payloads, message: Message): string | Promise<string> {
   return payloads.pack(message.to, JSON.stringify(message));
+}
+
+/** `encodeMessage` for a message that may have megabytes: it is written piece by piece, in turns of the event loop. */
+export async function encodeLargeMessage(payloads: Payloads, message: Message): Promise<string> {
+  return payloads.pack(message.to, await jsonInTurns(message));
 }
 
 export async function decodeMessage(payloads: Payloads, body: string): Promise<Message> {

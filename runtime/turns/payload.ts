@@ -44,7 +44,7 @@ function namedBy(packed: string): [tenant: string, ref: string] {
   return [packed.slice(1, slash), packed.slice(slash + 1)];
 }
 
-/** Texts above this size are encoded in a turn of the event loop of their own. */
+/** Texts above this size are encoded and decoded in turns of the event loop of their own. */
 const OWN_TURN_CHARS = 1024 * 1024;
 
 function isLarge(text: string): boolean {
@@ -66,6 +66,14 @@ export function createPayloads(blobs: Blobs): Payloads {
     if (length <= PAYLOAD_LIMIT_BYTES) return put(actor, bytes);
     throw new SvcError('payload_too_large', `the payload has ${length} bytes, the limit is ${PAYLOAD_LIMIT_BYTES}`);
   };
+  const read = async (tenant: string, ref: string): Promise<string> => {
+    const { buffer, byteOffset, byteLength } = await blobs.get(tenant, ref);
+    if (byteLength > OWN_TURN_CHARS) await turnsFirst();
+    const text = Buffer.from(buffer, byteOffset, byteLength).toString('utf8');
+    // Parsing it takes a turn of the event loop as well.
+    if (byteLength > OWN_TURN_CHARS) await turnsFirst();
+    return text;
+  };
   return {
     async spill(actor, text) {
       return isSpilled(text) ? text : put(actor, Buffer.from(text));
@@ -76,8 +84,7 @@ export function createPayloads(blobs: Blobs): Payloads {
     isOf: (packed, actor) => isSpilled(packed) && packed.endsWith(`.${ownerPart(actor)}`),
     discardAll: (actor) => blobs.deleteOwned(tenantOf(actor), actor),
     unpack(text) {
-      if (!isSpilled(text)) return text;
-      return blobs.get(...namedBy(text)).then((bytes) => Buffer.from(bytes).toString('utf8'));
+      return isSpilled(text) ? read(...namedBy(text)) : text;
     },
     async discard(packed) {
       if (isSpilled(packed)) await blobs.delete(...namedBy(packed));

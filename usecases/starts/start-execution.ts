@@ -3,7 +3,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 import type { RunningLimits, StartedKind, TierLimits } from '../../security/api.ts';
-import type { ExecutionApi, StartExecution } from '../executions.ts';
+import { type ExecutionApi, refuseLargeExecution, type StartExecution } from '../executions.ts';
 import { hashInTurns } from '../large-values.ts';
 import type { WorkflowApi } from '../workflow-runs.ts';
 import { type StartKeys, startIdFor } from './start-keys.ts';
@@ -107,6 +107,8 @@ export async function startExecution(
 ): ReturnType<ExecutionApi['start']> {
   const { agent: agentId, version, fork, ...rest } = call;
   const { identity, idempotencyKey, executionId } = caller;
+  // A key costs a hash of all of it.
+  if (idempotencyKey !== undefined) refuseLargeExecution(rest);
   const agent = await parts.agents.get(identity, agentId, version);
   await checkWorkflowRun(parts.workflows?.workflows, identity, call.workflowExecutionId);
   // The caller is gone, so there is no reason to start.
@@ -222,6 +224,7 @@ interface TaskInput {
  * values as JSON if there are any. The values are also available by name.
  */
 export function taskInput(intent: string | undefined, values: JsonObject): TaskInput {
+  refuseLargeExecution({ input: intent ?? '', context: values });
   const hasValues = Object.keys(values).length > 0;
   const json = hasValues ? [JSON.stringify(values)] : [];
   const input = [...(intent === undefined ? [] : [intent]), ...json].join('\n\n');

@@ -3,7 +3,7 @@ import { type TakenInput, takeInput } from '../../manifests/workflow/input.ts';
 import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
-import type { StartWorkflow, WorkflowApi } from '../workflow-runs.ts';
+import { refuseLargeWorkflow, type StartWorkflow, type WorkflowApi } from '../workflow-runs.ts';
 import { type ForkedStart, forkIdentity, type StartLimits, startInPlace, takeStart } from './start-execution.ts';
 import { executionIdFor, startIdFor } from './start-keys.ts';
 
@@ -59,6 +59,8 @@ export async function startWorkflow(
 ): Promise<StartedWorkflow> {
   const { identity, trace, signal, idempotencyKey } = caller;
   const { workflow, version, input = {}, adapt = same, fork, ...rest } = call;
+  // A key costs a hash of all of it.
+  if (idempotencyKey !== undefined) refuseLargeWorkflow({ input, blackboard: rest.blackboard });
   const what = fork === undefined ? 'workflow' : 'fork workflow';
   const bind = (workflowId: string): Promise<string> => {
     const asked = fork?.asked ?? { ...rest, version, input, workflow: workflowId };

@@ -22,15 +22,15 @@ export const start =
       turn.reply({ execution_id: state.execution_id, status: state.status });
       return state;
     }
-    const problem = problemOf(message);
+    const seed = seeded(message.manifest, message.blackboard);
+    const problem = problemOf(message, seed);
     if (problem !== null) turn.refuse(problem.code, problem.message, problem.details);
-    const next = begin(message, settings.maxTransitions, turn);
+    const next = begin(newRun(message, seed, settings.maxTransitions, turn), turn);
     turn.reply({ execution_id: message.execution_id, status: next.status });
     return next;
   };
 
-function begin(message: StartMessage, maxTransitions: number, turn: WorkflowTurn): WorkflowState {
-  const run = newRun(message, maxTransitions, turn);
+function begin(run: IdleWorkflow, turn: WorkflowTurn): WorkflowState {
   const { execution_id, workflow_id, workflow_name, workflow_version, started_at } = run;
   const started = { execution_id, workflow_id, workflow_name, workflow_version, started_at };
   turn.emit('WorkflowExecutionStarted', started);
@@ -48,9 +48,8 @@ function begin(message: StartMessage, maxTransitions: number, turn: WorkflowTurn
   return { ...run, awaiting: { kind: 'volumes', effect_id: effectId } };
 }
 
-function newRun(message: StartMessage, maxTransitions: number, turn: WorkflowTurn): IdleWorkflow {
+function newRun(message: StartMessage, seed: Seed, maxTransitions: number, turn: WorkflowTurn): IdleWorkflow {
   const { metadata, spec } = message.manifest;
-  const blackboard = seeded(message.manifest, message.blackboard);
   const startedAt = isoTime(turn);
   return {
     status: 'running',
@@ -70,8 +69,8 @@ function newRun(message: StartMessage, maxTransitions: number, turn: WorkflowTur
     intent: message.intent ?? null,
     input: message.input,
     context: spec.context,
-    blackboard,
-    blackboard_bytes: blackboardBytes(blackboard),
+    blackboard: seed.blackboard,
+    blackboard_bytes: seed.bytes,
     storage: { workspace: message.execution_id, implicit: true, shared: {} },
     visits: {},
     current_state: null,
@@ -95,19 +94,21 @@ export const ownIdentity = ({ self, tenant }: WorkflowTurn): Identity => ({
 });
 
 /** Why a run with these values is refused; null when it is not. */
-export function problemOf({ manifest, input, intent = '', blackboard = {} }: Values): SvcError | null {
+export function problemOf(
+  { manifest, input, intent = '', blackboard }: Values,
+  seed = seeded(manifest, blackboard),
+): SvcError | null {
   const policy = badDoubtPolicy(manifest);
   if (policy !== null) {
     const path = `metadata.annotations.${policy}`;
     return badAnnotation(path, 'expected retry, fail or ask');
   }
   if (isBadlySealed(manifest)) return badAnnotation(`metadata.annotations.${CONTAINERS}`, 'expected sealed');
-  const all = seeded(manifest, blackboard);
   return (
     tooLarge('input', jsonBytes(input), LIMITS.inputBytes) ??
     tooLarge('intent', intent.length, LIMITS.intentChars) ??
-    tooLarge('blackboard', blackboardBytes(all), LIMITS.blackboardBytes) ??
-    tooMany('blackboard', Object.keys(all).length, LIMITS.blackboardKeys) ??
+    tooLarge('blackboard', seed.bytes, LIMITS.blackboardBytes) ??
+    tooMany('blackboard', Object.keys(seed.blackboard).length, LIMITS.blackboardKeys) ??
     tooLarge('manifest.spec.context', jsonBytes(manifest.spec.context), LIMITS.contextBytes) ??
     tooLarge('manifest', Buffer.byteLength(JSON.stringify(manifest)), LIMITS.manifestBytes)
   );
@@ -118,11 +119,17 @@ type Values = Pick<StartMessage, 'manifest' | 'input' | 'intent' | 'blackboard'>
 const badAnnotation = (path: string, message: string): SvcError =>
   new SvcError('invalid_manifest', `${path}: ${message}`, { details: [{ path, message }] });
 
-/** The caller's entries override the manifest's constants (W18). */
-const seeded = (manifest: StartMessage['manifest'], pairs: JsonObject = {}): JsonObject => ({
-  ...manifest.spec.context,
-  ...pairs,
-});
+/** The blackboard that a run begins with, and its size. */
+interface Seed {
+  readonly blackboard: JsonObject;
+  readonly bytes: number;
+}
+
+/** The caller's entries override the manifest's constants (W18). There may be many, so they are copied and measured once. */
+function seeded({ spec }: StartMessage['manifest'], pairs: JsonObject = {}): Seed {
+  const blackboard = { ...spec.context, ...pairs };
+  return { blackboard, bytes: blackboardBytes(blackboard) };
+}
 
 function tooLarge(field: string, size: number, limit: number): SvcError | null {
   if (size <= limit) return null;
