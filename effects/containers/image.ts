@@ -164,7 +164,7 @@ function registryOf(image: string): string {
 /**
  * Refuses an image whose registry is not among the allowed ones. The engine connects to the registry from the node's own network,
  * and its error tells what answered there, so an image is a way to look around in it. Without a list every registry is allowed but
- * link-local addresses, where machines of clouds are told their credentials. Throws `image_unavailable`.
+ * link-local addresses, where clouds serve the credentials of a machine. Throws `image_unavailable`.
  */
 export function refuseRegistry(image: string, allowed: readonly string[] | undefined): void {
   const registry = registryOf(image).toLowerCase();

@@ -1,7 +1,7 @@
 import { hasMoreChars } from '../json.ts';
 import { turnsFirst } from './waits.ts';
 
-/** Values with more characters are written piece by piece, and texts are cut into pieces of so many. */
+/** Larger values are written piece by piece; longer texts are cut. */
 const PIECE_CHARS = 128 * 1024;
 /** Most pieces that are written in one turn of the event loop. */
 const PIECES_AT_ONCE = 2_000;
