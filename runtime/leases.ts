@@ -75,7 +75,10 @@ export interface Leases {
   cameBackAt(lease: Lease<Partition>): Promise<number | null>;
   /** For fault injection: this process renews no lease for `ms` milliseconds, as if the whole process were frozen. */
   freeze(ms: number): void;
-  /** Confirms that the holder has checked a partition that was granted with `mayBeOlder`. False: the lease is lost. */
+  /**
+   * Confirms that the holder has checked what was granted with `mayBeOlder`: a partition, or an adopted log with its
+   * partitions. False: the lease is lost.
+   */
   vouch(lease: Lease): Promise<boolean>;
   release(lease: Lease<Partition>): Promise<void>;
   /** Calls back when a log that `node` holds got an entry. A call may get lost: it only shortens a poll. */

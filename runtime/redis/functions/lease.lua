@@ -68,7 +68,8 @@ register('renew', function(keys, args)
   return results
 end, { 'allow-oom' })
 
--- The holder has looked: what the archive knows as ended is closed, so effects may be claimed.
+-- The holder has looked: what the archive knows as ended is closed, so effects may be claimed. Of an adopted log, in all partitions that
+-- no other holder has taken since: they are not looked through once more.
 -- ARGV  a section: fence, server life at the grant or ''
 -- returns a section: 1 | 0 (not held, or a server of another life granted it, which was not looked through)
 register('vouch', function(keys, args)
@@ -76,7 +77,14 @@ register('vouch', function(keys, args)
   for s = 1, tonumber(args[1]) do
     local a = s * 2 + 1
     local held = redis.call('HGET', keys[s], 'fence') == args[a] and is_of_this_life(args[a + 1])
-    if held then redis.call('HSET', keys[s], 'life', server_process()) end
+    if held then
+      redis.call('HSET', keys[s], 'life', server_process())
+      local shared = redis.call('SMEMBERS', (string.gsub(keys[s], 'meta$', 'parts')))
+      for i = 1, #shared do
+        local own = keys_of_log(args[2], shared[i])
+        if is_read_by(args[2], keys[s], own) then redis.call('HSET', own, 'life', server_process()) end
+      end
+    end
     results[s] = held and 1 or 0
   end
   return results

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { Redis } from 'ioredis';
 import type { EffectMode, Lease } from '../../../runtime/actor-store.ts';
-import { addressOf, type Partition } from '../../../runtime/address.ts';
+import { addressOf, type Partition, type SharedLog } from '../../../runtime/address.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { commitOf, eventually } from '../../contract/actor-store-rig.ts';
 import { type RedisServer, redisMissing, startRedis } from '../../support/redis.ts';
@@ -169,6 +169,27 @@ describe('a Redis that was away', { skip: redisMissing() ?? false, timeout: 120_
       await admin.call('FUNCTION', 'FLUSH');
       admin.disconnect();
       assert.deepEqual(await set.store.renew([again.lease], 60_000), [], 'the same life without its functions');
+    }));
+
+  it('partitions of a log that was adopted are looked through with it, and not once more when they are taken', () =>
+    scene(async (set) => {
+      const { lease, effects } = await holds(set, 'node-a');
+      await set.store.commit(commitOf(lease, 0, 0, { records: [{ address: to, record: 'running' }] }), 0);
+      const logs = set.store.sharedLogs ?? assert.fail('the store has shared logs');
+      const log: SharedLog = `log-${randomUUID()}`;
+      const made = await logs.make(log, 'node-a', randomUUID(), TERM_MS, [partition]);
+      assert.ok(made !== null && lease.log === partition);
+      assert.deepEqual(await logs.join(made.lease, [{ ...lease, log: partition }]), ['joined']);
+      await set.server.restart();
+      await eventually('the store answers', () => answers(set));
+      const adopted = await logs.adopt(log, 'node-b', randomUUID(), 60_000, made.lease.grant);
+      assert.ok(adopted.kind === 'granted' && adopted.mayBeOlder);
+      const claim = () => set.store.claimEffect(partition, effects.repeatable, 'node-a/later', 60_000);
+      assert.equal((await claim()).kind, 'busy', 'nothing is run before that');
+      assert.equal(await set.store.vouch(adopted.lease), true);
+      assert.equal((await claim()).kind, 'claimed');
+      const taken = await set.store.acquire(partition, 'node-b', randomUUID(), 60_000);
+      assert.ok(taken.kind === 'granted' && !taken.mayBeOlder);
     }));
 
   it('ends of lives are told apart: one that was retired or followed by another has ended, one that is silent may not', () =>
