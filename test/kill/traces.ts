@@ -44,8 +44,8 @@ const STARTUP_SHARE = 0.2;
 const STARTUP_MS = 1_500;
 /** Longest time from the end of a life's last run to the kill: other runs are anywhere then. */
 const KILL_AFTER_MS = 400;
-/** A run that has not ended after this long hangs. */
-const HANGS_MS = 300_000;
+/** A run that has not ended after this long hangs. The slowest kind ends itself before: three panels of two minutes each. */
+const HANGS_MS = 600_000;
 /** A slow document store may be far behind after many kills. */
 const PROJECTED_WITHIN_MS = 900_000;
 
@@ -146,6 +146,8 @@ class TraceRun {
       return JSON.stringify(call.body).includes('JUDGE') ? { chunks: [VERDICT], delayMs: 5 } : modelTurn(call);
     });
     node.spawn();
+    // The first start has no killer that starts it again.
+    await node.url;
     await this.#deploy();
     const lanes = Promise.all(Array.from({ length: this.#options.atATime }, () => this.#lane()));
     const killing = this.#killUntil(lanes);
