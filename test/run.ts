@@ -10,8 +10,9 @@
  *
  * With CI=true a skipped test is a failure: what could not be run was not shown.
  */
-import { writeFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { availableParallelism, cpus } from 'node:os';
+import { dirname } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
@@ -32,6 +33,7 @@ const LANES = Math.min(availableParallelism() + 2, 4);
 const TABLE_ROWS = 15;
 /** To build the programs takes as long as to start six nodes from their sources. */
 const BUILT_FROM_FILES = 20;
+const ALL_TIMES = fileURLToPath(new URL('../.cache/test-times.txt', import.meta.url));
 /** Shorter files need no place of their own in the order. */
 const RECORDED_FROM_SECONDS = 5;
 
@@ -45,13 +47,36 @@ if (flags.includes('--long')) process.env.SVC_TEST_SIZE = 'long';
 const named = testFiles().filter((file) => words.length === 0 || words.some((word) => file.includes(word)));
 const files = inOrder(flags.includes('--quick') ? quickFiles(named) : named);
 
-function table(times: readonly FileTime[]): string {
-  const rows = times.slice(0, TABLE_ROWS).map(({ file, seconds, cpuSeconds }) => {
-    return `${seconds.toFixed(1).padStart(8)} ${cpuSeconds.toFixed(1).padStart(8)}  ${file}`;
-  });
-  const cpu = times.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0);
-  const all = `${cpu.toFixed(0)} s of processor time in ${process.uptime().toFixed(0)} s`;
-  return [' seconds      cpu  slowest files', ...rows, all].join('\n');
+/** Of all programs on this machine since it started, where the system counts it. */
+const machineSeconds = (): number =>
+  cpus().reduce((sum, { times: { user, nice, sys, irq } }) => sum + user + nice + sys + irq, 0) / 1_000;
+
+const rowOf = ({ file, seconds, cpuSeconds }: FileTime): string =>
+  `${seconds.toFixed(1).padStart(8)} ${cpuSeconds.toFixed(1).padStart(8)}  ${file}`;
+
+function byFolder(times: readonly FileTime[]): FileTime[] {
+  const folders = Object.entries(Object.groupBy(times, ({ file }) => file.split('/').slice(0, 2).join('/')));
+  const sums = folders.map(([folder, files = []]) => ({
+    file: `${folder}: ${files.length} files`,
+    seconds: files.reduce((sum, { seconds }) => sum + seconds, 0),
+    cpuSeconds: files.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0),
+  }));
+  return sums.sort((a, b) => b.cpuSeconds - a.cpuSeconds);
+}
+
+/** Every file is in `ALL_TIMES`. */
+function table(times: readonly FileTime[], machine: number): string {
+  const folders = byFolder(times);
+  writeFileSync(ALL_TIMES, `${[...folders, ...times].map(rowOf).join('\n')}\n`);
+  const cpu = times.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0).toFixed(0);
+  return [
+    ' seconds      cpu  slowest files',
+    ...times.slice(0, TABLE_ROWS).map(rowOf),
+    ' seconds      cpu  folders',
+    ...folders.slice(0, TABLE_ROWS).map(rowOf),
+    // Not counted for a file: what outlived the program that started it, such as containers and parts of a browser.
+    `${cpu} s of processor time for files, ${machine.toFixed(0)} s on the machine, in ${process.uptime().toFixed(0)} s`,
+  ].join('\n');
 }
 
 function record(times: readonly FileTime[]): void {
@@ -68,7 +93,9 @@ function record(times: readonly FileTime[]): void {
 
 // Without it half of the time in which a file loads the product goes to compiling it, and hundreds of files do.
 process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../.cache/compiled', import.meta.url));
+mkdirSync(dirname(ALL_TIMES), { recursive: true });
 if (files.length - computingFiles(files).length >= BUILT_FROM_FILES) await buildPrograms();
+const machineBefore = machineSeconds();
 const count = { passed: 0, failed: 0, skipped: 0 };
 const times = collectTimes();
 const deadline = ['--import', new URL('./deadline.ts', import.meta.url).href];
@@ -87,7 +114,7 @@ stream.on('test:fail', (test) => {
 stream.compose(spec).pipe(process.stdout);
 stream.on('end', () => {
   const measured = times.read();
-  console.log(table(measured));
+  console.log(table(measured, machineSeconds() - machineBefore));
   if (flags.includes('--record')) record(measured);
   const skippedCounts = process.env.CI === 'true';
   if (count.skipped > 0) console.log(`SKIPPED ${count.skipped} tests: a part they need is missing on this machine.`);

@@ -42,7 +42,7 @@ export async function benchStores(): Promise<BenchStoreKind[]> {
 
 async function allStores(): Promise<BenchStoreKind[]> {
   const embedded: BenchStoreKind = { name: 'SQLite', open: openSqlite };
-  const missing = await mongoMissing();
+  const missing = mongoMissing();
   if (missing !== false) {
     console.error(missing);
     return [embedded];

@@ -30,7 +30,7 @@ export async function innerLoop(plan: Plan): Promise<Section> {
   const overheads: string[][] = [];
   const parts: string[][] = [];
   const sizes: string[] = [];
-  const missing = await mongoMissing();
+  const missing = mongoMissing();
   if (missing !== false) console.error(`MongoDB’s wire protocol is MISSING, so Redis is left out: ${missing}`);
   for (const store of missing === false ? (['everysec', 'always', 'embedded'] as const) : (['embedded'] as const)) {
     await withNode(store, async (node, sized) => {

@@ -40,7 +40,7 @@ export async function overload(plan: Plan): Promise<Section> {
   const rows: string[][] = [];
   const only = process.env.SVC_BENCH_STORE;
   for (const { kind, name: store } of STORES.filter(({ name }) => only === undefined || only === name)) {
-    const missing = await storesMissing(kind);
+    const missing = storesMissing(kind);
     if (missing !== false) {
       rows.push([store, `left out: ${missing}`]);
       continue;

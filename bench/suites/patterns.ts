@@ -159,7 +159,7 @@ export async function patterns({ repetitions }: Plan): Promise<Section> {
   const isSmall = repetitions === 1;
   const rows: string[][] = [];
   const ways: string[][] = [];
-  const missing = await mongoMissing();
+  const missing = mongoMissing();
   for (const open of missing === false ? [sqlite, ferret] : [sqlite]) {
     const store = await open();
     // FerretDB 1 scans for each read of one document, so nothing is flat there: a hundredth of all says as much.

@@ -4,7 +4,7 @@ import { smallChurn } from './options.ts';
 import { churn } from './scenarios/churn.ts';
 import { assertKept, seed } from './seed.ts';
 
-const skip = await clusterMissing();
+const skip = clusterMissing();
 
 test('one committer an actor while nodes come and go, and untouched actors stay in memory', {
   skip,

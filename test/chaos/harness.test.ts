@@ -8,7 +8,7 @@ import { type Cluster, clusterMissing, startCluster } from '../support/cluster/c
 import { Unanswered } from '../support/cluster/fleet-client.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const skip = await clusterMissing();
+const skip = clusterMissing();
 const WORKLOAD = new URL('workload.ts', import.meta.url);
 
 describe('the cluster harness', { skip, timeout: 180_000 }, () => {

@@ -4,7 +4,7 @@ import { smallRolling } from './options.ts';
 import { rolling } from './scenarios/rolling.ts';
 import { assertKept, seed } from './seed.ts';
 
-const skip = await clusterMissing();
+const skip = clusterMissing();
 
 test('a rolling restart fails no run, breaks no stream and keeps no actor away for long', {
   skip,

@@ -4,7 +4,7 @@ import { smallScale } from './options.ts';
 import { scale } from './scenarios/scale.ts';
 import { assertKept, seed } from './seed.ts';
 
-const skip = await clusterMissing();
+const skip = clusterMissing();
 
 test('asks answered by one and by two worker processes are all in the actors', { skip, timeout: 180_000 }, async () => {
   assertKept(await scale(smallScale(seed)));

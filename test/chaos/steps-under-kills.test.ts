@@ -4,7 +4,7 @@ import { smallSteps } from './options.ts';
 import { stepsUnderKills } from './scenarios/steps-under-kills.ts';
 import { assertKept, seed } from './seed.ts';
 
-const skip = await clusterMissing();
+const skip = clusterMissing();
 
 test('runs of repeatable steps all end while workers are killed', { skip, timeout: 240_000 }, async () => {
   assertKept(await stepsUnderKills(smallSteps('repeatable', seed)));

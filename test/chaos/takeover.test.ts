@@ -4,7 +4,7 @@ import { smallTakeover } from './options.ts';
 import { takeoverCluster, takeoverOn } from './scenarios/takeover.ts';
 import { assertKept, seed } from './seed.ts';
 
-const skip = await clusterMissing();
+const skip = clusterMissing();
 
 describe('take-over', { skip, timeout: 360_000 }, () => {
   let cluster: Cluster;

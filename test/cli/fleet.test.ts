@@ -11,7 +11,7 @@ import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts'
 import { waitUntil } from '../support/wait-until.ts';
 import { svc } from './svc-run.ts';
 
-const missing = redisMissing() ?? (await mongoMissing());
+const missing = redisMissing() ?? mongoMissing();
 const PARTITIONS = 12;
 
 interface Shown {

@@ -4,7 +4,7 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '../support/wait-until.ts';
-import { SvcRun } from './svc-run.ts';
+import { SVC_SOURCE, SvcRun } from './svc-run.ts';
 
 describe('svc start', () => {
   let directory = '';
@@ -15,7 +15,7 @@ describe('svc start', () => {
 
   async function started(env: NodeJS.ProcessEnv): Promise<SvcRun> {
     const flags = ['--http-port', '0', '--grpc-port', '0', '--data', join(directory, 'data')];
-    const run = new SvcRun(['start', ...flags], env);
+    const run = new SvcRun(['start', ...flags], env, SVC_SOURCE);
     await waitUntil('the node listens', () => /^SvcRuntime /m.test(run.stdout) || run.child.exitCode !== null);
     assert.equal(run.child.exitCode, null, run.stderr);
     return run;

@@ -1,8 +1,9 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { builtProgram } from '../support/built-programs.ts';
 
-const SVC = join(import.meta.dirname, '..', '..', 'cli', 'svc.ts');
+export const SVC_SOURCE = join(import.meta.dirname, '..', '..', 'cli', 'svc.ts');
 const RUN_TIMEOUT_MS = 30_000;
 
 export interface SvcResult {
@@ -17,7 +18,7 @@ export class SvcRun {
   stdout = '';
   stderr = '';
 
-  constructor(args: readonly string[], env: NodeJS.ProcessEnv = {}, entry: string = SVC) {
+  constructor(args: readonly string[], env: NodeJS.ProcessEnv = {}, entry: string = builtProgram(SVC_SOURCE)) {
     this.child = spawn(process.execPath, [entry, ...args], {
       env: { PATH: process.env.PATH, HOME: process.env.HOME, NODE_NO_WARNINGS: '1', ...env },
       timeout: RUN_TIMEOUT_MS,

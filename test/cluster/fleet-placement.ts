@@ -45,10 +45,11 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
 
     /** Nodes take turns over the two ways. */
     let made = 0;
+    const nodes: FleetPlacement[] = [];
     const nodeOf = (node: string, change: Partial<OwnMemberInfo> = {}, leaseTtlMs = 60_000): FleetPlacement => {
       const members = world.stores[made++ % 2 === 0 ? 0 : 1];
       const warn = (message: string, error: unknown): void => assert.fail(`${message} ${String(error)}`);
-      return new FleetPlacement({
+      const placement = new FleetPlacement({
         members,
         node,
         info: card(change),
@@ -57,6 +58,8 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
         random: systemRandom,
         warn,
       });
+      nodes.push(placement);
+      return placement;
     };
     const wanted = async (node: FleetPlacement): Promise<string[]> => [...(await node.assign()).wanted].sort();
     const poolsOf = (partitions: readonly string[]): string[] => [
@@ -66,6 +69,8 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
       test(title, async () => {
         await world.clear();
         await run();
+        // One that stays looks for members behind the end of its store.
+        for (const node of nodes.splice(0)) await node.leave();
       });
     };
     /** Subscriptions take a moment on a server: the word is repeated until it is heard. */

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { z } from 'zod';
 import { browserMissing } from '../attacks/page-bench.ts';
+import { atEndOfBatch } from '../support/batches.ts';
 import { sample } from '../support/size.ts';
 
 export { browserMissing };
@@ -19,10 +20,32 @@ const AxeResult = z.object({
 /** Of so many pages one is examined. */
 const EXAMINED = sample({ normal: 3, long: 1 });
 
-/** A Chromium whose pages note everything that must not happen on a page of the dashboard. */
+/** The Chromium of this process: starting one takes more than a second of processor time. */
+let running: Promise<Browser> | null = null;
+let users = 0;
+let endsWithBatch = false;
+
+async function launch(): Promise<Browser> {
+  const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+  // One that crashed fails the file that had it; the next file has a new one.
+  browser.once('disconnected', () => {
+    running = null;
+  });
+  return browser;
+}
+
+async function close(): Promise<void> {
+  const browser = await running;
+  running = null;
+  await browser?.close();
+}
+
+/** A Chromium whose pages note everything that must not happen on a page of the dashboard. Files of one batch share it. */
 export class DashboardBrowser implements AsyncDisposable {
   readonly #browser: Browser;
   readonly #axe: string;
+  /** By their options. Tabs of one context share the scripts that they loaded and compiled: half of the cost of a page. */
+  readonly #contexts = new Map<string, Promise<BrowserContext>>();
 
   private constructor(browser: Browser, axe: string) {
     this.#browser = browser;
@@ -30,25 +53,34 @@ export class DashboardBrowser implements AsyncDisposable {
   }
 
   static async start(): Promise<DashboardBrowser> {
+    users += 1;
+    if (running === null) {
+      running = launch();
+      endsWithBatch = atEndOfBatch(close);
+    }
     const [browser, axe] = await Promise.all([
-      chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] }),
+      running,
       readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8'),
     ]);
     return new DashboardBrowser(browser, axe);
   }
 
-  /** `others` are origins that the page may call besides its own. */
+  /** Opens a tab. `others` are origins that the page may call besides its own. */
   async open(
     origin: string,
     options: BrowserContextOptions = {},
     others: readonly string[] = [],
   ): Promise<DashboardPage> {
-    const context = await this.#browser.newContext({ reducedMotion: 'reduce', ...options });
-    return DashboardPage.open(context, [origin, ...others], this.#axe);
+    const key = JSON.stringify(options);
+    const context = this.#contexts.get(key) ?? this.#browser.newContext({ reducedMotion: 'reduce', ...options });
+    this.#contexts.set(key, context);
+    return DashboardPage.open(await context, [origin, ...others], this.#axe);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#browser.close();
+    for (const context of this.#contexts.values()) await (await context).close();
+    users -= 1;
+    if (users === 0 && !endsWithBatch) await close();
   }
 }
 
@@ -82,11 +114,12 @@ export class DashboardPage implements AsyncDisposable {
     return one;
   }
 
-  /** What axe finds that is serious or critical. It takes a second: a normal run examines one page of three, by chance. */
+  /** What axe finds that is serious or critical. It takes about a second: a normal run examines one page of three, by chance. */
   async serious(): Promise<string[]> {
     if (randomInt(EXAMINED) > 0) return [];
-    // Run by the debugger, which the page's policy does not bind. What is in order is not reported, which saves time.
+    // Run by the debugger, which the page's policy does not bind.
     await this.page.evaluate(this.#axe);
+    // Of what is in order nothing is reported, which saves half of the time.
     const found = AxeResult.parse(
       await this.page.evaluate("axe.run({ resultTypes: ['violations'], selectors: false })"),
     );
@@ -96,6 +129,6 @@ export class DashboardPage implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.page.context().close();
+    await this.page.close();
   }
 }

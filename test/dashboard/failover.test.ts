@@ -13,7 +13,7 @@ import { browserMissing, DashboardBrowser } from './browser.ts';
 import { built } from './built.ts';
 import { rowsOf, TALL } from './shown.ts';
 
-const skip = browserMissing() || redisMissing() || (await mongoMissing());
+const skip = browserMissing() || redisMissing() || mongoMissing();
 const words = (count: number): string => Array.from({ length: count }, (_word, at) => `word${at}`).join(' ');
 
 /** The first attempt lasts until its node is killed, whatever else this machine does; the second one is short. */

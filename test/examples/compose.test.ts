@@ -16,7 +16,7 @@ import { importsOf, projectFiles } from '../support/tree.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const run = promisify(execFile);
-const missing = redisMissing() ?? (await mongoMissing());
+const missing = redisMissing() ?? mongoMissing();
 const words = z.array(z.string());
 
 const Service = z.looseObject({

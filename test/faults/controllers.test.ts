@@ -6,7 +6,7 @@ import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts
 import { freeRedisPort, type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const skip = (redisMissing() ?? (await mongoMissing())) || false;
+const skip = (redisMissing() ?? mongoMissing()) || false;
 
 const Peers = z.object({
   nodes: z.array(

@@ -8,7 +8,7 @@ import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts'
 import { limitedFiles, type SmallDisk, smallFileSystem } from '../support/small-disk.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const skip = (redisMissing() ?? (await mongoMissing())) || false;
+const skip = (redisMissing() ?? mongoMissing()) || false;
 const MANY = 6;
 
 /** With Redis and MongoDB the data directory holds the node's id, its keys and the workspaces of programs, no truth. */

@@ -9,7 +9,7 @@ import { type Kernel, type Kernels, openKernels } from '../support/kernels.ts';
 import { redisMissing } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const skip = (redisMissing() ?? (await mongoMissing())) || false;
+const skip = (redisMissing() ?? mongoMissing()) || false;
 const MANY = 6;
 
 /** The queue is only the way to a worker: what should run is in the records of the actors' partitions. */

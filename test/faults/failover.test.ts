@@ -10,7 +10,7 @@ import { waitUntil } from '../support/wait-until.ts';
 import { commandsThrough } from './rounds/redis-away.ts';
 import { openRedisFleet, type RedisFleet } from './rounds/redis-fleet.ts';
 
-const skip = (redisMissing() ?? (await mongoMissing())) || false;
+const skip = (redisMissing() ?? mongoMissing()) || false;
 const MANY = 12;
 /** A lease is held for 6 s. */
 const LONGER_THAN_A_LEASE_MS = 9_000;

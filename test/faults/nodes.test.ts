@@ -8,7 +8,7 @@ import { addressOf } from '../../runtime/address.ts';
 import { committersOf } from '../chaos/one-committer.ts';
 import { type Cluster, clusterMissing, startCluster } from '../support/cluster/cluster.ts';
 
-const skip = await clusterMissing();
+const skip = clusterMissing();
 /** Far beyond the lease. */
 const BLOCKED_MS = 10_000;
 const TTL_MS = 2_000;

@@ -7,7 +7,7 @@ import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts
 import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const skip = (redisMissing() ?? (await mongoMissing())) || false;
+const skip = (redisMissing() ?? mongoMissing()) || false;
 const MANY = 8;
 /** For a machine that runs other tests beside this one. */
 const BUSY_MS = 1_500;

@@ -10,7 +10,7 @@ import { openKernels } from '../support/kernels.ts';
 import { redisMissing } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const skip = redisMissing() ?? (await mongoMissing());
+const skip = redisMissing() ?? mongoMissing();
 
 const run = defineActor({
   kind: 'run',

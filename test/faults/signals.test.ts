@@ -9,7 +9,7 @@ import { type KernelParts, openKernels, PARTITIONS } from '../support/kernels.ts
 import { redisMissing } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const skip = (redisMissing() ?? (await mongoMissing())) || false;
+const skip = (redisMissing() ?? mongoMissing()) || false;
 /** All that Redis tells by publishing, which it may lose. */
 const TOLD: readonly PropertyKey[] = ['onWake', 'onReply', 'onEvents', 'onSignal', 'onEffectCancelled'];
 

@@ -12,7 +12,7 @@ import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts
 import { NodeProcess } from '../support/node-process.ts';
 import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
 
-const skip = (redisMissing() ?? (await mongoMissing())) || false;
+const skip = (redisMissing() ?? mongoMissing()) || false;
 const MAIN = join(import.meta.dirname, '..', '..', 'main.ts');
 /** What a supervisor waits for: beyond it the start hangs. */
 const MOST_MS = 25_000;

@@ -5,7 +5,7 @@ import { redisMissing } from '../support/redis.ts';
 import type { RoundOutcome } from './rounds/fault-case.ts';
 import { type AwayStore, AwayWorld, REFUSED_WITHIN_MS } from './rounds/stores-away.ts';
 
-const skip = redisMissing() ?? (await mongoMissing());
+const skip = redisMissing() ?? mongoMissing();
 /** For a machine that runs other tests beside this one. */
 const BUSY_MS = 5_000;
 

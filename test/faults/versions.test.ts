@@ -20,7 +20,7 @@ import { waitUntil } from '../support/wait-until.ts';
 import { WorkflowCalls } from '../support/workflow-kill-calls.ts';
 import { openVersions } from './rounds/versions.ts';
 
-const skip = (redisMissing() ?? (await mongoMissing())) || false;
+const skip = (redisMissing() ?? mongoMissing()) || false;
 
 const Add = z.object({ by: z.number() });
 

@@ -7,7 +7,7 @@ import { redisMissing } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type FleetNode, type FleetWorld, openFleetWorld } from './fleet-world.ts';
 
-const missing = redisMissing() ?? (await mongoMissing());
+const missing = redisMissing() ?? mongoMissing();
 const ALL = 36;
 const TTL_MS = 6_000;
 

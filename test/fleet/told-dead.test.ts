@@ -10,7 +10,7 @@ import { redisMissing } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type FleetNode, type FleetWorld, openFleetWorld } from './fleet-world.ts';
 
-const missing = redisMissing() ?? (await mongoMissing());
+const missing = redisMissing() ?? mongoMissing();
 const MODES = ['once', 'repeatable'] as const;
 const JOBS_OF_A_MODE = 12;
 /** A node lease that nobody extends runs out after 6 s. */

@@ -9,7 +9,7 @@ import { redisMissing } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type FleetNode, type FleetWorld, openFleetWorld } from './fleet-world.ts';
 
-const missing = redisMissing() ?? (await mongoMissing());
+const missing = redisMissing() ?? mongoMissing();
 const identity: Identity = { kind: 'local', subject: 'me', tenant: SYSTEM_TENANT, roles: ['svc:admin'], tier: 'free' };
 
 function manifestFor(...tags: string[]) {

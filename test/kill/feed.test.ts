@@ -70,7 +70,7 @@ class Reader {
 }
 
 test('a reader of the feed misses no change while both nodes of a fleet on Redis are killed in turn', {
-  skip: await storesMissing('redis'),
+  skip: storesMissing('redis'),
   timeout: 2 * WITHIN_MS,
 }, async () => {
   const stores = await startStores('redis');

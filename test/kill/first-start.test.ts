@@ -26,7 +26,7 @@ const EARLIEST_MS = 100;
 const LATEST_MS = 600;
 
 for (const [kind, count] of STARTS) {
-  const skip = await storesMissing(kind);
+  const skip = storesMissing(kind);
   test(`a node killed in its very first start works at the second (${kind})`, { skip, timeout: 120_000 }, async () => {
     const seed = seedOf(process.env);
     const random = new SeededRandom(seed);

@@ -14,7 +14,7 @@ const RECOVERY_MS = 2_000;
 
 /** The sample of `npm run chaos` that runs with the other tests. */
 export async function killSample(kind: StoreKind): Promise<void> {
-  const skip = await storesMissing(kind);
+  const skip = storesMissing(kind);
   const title = `${KILLS} times kill -9 on ${kind}: every execution ends as an unkilled one, no event is lost or doubled`;
   test(title, { skip, timeout: 180_000 }, async (context) => {
     const options = { kind, kills: KILLS, seed: seedOf(process.env), atATime: 12 };

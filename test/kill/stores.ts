@@ -18,8 +18,8 @@ export interface KillStores {
 }
 
 /** False when the stores can be had, else why not. */
-export async function storesMissing(kind: StoreKind): Promise<string | false> {
-  return kind === 'sqlite' ? false : (redisMissing() ?? (await mongoMissing()));
+export function storesMissing(kind: StoreKind): string | false {
+  return kind === 'sqlite' ? false : (redisMissing() ?? mongoMissing());
 }
 
 /** `redis` is Redis with `appendfsync always`, BullMQ on it, and a MongoDB-wire server. */

@@ -12,7 +12,7 @@ import { type KillStores, type StoreKind, startStores, storesMissing } from './s
 const kinds: readonly StoreKind[] = ['sqlite', 'redis'];
 
 for (const kind of kinds) {
-  const skip = await storesMissing(kind);
+  const skip = storesMissing(kind);
   test(`a message that keeps failing is dead-lettered once although its node is killed twice (${kind})`, {
     skip,
     timeout: 60_000,

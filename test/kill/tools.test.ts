@@ -12,7 +12,7 @@ interface Sample {
   readonly skip?: string;
 }
 
-const redisMissing = await storesMissing('redis');
+const redisMissing = storesMissing('redis');
 const noRedis = redisMissing === false ? {} : { skip: redisMissing };
 const SAMPLES: Readonly<Record<string, Sample>> = {
   'on one SQLite file, its loop in the node, in a program, with an MCP server': { store: 'sqlite', agents: PROCESS },

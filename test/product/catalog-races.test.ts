@@ -8,7 +8,7 @@ import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts
 import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
 import { type Answer, agentYaml, ProductNode } from './product-node.ts';
 
-const skip = (redisMissing() ?? (await mongoMissing())) || false;
+const skip = (redisMissing() ?? mongoMissing()) || false;
 /** Who everybody is on a node without an identity provider. */
 const SUBJECT = 'local-operator';
 const YAML = { 'content-type': 'application/yaml' };

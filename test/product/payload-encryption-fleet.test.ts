@@ -15,7 +15,7 @@ const CANARY = 'canary-77d20b4e';
 /** More than stays in a message. */
 const LARGE = Array.from({ length: 8_000 }, (_none, at) => `${CANARY} ${at * 7_919}`).join(' ');
 
-const skip = (redisMissing() ?? (await mongoMissing())) || false;
+const skip = (redisMissing() ?? mongoMissing()) || false;
 
 describe('two nodes that encrypt payloads, on Redis and a MongoDB-wire server', { skip }, () => {
   let redis: Awaited<ReturnType<typeof startRedis>>;

@@ -6,7 +6,7 @@ import { redisMissing, startRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml, objectOf, ProductNode } from './product-node.ts';
 
-const skip = (redisMissing() ?? (await mongoMissing())) || false;
+const skip = (redisMissing() ?? mongoMissing()) || false;
 const PARTITIONS = 16;
 const preload = pathToFileURL(new URL('../support/raise-fault.ts', import.meta.url).pathname).href;
 const raising = (kind: string) => ({ NODE_OPTIONS: `--import ${preload}`, SVC_TEST_FAULT: kind });

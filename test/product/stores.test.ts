@@ -17,7 +17,7 @@ import { sample, someOf } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml, objectOf, ProductNode } from './product-node.ts';
 
-const skip = (redisMissing() ?? (await mongoMissing())) || false;
+const skip = (redisMissing() ?? mongoMissing()) || false;
 /** Enough that both nodes run some when one is killed. */
 const RUNS = sample({ normal: 6, long: 24 });
 const PASSWORD = 'p@ss:w/rd';

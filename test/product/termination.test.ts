@@ -9,7 +9,7 @@ import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts'
 import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml, objectOf, ProductNode } from './product-node.ts';
 
-const skip = (redisMissing() ?? (await mongoMissing())) || false;
+const skip = (redisMissing() ?? mongoMissing()) || false;
 /** What orchestrators give a node between SIGTERM and kill -9 (docker-compose.yml, examples/kubernetes). */
 const GRACE_MS = 30_000;
 const STREAMS = 24;

@@ -20,7 +20,7 @@ import {
 import { mongoMissing, startMongo } from '../support/ferretdb.ts';
 import { redisMissing, startRedis } from '../support/redis.ts';
 
-const noServers = (redisMissing() ?? (await mongoMissing())) || false;
+const noServers = (redisMissing() ?? mongoMissing()) || false;
 const LATER = { format: 9, min_reader: 8, written_by: '7.0.0' };
 const BESIDE = { format: 9, min_reader: FORMAT, written_by: '7.0.0' };
 const unreadable = (where: RegExp) => (thrown: unknown) => {

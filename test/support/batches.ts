@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { cpuSeconds, writeTime } from './file-times.ts';
 import { computingFiles, recordedSeconds } from './test-files.ts';
-import { linesOf } from './tree.ts';
+import { importsOf, linesOf } from './tree.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 /** Two runs may go on in one checkout. */
@@ -12,7 +12,7 @@ const DIRECTORY = join(ROOT, '.cache', 'batches', String(process.pid));
 
 /** What a file changes or measures for its whole process: it has one of its own. */
 const OF_THE_PROCESS =
-  /process\.(env|on|once|exit|chdir|cpuUsage|memoryUsage|getActiveResourcesInfo|emitWarning|stdout|stderr)\b|mock\.|globalThis|eventLoop|--expose-gc|heap|console\.\w+ =/;
+  /process\.env(\.\w+|\[[^\]]*\]) =|delete process\.env|process\.(on|once|exit|chdir|cpuUsage|memoryUsage|getActiveResourcesInfo|emitWarning|stdout|stderr)\b|mock\.|globalThis|eventLoop|--expose-gc|heap|console\.\w+ =/;
 
 /**
  * Whether a file awaits outside of its functions: it has a process of its own. Node.js finds the test that a `describe` is
@@ -27,51 +27,99 @@ const awaitsAtItsTop = (lines: readonly string[]): boolean =>
   });
 
 /** A file that is much longer than others holds the lane of its batch; a batch that is killed loses all of its files. */
-const LONGEST_SECONDS = 10;
-const BATCH_SECONDS = 30;
+interface Limits {
+  readonly longestSeconds: number;
+  readonly batchSeconds: number;
+}
+const OF_COMPUTING: Limits = { longestSeconds: 10, batchSeconds: 30 };
+const OF_PROGRAMS: Limits = { longestSeconds: 30, batchSeconds: 60 };
+/** Most of these seconds the files wait for pages, while other lanes have the processor. */
+const OF_BROWSERS: Limits = { longestSeconds: 150, batchSeconds: 90 };
 const BATCH_FILES = 30;
+/** Fewer files end sooner side by side. */
+const SHARED_FROM_FILES = 30;
+
+/** What starts the browser that the files of one process share. */
+const BROWSER = 'test/dashboard/browser.ts';
 
 /**
  * Several test files in one process, one after the other. A process loads Node.js and the product's packages before its
- * first test: for files that only compute this is most of their time. Answers programs of batches, in the order of `files`, then the
- * files that have a process of their own.
+ * first test: for many files this is most of their time. Files with pages of the dashboard share a browser. Answers
+ * programs: batches of files that only compute, in the order of `files`, then all others, the longest first.
  */
 export function inBatches(files: readonly string[]): string[] {
   const seconds = recordedSeconds();
-  const computing = new Set(computingFiles(files));
-  const shares = (file: string): boolean =>
-    computing.has(file) &&
-    (seconds[file] ?? 0) <= LONGEST_SECONDS &&
+  const secondsOf = (file: string): number => seconds[file] ?? 1;
+  const mayShare = (file: string, { longestSeconds }: Limits): boolean =>
+    secondsOf(file) <= longestSeconds &&
     !linesOf(file).some((line) => OF_THE_PROCESS.test(line)) &&
     !awaitsAtItsTop(linesOf(file));
-  const batches: { files: string[]; seconds: number }[] = [];
-  for (const file of files.filter(shares)) {
+  const computing = new Set(computingFiles(files));
+  const browses = (file: string): boolean => importsOf(file).some(({ to }) => to === BROWSER);
+  const batchesOf = (limits: Limits, chosen: (file: string) => boolean): Batch[] =>
+    cut(
+      files.filter((file) => chosen(file) && mayShare(file, limits)),
+      secondsOf,
+      limits,
+    );
+  const first = batchesOf(OF_COMPUTING, (file) => computing.has(file));
+  // At full size each of the others may take as long as a process may.
+  const alsoOthers = files.length >= SHARED_FROM_FILES && process.env.SVC_TEST_SIZE !== 'long';
+  const batches = !alsoOthers
+    ? []
+    : [...batchesOf(OF_BROWSERS, browses), ...batchesOf(OF_PROGRAMS, (file) => !computing.has(file) && !browses(file))];
+  const shared = new Set([...first, ...batches].flatMap((batch) => batch.files));
+  const alone = files.filter((file) => !shared.has(file)).map((file) => ({ path: file, seconds: secondsOf(file) }));
+  const written = writeBatches([...first, ...batches]);
+  const others = [...written.slice(first.length), ...alone].toSorted((a, b) => b.seconds - a.seconds);
+  return [...written.slice(0, first.length), ...others].map(({ path }) => path);
+}
+
+interface Batch {
+  readonly files: string[];
+  seconds: number;
+}
+
+/** Files that follow each other stay together: those of one folder load the same. */
+function cut(files: readonly string[], secondsOf: (file: string) => number, { batchSeconds }: Limits): Batch[] {
+  const batches: Batch[] = [];
+  for (const file of files) {
     let last = batches.at(-1);
-    if (last === undefined || last.seconds > BATCH_SECONDS || last.files.length >= BATCH_FILES) {
+    if (last === undefined || last.seconds + secondsOf(file) > batchSeconds || last.files.length >= BATCH_FILES) {
       last = { files: [], seconds: 0 };
       batches.push(last);
     }
     last.files.push(file);
-    last.seconds += seconds[file] ?? 1;
+    last.seconds += secondsOf(file);
   }
-  return [...writeBatches(batches.map((batch) => batch.files)), ...files.filter((file) => !shares(file))];
+  return batches;
 }
 
-function writeBatches(batches: readonly (readonly string[])[]): string[] {
+function writeBatches(batches: readonly Batch[]): { readonly path: string; readonly seconds: number }[] {
   mkdirSync(DIRECTORY, { recursive: true });
   process.once('exit', () => rmSync(DIRECTORY, { recursive: true, force: true }));
   const here = pathToFileURL(import.meta.filename).href;
-  return batches.map((files, at) => {
+  return batches.map(({ files, seconds }, at) => {
     const path = join(DIRECTORY, `${at + 1}.test.ts`);
     writeFileSync(path, `import { runBatch } from '${here}';\nawait runBatch(${JSON.stringify(files)});\n`);
-    return relative(ROOT, path);
+    return { path: relative(ROOT, path), seconds };
   });
+}
+
+/** Of what the files of this batch share; null in the process of one file. */
+let endings: (() => Promise<void>)[] | null = null;
+
+/** Calls `end` behind the last file of the batch. False: this is the process of one file, which ends its things itself. */
+export function atEndOfBatch(end: () => Promise<void>): boolean {
+  endings?.push(end);
+  return endings !== null;
 }
 
 /** Called in the process of a batch. Each file is a test with its own as parts, and is loaded when the one before has ended. */
 export async function runBatch(files: readonly string[]): Promise<void> {
   // Tests may wait for timers that do not keep a process: test/deadline.ts ends what never ends.
   const keep = setInterval(() => {}, 60_000);
+  endings = [];
   for (const file of files) {
     const [begun, before] = [performance.now(), cpuSeconds()];
     await test(file, async () => {
@@ -79,5 +127,6 @@ export async function runBatch(files: readonly string[]): Promise<void> {
     });
     writeTime(file, { seconds: (performance.now() - begun) / 1_000, cpuSeconds: cpuSeconds() - before });
   }
+  for (const end of endings) await end();
   clearInterval(keep);
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -24,6 +25,7 @@ const UNUSED_AFTER_MS = 86_400_000;
 
 /** The programs that tests start most, and what these load by its path: the actors of a test's fleet. */
 const PROGRAMS = [
+  'cli/svc.ts',
   'main.ts',
   'test/chaos/workload.ts',
   'test/faults/workload.ts',
@@ -90,6 +92,7 @@ async function build(directory: string, threads: readonly string[]): Promise<voi
     logLevel: 'error',
   });
   copyData(draft);
+  cpSync(join(ROOT, 'package.json'), join(draft, 'package.json'));
   mkdirSync(join(draft, 'dashboard'));
   symlinkSync(join(ROOT, 'dashboard', 'dist'), join(draft, 'dashboard', 'dist'));
   // Another run may have been faster.
@@ -107,14 +110,19 @@ const NOT_BUILT = ['undici', 'ssh2', 're2-wasm', 'mongodb-client-encryption', 'k
 const REQUIRE =
   "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);";
 
+/** Of a package that is no ES module a build has no names, only what it exports as a whole. */
+const PACKAGE_IMPORT = /(?<!typeof )\bimport\(('[^'.][^']*')\)/g;
+const WITH_NAMES = 'import($1).then((loaded) => ({ ...loaded.default, ...loaded }))';
+
 /** A module finds the files beside it: in the build if it is ours, in its package if it is not. */
 function ownPlace(directory: string): Plugin {
   return {
     name: 'own-place',
     setup({ onLoad }) {
       onLoad({ filter: /\.(ts|m?js|cjs)$/ }, ({ path }) => {
-        const text = readFileSync(path, 'utf8');
         const isOurs = path.endsWith('.ts') && !path.includes('/node_modules/');
+        const source = readFileSync(path, 'utf8');
+        const text = isOurs ? source.replaceAll(PACKAGE_IMPORT, WITH_NAMES) : source;
         const loader = isOurs ? 'ts' : 'js';
         if (!/import\.meta|__dirname|__filename/.test(text)) return { contents: text, loader };
         const place = isOurs ? builtFile(directory, relative(ROOT, path)) : path;

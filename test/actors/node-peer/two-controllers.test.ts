@@ -11,7 +11,7 @@ import { redisMissing, startRedis } from '../../support/redis.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { apiOver, beatOf, join, nodeKey, OPERATOR, signNonce } from './rig.ts';
 
-const missing = redisMissing() ?? (await mongoMissing());
+const missing = redisMissing() ?? mongoMissing();
 const SETTINGS = { partitions: 1, systemPartitions: 8, pollMs: 100 };
 const CONFIG = 'apiVersion: svc.dev/v1\nkind: ManagedConfig\nspec: {runtime: {default_isolation: docker}}\n';
 const warn = (message: string, error: unknown): void => console.error(message, error ?? '');

@@ -18,7 +18,7 @@ const Answer = z.looseObject({
 });
 
 for (const kind of kinds) {
-  const skip = await storesMissing(kind);
+  const skip = storesMissing(kind);
   test(`a node killed while tools run: a repeatable call is run again, a once call never, each is answered once (${kind})`, {
     skip,
     timeout: 90_000,

@@ -58,7 +58,7 @@ if (values.plan === true) {
 
 const rows: Row[] = [];
 for (const { of, store } of plan) {
-  const missing = await storesMissing(store);
+  const missing = storesMissing(store);
   if (missing !== false) {
     console.error(`SKIPPED ${of.name} on ${store}: ${missing}`);
     process.exitCode = 1;

@@ -12,7 +12,7 @@ import { Scene, type Things } from './scene.ts';
 import { snapshot } from './snapshot.ts';
 import { LIST_ROWS, TOOL_ROWS } from './tool-table.ts';
 
-const skip = (redisMissing() ?? (await mongoMissing())) || false;
+const skip = (redisMissing() ?? mongoMissing()) || false;
 
 /** A question about a thing, wherever its name goes. */
 interface Row {

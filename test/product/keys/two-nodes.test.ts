@@ -5,7 +5,7 @@ import { type RedisServer, redisMissing, startRedis } from '../../support/redis.
 import { waitUntil } from '../../support/wait-until.ts';
 import { agentYaml, ProductNode } from '../product-node.ts';
 
-const skip = (redisMissing() ?? (await mongoMissing())) || false;
+const skip = (redisMissing() ?? mongoMissing()) || false;
 const OVERRIDES = '/v1/admin/rate-limits/overrides';
 /** What the test's own calls may take, on a machine that has other work. */
 const CALLS_MS = 1_000;

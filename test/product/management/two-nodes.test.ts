@@ -5,7 +5,7 @@ import { redisMissing, startRedis } from '../../support/redis.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { agentYaml, objectOf, ProductNode } from '../product-node.ts';
 
-const skip = (redisMissing() ?? (await mongoMissing())) || false;
+const skip = (redisMissing() ?? mongoMissing()) || false;
 const ACCEPT = { accept: 'application/json, text/event-stream' };
 
 async function call(node: ProductNode, name: string, args: object): Promise<Readonly<Record<string, unknown>>> {

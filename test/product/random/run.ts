@@ -42,7 +42,7 @@ async function run(store: 'embedded' | 'redis'): Promise<void> {
 }
 
 async function outsideStores(): Promise<{ readonly redis: string; readonly mongodb: string }> {
-  const missing = await mongoMissing();
+  const missing = mongoMissing();
   if (missing !== false) throw new Error(missing);
   const redis = await startRedis();
   opened.defer(() => redis.stop());

@@ -8,7 +8,7 @@ import { waitUntil } from '../../support/wait-until.ts';
 import { ProductNode } from '../product-node.ts';
 import { assertExplained, type Cause, type Planted, plantAlone, plantNested, runsIn, Why } from './scene.ts';
 
-const skip = (redisMissing() ?? (await mongoMissing())) || false;
+const skip = (redisMissing() ?? mongoMissing()) || false;
 
 const tagged = (...target_tags: readonly string[]) => ({
   task: { prompt_template: 'x {{input}}' },

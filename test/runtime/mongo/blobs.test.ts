@@ -18,5 +18,5 @@ blobsContract(
       },
     };
   },
-  { skip: await mongoMissing() },
+  { skip: mongoMissing() },
 );

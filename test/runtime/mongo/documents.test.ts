@@ -4,7 +4,7 @@ import { mongoMissing } from '../../support/ferretdb.ts';
 import { sample } from '../../support/size.ts';
 import { mongoRig } from './rig.ts';
 
-const skip = await mongoMissing();
+const skip = mongoMissing();
 
 documentsContract(
   'MongoDB',

@@ -5,7 +5,7 @@ import { ledgerContract } from '../../contract/ledger.ts';
 import { mongoMissing, startMongo, type TestMongo } from '../../support/ferretdb.ts';
 import { sample } from '../../support/size.ts';
 
-const skip = await mongoMissing();
+const skip = mongoMissing();
 let mongo: TestMongo;
 
 before(async () => {

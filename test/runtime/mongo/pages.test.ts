@@ -8,8 +8,7 @@ import { mongoRig } from './rig.ts';
 const COUNT = 1_000;
 
 // Others use a server that is not ours: its commands are not only those of this test.
-const skip =
-  (await mongoMissing()) || (process.env.MONGODB_URI === undefined ? false : 'counts commands of its own server');
+const skip = mongoMissing() || (process.env.MONGODB_URI === undefined ? false : 'counts commands of its own server');
 
 test('a page of a thousand documents is one answer of the server, not a first batch and the rest', {
   skip,

@@ -5,7 +5,7 @@ import { type RowLock, RowLocks } from '../../../runtime/mongo/serialised-writes
 import { mongoMissing } from '../../support/ferretdb.ts';
 import { type MongoRig, mongoRig } from './rig.ts';
 
-describe('turns of several processes at one row', { skip: await mongoMissing() }, () => {
+describe('turns of several processes at one row', { skip: mongoMissing() }, () => {
   let rig: MongoRig;
   let clients: MongoClient[];
   before(async () => {

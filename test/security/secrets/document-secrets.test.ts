@@ -34,5 +34,5 @@ secretsContract(
       },
     };
   },
-  { skip: await mongoMissing() },
+  { skip: mongoMissing() },
 );

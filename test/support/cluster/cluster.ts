@@ -39,8 +39,8 @@ export interface ClusterOptions {
 }
 
 /** False when a cluster can be had on this machine, else why not. */
-export async function clusterMissing(): Promise<string | false> {
-  return redisMissing() ?? (await mongoMissing());
+export function clusterMissing(): string | false {
+  return redisMissing() ?? mongoMissing();
 }
 
 /** A node by its index or its name, `node-0` … */
