@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, before, describe } from 'node:test';
 import { createAgentCatalog } from '../../catalog/agent-catalog.ts';
 import { AGENT_EVENTS, AGENT_MANIFESTS, AGENTS } from '../../catalog/agent-record.ts';
 import {
@@ -16,6 +16,7 @@ import type { CollectionSpec, Documents, Query, StoredDocument } from '../../run
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { systemRandom } from '../../runtime/random.ts';
+import { eachNth } from '../support/size.ts';
 import { crashingDocuments } from './crashing-documents.ts';
 import { DOCUMENT_STORES } from './document-stores.ts';
 
@@ -46,6 +47,7 @@ const refused =
 
 for (const store of DOCUMENT_STORES)
   describe(`scopes and status of agents on ${store.name}`, { skip: store.skip }, () => {
+    const it = eachNth(store.nth);
     let documents: Documents;
     let stop: () => Promise<void>;
     let catalog: AgentCatalog;

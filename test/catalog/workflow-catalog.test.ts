@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, before, describe } from 'node:test';
 import { setImmediate as turnOfOthers } from 'node:timers/promises';
 import type { CatalogReader, WorkflowCatalog } from '../../catalog/api.ts';
 import type { CatalogRecord } from '../../catalog/store/record.ts';
@@ -15,6 +15,7 @@ import type { Documents } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { systemRandom } from '../../runtime/random.ts';
+import { eachNth } from '../support/size.ts';
 import { crashingDocuments } from './crashing-documents.ts';
 import { DOCUMENT_STORES } from './document-stores.ts';
 
@@ -50,6 +51,7 @@ const refused = (code: string) => (thrown: unknown) => {
 
 for (const store of DOCUMENT_STORES)
   describe(`workflow catalog on ${store.name}`, { skip: store.skip }, () => {
+    const it = eachNth(store.nth);
     let documents: Documents;
     let stop: () => Promise<void>;
     let catalog: WorkflowCatalog;

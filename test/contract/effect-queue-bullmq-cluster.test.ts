@@ -8,7 +8,11 @@ import { effectQueueContract } from './effect-queue.ts';
 import { bullmqAdapter, connect } from './effect-queue-bullmq.ts';
 
 const missing = redisMissing();
-if (missing === null) effectQueueContract(bullmqAdapter('BullMQ on a Redis Cluster', () => startRedisCluster()));
+if (missing === null)
+  effectQueueContract(
+    bullmqAdapter('BullMQ on a Redis Cluster', () => startRedisCluster()),
+    3,
+  );
 else test('effects on BullMQ on a Redis Cluster', { skip: missing }, () => {});
 
 test('queues of several pools work on a Redis Cluster, each in a slot of its own', {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe } from 'node:test';
 import { PartitionSweeps, sweepEffects } from '../../runtime/dispatch/partition-sweeps.ts';
 import type { EffectHandler } from '../../runtime/effect.ts';
 import type { EffectJob, EffectQueue } from '../../runtime/effect-queue.ts';
@@ -18,6 +18,7 @@ import {
   until,
 } from '../support/effect-world.ts';
 import type { TestLedger } from '../support/memory-effect-ledger.ts';
+import { eachNth } from '../support/size.ts';
 
 /** A node that will be killed: runs `test.hang`, which never ends by itself. */
 export interface Victim {
@@ -42,9 +43,10 @@ export interface QueueAdapter {
 
 const REPEAT = { maxAttempts: 3, initialDelayMs: 20, maxDelayMs: 100 };
 
-/** What every `EffectQueue` promises, seen through the runner (E1–E3). */
-export function effectQueueContract(adapter: QueueAdapter): void {
+/** What every `EffectQueue` promises, seen through the runner (E1–E3); in a normal run each `nth` promise. */
+export function effectQueueContract(adapter: QueueAdapter, nth = 1): void {
   describe(`effects on ${adapter.name}`, { timeout: 90_000 }, () => {
+    const test = eachNth(nth);
     before(() => adapter.start());
     after(() => adapter.stop());
 

@@ -10,7 +10,7 @@ import { type KernelWorld, kernelContract } from './kernel.ts';
 import { largeStatesContract } from './kernel-large-states.ts';
 import { retentionContract } from './retention.ts';
 
-const missing = redisMissing() ?? (await mongoMissing());
+const missing = redisMissing() ?? mongoMissing();
 
 /** As a fleet without nodes of an older format: what is stored aside belongs to its actor. */
 async function openContracted(location: StoreLocation): Promise<OpenStores> {
@@ -39,7 +39,7 @@ async function world(startServers: () => Promise<{ url: string; stop(): Promise<
 
 describe('kernel on real servers', { skip: missing || false }, () => {
   kernelContract('Redis, BullMQ and a MongoDB-wire server', () => world(() => startRedis({ appendfsync: 'always' })));
-  kernelContract('Redis Cluster, BullMQ and a MongoDB-wire server', () => world(() => startRedisCluster()));
+  kernelContract('Redis Cluster, BullMQ and a MongoDB-wire server', () => world(() => startRedisCluster()), 3);
   largeStatesContract('Redis and a MongoDB-wire server', () => world(() => startRedis({ appendfsync: 'always' })));
   retentionContract('Redis and a MongoDB-wire server', () => world(() => startRedis({ appendfsync: 'always' })), 3);
 });

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe } from 'node:test';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import type { ActorEvent } from '../../runtime/client.ts';
 import type { Json } from '../../runtime/json.ts';
 import { type Runtime, type RuntimeParts, startRuntime } from '../../runtime/runtime.ts';
 import { counter, job, type WorkProbe, workEffect } from '../support/actors.ts';
+import { eachNth } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 /** The ports of one node on fresh data, and a way to open the same data again as the next life of that node. */
@@ -14,9 +15,13 @@ export interface KernelWorld {
   destroy(): Promise<void>;
 }
 
-/** What the kernel promises over any set of adapters: turns, replies, timers, effects, failures, archive. */
-export function kernelContract(name: string, make: () => Promise<KernelWorld>): void {
+/**
+ * What the kernel promises over any set of adapters: turns, replies, timers, effects, failures, archive. In a normal run
+ * each `nth` promise, where other adapters of the same kind show all of them.
+ */
+export function kernelContract(name: string, make: () => Promise<KernelWorld>, nth = 1): void {
   describe(`kernel on ${name}`, () => {
+    const test = eachNth(nth);
     let world: KernelWorld;
     let ports: Awaited<ReturnType<KernelWorld['open']>>;
     let runtime: Runtime;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { sample } from '../support/size.ts';
 import type { FaultWorld, RoundOutcome } from './rounds/fault-case.ts';
 import { hungModel } from './rounds/hung-model.ts';
 import { openNoisyTenant } from './rounds/noisy-tenant.ts';
@@ -23,7 +24,7 @@ describe('more callers than a node has places for', { timeout: 120_000 }, () => 
   });
 
   test('many runs of one tenant’s users do not hold back another tenant’s run', async () => {
-    const outcome = await one(await openNoisyTenant('sqlite', 200));
+    const outcome = await one(await openNoisyTenant('sqlite', sample({ normal: 80, long: 200 })));
     assert.deepEqual(quiet(outcome), NOTHING, outcome.notes?.join('; '));
   });
 

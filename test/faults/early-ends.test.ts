@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { storesMissing } from '../kill/stores.ts';
+import { sample } from '../support/size.ts';
 import { earlyCancel } from './rounds/early-cancel.ts';
 import { logOnFullDisk } from './rounds/log-on-full-disk.ts';
 
-const ROUNDS = 2;
+const ROUNDS = sample({ normal: 1, long: 2 });
 
 /** A few rounds of what `npm run faults` runs a hundred times. */
 for (const one of [earlyCancel, logOnFullDisk]) {
   for (const store of one.stores) {
-    test(`${one.title} (${store})`, { skip: await storesMissing(store), timeout: 180_000 }, async () => {
+    test(`${one.title} (${store})`, { skip: storesMissing(store), timeout: 180_000 }, async () => {
       const world = await one.open(store, 1);
       try {
         for (let seed = 1; seed <= ROUNDS; seed += 1) {

@@ -21,8 +21,8 @@ const COVERAGE = { phases: 'examples,coverage', seconds: 360 };
 const RANDOM = { phases: 'fuzzing,stateful', seconds: sample({ normal: 8, long: 900 }) };
 /** Of each operation. */
 const EXAMPLES = sample({ normal: 8, long: 25 });
-/** In a normal run each node takes another quarter of the paths, by chance; in a long run each takes all. */
-const SHARES = sample({ normal: 4, long: 1 });
+/** In a normal run each node takes another eighth of the paths, by chance; in a long run each takes all. */
+const SHARES = sample({ normal: 8, long: 1 });
 const FIRST = randomInt(SHARES);
 
 /** False when the program is there; else why not. In CI that is an error. */

@@ -6,16 +6,17 @@ import { test } from 'node:test';
 import { stringify } from 'yaml';
 import { type StoreKind, startStores, storesMissing } from '../kill/stores.ts';
 import { NodeProcess } from '../support/node-process.ts';
+import { sample } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { WorkflowCalls } from '../support/workflow-kill-calls.ts';
 import { endsOf, startWaiting, WAITING_WORKFLOW } from '../support/workflow-kill-waiting.ts';
 
-const WAITING = 500;
+const WAITING = sample({ normal: 120, long: 500 });
 const SPEC = { kernel: { passivate_after_ms: 500 }, observability: { logging: { level: 'warn' } } };
 
 for (const kind of ['sqlite', 'redis'] as const satisfies readonly StoreKind[]) {
   const title = `${WAITING} workflows on ${kind} that wait for a human are in no memory, and all end when they are answered at once`;
-  test(title, { skip: await storesMissing(kind), timeout: 240_000 }, async (context) => {
+  test(title, { skip: storesMissing(kind), timeout: 240_000 }, async (context) => {
     const directory = await mkdtemp(join(tmpdir(), 'svc-waiting-'));
     const stores = await startStores(kind);
     const config = join(directory, 'svc.yaml');

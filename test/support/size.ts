@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { test } from 'node:test';
 
 /**
  * How much of a test that repeats itself runs: seeds, rounds, kills, cases. The one place where that is chosen.
@@ -28,4 +29,18 @@ export function someOf<T>(rows: readonly T[], nth: number): readonly T[] {
   if (testSize === 'long') return rows;
   const first = randomInt(nth);
   return rows.filter((_row, at) => at % nth === first);
+}
+
+/**
+ * `test` for what another adapter is shown to do as well: of its tests each `nth` runs, from a random one on, so that every
+ * run takes others; all of them in a long run.
+ */
+export function eachNth(nth: number): (title: string, run: () => Promise<void> | void) => void {
+  if (testSize === 'long') return (title, run) => void test(title, run);
+  const first = randomInt(nth);
+  let at = -1;
+  return (title, run) => {
+    at += 1;
+    if (at % nth === first) test(title, run);
+  };
 }
