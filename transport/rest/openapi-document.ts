@@ -48,8 +48,25 @@ const transformObject: NonNullable<FastifyDynamicSwaggerOptions['transformObject
     const body = methods?.put?.requestBody;
     if (body !== undefined && 'content' in body && 'application/octet-stream' in body.content) body.required = false;
   }
-  return withExamples(withComponents(jsonSchemaTransformObject(generated)));
+  const document = withExamples(withComponents(jsonSchemaTransformObject(generated)));
+  easeGenerators(document);
+  return document;
 };
+
+/**
+ * Changes what generators of clients refuse: a schema of several types becomes alternatives, and the header that has the name of
+ * a query parameter gets one of its own for Go.
+ */
+function easeGenerators(part: unknown): void {
+  if (typeof part !== 'object' || part === null) return;
+  if ('type' in part && Array.isArray(part.type) && part.type.filter((type) => type !== 'null').length > 1) {
+    Object.assign(part, { anyOf: part.type.map((type: unknown) => ({ type })) });
+    Reflect.deleteProperty(part, 'type');
+  }
+  if ('in' in part && part.in === 'header' && 'name' in part && part.name === 'last-event-id')
+    Object.assign(part, { 'x-go-name': 'LastEventIdHeader' });
+  for (const inner of Object.values(part)) easeGenerators(inner);
+}
 
 /** Options of the generator: OpenAPI 3.1 from the schemas of the routes. */
 export function openapiOptions(version: string, bearer: boolean): FastifyDynamicSwaggerOptions {

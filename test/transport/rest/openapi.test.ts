@@ -189,6 +189,30 @@ describe('components of the API description of a node with every part', () => {
     assert.ok(examples > 200, `${examples} examples`);
   });
 
+  it('have no form that generators of clients refuse: several types in one schema, two parameters of one name', async () => {
+    const { document } = await describedNode();
+    const severalTypes = [...JSON.stringify(document).matchAll(/"type":\[[^\]]*\]/g)].filter(
+      ([types]) => types.replace('"null"', '').split('","').length > 1,
+    );
+    assert.deepEqual(severalTypes, []);
+    const { paths } = z
+      .object({
+        paths: z.record(
+          z.string(),
+          z.record(z.string(), z.object({ parameters: z.array(z.record(z.string(), z.unknown())).default([]) })),
+        ),
+      })
+      .parse(document);
+    for (const { parameters } of Object.values(paths).flatMap((methods) => Object.values(methods))) {
+      const names = parameters.map((one) =>
+        String(one['x-go-name'] ?? one.name)
+          .replaceAll(/[^a-z]/gi, '')
+          .toLowerCase(),
+      );
+      assert.equal(new Set(names).size, names.length, names.join());
+    }
+  });
+
   it('have one pagination: a list with a limit takes page_token and answers next_page_token', async () => {
     const { document, operationIds } = await describedNode();
     const others = Object.entries(document.paths).flatMap(([path, { get }]) => {
