@@ -8,6 +8,7 @@ import { anchorsOf, exists, hasTitle, linksOf, type Page, page, pages, pathSpans
 /** Files that are made or written by users, not kept. */
 const NOT_KEPT = new Set([
   'svc.yaml',
+  '.cache/test-times.txt',
   'docs/benchmarks.md',
   'benchmarks.md',
   'data/demo',
