@@ -43,9 +43,11 @@ const MiB = 1024 * 1024;
 /** Bounds of the classes of routes. */
 const SIZES: readonly number[] = [64 * 1024, MiB, MOST_BYTES];
 
-/** The start that takes the largest values. */
-const RUN = '/v1/workflows/{name}/run';
-const RUN_BYTES = 5 * MiB;
+/** What the routes with the largest values still take. */
+const TAKEN: Readonly<Record<string, number>> = {
+  '/v1/workflows/{name}/run': 5 * MiB,
+  '/v1/tools/{name}': 15 * MiB,
+};
 
 export interface Chosen {
   /** A few routes and the two costliest bodies only. */
@@ -77,7 +79,7 @@ function ofRoute(
   const url = node.url + path.replace('{name}', 'attacked').replaceAll(/\{\w+\}/g, id);
   const attacks: Attack[] = [];
   for (const { name, part } of COSTLY) {
-    for (const bytes of sample ? [MOST_BYTES] : path === RUN ? [...SIZES, RUN_BYTES] : SIZES) {
+    for (const bytes of sample ? [MOST_BYTES] : [...SIZES, ...(path in TAKEN ? [TAKEN[path] ?? 0] : [])]) {
       for (const field of FIELDS[path] ?? ['x']) {
         const fixed: Record<string, string> = { agent_id: agent, input: 'x', source: 'http_api', content: 'x' };
         delete fixed[field];

@@ -54,7 +54,8 @@ export class CallRecord {
   #isWithMethod = false;
   #hasAnswer = false;
   #isGone = false;
-  #why = new SvcError('cancelled');
+  /** Null: its client has cancelled it. */
+  #why: SvcError | null = null;
 
   /** Begins the record of an admitted call; methods without an entry have none. Throws `unavailable`. */
   async begin({ operationAudit }: RecordParts, identity: Identity | null, arrived: Arrived): Promise<void> {
@@ -62,7 +63,7 @@ export class CallRecord {
     if (operation === undefined || operationAudit === undefined) return;
     const caller = identity ?? callers.get(arrived.metadata) ?? null;
     this.#begun = { operation: await operationAudit.begin(callOf(operation, caller, arrived)), arrived };
-    if (this.#isGone) this.#endAlone(statusOf(this.#why, arrived.trace));
+    if (this.#isGone) this.#endAlone(statusOf(this.#reason, arrived.trace));
   }
 
   /** Why the call ends without its method; else its client has cancelled it. */
@@ -85,7 +86,7 @@ export class CallRecord {
   gone(deadline: Deadline): void {
     if (Number(deadline) <= Date.now()) this.#why = new SvcError('deadline_exceeded');
     this.#isGone = true;
-    if (!this.#isWithMethod) this.#endAlone(statusOf(this.#why, this.#begun?.arrived.trace ?? ''));
+    if (!this.#isWithMethod) this.#endAlone(statusOf(this.#reason, this.#begun?.arrived.trace ?? ''));
     else if (this.#hasAnswer) this.#endAlone({ code: status.OK, details: '' });
   }
 
@@ -93,6 +94,10 @@ export class CallRecord {
   ended(given: Ended, next: (final: Ended) => void): void {
     if (this.#begun === null) next(given);
     else void this.#end(given).then(next);
+  }
+
+  get #reason(): SvcError {
+    return this.#why ?? new SvcError('cancelled');
   }
 
   #endAlone(given: Ended): void {

@@ -31,6 +31,8 @@ export interface RestLimits extends ConnectionLimits {
   readonly requestTimeoutMs: number;
   /** How long an idle connection is kept for the next request, ms. */
   readonly keepAliveTimeoutMs: number;
+  /** Most requests of one connection that wait for their answers; a client that sends more is cut off. */
+  readonly pipelinedRequests: number;
   /** Most files of the page at /docs that are sent at once; further ones are refused. */
   readonly docsAtOnce: number;
   /** Longest time without a byte read of an answer that waits to be read, ms. */
@@ -65,6 +67,7 @@ export const REST_LIMITS: RestLimits = {
   headersTimeoutMs: 15_000,
   requestTimeoutMs: 60_000,
   keepAliveTimeoutMs: 72_000,
+  pipelinedRequests: 50,
   docsAtOnce: 100,
   unreadTimeoutMs: 60_000,
   closeGraceMs: 10_000,

@@ -282,7 +282,7 @@ describe('bad requests', () => {
     await at.call('GET', '/v1/openapi.json', { headers: { connection: 'close' } });
     const socket = connect(at.port, '127.0.0.1').on('error', () => {});
     // More than the system keeps for a client.
-    socket.pause().write('GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(300));
+    socket.pause().write('GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(50));
     await waitUntil('it is connected', async () => (await open()) > 0);
     await waitUntil('it is cut off', async () => (await open()) === 0);
     socket.destroy();
@@ -294,6 +294,26 @@ describe('bad requests', () => {
       return status(viewer, executionId);
     };
     assert.equal((await at.call('GET', `/v1/executions/${id}`)).status, 200);
+  });
+
+  it('a client that sends requests without end, and waits for no answer, is cut off', async () => {
+    await using at = await scene();
+    const send = async (requests: number): Promise<number> => {
+      const socket = connect(at.port, '127.0.0.1').on('error', () => {});
+      const last = 'GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
+      socket.write(last.replace('Connection: close\r\n', '').repeat(requests - 1) + last);
+      let got = '';
+      socket.setEncoding('utf8').on('data', (chunk) => {
+        got += chunk;
+      });
+      await new Promise((resolve) => socket.once('close', resolve));
+      return [...got.matchAll(/HTTP\/1\.1 200/g)].length;
+    };
+    assert.equal(await send(50), 50);
+    const before = at.logged.length;
+    assert.ok((await send(5_000)) < 51);
+    assert.equal(at.logged.length, before);
+    assert.equal((await at.call('GET', '/health')).status, 200);
   });
 
   it('as many files of /docs are open as may be, however slowly their clients read', async () => {
