@@ -1,4 +1,4 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { chown, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
@@ -45,6 +45,8 @@ export interface ProductOptions {
   readonly dataDir?: string;
   /** A descriptor that the log goes to; default: a pipe that is read. */
   readonly stderr?: number;
+  /** Whom it runs as; its directory is that user's. Default: the user of the tests. */
+  readonly user?: { readonly uid: number; readonly gid: number };
 }
 
 /** A manifest of an agent that talks to the scripted model, or runs a program. */
@@ -62,9 +64,15 @@ export class ProductNode implements AsyncDisposable {
   readonly process: NodeProcess;
   #url = '';
 
-  private constructor(directory: string, { dataDir = join(directory, 'data'), env, stderr }: ProductOptions) {
+  private constructor(directory: string, { dataDir = join(directory, 'data'), env, stderr, user }: ProductOptions) {
     this.directory = directory;
-    this.process = new NodeProcess(['--data', dataDir, '--config', join(directory, 'svc.yaml')], env, stderr);
+    this.process = new NodeProcess(
+      ['--data', dataDir, '--config', join(directory, 'svc.yaml')],
+      env,
+      stderr,
+      undefined,
+      user,
+    );
   }
 
   static async start(options: ProductOptions = {}): Promise<ProductNode> {
@@ -74,6 +82,8 @@ export class ProductNode implements AsyncDisposable {
     const spec = { observability: { logging: { level: 'warn' } }, llm_providers: [provider], ...options.spec };
     await writeFile(script, stringify(SCRIPT));
     await writeFile(join(directory, 'svc.yaml'), stringify({ apiVersion: 'svc.dev/v1', kind: 'NodeConfig', spec }));
+    const { user } = options;
+    if (user !== undefined) await chown(directory, user.uid, user.gid);
     const node = new ProductNode(directory, options);
     await node.spawn();
     return node;

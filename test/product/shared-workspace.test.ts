@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { stringify } from 'yaml';
@@ -39,6 +39,8 @@ const KINDS: Readonly<Record<string, object>> = {
   D: { kind: 'Agent', agent: 'worker', input: 'work', isolation: 'docker' },
 };
 
+const NOT_ROOT = { uid: 2001, gid: 2002 };
+
 /** Each kind follows each other kind once. */
 const WAY = 'SCSPSDCPCDPDS';
 
@@ -64,12 +66,19 @@ describe('the workspace of a run is one for all kinds of states', NEEDS_PODMAN, 
   });
   after(() => opened.disposeAsync());
 
-  const start = async (containers: object): Promise<ProductNode> => {
+  const start = async (containers: object, user?: { uid: number; gid: number }): Promise<ProductNode> => {
     const script = join(podman.directory, 'script.yaml');
     await writeFile(script, stringify(SCRIPT));
     const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
     const runtime = { container_socket_path: podman.socketPath, containers };
-    const node = await ProductNode.start({ spec: { llm_providers: [provider], runtime } });
+    if (user !== undefined) {
+      await chmod(podman.directory, 0o711);
+      await chmod(podman.socketPath, 0o666);
+    }
+    const node = await ProductNode.start({
+      spec: { llm_providers: [provider], runtime },
+      ...(user === undefined ? {} : { user, env: { HOME: podman.directory } }),
+    });
     const deployed = await node.call('POST', '/v1/agents', {
       body: WORKER,
       headers: { 'content-type': 'application/yaml' },
@@ -99,17 +108,20 @@ describe('the workspace of a run is one for all kinds of states', NEEDS_PODMAN, 
   const content = async (node: ProductNode, volume: string, path: string): Promise<string> =>
     (await node.call('GET', `/v1/volumes/${volume}/files/content?path=${path}`)).text;
 
-  for (const [what, containers, way] of [
-    ['of the image', {}, WAY],
-    ['of the setting', { user: '2001:2002' }, 'CSDPCDS'],
+  for (const [what, containers, way, user] of [
+    ['a node of root and with the user of the image', {}, WAY, undefined],
+    ['a node of root and with the user of the setting', { user: '2001:2002' }, 'CSDPCDS', undefined],
+    ['a node that is not root, whose user the setting names', { user: '2001:2002' }, 'CSDPC', NOT_ROOT],
   ] as const)
-    test(`each reads and writes what each other kind left, on a node of root and with the user ${what}`, async () => {
-      await using node = await start(containers);
+    test(`each reads and writes what each other kind left, on ${what}`, async () => {
+      await using node = await start(containers, user);
       const id = await end(node, workflow('all-kinds', way), 'all-kinds');
       assert.equal(await content(node, id, 'log'), 'worked\n'.repeat(way.length));
       assert.equal(await content(node, id, 'by-tool'), 'by a toolmore\n');
       const users = (await content(node, id, 'own/who')).trim().split('\n');
-      const expected = 'user' in containers ? ['2001'] : ['0', '1000'];
+      // In the sandbox of a node that is not root its user is 1000.
+      const others = user === undefined ? [] : ['1000'];
+      const expected = 'user' in containers ? [...others, '2001'] : ['0', '1000'];
       assert.deepEqual([...new Set(users)].sort(), expected);
     });
 

@@ -14,6 +14,8 @@ export interface ChildProgramParts<Ready> {
   readonly env?: NodeJS.ProcessEnv;
   /** A descriptor that standard error goes to instead of `log`. */
   readonly stderr?: number | 'pipe';
+  /** Whom it runs as. Default: the user of the tests. */
+  readonly user?: { readonly uid: number; readonly gid: number } | undefined;
   /** What a line of standard output says about where it serves; null for any other line. */
   readonly readyIn: (line: string) => Ready | null;
   /** It is up in a second or two; beside everything that two processors can do at once it takes many times that. */
@@ -46,12 +48,13 @@ export class ChildProgram<Ready> {
   /** Spawns it; does not wait until it serves. */
   spawn(): void {
     if (this.isRunning) throw new Error(`${this.name} runs already`);
-    const { args, env, stderr = 'pipe' } = this.#parts;
+    const { args, env, stderr = 'pipe', user } = this.#parts;
     // Settings of the machine must not reach a test's node.
     const { PATH, HOME } = process.env;
     const child = spawn(process.execPath, args.map(builtProgram), {
       env: { PATH, HOME, NODE_NO_WARNINGS: '1', ...COMPILED, ...env },
       stdio: ['ignore', 'pipe', stderr],
+      ...user,
     });
     this.#child = child;
     this.#isFrozen = false;

@@ -9,19 +9,21 @@ const FREE_PORTS = ['--http-port', '0', '--grpc-port', '0'];
 export class NodeProcess extends ChildProgram<string> {
   /**
    * `args` beside the ports, such as `--data DIR`. A descriptor as `stderr` is where the log goes instead of `log`; `main`
-   * is that of another version of the product.
+   * is that of another version of the product; `user` is whom it runs as.
    */
   constructor(
     args: readonly string[],
     env: NodeJS.ProcessEnv = {},
     stderr: number | 'pipe' = 'pipe',
     main: string = MAIN,
+    user?: { readonly uid: number; readonly gid: number },
   ) {
     super({
       name: 'the node',
       args: [main, ...FREE_PORTS, ...args],
       env,
       stderr,
+      user,
       readyIn: (line) => /^REST\s+(\S+)/.exec(line)?.[1] ?? null,
       startTimeoutMs: 60_000,
     });
