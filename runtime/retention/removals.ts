@@ -1,22 +1,16 @@
-import { z } from 'zod';
 import type { ActorStore } from '../actor-store.ts';
-import { type Address, type Partition, parseAddress, tenantOf } from '../address.ts';
+import { type Address, parseAddress, tenantOf } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import type { Registry } from '../define-actor.ts';
 import type { Change, ChangeLog } from '../documents/change-log.ts';
 import type { Collection, Documents, StoredDocument } from '../documents.ts';
-import { toSvcError } from '../errors.ts';
-import { jsonField } from '../json.ts';
 import type { KeyRuns } from '../ledger/key-runs.ts';
-import { hashOf } from '../ledger/keys.ts';
-import { textOfLines } from '../ledger/lines.ts';
-import { packLines, unpackLines } from '../ledger/packing.ts';
-import { DEAD_LETTERS, type DeadLetter, LEDGER, type LedgerSegment } from '../ledger/segments.ts';
+import { DEAD_LETTERS, type DeadLetter } from '../ledger/segments.ts';
 import type { Locator } from '../locator.ts';
 import { ARCHIVED_ACTORS, type Archive, type ArchivedActor } from '../projection/archive.ts';
 import type { Views } from '../projection/views.ts';
-import { decodeMessage } from '../turns/codec.ts';
 import type { Payloads } from '../turns/payload.ts';
+import { eraseFromLedger } from './erase-from-ledger.ts';
 
 /**
  * A removal that has begun. It is written before anything is removed, so that every sweep finds the removals that a
@@ -120,7 +114,7 @@ export class Removals {
   /** Removes everything that can be removed now; the sweep does the rest. Returns whether all is done. */
   async finish(address: Address): Promise<boolean> {
     const removal = await this.#removals.get(tenantOf(address), address);
-    return removal === null || this.#finish(address, removal);
+    return removal === null || this.#begin(address, removal);
   }
 
   /**
@@ -143,9 +137,9 @@ export class Removals {
     const begun = await this.#removals.find({ tenant: null, sort: [['asked_at', 'asc']], limit: 1_000 });
     for (let at = 0; at < begun.length; at += STEP) {
       const some = begun.slice(at, at + STEP);
-      const requested = some.filter(({ by }) => by === 'request');
-      const done = await Promise.all(requested.map((one) => this.#finish(addressOf(one), one)));
-      finished += done.filter(Boolean).length;
+      const [guarded, over] = this.#requested(some);
+      await Promise.all(guarded.map((one) => this.#begin(addressOf(one), one)));
+      for (const [tenant, list] of Map.groupBy(over, (one) => one.tenant)) finished += await this.#end(tenant, list);
       const old = some.filter(({ by }) => by === 'retention');
       for (const [tenant, list] of Map.groupBy(old, (one) => one.tenant))
         finished += await this.#finishOld(tenant, list);
@@ -172,24 +166,55 @@ export class Removals {
     return going.length;
   }
 
-  /** Finishes a removal that a caller requested. */
-  async #finish(address: Address, removal: Removal): Promise<boolean> {
-    const { locator, clock, guardedMs } = this.#parts;
+  /** Removals that callers requested: those still protected against late writes, and those whose protection is over. */
+  #requested(removals: readonly Removal[]): readonly [Removal[], Removal[]] {
+    const now = this.#parts.clock.now();
+    const [guarded, over]: [Removal[], Removal[]] = [[], []];
+    for (const one of removals) {
+      if (one.by !== 'request') continue;
+      const isOver = one.gone_at !== null && now - one.gone_at >= this.#parts.guardedMs;
+      (isOver ? over : guarded).push(one);
+    }
+    return [guarded, over];
+  }
+
+  /** Removes what a caller deleted, once it is out of the store. Returns whether all is done. */
+  async #begin(address: Address, removal: Removal): Promise<boolean> {
     const { tenant } = removal;
-    if (removal.gone_at !== null && clock.now() - removal.gone_at < guardedMs) return false;
+    if (removal.gone_at !== null) return false;
     if (removal.by === 'retention') return (await this.#finishOld(tenant, [removal])) > 0;
-    const partition = await locator.locate(address);
     if ((await storedOf(this.#parts, [address])).size > 0) return false;
     await this.#removeAll(tenant, [address]);
-    const now = clock.now();
-    if (removal.gone_at === null) {
-      await this.#removals.replace({ ...removal, version: removal.version + 1, gone_at: now }, removal.version);
-      return false;
-    }
-    const until = removal.gone_at + guardedMs;
-    await eraseFromLedger(this.#parts, { address, partition, since: removal.since, until });
-    await this.#unlist(tenant, [removal]);
-    return this.#removals.delete(tenant, removal.id);
+    const gone_at = this.#parts.clock.now();
+    await this.#removals.replace({ ...removal, version: removal.version + 1, gone_at }, removal.version);
+    return false;
+  }
+
+  /**
+   * Finishes requested removals of one tenant together, in the sweep only: their deliveries stand in the same segments
+   * of the ledger, and of two that write a segment at the same time one would bring the other's deliveries back.
+   * Returns how many were finished.
+   */
+  async #end(tenant: string, removals: readonly Removal[]): Promise<number> {
+    const stored = await storedOf(this.#parts, removals.map(addressOf));
+    const going = removals.filter((one) => !stored.has(addressOf(one)));
+    if (going.length === 0) return 0;
+    await this.#removeAll(tenant, going.map(addressOf));
+    await this.#eraseFromLedger(tenant, going);
+    await this.#unlist(tenant, going);
+    await Promise.all(going.map(({ id }) => this.#removals.delete(tenant, id)));
+    return going.length;
+  }
+
+  async #eraseFromLedger(tenant: string, removals: readonly Removal[]): Promise<void> {
+    const { locator, guardedMs } = this.#parts;
+    const addresses = removals.map(addressOf);
+    const partitions = await Promise.all(addresses.map((address) => locator.locate(address)));
+    await eraseFromLedger(this.#parts, {
+      ...{ tenant, addresses: new Set(addresses), partitions: [...new Set(partitions)] },
+      since: Math.min(...removals.map(({ since }) => since)),
+      until: Math.max(...removals.map(({ gone_at }) => gone_at ?? 0)) + guardedMs,
+    });
   }
 
   /**
@@ -277,90 +302,3 @@ export const addressOf = ({ id }: StoredDocument): Address => {
   const { kind, tenant, id: own } = parseAddress(id);
   return `${kind}/${tenant}/${own}`;
 };
-
-/** Most segments in memory at a time, because they are large. */
-const SEGMENTS = 10;
-
-/**
- * How far behind the end of an actor a segment with its rows may reach. A segment of a quiet partition covers a long
- * time.
- */
-const LATEST_MS = 3_600_000;
-
-const Lines = z.array(z.tuple([z.number(), z.number(), z.number(), z.unknown(), jsonField]).rest(z.number()));
-
-interface Erasing {
-  readonly address: Address;
-  readonly partition: Partition;
-  /** The actor's deliveries were appended between the two times, Unix ms. */
-  readonly since: number;
-  readonly until: number;
-}
-
-/**
- * Removes the deliveries of one actor from the ledger. Messages that it sent belong to their receivers and stay. Keys
- * name the segments: those that a group of partitions shares are many. Programs without keys wrote segments of single
- * partitions, which are found by time.
- */
-async function eraseFromLedger(
-  { documents, payloads, keys }: Pick<RemovalsParts, 'documents' | 'payloads' | 'keys'>,
-  { address, partition, since, until }: Erasing,
-): Promise<void> {
-  const ledger: Collection<LedgerSegment> = await documents.collection(LEDGER);
-  const tenant = tenantOf(address);
-  const refs = await keys.find(tenant, hashOf('actor', tenant, address));
-  const named = [...new Set(refs.map(({ id }) => id))];
-  for (let at = 0; at < named.length; at += SEGMENTS) {
-    const some = named.slice(at, at + SEGMENTS);
-    await eraseFrom(
-      ledger,
-      await ledger.find({ tenant, where: { id: { in: some } }, limit: SEGMENTS }),
-      payloads,
-      address,
-    );
-  }
-  for (let skip = 0; ; skip += SEGMENTS) {
-    const where = { partition, to_at: { gte: since, lte: until + LATEST_MS }, from_at: { lte: until } };
-    const segments = await ledger.find({ tenant, where, sort: [['to_at', 'asc']], limit: SEGMENTS, skip });
-    await eraseFrom(ledger, segments, payloads, address);
-    if (segments.length < SEGMENTS) return;
-  }
-}
-
-/**
- * Removes the deliveries of one actor from segments. A segment keeps its version, so that a projector that writes the
- * same commits again does not bring the deliveries back.
- */
-async function eraseFrom(
-  ledger: Collection<LedgerSegment>,
-  segments: readonly LedgerSegment[],
-  payloads: Payloads,
-  address: Address,
-): Promise<void> {
-  for (const segment of segments) {
-    const lines = Lines.parse(JSON.parse(await unpackLines(segment.lines)));
-    const kept: typeof lines = [];
-    for (const line of lines) if (!(await isTo(payloads, address, line[4]))) kept.push(line);
-    if (kept.length === lines.length) continue;
-    const packed = await packLines(textOfLines(kept.map((line) => JSON.stringify(line))));
-    await ledger.replace({ ...segment, lines: packed, bytes: packed.length }, segment.version);
-  }
-}
-
-/** Whether a message was for the actor. One that was stored in Blobs for the actor was removed with its payloads. */
-async function isTo(payloads: Payloads, address: Address, message: z.output<typeof jsonField>): Promise<boolean> {
-  if (typeof message !== 'string') return isAddressed(message, address);
-  const body = message;
-  if (!body.startsWith('@')) return false;
-  if (payloads.isOf(body, address)) return true;
-  try {
-    return (await decodeMessage(payloads, body)).to === address;
-  } catch (thrown) {
-    const error = toSvcError(thrown);
-    if (error.code === 'unavailable') throw error;
-    return false;
-  }
-}
-
-const isAddressed = (message: z.output<typeof jsonField>, address: Address): boolean =>
-  message !== null && typeof message === 'object' && !Array.isArray(message) && message.to === address;

@@ -214,6 +214,17 @@ export function retentionContract(
       }
     });
 
+    test('actors deleted together leave nothing, whatever deliveries stand beside theirs', async () => {
+      const all = await Promise.all(Array.from({ length: 6 }, () => begun()));
+      const [stays, ...going] = all;
+      await Promise.all(all.map((address) => ask(address, 'End')));
+      await Promise.all(all.map(archived));
+      await Promise.all(going.map((address) => runtime.removals.ask(address)));
+      await Promise.all(going.map((address) => runtime.removals.finish(address)));
+      for (const address of going) await leavesNothing(address);
+      assert.ok(stays !== undefined && (await tracesOf(stays)).includes('ledger'));
+    });
+
     test('deleted while the projector is behind, it leaves nothing once documents are back', async () => {
       cutOff.list = 'runs';
       const address = await begun();
