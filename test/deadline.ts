@@ -20,7 +20,12 @@ function endUnlessDone(ms: number, late: string): void {
 }
 
 endUnlessDone(MOST_MINUTES * 60_000, `after ${MOST_MINUTES} minutes`);
+/** Called when the last test has ended. */
+export function endUnlessClosed(): void {
+  endUnlessDone(TO_CLOSE_SECONDS * 1_000, `${TO_CLOSE_SECONDS} s after its last test`);
+}
+
 // In a batch (support/batches.ts) the root has ended before its last file is loaded.
 const isBatch = process.argv[1]?.includes('/batches/') === true;
-if (!isBatch) after(() => endUnlessDone(TO_CLOSE_SECONDS * 1_000, `${TO_CLOSE_SECONDS} s after its last test`));
+if (!isBatch) after(endUnlessClosed);
 writeTimeAtExit();

@@ -129,4 +129,6 @@ export async function runBatch(files: readonly string[]): Promise<void> {
   }
   for (const end of endings) await end();
   clearInterval(keep);
+  // Loaded already, before the batch; in the process of the run it would end that.
+  (await import('../deadline.ts')).endUnlessClosed();
 }
