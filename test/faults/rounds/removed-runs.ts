@@ -43,8 +43,8 @@ const KEPT = 5;
 /** Of these every other one is deleted when it has ended. */
 const MARKED = 6;
 const LARGE_CHARS = 80_000;
-/** More than the runs of two rounds. */
-const MOST_LISTED = 50;
+/** More than the runs that two rounds leave. */
+const MOST_LISTED = 20;
 const ENDED = new Set<unknown>(['completed', 'failed', 'cancelled']);
 const AGAIN_MS = 100;
 
