@@ -8,7 +8,7 @@ import { percentile } from './recovery.ts';
 import { reportLines } from './report.ts';
 import { type StoreKind, storesMissing } from './stores.ts';
 
-const KILLS = sample({ normal: 4, long: 20 });
+const KILLS = sample({ normal: 3, long: 20 });
 /** Far above what it takes on a busy machine, below the 6 s of leases, claims and jobs of a dead node. */
 const RECOVERY_MS = 2_000;
 
