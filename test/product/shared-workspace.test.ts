@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
-import { chmod, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { promisify } from 'node:util';
 import { stringify } from 'yaml';
 import { BUSYBOX, NEEDS_PODMAN, TestPodman } from '../support/podman.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -14,8 +17,17 @@ const WORK =
 
 const COMMAND = { name: 'cmd.run', arguments: { command: 'sh', args: ['-c', WORK] } };
 
+/** More than the volume holds; what was printed until then, the error and the end are told, and the room is given back. */
+const FILL = 'cd /workspace; echo begun; dd if=/dev/zero of=big bs=1M count=20; echo "ended with $?"; rm big';
+
 const SCRIPT = {
   rules: [
+    {
+      match: { contains: 'fill', round: 1 },
+      reply: { tool_calls: [{ name: 'cmd.run', arguments: { command: 'sh', args: ['-c', FILL] } }] },
+    },
+    { match: { contains: 'fill', tool_contains: ['begun', 'No space left', 'ended with 1'] }, reply: 'it was full' },
+    { match: { contains: 'fill' }, reply: 'it was not full' },
     {
       match: { round: 1 },
       reply: {
@@ -39,6 +51,8 @@ const KINDS: Readonly<Record<string, object>> = {
   D: { kind: 'Agent', agent: 'worker', input: 'work', isolation: 'docker' },
 };
 
+const MOUNTS = existsSync('/dev/loop-control') ? {} : { skip: 'ENOSPC OF IMAGES NOT TESTED: no loop devices here' };
+
 const NOT_ROOT = { uid: 2001, gid: 2002 };
 
 /** Each kind follows each other kind once. */
@@ -58,6 +72,13 @@ const workflow = (name: string, way: string, storage: object = {}): string => {
   });
 };
 
+/** Volumes that are file systems stay mounted when their node is gone. */
+async function unmount(directory: string): Promise<void> {
+  const mounts = (await readFile('/proc/mounts', 'utf8')).split('\n').map((line) => line.split(' ')[1] ?? '');
+  for (const path of mounts.filter((one) => one.startsWith(directory)))
+    await promisify(execFile)('umount', ['--lazy', path]);
+}
+
 describe('the workspace of a run is one for all kinds of states', NEEDS_PODMAN, () => {
   const opened = new AsyncDisposableStack();
   let podman: TestPodman;
@@ -66,7 +87,11 @@ describe('the workspace of a run is one for all kinds of states', NEEDS_PODMAN, 
   });
   after(() => opened.disposeAsync());
 
-  const start = async (containers: object, user?: { uid: number; gid: number }): Promise<ProductNode> => {
+  const start = async (
+    containers: object,
+    user?: { uid: number; gid: number },
+    more: object = {},
+  ): Promise<ProductNode> => {
     const script = join(podman.directory, 'script.yaml');
     await writeFile(script, stringify(SCRIPT));
     const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
@@ -76,7 +101,7 @@ describe('the workspace of a run is one for all kinds of states', NEEDS_PODMAN, 
       await chmod(podman.socketPath, 0o666);
     }
     const node = await ProductNode.start({
-      spec: { llm_providers: [provider], runtime },
+      spec: { llm_providers: [provider], runtime, ...more },
       ...(user === undefined ? {} : { user, env: { HOME: podman.directory } }),
     });
     const deployed = await node.call('POST', '/v1/agents', {
@@ -124,6 +149,44 @@ describe('the workspace of a run is one for all kinds of states', NEEDS_PODMAN, 
       const expected = 'user' in containers ? [...others, '2001'] : ['0', '1000'];
       assert.deepEqual([...new Set(users)].sort(), expected);
     });
+
+  test(
+    'where the node may mount, each kind of state that fills the volume gets ENOSPC and keeps what it printed',
+    MOUNTS,
+    async () => {
+      await using node = await start({}, undefined, { storage: { local_host: { quota: 'image' } } });
+      await using mounts = new AsyncDisposableStack();
+      mounts.defer(() => unmount(node.directory));
+      const storage = { workspace: { storage_class: 'ephemeral', size_limit_mb: 4 } };
+      const fill: Readonly<Record<string, object>> = {
+        S: { ...KINDS.S, command: FILL },
+        C: { ...KINDS.C, command: [FILL] },
+        P: { ...KINDS.P, input: 'fill' },
+        D: { ...KINDS.D, input: 'fill' },
+      };
+      const way = Object.keys(fill);
+      const states = Object.fromEntries(
+        way.map((kind, at) => {
+          const target = way[at + 1];
+          return [kind, { ...fill[kind], transitions: target === undefined ? [] : [{ target }] }];
+        }),
+      );
+      const metadata = { name: 'fills', version: '1.0.0' };
+      const id = await end(
+        node,
+        stringify({ ...BASE, metadata, spec: { initial_state: 'S', storage, states } }),
+        'fills',
+      );
+      const { body } = await node.call('GET', `/v1/workflows/executions/${id}`);
+      const outputs = Object(body.state_outputs);
+      for (const kind of ['S', 'C']) {
+        const { stdout, stderr, exit_code } = outputs[kind].output;
+        assert.deepEqual([stdout, exit_code], ['begun\nended with 1\n', 0], kind);
+        assert.match(stderr, /No space left on device/, kind);
+      }
+      assert.deepEqual([outputs.P.output, outputs.D.output], ['it was full', 'it was full']);
+    },
+  );
 
   test('a shared volume without a workspace of its own leaves the workspace what it is: there before the first state', async () => {
     await using node = await start({});
