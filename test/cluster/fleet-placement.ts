@@ -203,6 +203,12 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
       const heard: string[] = [];
       const [store, other] = world.stores;
       const deafen = store.onSignal('deaf', (word) => heard.push(word));
+      // That a node of an earlier test left may arrive late.
+      await waitUntil('what was said before arrived', async () => {
+        await other.signal('deaf', 'first');
+        return heard.includes('first');
+      });
+      rung = 0;
       const words = ['no json', '{}', '{"fleet":"exploded","by":"x"}', '{"fleet":"joined"}', 'null'];
       await waitUntil('all words arrived', async () => {
         for (const word of words) await other.signal('deaf', word);

@@ -12,6 +12,10 @@ import { fencesOf, pages } from './pages.ts';
 const NOT_RUN: Readonly<Record<string, string>> = {
   'npm ci && npm run demo': 'installs; the demo is run by test/examples/demo.test.ts',
   'npm ci': 'installs',
+  'curl -s http://127.0.0.1:8080/v1/openapi.json > openapi.json':
+    'writes here; test/clients/go.test.ts reads the description',
+  'oapi-codegen -generate types,client -package svcclient -o svcclient/client.gen.go openapi.json':
+    'needs Go; test/clients/go.test.ts runs it',
   'npm ci && npm test': 'this is that',
   '.ci/run': 'runs all checks, these tests among them',
   'svc audit export SESSION -o chain.json --jwks keys.json': 'needs a session; test/cli/audit.test.ts runs it',

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import {
+  chmodSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -71,6 +72,8 @@ async function build(directory: string, threads: readonly string[]): Promise<voi
   const [esbuild, { copyData }] = await Promise.all([import('esbuild'), import('../../cli/pack.ts')]);
   mkdirSync(PLACE, { recursive: true });
   const draft = mkdtempSync(join(PLACE, 'draft-'));
+  // A test starts a node as another user.
+  chmodSync(draft, 0o755);
   await esbuild.build({
     absWorkingDir: ROOT,
     entryPoints: [...PROGRAMS, ...threads],

@@ -30,7 +30,7 @@ function hardening(init: boolean): void {
   });
 
   let count = 0;
-  const either = (title: string, run: () => Promise<void>): void => {
+  const promise = (title: string, run: () => Promise<void>): void => {
     count += 1;
     if (CHOSEN === null || (count + Number(init)) % 2 === CHOSEN) test(title, run);
   };
@@ -51,7 +51,7 @@ function hardening(init: boolean): void {
     ]);
   });
 
-  either('the root is writable by default and not when the node says so; /tmp always is, up to its size', async () => {
+  promise('the root is writable by default and not when the node says so; /tmp always is, up to its size', async () => {
     const script =
       'touch /etc/new && echo root; touch /tmp/new && echo tmp; dd if=/dev/zero of=/tmp/big bs=1M count=20';
     const open = await bench.run(sh(script));
@@ -62,19 +62,19 @@ function hardening(init: boolean): void {
     assert.match(closed.stderr, /Read-only file system/);
   });
 
-  either('a sealed one has no network, no writable root and no user with rights, whatever the node says', async () => {
+  promise('a sealed one has no network, no writable root and no user with rights, whatever the node says', async () => {
     const open = { limits: { ...LIMITS, networkMode: 'host', readOnlyRoot: false } };
     const script = 'ls /sys/class/net; id -u; touch /etc/new 2>/dev/null || echo closed; touch /tmp/new && echo tmp';
     const sealed = await bench.runOn(open, { ...sh(script), sealed: true, workdir: '/tmp' });
     assert.equal(sealed.stdout, 'lo\n65534\nclosed\ntmp\n');
   });
 
-  either('the user is the image’s unless the node names one', async () => {
+  promise('the user is the image’s unless the node names one', async () => {
     assert.equal((await bench.run(sh('id -u'))).stdout, '0\n');
     assert.equal((await bench.runOn({ limits: { ...LIMITS, user: '1000:1000' } }, sh('id -u'))).stdout, '1000\n');
   });
 
-  either('too much memory kills it and says so', async () => {
+  promise('too much memory kills it and says so', async () => {
     const result = await bench.run({
       ...sh('x=$(head -c 100000000 /dev/zero | tr "\\0" x); echo no'),
       memory_bytes: 32 * MiB,
@@ -83,7 +83,7 @@ function hardening(init: boolean): void {
     assert.equal(result.timed_out, false);
   });
 
-  either('processor time is throttled to its share', async () => {
+  promise('processor time is throttled to its share', async () => {
     // On a busy machine it may take some seconds until it has had more than its share of one period.
     const busy =
       'end=$(($(date +%s) + 20)); until [ $(date +%s) -gt $end ] || cat /sys/fs/cgroup/cpu/cpu.stat /sys/fs/cgroup/cpu.stat | grep "nr_throttled [1-9]"; do for i in 1 2 3 4 5 6 7 8 9; do seq 1000 > /dev/null; done; done';
@@ -93,7 +93,7 @@ function hardening(init: boolean): void {
     assert.equal(many.exit_code, 0, 'more than the machine has is cut to what it has');
   });
 
-  either('time over: killed, exit code 137, and what it wrote is there', async () => {
+  promise('time over: killed, exit code 137, and what it wrote is there', async () => {
     const result = await bench.run({ ...sh('trap "" TERM; echo began; sleep 60'), timeout_ms: 700 });
     assert.deepEqual([result.exit_code, result.timed_out, result.stopped_by], [137, true, 'timeout']);
     assert.equal(result.oom_killed, false);
@@ -101,13 +101,13 @@ function hardening(init: boolean): void {
     assert.ok(result.duration_ms >= 600 && result.duration_ms < 10_000, String(result.duration_ms));
   });
 
-  either('too many processes: the kernel refuses, and that is visible', async () => {
+  promise('too many processes: the kernel refuses, and that is visible', async () => {
     const result = await bench.run(sh('for i in $(seq 100); do sleep 5 & done; wait'));
     assert.notEqual(result.exit_code, 0);
     assert.match(result.stderr, /can't fork: Resource temporarily unavailable/);
   });
 
-  either('volumes are mounted anywhere, read-only where said', async () => {
+  promise('volumes are mounted anywhere, read-only where said', async () => {
     const mounts = [
       { volume_id: 'one', mount_path: '/data/deep/er' },
       { volume_id: 'two', mount_path: '/ro', read_only: true },
@@ -119,7 +119,7 @@ function hardening(init: boolean): void {
     await assert.rejects(bench.run({ mounts: clash }), /two volumes at one path/);
   });
 
-  either(
+  promise(
     'a volume over its quota ends the container, whose output is kept, and the next one does not start',
     async () => {
       bench.quotas.set('small', MiB);
@@ -146,7 +146,7 @@ function hardening(init: boolean): void {
     assert.equal(bench.warnings.length, init ? 0 : 1, 'an engine without an init is noted once');
   });
 
-  either('an image that is not there is named', async () => {
+  promise('an image that is not there is named', async () => {
     const asked = { image: 'localhost/none:1', image_pull_policy: 'Never' } as const;
     await assert.rejects(bench.run(asked), { code: 'image_unavailable', message: /localhost\/none:1.*Never/ });
     await assert.rejects(bench.run({ image: '127.0.0.1:9/none:1' }), {
