@@ -48,7 +48,7 @@ export const LEDGER = {
     ['partition', 'first'],
     ['to_at', 'bytes'],
   ],
-  searched: ['from_at'],
+  searched: ['from_at', 'node'],
 } as const;
 
 /** The collection of dead letters. */
