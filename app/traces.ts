@@ -29,9 +29,9 @@ interface TracesParts {
   readonly clock: Clock;
   readonly executions: OperationPorts['executions'];
   readonly workflows: NonNullable<OperationPorts['workflows']>['workflows'];
-  /** The members of the fleet. */
   /** Absent: a tap has no storage events. */
   readonly volumes?: { tail(tenant: string): Promise<StorageTail> };
+  /** The members of the fleet. */
   readonly placement: { holderOf(partition: Partition): Promise<string | null> };
 }
 

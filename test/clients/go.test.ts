@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -7,6 +6,7 @@ import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { ProductNode } from '../product/product-node.ts';
+import { assertFollowedRun } from './followed-run.ts';
 
 const run = promisify(execFile);
 
@@ -37,14 +37,7 @@ describe('a Go client of the API description', { skip: isMissing ? WITHOUT : fal
       await run('go', ['build', '-o', program, '.'], { cwd: directory });
       const args = [resolve('examples/workflows/data-job/workflow.yaml'), 'data-job'];
       const { stdout } = await run(program, args, { env: { ...process.env, SVC_URL: node.url } });
-      const lines = stdout.trim().split('\n');
-      const followed = lines.slice(0, -2).map((line) => line.split(' '));
-      assert.deepEqual(
-        followed.map(([id]) => Number(id)),
-        followed.map((_line, index) => index + 1),
-      );
-      assert.equal(followed.at(-1)?.[1], 'WorkflowExecutionCompleted', stdout);
-      assert.match(lines.slice(-2).join('\n'), /^completed \d states\n409 /);
+      assertFollowedRun(stdout);
     } finally {
       await rm(directory, { recursive: true, force: true });
     }

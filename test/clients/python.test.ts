@@ -10,6 +10,7 @@ import { createClient } from '../../clients/typescript/client.ts';
 import { freePort } from '../support/free-port.ts';
 import { NodeProcess } from '../support/node-process.ts';
 import { waitUntil } from '../support/wait-until.ts';
+import { assertFollowedRun } from './followed-run.ts';
 
 const PACKAGE = resolve('clients/python/src');
 /** `.ci/run` makes the first; a machine may have its own. */
@@ -73,14 +74,7 @@ describe('the Python client', { skip: python === undefined ? WITHOUT : false }, 
       env: { ...env, SVC_URL: url },
       timeout: 60_000,
     });
-    const lines = stdout.trim().split('\n');
-    const followed = lines.slice(0, -2).map((line) => line.split(' '));
-    assert.deepEqual(
-      followed.map(([id]) => Number(id)),
-      followed.map((_line, index) => index + 1),
-    );
-    assert.equal(followed.at(-1)?.[1], 'WorkflowExecutionCompleted', stdout);
-    assert.match(lines.slice(-2).join('\n'), /^completed \d states\n409 /);
+    assertFollowedRun(stdout);
   });
 
   for (const kind of ['cuts', 'async_cuts'])

@@ -17,7 +17,7 @@ const WORK =
 
 const COMMAND = { name: 'cmd.run', arguments: { command: 'sh', args: ['-c', WORK] } };
 
-/** More than the volume holds; what was printed until then, the error and the end are told, and the room is given back. */
+/** Writes more than the volume holds, between two lines of output, and removes the file so that the next state has room. */
 const FILL = 'cd /workspace; echo begun; dd if=/dev/zero of=big bs=1M count=20; echo "ended with $?"; rm big';
 
 const SCRIPT = {

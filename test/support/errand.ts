@@ -8,7 +8,7 @@ export interface ListedErrand extends StoredDocument {
   readonly ended: boolean;
 }
 
-/** It has a timer and a line in a list, and ends when it is told to. */
+/** An actor with a timer and a list document. The message `End` ends it. */
 export const errand = defineActor({
   kind: 'errand',
   version: 1,
@@ -35,4 +35,5 @@ export const errand = defineActor({
     TooLate: (state) => state,
   },
 });
+
 export const errandAt = (name: string) => addressOf('errand', 'acme', name);

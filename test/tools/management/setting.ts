@@ -97,7 +97,7 @@ export class Setting {
     return execution_id;
   }
 
-  /** A question to a human that nobody has answered, and the run that asks it. */
+  /** An approval that is pending, and the run that waits for it. */
   async approval(): Promise<{ readonly request_id: string; readonly execution_id: string }> {
     const execution_id = await this.waitingRun();
     const { waiting_for } = await this.ok('svc.workflow.executions.get', { execution_id });
