@@ -7,7 +7,7 @@ import { openCallers } from './app/callers.ts';
 import { areasOnceOpen, type EffectAreas, workersOnceOpen } from './app/effect-areas.ts';
 import { openEffects } from './app/effects.ts';
 import { openFigures, timedStores } from './app/figures.ts';
-import { openCluster, openMembership, openSigning } from './app/fleet.ts';
+import { openCluster, openMembership, openModels, openSigning } from './app/fleet.ts';
 import { standardErrorLog } from './app/log/log-output.ts';
 import { RunLog } from './app/log/run-log.ts';
 import type { Node, NodeInput } from './app/node.ts';
@@ -64,7 +64,14 @@ export async function startNode(input: NodeInput): Promise<Node> {
   opened.defer(() => membership.close());
   const { placement } = membership;
   const shutDown = Promise.withResolvers<string>();
-  const controls = createNodeControls({ fleet: placement, settings, logger, onShutDown: shutDown.resolve });
+  const models = openModels(world);
+  const controls = createNodeControls({
+    fleet: placement,
+    settings,
+    logger,
+    onShutDown: shutDown.resolve,
+    onProviders: models.manage,
+  });
   const access = openAgentAccess({ world, signing });
   const callers = await openCallers({ world, stores, secrets });
   opened.defer(() => callers.close());
@@ -81,6 +88,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
     tierLimits,
     areas: areasOnceOpen(areasOpen.promise),
     workers: workersOnceOpen(workersOpen.promise),
+    models,
     audit,
   });
   opened.defer(() => effects.close());

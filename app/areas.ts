@@ -52,7 +52,7 @@ interface AreasParts {
 }
 
 /** Ports of operations that `openCluster` opens. */
-type ClusterPorts = 'cluster' | 'joinTokens' | 'chaos';
+type ClusterPorts = 'cluster' | 'joinTokens' | 'providers' | 'chaos';
 
 export type Areas = Awaited<ReturnType<typeof openAreas>>;
 

@@ -18,6 +18,7 @@ import type { TierLimits } from '../security/api.ts';
 import { installationId } from './announcement.ts';
 import type { Audit } from './audit.ts';
 import type { EffectAreas } from './effect-areas.ts';
+import type { NodeModels } from './fleet.ts';
 import type { AgentAccess } from './tool-areas.ts';
 import type { NodeWorld } from './world.ts';
 
@@ -28,6 +29,7 @@ export interface EffectsParts {
   readonly tierLimits: TierLimits;
   readonly areas: EffectAreas;
   readonly workers: WorkerCalls;
+  readonly models: Pick<NodeModels, 'targets'>;
   readonly audit: Pick<Audit, 'occurred'>;
 }
 

@@ -18,7 +18,6 @@ import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { EffectHandler } from '../runtime/effect.ts';
 import { TargetGates } from '../runtime/effects/target-gates.ts';
 import { SvcError } from '../runtime/errors.ts';
-import { requirePackages } from '../runtime/kit/optional-packages.ts';
 import { storageOccurrence } from '../usecases/audited-operations.ts';
 import { openPatterns } from './catalogs.ts';
 import { type EffectsParts, openContainers } from './containers.ts';
@@ -51,7 +50,7 @@ export async function openEffects(parts: EffectsParts) {
   const commands = createCommandRunner({ volumes, files: volumes.files, allow: host.allow, workspaces, view });
   const patterns = openPatterns({ documents: stores.documents, clock, settings, secrets: world.secrets, warn });
   const handlers = [
-    openModels(parts, host.gates),
+    openModelEffect(parts, host.gates),
     openPrograms(parts, host),
     createPrepareEffect(volumes),
     createCommandEffect(commands),
@@ -107,12 +106,11 @@ function openNodeTools(parts: EffectsParts, host: HostParts, engine: ContainerEn
   });
 }
 
-function openModels({ world, stores, tierLimits }: EffectsParts, gates: TargetGates): EffectHandler {
-  for (const { name, type, enabled } of world.settings.llm_providers)
-    if (enabled) requirePackages(type, `the provider "${name}" of spec.llm_providers`);
+function openModelEffect({ world, stores, tierLimits, models }: EffectsParts, gates: TargetGates): EffectHandler {
   return createModelEffect({
     providers: world.settings.llm_providers,
     selection: world.settings.llm_selection,
+    targets: models.targets,
     secrets: world.secrets,
     blobs: stores.blobs,
     limits: tierLimits,

@@ -4,13 +4,16 @@ import type { NodeControls } from '../cluster/operations/node-controls.ts';
 import { openOperations } from '../cluster/operations/open-operations.ts';
 import type { FleetPlacement } from '../cluster/placement/fleet-placement.ts';
 import { findEngine } from '../effects/containers/engine-error.ts';
+import { LiveTargets } from '../effects/models/targets.ts';
 import type { WorkerCalls } from '../effects/starts/forward-execution.ts';
 import { capabilitiesOf } from '../manifests/node/capabilities.ts';
+import type { ManagedProvider } from '../manifests/node/managed-providers.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Documents } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { plainObject } from '../runtime/json.ts';
 import { Lazy } from '../runtime/kit/lazy.ts';
+import { isInstalled, requirePackages } from '../runtime/kit/optional-packages.ts';
 import type { Members } from '../runtime/members.ts';
 import type { OpenStores } from '../runtime/open-stores.ts';
 import type { Runtime } from '../runtime/runtime.ts';
@@ -21,15 +24,45 @@ import { openNodeAdmission } from '../security/join-tokens/node-admission.ts';
 import { createSigningKeys } from '../security/keys/open-keys.ts';
 import { createPublishedKeys, type PublishedKeys } from '../security/keys/published-keys.ts';
 import { openPins } from '../security/node-proofs/proof.ts';
+import { createManagedProviders } from '../usecases/managed-providers.ts';
 import type { NodePeerApi } from '../usecases/node-api.ts';
 import { createNodePeerApi } from '../usecases/nodes.ts';
 import type { NodeWorld } from './world.ts';
 
+const hasEngine = ({ settings, env }: NodeWorld): boolean =>
+  findEngine({ configured: settings.runtime.container_socket_path, env }) !== null;
+
+export type NodeModels = ReturnType<typeof openModels>;
+
+/**
+ * The models of this node: those of its settings, and those that controllers manage. A managed provider whose packages are
+ * not installed here is skipped, so calls go to nodes that have them. Throws `invalid_config` for the node's own.
+ */
+export function openModels(world: NodeWorld) {
+  const { settings, logger } = world;
+  for (const { name, type, enabled } of settings.llm_providers)
+    if (enabled) requirePackages(type, `the provider "${name}" of spec.llm_providers`);
+  const targets = new LiveTargets(settings.llm_providers, settings.llm_selection);
+  const isUsable = ({ name: provider, type, enabled }: ManagedProvider): boolean => {
+    if (!enabled || isInstalled(type)) return true;
+    logger.warn({ provider, type }, 'a managed provider is not used: its packages are not installed on this node');
+    return false;
+  };
+  return {
+    targets,
+    /** Uses these beside the node's own; returns what the node can run with them. */
+    manage(providers: readonly ManagedProvider[]): readonly string[] {
+      const usable = providers.filter(isUsable);
+      targets.manage(usable);
+      return capabilitiesOf(settings, hasEngine(world), usable);
+    },
+  };
+}
+
 /** Joins the fleet: placement and failure detector of this node. */
 export function openMembership({ world, members }: { readonly world: NodeWorld; readonly members: Members }) {
-  const { settings, env, node, clock, random, warn } = world;
+  const { settings, node, clock, random, warn } = world;
   const { cluster, stores, kernel } = settings;
-  const configured = settings.runtime.container_socket_path;
   return joinFleet({
     node,
     members,
@@ -37,7 +70,7 @@ export function openMembership({ world, members }: { readonly world: NodeWorld; 
       role: cluster.role,
       tags: settings.node.tags,
       exclusive: settings.node.exclusive,
-      capabilities: [...capabilitiesOf(settings, findEngine({ configured, env }) !== null)],
+      capabilities: [...capabilitiesOf(settings, hasEngine(world))],
       weight: settings.node.weight,
       version: VERSION,
       format: FORMAT,
@@ -99,6 +132,11 @@ export async function openCluster(parts: ClusterParts) {
     clusterNode,
     workers: workerCalls(peers, clusterNode),
     cluster: operations.cluster,
+    providers: createManagedProviders({
+      peers,
+      push: () => operations.cluster.pushConfig(),
+      isManaged: clusterNode !== null,
+    }),
     chaos: operations.chaos,
     close: () => open.disposeAsync(),
   };

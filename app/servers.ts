@@ -108,6 +108,7 @@ const operationPorts = ({ areas, cluster }: TransportParts): Required<OperationP
   ...areas.ports,
   cluster: cluster.cluster,
   joinTokens: cluster.joinTokens,
+  providers: cluster.providers,
   chaos: cluster.chaos,
 });
 

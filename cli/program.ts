@@ -11,6 +11,7 @@ import { completion } from './commands/completion.ts';
 import { execute } from './commands/execute.ts';
 import { cluster } from './commands/fleet/cluster.ts';
 import { node } from './commands/fleet/node.ts';
+import { provider } from './commands/fleet/provider.ts';
 import { limits } from './commands/limits.ts';
 import { pattern } from './commands/pattern.ts';
 import { run } from './commands/run.ts';
@@ -39,7 +40,7 @@ import { paintFor, printable } from './paint.ts';
 /** In the order of the help text. */
 const COMMANDS: readonly ((program: Command) => void)[] = [
   ...[start, run, apply, diff, agent, task, workflow, runs, execute, why, approval, stimulus, node, cluster],
-  ...[volume, session, pattern, key],
+  ...[provider, volume, session, pattern, key],
   ...[limits, secret, whoami, audit, trace, message, tap, actor, deadLetter, chaos, tools, system, completion, version],
   ...[replay, exportRun, open, fork, login],
 ];

@@ -57,13 +57,16 @@ export function wholeNumber(given: string | undefined, option: string, least: nu
 export const several = (value: string, values: readonly string[]): readonly string[] => [...values, value];
 
 /** The values of `--label KEY=VALUE` as an object; undefined for none. */
-export function labelsOf(given: readonly string[]): JsonObject | undefined {
-  if (given.length === 0) return undefined;
+export const labelsOf = (given: readonly string[]): JsonObject | undefined =>
+  given.length === 0 ? undefined : pairs(given, '--label');
+
+/** The values of a repeatable option of the form KEY=VALUE. */
+export function pairs(given: readonly string[], option: string): Readonly<Record<string, string>> {
   return Object.fromEntries(
-    given.map((label) => {
-      const at = label.indexOf('=');
-      if (at < 1) throw invalid(`--label: expected KEY=VALUE, got ${label}`);
-      return [label.slice(0, at), label.slice(at + 1)];
+    given.map((pair) => {
+      const at = pair.indexOf('=');
+      if (at < 1) throw invalid(`${option}: expected KEY=VALUE, got ${pair}`);
+      return [pair.slice(0, at), pair.slice(at + 1)];
     }),
   );
 }

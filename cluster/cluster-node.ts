@@ -95,6 +95,7 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
     setTags: controls.setTags,
     setLogLevel: controls.setLogLevel,
     setDefaultIsolation: controls.setDefaultIsolation,
+    setProviders: controls.setProviders,
     warn,
   });
   await managed.restore();

@@ -116,7 +116,7 @@ export interface NodePeerApi {
   config(): Promise<ManagedConfig>;
   /**
    * Sets the configuration of all nodes and queues sync_config for each. `managedConfig` (manifests) has validated the
-   * text.
+   * text. `madeFrom`: hash of the configuration that this one was made from; throws `conflict` when it was changed since.
    */
-  setConfig(configYaml: string, by: Identity): Promise<ManagedConfig>;
+  setConfig(configYaml: string, by: Identity, madeFrom?: string): Promise<ManagedConfig>;
 }

@@ -106,7 +106,7 @@ export function operations({ client, ask }: PeerCalls): Operations {
       const config = snapshot === null ? NO_CONFIG : FleetConfigState.parse(snapshot.state);
       return { ...config, version: versionOf(config.config_yaml) };
     },
-    async setConfig(configYaml, by) {
+    async setConfig(configYaml, by, madeFrom) {
       if (Buffer.byteLength(configYaml) > OPERATORS_CONFIG_BYTES) {
         const text = `config_yaml: expected at most ${OPERATORS_CONFIG_BYTES} bytes`;
         throw new SvcError('invalid_manifest', text, { field: 'config_yaml' });
@@ -118,7 +118,8 @@ export function operations({ client, ask }: PeerCalls): Operations {
           details: parsed.problems,
         });
       }
-      const answer = await client.ask(FLEET_CONFIG, 'SetConfig', { config_yaml: configYaml }, { identity: by });
+      const message = { config_yaml: configYaml, ...(madeFrom === undefined ? {} : { made_from: madeFrom }) };
+      const answer = await client.ask(FLEET_CONFIG, 'SetConfig', message, { identity: by });
       const { config_yaml = configYaml } = Kept.parse(answer);
       return { config_yaml, config_hash: hashOf(config_yaml), version: versionOf(config_yaml) };
     },

@@ -4,13 +4,13 @@ import { API_KEY_OPERATIONS } from './operations/api-keys.ts';
 import { APPROVAL_OPERATIONS } from './operations/approvals.ts';
 import { AUDIT_OPERATIONS } from './operations/audit.ts';
 import { CALLER_OPERATIONS } from './operations/callers.ts';
-import { CLUSTER_OPERATIONS } from './operations/cluster.ts';
+import { CLUSTER_OPERATIONS, JOIN_TOKEN_OPERATIONS } from './operations/cluster.ts';
 import { DEAD_LETTER_OPERATIONS } from './operations/dead-letters.ts';
 import { EXECUTION_OPERATIONS } from './operations/executions.ts';
 import { FAULT_OPERATIONS } from './operations/faults.ts';
-import { JOIN_TOKEN_OPERATIONS } from './operations/join-tokens.ts';
 import { MANIFEST_SCHEMA_OPERATIONS } from './operations/manifest-schemas.ts';
 import { MESSAGE_OPERATIONS } from './operations/messages.ts';
+import { MODEL_PROVIDER_OPERATIONS } from './operations/model-providers.ts';
 import type { Operation } from './operations/operation.ts';
 import { PATTERN_OPERATIONS } from './operations/patterns.ts';
 import { RATE_LIMIT_OPERATIONS } from './operations/rate-limits.ts';
@@ -44,6 +44,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...SECRET_OPERATIONS,
   ...JOIN_TOKEN_OPERATIONS,
   ...CLUSTER_OPERATIONS,
+  ...MODEL_PROVIDER_OPERATIONS,
   ...FAULT_OPERATIONS,
   ...ACTOR_OPERATIONS,
   ...DEAD_LETTER_OPERATIONS,

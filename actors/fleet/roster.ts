@@ -59,11 +59,19 @@ export const fleetConfig = defineActor({
   pool: 'system',
   state: FleetConfigState,
   initial: () => NO_CONFIG,
-  messages: { SetConfig: z.object({ config_yaml: z.string().max(MANAGED_CONFIG_BYTES) }) },
+  messages: {
+    SetConfig: z.object({
+      config_yaml: z.string().max(MANAGED_CONFIG_BYTES),
+      /** Hash of the text that this one was made from; refused when another one was set since. */
+      made_from: z.string().max(64).optional(),
+    }),
+  },
   /** `by`: subject of the operator. */
   events: { config_set: z.object({ config_hash: z.string(), by: z.string() }) },
   on: {
     SetConfig(state, message, turn) {
+      if (message.made_from !== undefined && message.made_from !== state.config_hash)
+        return turn.refuse('conflict', 'the configuration of all nodes was changed meanwhile');
       // It only grows, so that nodes can tell an older text. At least the time in ms: a counter that was lost with its
       // store must not begin below the versions that nodes have in force.
       const version = Math.max(versionOf(state.config_yaml) + 1, turn.now);

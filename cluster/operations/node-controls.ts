@@ -1,3 +1,4 @@
+import type { ManagedProvider } from '../../manifests/node/managed-providers.ts';
 import type { NodeSettings } from '../../manifests/node/settings.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { FleetPlacement } from '../placement/fleet-placement.ts';
@@ -20,15 +21,19 @@ export interface NodeControls {
   setTags(tags: readonly string[] | null): Promise<void>;
   setLogLevel(level: LogLevel | null): void;
   setDefaultIsolation(isolation: Isolation | null): void;
+  /** Uses these providers of models beside the node's own, and announces what it can run with them. Throws `unavailable`. */
+  setProviders(providers: readonly ManagedProvider[]): Promise<void>;
 }
 
 export function createNodeControls(parts: {
-  readonly fleet: Pick<FleetPlacement, 'drain' | 'setTags'>;
+  readonly fleet: Pick<FleetPlacement, 'drain' | 'setTags' | 'changeInfo'>;
+  /** Uses the providers; returns the capabilities of the node with them. */
+  readonly onProviders: (providers: readonly ManagedProvider[]) => readonly string[];
   readonly settings: NodeSettings;
   readonly logger: { level: string; info(about: object, message: string): void };
   readonly onShutDown: (reason: string) => void;
 }): NodeControls {
-  const { fleet, settings, logger, onShutDown } = parts;
+  const { fleet, settings, logger, onShutDown, onProviders } = parts;
   let draining = false;
   let tags: readonly string[] = settings.node.tags;
   let isolation: Isolation = settings.runtime.default_isolation;
@@ -58,6 +63,9 @@ export function createNodeControls(parts: {
     },
     setDefaultIsolation(wanted) {
       isolation = wanted ?? settings.runtime.default_isolation;
+    },
+    async setProviders(providers) {
+      await fleet.changeInfo({ capabilities: [...onProviders(providers)] });
     },
   };
 }

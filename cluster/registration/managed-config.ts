@@ -23,6 +23,8 @@ export interface RegistrationLog {
 
 type LogLevel = NonNullable<ManagedNodeConfig['spec']['observability']>['logging']['level'];
 
+type Providers = NonNullable<ManagedNodeConfig['spec']['llm_providers']>;
+
 type Isolation = NonNullable<ManagedNodeConfig['spec']['runtime']>['default_isolation'];
 
 interface ManagedConfigParts {
@@ -36,6 +38,8 @@ interface ManagedConfigParts {
   readonly setTags: (tags: readonly string[] | null) => void | Promise<void>;
   readonly setLogLevel: (level: LogLevel | null) => void | Promise<void>;
   readonly setDefaultIsolation: (isolation: Isolation | null) => void | Promise<void>;
+  /** Providers of models beside the node's own. */
+  readonly setProviders: (providers: Providers) => void | Promise<void>;
   readonly warn: (message: string, error: unknown) => void;
 }
 
@@ -143,6 +147,7 @@ function settersOf(parts: ManagedConfigParts, spec: ManagedNodeConfig['spec']): 
   const own = Object.hasOwn(nodes, parts.nodeId) ? nodes[parts.nodeId] : undefined;
   return [
     () => parts.setDefaultIsolation(spec.runtime?.default_isolation ?? null),
+    () => parts.setProviders(spec.llm_providers ?? []),
     () => parts.setTags(own?.tags ?? null),
     () => parts.setLogLevel(spec.observability?.logging.level ?? null),
   ];

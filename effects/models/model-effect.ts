@@ -24,11 +24,13 @@ import { ChunkSender } from './chunk-sender.ts';
 import { EarlierMessages, withToolResults } from './earlier-messages.ts';
 import { answerFromScript } from './scripted.ts';
 import { type Answer, askTarget } from './target-tries.ts';
-import { Latencies, type ModelPart, ModelTargets, type Target } from './targets.ts';
+import { Latencies, LiveTargets, type ModelPart, type Target } from './targets.ts';
 
 export interface ModelEffectParts {
   readonly providers: readonly ProviderConfig[];
   readonly selection: ModelSelection;
+  /** The models when they may change; absent: those of `providers` for good. */
+  readonly targets?: LiveTargets;
   readonly secrets: Secrets;
   readonly clock?: Clock;
   readonly random?: Random;
@@ -57,7 +59,7 @@ const SILENT_AFTER_MS = 10_000;
  */
 export function createModelEffect(parts: ModelEffectParts): EffectHandler<typeof ModelInput> {
   const { selection, secrets, clock = systemClock, random = systemRandom } = parts;
-  const targets = new ModelTargets(parts.providers, selection);
+  const targets = parts.targets ?? new LiveTargets(parts.providers, selection);
   const latencies = new Latencies();
   const gates = parts.gates ?? new TargetGates({ clock, most: Number.MAX_SAFE_INTEGER });
   const earlier = new EarlierMessages(parts.blobs);
@@ -76,7 +78,7 @@ export function createModelEffect(parts: ModelEffectParts): EffectHandler<typeof
   }
 
   async function ask(input: ModelInput, context: EffectContext): Promise<ModelResult> {
-    const chain = targets.chain(input.model, latencies.of);
+    const chain = targets.now.chain(input.model, latencies.of);
     const failed: FailedTarget[] = [];
     for (const target of available(rotated(chain, context.attempt), gates)) {
       const sender = input.stream ? new ChunkSender((text) => context.progress({ text }), clock) : undefined;

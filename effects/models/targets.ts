@@ -1,3 +1,4 @@
+import { type ManagedProvider, providersOf } from '../../manifests/node/managed-providers.ts';
 import type { ModelConfig, ModelSelection, ProviderConfig } from '../../manifests/node/models.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
@@ -42,10 +43,11 @@ export class ModelTargets {
   readonly #providers: readonly ProviderConfig[];
   readonly #selection: ModelSelection;
 
-  constructor(providers: readonly ProviderConfig[], selection: ModelSelection) {
-    this.#providers = providers.filter((provider) => provider.enabled);
+  /** `own`: of the node's file, which is checked; `managed` was checked when it was set. */
+  constructor(own: readonly ProviderConfig[], selection: ModelSelection, managed: readonly ManagedProvider[] = []) {
+    this.#providers = providersOf(own, managed).filter((provider) => provider.enabled);
     this.#selection = selection;
-    this.#check(providers);
+    this.#check(own);
   }
 
   /**
@@ -137,6 +139,28 @@ export class ModelTargets {
       const field = `llm_selection.${key}`;
       throw new SvcError('invalid_config', `${field}: no provider is called "${name}".`, { field });
     }
+  }
+}
+
+/** The models of a node, which controllers may change while it runs. A call keeps those that it began with. */
+export class LiveTargets {
+  readonly #own: readonly ProviderConfig[];
+  readonly #selection: ModelSelection;
+  #now: ModelTargets;
+
+  /** Throws as `ModelTargets`. */
+  constructor(own: readonly ProviderConfig[], selection: ModelSelection) {
+    this.#own = own;
+    this.#selection = selection;
+    this.#now = new ModelTargets(own, selection);
+  }
+
+  get now(): ModelTargets {
+    return this.#now;
+  }
+
+  manage(managed: readonly ManagedProvider[]): void {
+    this.#now = new ModelTargets(this.#own, this.#selection, managed);
   }
 }
 

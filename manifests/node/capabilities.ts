@@ -1,5 +1,6 @@
 import type { AgentManifest } from '../agent/schema.ts';
 import { tag } from './cluster.ts';
+import { type ManagedProvider, providersOf } from './managed-providers.ts';
 import type { NodeSettings } from './settings.ts';
 
 /** Most capabilities that a node announces: what it announces has a bound of its own. */
@@ -11,8 +12,12 @@ const ENGINE = 'engine:docker';
  * What a node can run beside its tags, as tags: `model:ALIAS`, `mcp:SERVER`, `engine:docker`. An alias that is no tag is left
  * out; agents do not need it as one either.
  */
-export function capabilitiesOf({ llm_providers, mcp_servers }: NodeSettings, hasEngine: boolean): readonly string[] {
-  const aliases = llm_providers
+export function capabilitiesOf(
+  { llm_providers, mcp_servers }: NodeSettings,
+  hasEngine: boolean,
+  managed: readonly ManagedProvider[] = [],
+): readonly string[] {
+  const aliases = providersOf(llm_providers, managed)
     .filter(({ enabled }) => enabled)
     .flatMap(({ models }) => models.map(({ alias }) => alias));
   // Without a model of that alias, `default` is the first one.

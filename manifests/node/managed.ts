@@ -3,6 +3,7 @@ import { API_VERSION } from '../metadata.ts';
 import { checkDocument, type Problem } from '../schema-problems.ts';
 import { parseYaml, YAML_LIMITS } from '../yaml.ts';
 import { NodeSelf } from './cluster.ts';
+import { ManagedProviders } from './managed-providers.ts';
 import { NodeConfigSchema } from './schema.ts';
 
 /** Longest text of a managed configuration. */
@@ -46,6 +47,8 @@ const ManagedConfigSchema = z.strictObject({
       .optional(),
     observability: z.strictObject({ logging: z.strictObject({ level }) }).optional(),
     runtime: z.strictObject({ default_isolation: isolation }).optional(),
+    /** Beside the node's own; `providersOf` has the rule. */
+    llm_providers: ManagedProviders.optional(),
   }),
 });
 

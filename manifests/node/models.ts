@@ -21,7 +21,7 @@ const Cost = z.union([TokenPrice, z.strictObject({ input: TokenPrice, output: To
   error: 'expected a number or {input, output}, both numbers of at least 0',
 });
 
-const Endpoint = z
+export const Endpoint = z
   .url({ protocol: /^https?$/, error: 'expected an http or https URL' })
   .max(2_000)
   .refine((text) => URL.canParse(text) && new URL(text).username === '' && new URL(text).password === '', {
@@ -51,6 +51,26 @@ const PROVIDER_TYPES = ['ollama', 'openai', 'anthropic', 'gemini', 'openai-compa
 
 export type ProviderType = (typeof PROVIDER_TYPES)[number];
 
+/** Models of one provider. */
+export const ModelConfigs = z.array(ModelConfig).min(1, 'expected at least one model').max(200);
+
+/** The rules over several fields that hold for every provider. */
+export function checkProvider(
+  {
+    type,
+    endpoint,
+    models,
+  }: { readonly type: ProviderType; readonly endpoint?: string; readonly models: ModelConfig[] },
+  check: z.RefinementCtx,
+): void {
+  if (type === 'openai-compatible' && endpoint === undefined) {
+    refuse(check, ['endpoint'], 'type openai-compatible needs the endpoint');
+  }
+  const aliases = models.map((model) => model.alias);
+  const twice = aliases.find((alias, index) => aliases.indexOf(alias) !== index);
+  if (twice !== undefined) refuse(check, ['models'], `the alias "${twice}" is there twice`);
+}
+
 export const ProviderConfig = z
   .strictObject({
     name: Name,
@@ -61,24 +81,19 @@ export const ProviderConfig = z
     enabled: z.boolean().default(true),
     /** Sent with every call; values may be secrets. */
     headers: z.record(HeaderName, SecretString).default({}),
-    models: z.array(ModelConfig).min(1, 'expected at least one model').max(200),
+    models: ModelConfigs,
     /** Path of the YAML file with the answers; for type scripted only. */
     script: z.string().min(1).max(4_096).optional(),
   })
   .superRefine((provider, check) => {
     const wrong = (field: string, message: string): void => refuse(check, [field], message);
-    if (provider.type === 'openai-compatible' && provider.endpoint === undefined) {
-      wrong('endpoint', 'type openai-compatible needs the endpoint');
-    }
+    checkProvider(provider, check);
     if (provider.type === 'scripted' && provider.script === undefined) {
       wrong('script', 'type scripted needs the path of its YAML file');
     }
     if (provider.type !== 'scripted' && provider.script !== undefined) {
       wrong('script', 'only type scripted has a script');
     }
-    const aliases = provider.models.map((model) => model.alias);
-    const twice = aliases.find((alias, index) => aliases.indexOf(alias) !== index);
-    if (twice !== undefined) wrong('models', `the alias "${twice}" is there twice`);
   });
 
 export type ProviderConfig = z.output<typeof ProviderConfig>;

@@ -24,6 +24,7 @@ interface Settings {
 class Scene {
   readonly settings: Settings = { tags: null, level: null, isolation: null };
   readonly warnings: string[] = [];
+  providers: readonly string[] = [];
   sets = 0;
   levelFails = false;
   readonly config: ManagedConfig;
@@ -43,6 +44,9 @@ class Scene {
       setDefaultIsolation: (isolation) => {
         if (isolation === 'firecracker') throw new SvcError('unsupported_isolation', 'no firecracker here');
         this.settings.isolation = isolation;
+      },
+      setProviders: (providers) => {
+        this.providers = providers.map(({ name }) => name);
       },
       warn: (message, error) => this.warnings.push(`${message}: ${String(error)}`),
     });

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MANAGED_CONFIG_BYTES, parseManagedConfig } from '../../manifests/node/managed.ts';
+import { ManagedProvider, providersOf } from '../../manifests/node/managed-providers.ts';
+import { ProviderConfig } from '../../manifests/node/models.ts';
 
 const managed = (spec: string): string => `apiVersion: svc.dev/v1\nkind: ManagedConfig\nspec:\n${spec}`;
 
@@ -64,4 +66,29 @@ test('a node configuration is no managed one', () => {
 test('broken, hostile and too long texts are refused, never thrown', () => {
   const tooLong = managed(`  {} # ${'x'.repeat(MANAGED_CONFIG_BYTES)}`);
   for (const text of ['[', 'a: &a [*a]', '- 1', '"text"', '\u0000', tooLong]) assert.notDeepEqual(problems(text), []);
+});
+
+test('a node uses its own providers first, and a managed one of the same name is not used there', () => {
+  const models = [{ alias: 'default', model: 'm' }];
+  const own = [ProviderConfig.parse({ name: 'a', type: 'scripted', script: 's.yaml', models })];
+  const managed = ['a', 'b'].map((name) => ManagedProvider.parse({ name, type: 'ollama', models }));
+  assert.deepEqual(
+    providersOf(own, managed).map(({ name, type }) => [name, type]),
+    [
+      ['a', 'scripted'],
+      ['b', 'ollama'],
+    ],
+  );
+});
+
+test('a managed alias falls back to managed aliases only, and names are given once', () => {
+  const provider = (name: string, fallback: string) =>
+    `{name: ${name}, type: ollama, models: [{alias: x, model: m, fallback_alias: ${fallback}}]}`;
+  assert.deepEqual(problems(managed(`  llm_providers: [${provider('a', 'x')}]`)), []);
+  assert.match(
+    problems(managed(`  llm_providers: [${provider('a', 'y')}]`)).join(),
+    /no managed model has the alias "y"/,
+  );
+  const twice = `  llm_providers: [${provider('a', 'x')}, ${provider('a', 'x')}]`;
+  assert.match(problems(managed(twice)).join(), /already that of llm_providers\[0\]/);
 });

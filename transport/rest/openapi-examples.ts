@@ -51,6 +51,7 @@ const BY_NAME: readonly (readonly [name: RegExp, value: unknown])[] = [
   [/^(?:manifest_yaml|manifest)$/, MANIFEST],
   [/^config_yaml$/, 'apiVersion: svc.dev/v1\nkind: ManagedConfig\nspec: {}\n'],
   [/(?:hash|sha256|digest)$/, HASH],
+  [/^api_key$/, 'secret:providers/openai'],
   [/^(?:tenant|tenant_id)$/, 'svc-system'],
   [/^(?:subject|owner|by)$/, 'ada'],
   [/^(?:node|node_id)$/, 'node-1'],

@@ -16,6 +16,7 @@ import type {
 } from '../../security/api.ts';
 import type { ApprovalApi } from '../approvals.ts';
 import type { ExecutionApi } from '../executions.ts';
+import type { ManagedProvidersApi } from '../managed-providers.ts';
 import type { ClusterApi } from '../ports/cluster.ts';
 import type { ChaosApi } from '../ports/faults.ts';
 import type { VolumeApi, VolumeFiles } from '../ports/volumes.ts';
@@ -68,6 +69,8 @@ export interface OperationPorts extends StartLimits {
   readonly secretKeys?: SecretKeys;
   readonly cluster?: ClusterApi;
   readonly joinTokens?: JoinTokens;
+  /** Providers of models for all nodes. */
+  readonly providers?: ManagedProvidersApi;
   readonly chaos?: ChaosApi;
   /** Single actors, read by address. */
   readonly actors?: ActorReads;

@@ -902,6 +902,32 @@ export type MessageChain = {
   readonly kept_from?: string;
 };
 
+export type ModelProvider = {
+  /** Name of a provider. */
+  readonly name: string;
+  readonly type: "ollama" | "openai" | "anthropic" | "gemini" | "openai-compatible";
+  /** Base URL; each type but openai-compatible has a default. */
+  readonly endpoint?: string;
+  /** `secret:providers/NAME`: a secret of tenant svc-system by name, never a value. */
+  readonly api_key?: string;
+  readonly enabled: boolean;
+  /** Sent with every call. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly models: readonly ({
+    readonly alias: string;
+    readonly model: string;
+    readonly capabilities: readonly (string)[];
+    readonly context_window?: number;
+    readonly cost_per_1k_tokens: number | {
+      readonly input: number;
+      readonly output: number;
+    };
+    readonly max_output_tokens: number;
+    readonly temperature: number;
+    readonly fallback_alias?: string;
+  })[];
+};
+
 export type Node = {
   readonly node_id: string;
   readonly role: "CONTROLLER" | "WORKER" | "HYBRID" | null;
@@ -3063,6 +3089,106 @@ export interface SvcClient {
       })[];
     }>;
   };
+  readonly modelProviders: {
+    /** List the providers of models that controllers manage for all nodes. Keys are names of secrets, never values. Providers of a node’s own file are not in the list. (`GET /v1/cluster/providers`) */
+    list(options?: CallOptions): Promise<{
+      readonly providers: readonly (ModelProvider)[];
+      /** Version of the configuration of all nodes; grows with each change. */
+      readonly version: number;
+    }>;
+    /** Create or replace a provider of models for all nodes. Registered nodes get it at once and use it without a restart; one that cannot be reached fetches it later. A provider in a node’s own file wins over a managed one of the same name. (`PUT /v1/cluster/providers/{name}`) */
+    put(input: {
+      /** Name of a provider. */
+      readonly name: string;
+      readonly type: "ollama" | "openai" | "anthropic" | "gemini" | "openai-compatible";
+      /** Base URL; each type but openai-compatible has a default. */
+      readonly endpoint?: string;
+      /** `secret:providers/NAME`: a secret of tenant svc-system by name, never a value. */
+      readonly api_key?: string;
+      readonly enabled?: boolean;
+      /** Sent with every call. */
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly models: readonly ({
+        readonly alias: string;
+        readonly model: string;
+        readonly capabilities?: readonly (string)[];
+        readonly context_window?: number;
+        readonly cost_per_1k_tokens?: number | {
+          readonly input: number;
+          readonly output: number;
+        };
+        readonly max_output_tokens?: number;
+        readonly temperature?: number;
+        readonly fallback_alias?: string;
+      })[];
+    }, options?: CallOptions): Promise<{
+      readonly provider: ModelProvider;
+      /** Version of the configuration of all nodes; grows with each change. */
+      readonly version: number;
+      readonly nodes: readonly ({
+        readonly node_id: string;
+        readonly accepted: boolean;
+        readonly reason: string | null;
+      })[];
+    }>;
+    /** Remove a managed provider of models. Calls that have begun end; later ones know its aliases no more. (`DELETE /v1/cluster/providers/{name}`) */
+    remove(input: {
+      /** Name of a provider. */
+      readonly name: string;
+    }, options?: CallOptions): Promise<{
+      readonly name: string;
+      readonly removed: true;
+      /** Version of the configuration of all nodes; grows with each change. */
+      readonly version: number;
+      readonly nodes: readonly ({
+        readonly node_id: string;
+        readonly accepted: boolean;
+        readonly reason: string | null;
+      })[];
+    }>;
+    /** Create or replace an alias of a managed provider. Registered nodes get it at once and use it without a restart; one that cannot be reached fetches it later. A provider in a node’s own file wins over a managed one of the same name. (`PUT /v1/cluster/providers/{name}/models/{alias}`) */
+    putModel(input: {
+      /** Name of a provider. */
+      readonly name: string;
+      /** Alias of a model, such as `smart`. */
+      readonly alias: string;
+      readonly model: string;
+      readonly capabilities?: readonly (string)[];
+      readonly context_window?: number;
+      readonly cost_per_1k_tokens?: number | {
+        readonly input: number;
+        readonly output: number;
+      };
+      readonly max_output_tokens?: number;
+      readonly temperature?: number;
+      readonly fallback_alias?: string;
+    }, options?: CallOptions): Promise<{
+      readonly provider: ModelProvider;
+      /** Version of the configuration of all nodes; grows with each change. */
+      readonly version: number;
+      readonly nodes: readonly ({
+        readonly node_id: string;
+        readonly accepted: boolean;
+        readonly reason: string | null;
+      })[];
+    }>;
+    /** Remove an alias of a managed provider. A provider has at least one: remove the provider instead of its last one. (`DELETE /v1/cluster/providers/{name}/models/{alias}`) */
+    removeModel(input: {
+      /** Name of a provider. */
+      readonly name: string;
+      /** Alias of a model, such as `smart`. */
+      readonly alias: string;
+    }, options?: CallOptions): Promise<{
+      readonly provider: ModelProvider;
+      /** Version of the configuration of all nodes; grows with each change. */
+      readonly version: number;
+      readonly nodes: readonly ({
+        readonly node_id: string;
+        readonly accepted: boolean;
+        readonly reason: string | null;
+      })[];
+    }>;
+  };
   readonly faults: {
     /** Make a fault on purpose. Only where `spec.chaos` is on, for actors of the tenants it names; nodes need `svc-system` among them. (`POST /v1/chaos/faults`) */
     inject(input: {
@@ -3766,6 +3892,11 @@ const JOIN_TOKENS_REVOKE: Route = {"method":"DELETE","path":"/v1/cluster/join-to
 const CLUSTER_PLAN: Route = {"method":"GET","path":"/v1/cluster/plan","query":["without","join"],"body":null,"answer":"json"};
 const CLUSTER_PARTITIONS: Route = {"method":"GET","path":"/v1/cluster/partitions","query":[],"body":null,"answer":"json"};
 const CLUSTER_TAKEOVERS: Route = {"method":"GET","path":"/v1/cluster/takeovers","query":["node","limit","page_token"],"body":null,"answer":"json"};
+const MODEL_PROVIDERS_LIST: Route = {"method":"GET","path":"/v1/cluster/providers","query":[],"body":null,"answer":"json"};
+const MODEL_PROVIDERS_PUT: Route = {"method":"PUT","path":"/v1/cluster/providers/{name}","query":[],"body":"json","answer":"json"};
+const MODEL_PROVIDERS_REMOVE: Route = {"method":"DELETE","path":"/v1/cluster/providers/{name}","query":[],"body":null,"answer":"json"};
+const MODEL_PROVIDERS_PUT_MODEL: Route = {"method":"PUT","path":"/v1/cluster/providers/{name}/models/{alias}","query":[],"body":"json","answer":"json"};
+const MODEL_PROVIDERS_REMOVE_MODEL: Route = {"method":"DELETE","path":"/v1/cluster/providers/{name}/models/{alias}","query":[],"body":null,"answer":"json"};
 const FAULTS_INJECT: Route = {"method":"POST","path":"/v1/chaos/faults","query":[],"body":"json","answer":"json"};
 const FAULTS_LIST: Route = {"method":"GET","path":"/v1/chaos/faults","query":["limit"],"body":null,"answer":"json"};
 const ACTORS_GET: Route = {"method":"GET","path":"/v1/actors/{kind}/{id}","query":[],"body":null,"answer":"json"};
@@ -3959,6 +4090,13 @@ export const operationsOf = (sender: Sender): SvcClient => ({
     getConfig: (options) => sender.json(CLUSTER_GET_CONFIG, {}, options),
     putConfig: (input, options) => sender.json(CLUSTER_PUT_CONFIG, input, options),
     pushConfig: (options) => sender.json(CLUSTER_PUSH_CONFIG, {}, options),
+  },
+  modelProviders: {
+    list: (options) => sender.json(MODEL_PROVIDERS_LIST, {}, options),
+    put: (input, options) => sender.json(MODEL_PROVIDERS_PUT, input, options),
+    remove: (input, options) => sender.json(MODEL_PROVIDERS_REMOVE, input, options),
+    putModel: (input, options) => sender.json(MODEL_PROVIDERS_PUT_MODEL, input, options),
+    removeModel: (input, options) => sender.json(MODEL_PROVIDERS_REMOVE_MODEL, input, options),
   },
   faults: {
     inject: (input, options) => sender.json(FAULTS_INJECT, input, options),

@@ -41,6 +41,8 @@ const CALLS: Readonly<Record<string, Sent>> = {
   'dead_letters.discard': { body: { reason: CANARY } },
   'faults.inject': { body: { kind: 'kill-node', node: 'n' } },
   'cluster.put_config': { yaml: CANARY },
+  'model_providers.put': { body: { type: 'ollama', models: [{ alias: 'a', model: CANARY }] } },
+  'model_providers.put_model': { body: { model: CANARY } },
   'volume_files.write': { query: '?path=/a', yaml: CANARY },
   'volume_files.delete': { query: '?path=/a' },
   'volume_files.mkdir': { query: '?path=/a', body: { path: '/a' } },

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { createManagedProviders } from '../../../usecases/managed-providers.ts';
 import { FakeChaos, FakeCluster, FakePeers } from './fake-fleet.ts';
 import { namedUsers, type SceneOptions, scene } from './scene.ts';
 
@@ -244,5 +245,54 @@ describe('an execution that waits for tags', () => {
     at.executions.waits = waiting_for;
     assert.deepEqual((await at.call('GET', `/v1/executions/${id}`)).body.waiting_for, waiting_for);
     assert.deepEqual((await at.call('GET', '/v1/executions')).body.executions[0].waiting_for, waiting_for);
+  });
+});
+
+describe('providers of models for all nodes', () => {
+  const OLLAMA = { type: 'ollama', models: [{ alias: 'smart', model: 'big' }] };
+  const withProviders = (isManaged = true) => {
+    const { cluster, peers } = fleet();
+    cluster.pushed = [{ node_id: 'alpha', accepted: true, reason: null }];
+    const providers = createManagedProviders({ peers, push: () => cluster.pushConfig(), isManaged });
+    return { peers, open: () => scene({ cluster, peers, providers, authenticator: namedUsers }) };
+  };
+  const as = (user: string, body?: unknown): RequestInit => ({
+    headers: { authorization: `Bearer ${user}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+
+  it('operators and administrators of the installation alone change and see them', async () => {
+    await using at = await withProviders().open();
+    for (const user of ['reader', 'roleless', 'client', 'consumer', 'alice']) {
+      const put = await at.call('PUT', '/v1/cluster/providers/fleet', as(user, OLLAMA));
+      const removed = await at.call('DELETE', '/v1/cluster/providers/fleet', as(user));
+      assert.deepEqual([put.status, removed.status], [403, 403], user);
+    }
+    for (const user of ['operator', 'admin']) {
+      const put = await at.call('PUT', '/v1/cluster/providers/fleet', as(user, OLLAMA));
+      assert.deepEqual([put.status, put.body.nodes], [200, [{ node_id: 'alpha', accepted: true, reason: null }]], user);
+      assert.equal((await at.call('GET', '/v1/cluster/providers', as(user))).body.providers[0].name, 'fleet');
+    }
+  });
+
+  it('all else in the configuration stays, and another operator’s change at the same time is not lost', async () => {
+    const { peers, open } = withProviders();
+    await using at = await open();
+    await peers.setConfig(`# ours\n${MANAGED}`);
+    peers.between = `# theirs\n${MANAGED.replace('debug', 'warn')}`;
+    assert.equal((await at.call('PUT', '/v1/cluster/providers/fleet', as('operator', OLLAMA))).status, 200);
+    const { config_yaml } = await peers.config();
+    assert.match(config_yaml, /^# theirs\n/);
+    assert.match(config_yaml, /level: warn/);
+    assert.match(config_yaml, /name: fleet/);
+    assert.equal((await at.call('DELETE', '/v1/cluster/providers/fleet', as('operator'))).status, 200);
+    assert.doesNotMatch((await peers.config()).config_yaml, /llm_providers/);
+  });
+
+  it('a node without the cluster protocol refuses, naming the setting', async () => {
+    await using at = await withProviders(false).open();
+    const { status, body } = await at.call('PUT', '/v1/cluster/providers/fleet', as('operator', OLLAMA));
+    assert.deepEqual([status, body.error], [409, 'failed_precondition']);
+    assert.match(body.message, /spec\.cluster\.enabled/);
   });
 });

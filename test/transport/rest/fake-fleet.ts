@@ -144,7 +144,15 @@ export class FakePeers implements NodePeerApi {
   async config(): Promise<ManagedConfig> {
     return this.#config;
   }
-  async setConfig(config_yaml: string): Promise<ManagedConfig> {
+  /** Another operator's change in the next call that says what it was made from. */
+  between: string | null = null;
+  async setConfig(config_yaml: string, _by?: Identity, madeFrom?: string): Promise<ManagedConfig> {
+    if (madeFrom !== undefined && this.between !== null) {
+      const between = this.between;
+      this.between = null;
+      await this.setConfig(between);
+    }
+    if (madeFrom !== undefined && madeFrom !== this.#config.config_hash) throw new SvcError('conflict', 'changed');
     const config_hash = createHash('sha256').update(config_yaml).digest('hex');
     this.#config = { config_yaml, config_hash, version: 1 };
     return this.#config;

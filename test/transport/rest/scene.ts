@@ -42,6 +42,7 @@ export interface SceneOptions
     | 'cluster'
     | 'dashboard'
     | 'peers'
+    | 'providers'
     | 'runs'
     | 'chaos'
     | 'approvals'

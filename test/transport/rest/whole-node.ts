@@ -34,6 +34,7 @@ export const wholeNode = (): RestServerParts => ({
   cluster: uncalled(),
   peers: uncalled(),
   joinTokens: uncalled(),
+  providers: uncalled(),
   secretKeys: uncalled(),
   chaos: uncalled(),
   actors: uncalled(),

@@ -77,6 +77,13 @@ from .types import (
     Me,
     Message,
     MessageChain,
+    ModelProvidersListAnswer,
+    ModelProvidersPutAnswer,
+    ModelProvidersPutModelAnswer,
+    ModelProvidersPutModelCostPer1kTokens2,
+    ModelProvidersPutModelsItem,
+    ModelProvidersRemoveAnswer,
+    ModelProvidersRemoveModelAnswer,
     Node,
     NodesDrainAnswer,
     NodesListAnswer,
@@ -226,6 +233,11 @@ JOIN_TOKENS_REVOKE = Route("DELETE", "/v1/cluster/join-tokens/{id}", (), None, "
 CLUSTER_PLAN = Route("GET", "/v1/cluster/plan", ("without", "join", ), None, "json")
 CLUSTER_PARTITIONS = Route("GET", "/v1/cluster/partitions", (), None, "json")
 CLUSTER_TAKEOVERS = Route("GET", "/v1/cluster/takeovers", ("node", "limit", "page_token", ), None, "json")
+MODEL_PROVIDERS_LIST = Route("GET", "/v1/cluster/providers", (), None, "json")
+MODEL_PROVIDERS_PUT = Route("PUT", "/v1/cluster/providers/{name}", (), "json", "json")
+MODEL_PROVIDERS_REMOVE = Route("DELETE", "/v1/cluster/providers/{name}", (), None, "json")
+MODEL_PROVIDERS_PUT_MODEL = Route("PUT", "/v1/cluster/providers/{name}/models/{alias}", (), "json", "json")
+MODEL_PROVIDERS_REMOVE_MODEL = Route("DELETE", "/v1/cluster/providers/{name}/models/{alias}", (), None, "json")
 FAULTS_INJECT = Route("POST", "/v1/chaos/faults", (), "json", "json")
 FAULTS_LIST = Route("GET", "/v1/chaos/faults", ("limit", ), None, "json")
 ACTORS_GET = Route("GET", "/v1/actors/{kind}/{id}", (), None, "json")
@@ -1652,6 +1664,84 @@ class AsyncClusterApi:
         return answer
 
 
+class AsyncModelProvidersApi:
+    def __init__(self, sender: AsyncSender) -> None:
+        self._sender = sender
+
+    async def list(
+        self,
+        *,
+        options: Optional[CallOptions] = None,
+    ) -> ModelProvidersListAnswer:
+        """List the providers of models that controllers manage for all nodes. Keys are names of secrets, never values. Providers of a node’s own file are not in the list. (`GET /v1/cluster/providers`)"""
+        answer: ModelProvidersListAnswer = await self._sender.json(MODEL_PROVIDERS_LIST, {}, (), options)
+        return answer
+
+    async def put(
+        self,
+        *,
+        name: str,
+        type: Literal['ollama', 'openai', 'anthropic', 'gemini', 'openai-compatible'],
+        models: List[ModelProvidersPutModelsItem],
+        endpoint: Optional[str] = None,
+        api_key: Optional[str] = None,
+        enabled: Optional[bool] = None,
+        headers: Optional[Dict[str, str]] = None,
+        options: Optional[CallOptions] = None,
+    ) -> ModelProvidersPutAnswer:
+        """Create or replace a provider of models for all nodes. Registered nodes get it at once and use it without a restart; one that cannot be reached fetches it later. A provider in a node’s own file wins over a managed one of the same name. (`PUT /v1/cluster/providers/{name}`)"""
+        # name: Name of a provider.
+        # endpoint: Base URL; each type but openai-compatible has a default.
+        # api_key: `secret:providers/NAME`: a secret of tenant svc-system by name, never a value.
+        # headers: Sent with every call.
+        answer: ModelProvidersPutAnswer = await self._sender.json(MODEL_PROVIDERS_PUT, {"name": name, "type": type, "endpoint": endpoint, "api_key": api_key, "enabled": enabled, "headers": headers, "models": models}, ("name", "type", "models", ), options)
+        return answer
+
+    async def remove(
+        self,
+        *,
+        name: str,
+        options: Optional[CallOptions] = None,
+    ) -> ModelProvidersRemoveAnswer:
+        """Remove a managed provider of models. Calls that have begun end; later ones know its aliases no more. (`DELETE /v1/cluster/providers/{name}`)"""
+        # name: Name of a provider.
+        answer: ModelProvidersRemoveAnswer = await self._sender.json(MODEL_PROVIDERS_REMOVE, {"name": name}, ("name", ), options)
+        return answer
+
+    async def put_model(
+        self,
+        *,
+        name: str,
+        alias: str,
+        model: str,
+        capabilities: Optional[List[str]] = None,
+        context_window: Optional[int] = None,
+        cost_per_1k_tokens: Optional[Union[float, ModelProvidersPutModelCostPer1kTokens2]] = None,
+        max_output_tokens: Optional[int] = None,
+        temperature: Optional[float] = None,
+        fallback_alias: Optional[str] = None,
+        options: Optional[CallOptions] = None,
+    ) -> ModelProvidersPutModelAnswer:
+        """Create or replace an alias of a managed provider. Registered nodes get it at once and use it without a restart; one that cannot be reached fetches it later. A provider in a node’s own file wins over a managed one of the same name. (`PUT /v1/cluster/providers/{name}/models/{alias}`)"""
+        # name: Name of a provider.
+        # alias: Alias of a model, such as `smart`.
+        answer: ModelProvidersPutModelAnswer = await self._sender.json(MODEL_PROVIDERS_PUT_MODEL, {"name": name, "alias": alias, "model": model, "capabilities": capabilities, "context_window": context_window, "cost_per_1k_tokens": cost_per_1k_tokens, "max_output_tokens": max_output_tokens, "temperature": temperature, "fallback_alias": fallback_alias}, ("name", "alias", "model", ), options)
+        return answer
+
+    async def remove_model(
+        self,
+        *,
+        name: str,
+        alias: str,
+        options: Optional[CallOptions] = None,
+    ) -> ModelProvidersRemoveModelAnswer:
+        """Remove an alias of a managed provider. A provider has at least one: remove the provider instead of its last one. (`DELETE /v1/cluster/providers/{name}/models/{alias}`)"""
+        # name: Name of a provider.
+        # alias: Alias of a model, such as `smart`.
+        answer: ModelProvidersRemoveModelAnswer = await self._sender.json(MODEL_PROVIDERS_REMOVE_MODEL, {"name": name, "alias": alias}, ("name", "alias", ), options)
+        return answer
+
+
 class AsyncFaultsApi:
     def __init__(self, sender: AsyncSender) -> None:
         self._sender = sender
@@ -2438,6 +2528,7 @@ class AsyncOperations:
         self.secret_keys = AsyncSecretKeysApi(sender)
         self.join_tokens = AsyncJoinTokensApi(sender)
         self.cluster = AsyncClusterApi(sender)
+        self.model_providers = AsyncModelProvidersApi(sender)
         self.faults = AsyncFaultsApi(sender)
         self.actors = AsyncActorsApi(sender)
         self.dead_letters = AsyncDeadLettersApi(sender)

@@ -919,6 +919,33 @@ MessageChainDeliveriesItem = TypedDict("MessageChainDeliveriesItem", {
     "depth": "int",
 })
 
+class ModelProvider(TypedDict):
+    # Name of a provider.
+    name: "str"
+    type: "Literal['ollama', 'openai', 'anthropic', 'gemini', 'openai-compatible']"
+    # Base URL; each type but openai-compatible has a default.
+    endpoint: "NotRequired[str]"
+    # `secret:providers/NAME`: a secret of tenant svc-system by name, never a value.
+    api_key: "NotRequired[str]"
+    enabled: "bool"
+    # Sent with every call.
+    headers: "Dict[str, str]"
+    models: "List[ModelProviderModelsItem]"
+
+class ModelProviderModelsItem(TypedDict):
+    alias: "str"
+    model: "str"
+    capabilities: "List[str]"
+    context_window: "NotRequired[int]"
+    cost_per_1k_tokens: "Union[float, ModelProviderModelsItemCostPer1kTokens2]"
+    max_output_tokens: "int"
+    temperature: "float"
+    fallback_alias: "NotRequired[str]"
+
+class ModelProviderModelsItemCostPer1kTokens2(TypedDict):
+    input: "float"
+    output: "float"
+
 class Node(TypedDict):
     node_id: "str"
     role: "Union[Literal['CONTROLLER', 'WORKER', 'HYBRID'], None]"
@@ -2342,6 +2369,74 @@ class ClusterTakeoversAnswer(TypedDict):
     takeovers: "List[Takeover]"
     # For `page_token`; absent at the end.
     next_page_token: "NotRequired[str]"
+
+class ModelProvidersListAnswer(TypedDict):
+    providers: "List[ModelProvider]"
+    # Version of the configuration of all nodes; grows with each change.
+    version: "int"
+
+class ModelProvidersPutModelsItem(TypedDict):
+    alias: "str"
+    model: "str"
+    capabilities: "NotRequired[List[str]]"
+    context_window: "NotRequired[int]"
+    cost_per_1k_tokens: "NotRequired[Union[float, ModelProvidersPutModelsItemCostPer1kTokens2]]"
+    max_output_tokens: "NotRequired[int]"
+    temperature: "NotRequired[float]"
+    fallback_alias: "NotRequired[str]"
+
+class ModelProvidersPutModelsItemCostPer1kTokens2(TypedDict):
+    input: "float"
+    output: "float"
+
+class ModelProvidersPutAnswer(TypedDict):
+    provider: "ModelProvider"
+    # Version of the configuration of all nodes; grows with each change.
+    version: "int"
+    nodes: "List[ModelProvidersPutAnswerNodesItem]"
+
+class ModelProvidersPutAnswerNodesItem(TypedDict):
+    node_id: "str"
+    accepted: "bool"
+    reason: "Union[str, None]"
+
+class ModelProvidersRemoveAnswer(TypedDict):
+    name: "str"
+    removed: "Literal[True]"
+    # Version of the configuration of all nodes; grows with each change.
+    version: "int"
+    nodes: "List[ModelProvidersRemoveAnswerNodesItem]"
+
+class ModelProvidersRemoveAnswerNodesItem(TypedDict):
+    node_id: "str"
+    accepted: "bool"
+    reason: "Union[str, None]"
+
+class ModelProvidersPutModelCostPer1kTokens2(TypedDict):
+    input: "float"
+    output: "float"
+
+class ModelProvidersPutModelAnswer(TypedDict):
+    provider: "ModelProvider"
+    # Version of the configuration of all nodes; grows with each change.
+    version: "int"
+    nodes: "List[ModelProvidersPutModelAnswerNodesItem]"
+
+class ModelProvidersPutModelAnswerNodesItem(TypedDict):
+    node_id: "str"
+    accepted: "bool"
+    reason: "Union[str, None]"
+
+class ModelProvidersRemoveModelAnswer(TypedDict):
+    provider: "ModelProvider"
+    # Version of the configuration of all nodes; grows with each change.
+    version: "int"
+    nodes: "List[ModelProvidersRemoveModelAnswerNodesItem]"
+
+class ModelProvidersRemoveModelAnswerNodesItem(TypedDict):
+    node_id: "str"
+    accepted: "bool"
+    reason: "Union[str, None]"
 
 class FaultsInjectBody1(TypedDict):
     kind: "Literal['kill-actor']"
