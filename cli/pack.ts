@@ -1,13 +1,12 @@
 /**
- * Makes `dist/` of the npm package (package.ts): Node strips no types below node_modules, so the package holds plain JavaScript. Types
- * become blanks (positions stay), relative imports end in `.js`, files read at run time are copied beside them. What
- * authors of actors import has declarations, too (tsconfig.types.json).
+ * Makes `dist/` of the npm package (package.ts): Node strips no types below node_modules, so the package holds JavaScript, in few
+ * files (bundle.ts). Files read at run time are copied to where the code looks for them. What authors of actors import has
+ * declarations, too (tsconfig.types.json).
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { stripTypeScriptTypes } from 'node:module';
-import { dirname, join, relative, resolve } from 'node:path';
-import { transformSync } from 'esbuild';
+import { dirname, join, resolve } from 'node:path';
+import { bundle, threadModules } from './bundle.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
 const AREAS = [
@@ -26,14 +25,17 @@ const AREAS = [
   'usecases',
   'clients/typescript',
 ];
-/** They make other files of the package. */
-const NOT_SHIPPED = new Set([
-  'cli/pack.ts',
-  'cli/package.ts',
-  'cli/notices.ts',
-  'clients/typescript/operations-text.ts',
-  'clients/typescript/type-text.ts',
-]);
+/** What is started or imported by name: `exports` and `bin` of package.json. */
+const ENTRIES = [
+  'main.ts',
+  'cli/svc.ts',
+  'runtime/index.ts',
+  'runtime/testing/index.ts',
+  'test/contract/index.ts',
+  'clients/typescript/client.ts',
+];
+/** The oldest Node.js of `engines` in package.json. */
+const OLDEST_NODE = '22.15';
 /** Read at run time, next to the code that reads it. */
 const DATA = ['**/*.lua', '**/*.sh', '**/*.binpb', '**/*.json', '**/*.html', '**/*.css', '**/*.yaml'];
 
@@ -44,13 +46,9 @@ const DASHBOARD = 'dashboard/dist';
 const RELATIVE_IMPORT = /(\bfrom\s*|\bimport\s*\(?\s*)(['"])(\.{1,2}\/[^'"\n]+)\.ts\2/g;
 
 /** Writes the package's code into `target`, which is emptied first. */
-export function pack(target: string): void {
+export async function pack(target: string): Promise<void> {
   rmSync(target, { recursive: true, force: true });
-  const sources = ['main.ts', 'read-settings.ts', ...AREAS.flatMap((area) => within(area, ['**/*.ts']))];
-  for (const source of sources.filter((one) => !NOT_SHIPPED.has(one))) {
-    const plain = plainText(source, readFileSync(join(ROOT, source), 'utf8'));
-    write(join(target, source.replace(/\.ts$/, '.js')), plain.replaceAll(RELATIVE_IMPORT, '$1$2$3.js$2'));
-  }
+  await bundle({ entries: [...ENTRIES, ...threadModules()], into: target, node: OLDEST_NODE, packages: false });
   declare(target);
   execFileSync(process.execPath, [join(ROOT, 'dashboard', 'build.ts')], { stdio: 'inherit' });
   cpSync(join(ROOT, DASHBOARD), join(target, DASHBOARD), { recursive: true });
@@ -64,26 +62,6 @@ export function copyData(target: string): void {
     cpSync(join(ROOT, file), join(target, file));
   }
 }
-
-/** `using` and `await using`, which Node.js 22 does not parse. */
-const USING = /^\s*(?:await )?using \w+ =/m;
-const STACKS = 'runtime/kit/disposable-stacks.ts';
-
-/**
- * A module as JavaScript that the Node.js versions of `engines` run. Types become blanks, so that positions stay; only a module
- * with `using` is written anew.
- */
-function plainText(source: string, text: string): string {
-  const plain = USING.test(text)
-    ? transformSync(text, { loader: 'ts', format: 'esm', target: TARGET, tsconfigRaw: KEEP_IMPORTS }).code
-    : stripTypeScriptTypes(text, { mode: 'strip' });
-  if (source === STACKS || !plain.includes('DisposableStack')) return plain;
-  const path = relative(dirname(source), STACKS);
-  return `import '${path.startsWith('.') ? path : `./${path}`}';\n${plain}`;
-}
-
-const TARGET = 'node22';
-const KEEP_IMPORTS = { compilerOptions: { verbatimModuleSyntax: true } };
 
 function declare(target: string): void {
   execFileSync(join(ROOT, 'node_modules', '.bin', 'tsc'), ['-p', 'tsconfig.types.json', '--outDir', target], {
@@ -100,8 +78,3 @@ const within = (area: string, patterns: readonly string[]): string[] =>
     patterns.map((pattern) => `${area}/${pattern}`),
     { cwd: ROOT },
   ).filter((file) => statSync(join(ROOT, file)).isFile());
-
-function write(path: string, text: string): void {
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, text, { mode: text.startsWith('#!') ? 0o755 : 0o644 });
-}

@@ -17,21 +17,24 @@ const STAGE = join(ROOT, '.cache', 'package');
 const Manifest = z.looseObject({
   files: z.array(z.string()),
   dependencies: z.record(z.string(), z.string()),
+  devDependencies: z.record(z.string(), z.string()),
   peerDependenciesMeta: z.record(z.string(), z.object({ optional: z.literal(true) })),
 });
 
 /** The package.json of the npm package, of that of the clone: optional packages are peers, nothing is for development. */
 function publishedManifest(text: string): Record<string, unknown> {
   const manifest = Manifest.parse(JSON.parse(text));
-  const { dependencies, peerDependenciesMeta, scripts: _s, devDependencies: _d, allowScripts: _a, ...rest } = manifest;
-  const optional = Object.keys(peerDependenciesMeta);
-  const unknown = optional.filter((name) => dependencies[name] === undefined);
-  if (unknown.length > 0) throw new Error(`package.json: optional, but no dependencies: ${unknown.join(', ')}`);
-  const split = Object.groupBy(Object.entries(dependencies), ([name]) => (optional.includes(name) ? 'peer' : 'own'));
+  const { dependencies, devDependencies, peerDependenciesMeta, scripts: _s, allowScripts: _a, ...rest } = manifest;
+  const peers = Object.keys(peerDependenciesMeta).map((name) => {
+    const version = dependencies[name] ?? devDependencies[name];
+    if (version === undefined) throw new Error(`package.json: ${name} is optional, but no dependency`);
+    return [name, version] as const;
+  });
+  const own = Object.entries(dependencies).filter(([name]) => peerDependenciesMeta[name] === undefined);
   return {
     ...rest,
-    dependencies: Object.fromEntries(split.own ?? []),
-    peerDependencies: Object.fromEntries(split.peer ?? []),
+    dependencies: Object.fromEntries(own),
+    peerDependencies: Object.fromEntries(peers),
     peerDependenciesMeta,
   };
 }
@@ -43,7 +46,7 @@ const withoutDeadLinks = (text: string, isThere: (target: string) => boolean): s
   );
 
 /** The tarball's path. */
-function makePackage(into: string): string {
+async function makePackage(into: string): Promise<string> {
   rmSync(STAGE, { recursive: true, force: true });
   mkdirSync(STAGE, { recursive: true });
   const text = readFileSync(join(ROOT, 'package.json'), 'utf8');
@@ -51,7 +54,7 @@ function makePackage(into: string): string {
   for (const file of ['README.md', 'LICENSE', 'THIRD-PARTY-NOTICES.txt', 'docs']) {
     cpSync(join(ROOT, file), join(STAGE, file), { recursive: true });
   }
-  pack(join(STAGE, 'dist'));
+  await pack(join(STAGE, 'dist'));
   for (const page of globSync('**/*.md', { cwd: STAGE })) {
     const file = join(STAGE, page);
     const isThere = (target: string): boolean => existsSync(join(dirname(file), target));
@@ -64,4 +67,4 @@ function makePackage(into: string): string {
   return join(into, made.filename);
 }
 
-if (import.meta.main) console.log(makePackage(resolve(process.argv[2] ?? ROOT)));
+if (import.meta.main) console.log(await makePackage(resolve(process.argv[2] ?? ROOT)));

@@ -6,7 +6,7 @@
 import type { MailboxClient } from './calls/mailbox-client.ts';
 import type { ActorDefinition } from './define-actor.ts';
 import type { EffectHandler } from './effect.ts';
-import { openStores } from './open-stores.ts';
+import { type OpenStores, openStores, type StoreLocation } from './open-stores.ts';
 import { startRuntime as startKernel } from './runtime.ts';
 import type { RuntimeSettings } from './runtime-settings.ts';
 
@@ -29,9 +29,14 @@ export { type Json, type JsonObject, jsonField } from './json.ts';
 export type { RuntimeSettings } from './runtime-settings.ts';
 export type { MailboxClient };
 
+/** Adapters of the ports, open. `svc-runtime/testing/stores` has the suites that show what each has to promise. */
+export type RuntimeStores = Pick<OpenStores, 'store' | 'documents' | 'blobs' | 'effects'>;
+
 export interface RuntimeOptions {
-  /** Folder of the embedded stores. Created when missing. */
-  readonly dataDir: string;
+  /** Folder of the embedded stores. Created when missing. Required without `stores`. */
+  readonly dataDir?: string;
+  /** Stores of your own in place of those of `dataDir`, `redis` and `mongodb`. You close them after `stop`. */
+  readonly stores?: RuntimeStores;
   /** Redis URLs: one server, or the nodes of a cluster. Requires `mongodb`. Default: files in `dataDir`. */
   readonly redis?: readonly string[];
   readonly mongodb?: string;
@@ -61,14 +66,9 @@ export interface ActorRuntime {
  * version.
  */
 export async function startRuntime(options: RuntimeOptions): Promise<ActorRuntime> {
-  const { dataDir, redis, mongodb, actors, effects = [], settings = {}, warn = toStandardError } = options;
-  if ((redis === undefined) !== (mongodb === undefined))
-    throw new Error('redis and mongodb belong together: name both, or neither');
-  if (redis !== undefined && options.node === undefined)
-    throw new Error('node: with redis each process needs a name of its own');
-  const servers = redis === undefined || mongodb === undefined ? {} : { redis, mongodb };
-  const stores = await openStores({ dataDir, warn, ...servers });
-  const node = options.node ?? 'local';
+  const { actors, effects = [], settings = {}, warn = toStandardError, node = 'local' } = options;
+  const { close, ...stores } =
+    options.stores === undefined ? await openOwn(options, warn) : { ...options.stores, close: async () => {} };
   try {
     const runtime = await startKernel({ ...stores, definitions: actors, handlers: effects, node, settings, warn });
     return {
@@ -76,13 +76,23 @@ export async function startRuntime(options: RuntimeOptions): Promise<ActorRuntim
       ready: () => runtime.ready(),
       async stop() {
         await runtime.stop();
-        await stores.close();
+        await close();
       },
     };
   } catch (error) {
-    await stores.close();
+    await close();
     throw error;
   }
+}
+
+/** Opens what the options name: embedded files, or servers. */
+function openOwn({ dataDir, redis, mongodb, node }: RuntimeOptions, warn: StoreLocation['warn']): Promise<OpenStores> {
+  if (dataDir === undefined) throw new Error('dataDir: name a folder, or give stores');
+  if ((redis === undefined) !== (mongodb === undefined))
+    throw new Error('redis and mongodb belong together: name both, or neither');
+  if (redis === undefined || mongodb === undefined) return openStores({ dataDir, warn });
+  if (node === undefined) throw new Error('node: with redis each process needs a name of its own');
+  return openStores({ dataDir, warn, redis, mongodb });
 }
 
 const toStandardError = (message: string, error: unknown): void => {

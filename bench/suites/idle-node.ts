@@ -2,8 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { z } from 'zod';
+import { pack } from '../../cli/pack.ts';
 import { type Plan, type Section, table } from '../report.ts';
 
 interface Start {
@@ -12,30 +14,37 @@ interface Start {
   readonly proportionalMb: number;
 }
 
-/** Launch to the printed address, then resident memory after some idle seconds: `npm start` on an empty directory. */
+/** Launch to the printed address, then memory after some idle seconds, on an empty directory: `npm start`, and the package. */
 export async function idleNode(plan: Plan): Promise<Section> {
-  const starts: Start[] = [];
-  for (let round = 0; round < plan.repetitions + 1; round += 1) starts.push(await start(plan));
-  const rows = starts.map(({ upMs, residentMb, proportionalMb }, index) => [
-    index === 0 ? 'first' : `${index + 1}.`,
-    upMs.toFixed(0),
-    residentMb.toFixed(0),
-    proportionalMb.toFixed(0),
-  ]);
+  const packed = resolve('.cache', 'bench-package');
+  await pack(packed);
+  const scripts = z.object({ start: z.string() }).parse(JSON.parse(await readFile('package.json', 'utf8')).scripts);
+  const programs = {
+    'clone, npm start': scripts.start.split(' ').slice(1),
+    'npm package, svc start': [join(packed, 'cli', 'svc.js'), 'start'],
+  };
+  const rows: string[][] = [];
+  for (let round = 0; round < plan.repetitions + 1; round += 1) {
+    for (const [name, program] of Object.entries(programs)) {
+      const { upMs, residentMb, proportionalMb } = await start(plan, program);
+      const nth = round === 0 ? 'first' : `${round + 1}.`;
+      rows.push([name, nth, upMs.toFixed(0), residentMb.toFixed(0), proportionalMb.toFixed(0)]);
+    }
+  }
+  await rm(packed, { recursive: true });
   return {
     title: 'An idle node on the embedded store',
     text: [
-      table(['start', 'launch to address printed, ms', 'resident MB', 'proportional MB'], rows),
+      table(['program', 'start', 'launch to address printed, ms', 'resident MB', 'proportional MB'], rows),
       'The first start may fill the compile cache. Resident counts pages shared with other processes, proportional a share.',
     ].join('\n\n'),
   };
 }
 
-async function start(plan: Plan): Promise<Start> {
+async function start(plan: Plan, program: readonly string[]): Promise<Start> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-bench-'));
   const startedAt = performance.now();
-  const scripts = JSON.parse(await readFile('package.json', 'utf8')).scripts;
-  const command = `${scripts.start} --data ${directory} --http-port 0 --grpc-port 0`.split(' ').slice(1);
+  const command = [...program, '--data', directory, '--http-port', '0', '--grpc-port', '0'];
   const child = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'inherit'] });
   for await (const chunk of child.stdout) if (String(chunk).includes('SvcRuntime')) break;
   const upMs = performance.now() - startedAt;

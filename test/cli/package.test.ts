@@ -55,6 +55,74 @@ function installedPackages(names: readonly string[]): Map<string, Locked> {
   return found;
 }
 
+interface Published {
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly peerDependencies: Readonly<Record<string, string>>;
+  readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional: boolean }>>;
+  readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
+  readonly bin: Readonly<Record<string, string>>;
+}
+
+/** The files that its package.json gives to who imports or starts it. */
+const namedFiles = ({ exports, bin }: Published): string[] =>
+  [...Object.values(exports), bin]
+    .flatMap((one) => (typeof one === 'string' ? [one] : Object.values(one)))
+    .map((file) => join(file));
+
+/** A store that an author might write, with the suite that it is held against. */
+const MEMORY_BLOBS = `import { createHash } from 'node:crypto';
+import { SvcError } from 'svc-runtime/actor';
+import { type Blobs, blobsContract } from 'svc-runtime/testing/stores';
+
+const MOST_BYTES = 16 * 1024 * 1024;
+const digestOf = (bytes: Uint8Array | string): string => createHash('sha256').update(bytes).digest('hex');
+
+class MemoryBlobs implements Blobs {
+  #isOpen = false;
+  readonly #kept: Map<string, Uint8Array>;
+  constructor(kept: Map<string, Uint8Array>) {
+    this.#kept = kept;
+  }
+  async open(): Promise<void> {
+    this.#isOpen = true;
+  }
+  async close(): Promise<void> {
+    this.#isOpen = false;
+  }
+  async put(tenant: string, bytes: Uint8Array, owner?: string): Promise<string> {
+    if (bytes.length > MOST_BYTES) throw new SvcError('payload_too_large');
+    const ref = owner === undefined ? digestOf(bytes) : digestOf(bytes) + '.' + digestOf(owner);
+    this.#kept.set(this.#key(tenant, ref), Uint8Array.from(bytes));
+    return ref;
+  }
+  async get(tenant: string, ref: string): Promise<Uint8Array> {
+    const bytes = this.#kept.get(this.#key(tenant, ref));
+    if (bytes === undefined) throw new SvcError('not_found');
+    return bytes;
+  }
+  async delete(tenant: string, ref: string): Promise<void> {
+    this.#kept.delete(this.#key(tenant, ref));
+  }
+  async deleteOwned(tenant: string, owner: string): Promise<void> {
+    const end = '.' + digestOf(owner);
+    for (const key of this.#kept.keys()) if (key.startsWith(tenant + '/') && key.endsWith(end)) this.#kept.delete(key);
+  }
+  #key(tenant: string, ref: string): string {
+    if (!this.#isOpen) throw new SvcError('unavailable');
+    if (!/^[a-z0-9][a-z0-9_.-]*$/i.test(tenant)) throw new SvcError('invalid_argument', 'tenant');
+    if (!/^[0-9a-f]{64}([.][0-9a-f]{64})?$/.test(ref)) throw new SvcError('not_found');
+    return tenant + '/' + ref;
+  }
+}
+
+blobsContract('memory', async () => {
+  const kept = new Map<string, Uint8Array>();
+  const blobs = new MemoryBlobs(kept);
+  await blobs.open();
+  return { blobs, another: () => new MemoryBlobs(kept), stop: () => blobs.close() };
+});
+`;
+
 describe('the npm package', () => {
   const project = mkdtempSync(join(tmpdir(), 'svc-package-'));
   const installed = join(project, 'node_modules', 'svc-runtime');
@@ -78,8 +146,7 @@ describe('the npm package', () => {
   });
   after(() => rmSync(project, { recursive: true, force: true }));
 
-  const published = (): Record<'dependencies' | 'peerDependencies' | 'peerDependenciesMeta', Record<string, unknown>> =>
-    JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'));
+  const published = (): Published => JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'));
 
   test('takes at most 90 MB with what it depends on, all of which runs on the Node.js that it asks for', () => {
     const { dependencies } = published();
@@ -105,7 +172,8 @@ describe('the npm package', () => {
 
   test('its optional packages are those that features ask for by name', () => {
     const { peerDependencies, peerDependenciesMeta } = published();
-    const asked = [...new Set<string>(Object.values(OPTIONAL_PACKAGES).flat())].toSorted();
+    // The suites for authors of stores are the one part that is no feature of a node.
+    const asked = [...new Set<string>([...Object.values(OPTIONAL_PACKAGES).flat(), 'fast-check'])].toSorted();
     assert.deepEqual(Object.keys(peerDependencies).toSorted(), asked);
     assert.deepEqual(Object.keys(peerDependenciesMeta).toSorted(), asked);
   });
@@ -136,7 +204,7 @@ describe('the npm package', () => {
     assert.ok(stderr.includes(said), stderr);
   });
 
-  test('holds plain JavaScript, what it reads at run time, and no source, test or secret', () => {
+  test('holds JavaScript, what its package.json names, what it reads at run time, and no source, test or secret', () => {
     const files = globSync('**/*', { cwd: installed });
     assert.deepEqual(
       files.filter((file) => /(?<!\.d)\.ts$|^test|^examples|^bench|\.env|svc\.yaml/.test(file)),
@@ -145,11 +213,10 @@ describe('the npm package', () => {
     for (const needed of [
       'LICENSE',
       'THIRD-PARTY-NOTICES.txt',
-      'dist/main.js',
       'dist/runtime/redis/functions/commit.lua',
       'dist/proto/gen/descriptors.binpb',
-      'dist/runtime/index.d.ts',
       'dist/dashboard/dist/index.html',
+      ...namedFiles(published()),
     ]) {
       assert.ok(files.includes(needed), needed);
     }
@@ -161,15 +228,6 @@ describe('the npm package', () => {
       /^\s*(?:await )?using \w+ =/m.test(readFileSync(join(installed, file), 'utf8')),
     );
     assert.deepEqual(using, []);
-    const stacks = found.filter((file) =>
-      /new (Async)?DisposableStack/.test(readFileSync(join(installed, file), 'utf8')),
-    );
-    const first = (file: string): string => readFileSync(join(installed, file), 'utf8').split('\n')[0] ?? '';
-    assert.ok(stacks.length > 0);
-    assert.deepEqual(
-      stacks.filter((file) => !/^import '.*disposable-stacks\.js';$/.test(first(file))),
-      [],
-    );
     const old = "Object.defineProperty(process.versions, 'node', { value: '20.20.2' })";
     const flags = ['--import', `data:text/javascript,${encodeURIComponent(old)}`, entry, 'version'];
     const { status, stdout, stderr } = spawnSync(process.execPath, flags, { encoding: 'utf8' });
@@ -200,6 +258,14 @@ describe('the npm package', () => {
       writeFileSync(within('counter.ts'), counter);
     });
 
+    const flags = ['--strict', '--noEmit', '--skipLibCheck', '--module', 'nodenext', '--target', 'es2024'];
+    const types = ['--types', 'node', '--typeRoots', join(ROOT, 'node_modules', '@types')];
+    const check = (file: string) =>
+      spawnSync(join(ROOT, 'node_modules', '.bin', 'tsc'), [...flags, ...types, file], {
+        cwd: author,
+        encoding: 'utf8',
+      });
+
     test('an actor runs from the installed package with no other package there than zod, and goes on where it was', () => {
       const run = (): string =>
         execFileSync(process.execPath, ['counter.ts', within('data')], { cwd: author, encoding: 'utf8' });
@@ -212,6 +278,17 @@ describe('the npm package', () => {
       assert.equal(execFileSync(process.execPath, ['--input-type=module', '-e', program], options), 'function\n');
     });
 
+    test('a store of an author is held against the contract of its port', () => {
+      symlinkSync(join(ROOT, 'node_modules', 'fast-check'), within('node_modules', 'fast-check'));
+      writeFileSync(within('memory-blobs.ts'), MEMORY_BLOBS);
+      assert.equal(check('memory-blobs.ts').stdout, '');
+      const { PATH } = process.env;
+      const options = { cwd: author, encoding: 'utf8', env: { PATH } } as const;
+      const { status, stdout } = spawnSync(process.execPath, ['--test', 'memory-blobs.ts'], options);
+      assert.deepEqual([status, /^ℹ fail (\d+)$/m.exec(stdout)?.[1]], [0, '0'], stdout);
+      assert.match(stdout, /another tenant can neither read nor delete/);
+    });
+
     test('its calls are typed: payloads and answers that do not fit are refused by the compiler', () => {
       const call = "client.actor(counter, 'acme', 'visits')";
       const wrong = [
@@ -220,13 +297,6 @@ describe('the npm package', () => {
         `await ${call}.Remove({});`,
       ];
       writeFileSync(within('wrong.ts'), `${counter}\n${wrong.join('\n')}\nconsole.log(text);\n`);
-      const flags = ['--strict', '--noEmit', '--skipLibCheck', '--module', 'nodenext', '--target', 'es2024'];
-      const types = ['--types', 'node', '--typeRoots', join(ROOT, 'node_modules', '@types')];
-      const check = (file: string) =>
-        spawnSync(join(ROOT, 'node_modules', '.bin', 'tsc'), [...flags, ...types, file], {
-          cwd: author,
-          encoding: 'utf8',
-        });
       assert.equal(check('counter.ts').stdout, '');
       const first = counter.split('\n').length + 1;
       const lines = [...check('wrong.ts').stdout.matchAll(/^wrong\.ts\((\d+),/gm)].map(

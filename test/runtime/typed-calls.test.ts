@@ -13,6 +13,7 @@ import {
   SvcError,
   startRuntime,
 } from '../../runtime/index.ts';
+import { openStores } from '../../runtime/open-stores.ts';
 import { ActorDriver } from '../../runtime/testing/actor-driver.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -133,4 +134,21 @@ describe('a definition', () => {
     const servers = { redis: ['redis://127.0.0.1:1'], mongodb: 'mongodb://127.0.0.1:1' };
     await assert.rejects(startRuntime({ ...options, ...servers }), /node: with redis each process needs a name/);
   });
+});
+
+test('a runtime serves actors on stores that its author opened, and leaves them open', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'svc-own-stores-'));
+  const warned: string[] = [];
+  const warn = (text: string) => warned.push(text);
+  const settings = { partitions: 2, systemPartitions: 1 };
+  const stores = await openStores({ dataDir, warn });
+  for (const expected of [2, 4]) {
+    const runtime = await startRuntime({ stores, actors: [counter], effects: [double], settings, warn });
+    assert.deepEqual(await runtime.client.actor(counter, 'acme', 'own').Add({ by: 2 }), { value: expected });
+    await runtime.stop();
+  }
+  await stores.close();
+  rmSync(dataDir, { recursive: true, force: true });
+  assert.deepEqual(warned, []);
+  await assert.rejects(startRuntime({ actors: [] }), /dataDir: name a folder, or give stores/);
 });

@@ -227,7 +227,7 @@ describe('the bootstrap in POSIX shell', NEEDS_SHELLS, () => {
 test('the bootstrap is among the files of the package', async () => {
   await using place = await privateDirectory();
   await mkdir(join(place.path, 'dist'));
-  pack(join(place.path, 'dist'));
+  await pack(join(place.path, 'dist'));
   const shipped = await readFile(join(place.path, 'dist/effects/agents/bootstrap/bootstrap.sh'));
   assert.ok(shipped.equals(await bootstrapScript()));
 });

@@ -1,0 +1,120 @@
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { build, type Loader, type Plugin } from 'esbuild';
+
+const ROOT = join(import.meta.dirname, '..');
+
+export interface BundleOptions {
+  /** Source files that are started or imported by name; each keeps its place. */
+  readonly entries: readonly string[];
+  /** Directory for the files. It may be moved afterwards: no file has its path. */
+  readonly into: string;
+  /** Version of Node.js whose syntax is written, as `22.15`. */
+  readonly node: string;
+  /** Whether the packages that the sources import are put into the files, too; otherwise they are imported as before. */
+  readonly packages: boolean;
+}
+
+/**
+ * Writes programs in few files instead of one a module, since most of a start is finding and reading modules. What two
+ * entries share, and what is loaded only when it is used, gets files of its own in `chunks`. Names stay, and a
+ * comment in front of each module says where it comes from, for who reads a stack trace.
+ */
+export async function bundle({ entries, into, node, packages }: BundleOptions): Promise<void> {
+  const { outputFiles } = await build({
+    absWorkingDir: ROOT,
+    entryPoints: [...entries],
+    outbase: ROOT,
+    outdir: into,
+    chunkNames: 'chunks/[name]-[hash]',
+    bundle: true,
+    splitting: true,
+    write: false,
+    format: 'esm',
+    platform: 'node',
+    target: `node${node}`,
+    keepNames: true,
+    ...(packages ? PACKAGES_TOO : { packages: 'external' as const }),
+    plugins: [modules()],
+    logLevel: 'error',
+  });
+  for (const { path, text } of outputFiles) {
+    mkdirSync(dirname(path), { recursive: true });
+    const isProgram = text.startsWith('#!');
+    writeFileSync(path, withPlaces(text, relative(dirname(path), into)), { mode: isProgram ? 0o755 : 0o644 });
+  }
+}
+
+/** Modules of the product that it runs as threads: it starts them by their paths. */
+export const threadModules = (): string[] =>
+  globSync('{app,actors,catalog,cluster,effects,manifests,runtime,security,tools,transport,usecases}/**/*.ts', {
+    cwd: ROOT,
+  }).filter((file) => THREAD.test(readFileSync(join(ROOT, file), 'utf8')));
+const THREAD = /^import .*\bparentPort\b.* from 'node:worker_threads'/m;
+
+/** Packages are chosen as Node.js chooses them. Those of `external` have parts that are compiled for one machine. */
+const PACKAGES_TOO = {
+  conditions: [],
+  mainFields: ['main'],
+  // An import of Undici, which is no ES module, would find no names in a bundle.
+  external: ['undici', 'ssh2', 're2-wasm', 'mongodb-client-encryption', 'kerberos', 'snappy', 'socks', 'aws4'],
+  // For packages that are no ES modules.
+  banner: {
+    js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
+  },
+};
+
+/** Loads our modules and those of packages so that each finds the files beside it. */
+function modules(): Plugin {
+  return {
+    name: 'modules',
+    setup({ onLoad }) {
+      onLoad({ filter: /\.(ts|m?js|cjs)$/ }, ({ path }) => {
+        const source = readFileSync(path, 'utf8');
+        const isOurs = path.endsWith('.ts') && !path.includes('/node_modules/');
+        const loader: Loader = isOurs ? 'ts' : 'js';
+        return { contents: isOurs ? ownModule(path, source) : packageModule(path, source), loader };
+      });
+    },
+  };
+}
+
+/** Of a package that is no ES module a bundle has no names, only what it exports as a whole. */
+const PACKAGE_IMPORT = /(?<!typeof )\bimport\(('[^'.][^']*')\)/g;
+const WITH_NAMES = 'import($1).then((loaded) => ({ ...loaded.default, ...loaded }))';
+const STACKS = join(ROOT, 'runtime', 'kit', 'disposable-stacks.ts');
+
+function ownModule(path: string, source: string): string {
+  const place = relative(ROOT, path).replace(/\.ts$/, '.js');
+  const text = source
+    .replaceAll(PACKAGE_IMPORT, WITH_NAMES)
+    .replaceAll('import.meta.main', `(process.argv[1] === __place('${place}').filename)`)
+    .replaceAll(/\bimport\.meta\b(?!\.resolve)/g, `__place('${place}')`);
+  return path !== STACKS && text.includes('DisposableStack') ? `import '${STACKS}';${text}` : text;
+}
+
+function packageModule(path: string, source: string): string {
+  if (!/import\.meta|__dirname|__filename/.test(source)) return source;
+  const [filename, directory, url] = [path, dirname(path), pathToFileURL(path).href].map((one) => JSON.stringify(one));
+  return source
+    .replaceAll(/\bimport\.meta\b(?!\.resolve)/g, `({ filename: ${filename}, dirname: ${directory}, url: ${url} })`)
+    .replaceAll(/(?<![.\w])__dirname\b/g, `${directory}`)
+    .replaceAll(/(?<![.\w])__filename\b/g, `${filename}`);
+}
+
+/**
+ * A file with `__place`, which gives what `import.meta` has of a module in its own place, where the files are that it
+ * reads.
+ * @param up from the file to the directory of the bundle
+ */
+function withPlaces(text: string, up: string): string {
+  if (!text.includes('__place(')) return text;
+  const lines = [
+    `import { dirname as __directory, join as __join } from 'node:path'; import { pathToFileURL as __url } from 'node:url';`,
+    `const __place = (name) => { const filename = __join(import.meta.dirname, '${up}', name);`,
+    `return { filename, dirname: __directory(filename), url: __url(filename).href }; };`,
+  ];
+  const [first = '', ...rest] = text.split('\n');
+  return first.startsWith('#!') ? [first, lines.join(' '), ...rest].join('\n') : `${lines.join(' ')}\n${text}`;
+}

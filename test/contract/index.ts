@@ -1,0 +1,17 @@
+/**
+ * For authors of a store (`svc-runtime/testing/stores`): what every adapter of a port promises, as suites that register
+ * their tests with `node:test`, and the fault layer, which fails calls as a network does. Needs `fast-check`.
+ */
+export type { ActorStore } from '../../runtime/actor-store.ts';
+export type { Blobs } from '../../runtime/blobs.ts';
+export type { Documents } from '../../runtime/documents.ts';
+export type { EffectQueue } from '../../runtime/effect-queue.ts';
+export { type FaultRates, type Faults, FaultyStore, seeded } from '../support/faulty-store.ts';
+export { MemoryEffectLedger, type TestLedger } from '../support/memory-effect-ledger.ts';
+export { actorStoreContract, type MakeStore, type StoreUnderTest } from './actor-store.ts';
+export { type BlobsRig, blobsContract } from './blobs.ts';
+export { type DocumentsContractOptions, type DocumentsRig, documentsContract } from './documents.ts';
+export { effectQueueContract, type QueueAdapter, type Victim } from './effect-queue.ts';
+export { type KernelWorld, kernelContract } from './kernel.ts';
+export { type FaultRun, type FaultWorld, kernelFaults } from './kernel-faults.ts';
+export { type HistoryWorld, storeHistories } from './store-histories.ts';
