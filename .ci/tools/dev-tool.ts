@@ -4,7 +4,7 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameS
 import { delimiter, join } from 'node:path';
 
 /**
- * Programs that only check or generate sources (Biome, buf, ts-proto). They weigh 220 MB, so a clone has them only once a
+ * Programs that only check or generate sources (Biome, buf, ts-proto, Redocly). They weigh 235 MB, so a clone has them only once a
  * command needs them: `node .ci/tools/dev-tool.ts biome check .` installs what the lock file beside this says, and runs it.
  */
 const HERE = import.meta.dirname;
@@ -23,7 +23,7 @@ export function devTools(): string {
 
 /** Installs beside and then renames: a second call at the same time, or one that is cut off, leaves no half of it. */
 function install(to: string): void {
-  console.error('installing Biome, buf and ts-proto, which this command needs (once)');
+  console.error('installing Biome, buf, ts-proto and Redocly, which this command needs (once)');
   mkdirSync(CACHE, { recursive: true });
   const beside = mkdtempSync(`${to}-`);
   try {

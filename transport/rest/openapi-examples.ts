@@ -65,7 +65,7 @@ const BY_NAME: readonly (readonly [name: RegExp, value: unknown])[] = [
   [/^(?:path|prefix)$/, '/notes.md'],
   [/^address$/, `execution/svc-system/${UUID}`],
   [/^grpc_address$/, '10.0.0.7:50056'],
-  [/url$/, 'http://localhost:8080'],
+  [/url$|^endpoint$/, 'http://localhost:8080'],
 ];
 
 /** Texts for members without a name of their own, for patterns and formats: the first that fits is taken. */

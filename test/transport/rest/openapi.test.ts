@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { z } from 'zod';
+import { withDevTools } from '../../../.ci/tools/dev-tool.ts';
 import { executionEvents } from '../../../actors/execution/events.ts';
 import { workflowEvents } from '../../../actors/workflow/events.ts';
 import { namedUsers, scene } from './scene.ts';
@@ -25,6 +30,10 @@ async function documentOf() {
   return { body, operations };
 }
 
+const LintReport = z.object({
+  problems: z.array(z.object({ ruleId: z.string(), severity: z.string(), message: z.string() })),
+});
+
 describe('OpenAPI document', () => {
   it('is 3.1, says how to authenticate, and describes every route', async () => {
     const { body, operations } = await documentOf();
@@ -35,6 +44,14 @@ describe('OpenAPI document', () => {
     const ids = operations.map(({ operation }) => operation.operationId);
     assert.equal(new Set(ids).size, operations.length, 'an operationId names one operation');
     assert.ok(ids.every((id) => id !== undefined));
+  });
+
+  it('of a node with and without an identity provider has no error for the linter of Redocly', async () => {
+    const { body } = await documentOf();
+    const { document } = await describedNode();
+    for (const [name, described] of Object.entries({ admitted: body, open: document })) {
+      assert.deepEqual(await lintErrors(described), [], name);
+    }
   });
 
   it('describes every status a route can answer', async () => {
@@ -315,3 +332,21 @@ describe('page of the API description', () => {
     assert.match(script.text, /\/v1\/openapi\.json/);
   });
 });
+
+/** What `redocly lint` with its recommended rules calls an error. */
+async function lintErrors(document: unknown): Promise<readonly string[]> {
+  const directory = await mkdtemp(join(tmpdir(), 'svc-openapi-'));
+  const file = join(directory, 'openapi.json');
+  await writeFile(file, JSON.stringify(document));
+  const env = { ...withDevTools(), REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
+  const args = ['lint', file, '--format', 'json', '--max-problems', '1000'];
+  // It ends with 1 when it finds errors.
+  const report = await new Promise<string>((resolve) => {
+    execFile('redocly', args, { cwd: directory, env, maxBuffer: 16 * 1024 * 1024 }, (_failed, stdout) =>
+      resolve(stdout),
+    );
+  });
+  await rm(directory, { recursive: true });
+  const { problems } = LintReport.parse(JSON.parse(report));
+  return problems.filter(({ severity }) => severity === 'error').map(({ ruleId, message }) => `${ruleId}: ${message}`);
+}
