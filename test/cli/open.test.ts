@@ -259,7 +259,7 @@ describe('svc open', () => {
     const recordedFor = Date.parse(waiting.node.head.recorded_at ?? '') - Date.parse(String(started_at));
     assert.ok(Number(people_ms) > 0 && Number(people_ms) <= recordedFor, 'the person takes no more time');
     const leave = new AbortController();
-    const feed = await fetch(`${waiting.node.url}/v1/feed?topics=run,approval`, { signal: leave.signal });
+    const feed = await fetch(`${waiting.node.url}/v1/feed?topic=run&topic=approval`, { signal: leave.signal });
     assert.equal(feed.status, 200);
     leave.abort();
   });

@@ -16,6 +16,7 @@ import { REST_LIMITS, type RestLimits } from './limits.ts';
 import { KnownPaths, openapiOptions } from './openapi-document.ts';
 import type { RestApp, RestParts, RestServerParts } from './parts.ts';
 import { answerError, fromFramework, problemBody } from './problem.ts';
+import { refuseUnknownQuery } from './query-names.ts';
 import { refuseChanges } from './read-only.ts';
 import { type Admit, addRequestContext, admitStarts } from './request-context.ts';
 import { addRoutes } from './routes/index.ts';
@@ -34,6 +35,7 @@ export function createRestServer(parts: RestServerParts): RestApp {
   const admit = parts.admission === undefined ? {} : { admit: admitStarts(parts.admission) };
   const app = openApp({ ...parts, ...admit, limits, streams, readOnly: parts.recording !== undefined });
   if (parts.meter !== undefined) meterCalls(app, parts.meter, streams);
+  refuseUnknownQuery(app);
   app.register(fastifySSE);
   app.register(swagger, openapiOptions(parts.version, parts.authenticator.required));
   app.register(docsPage, { mostAtOnce: limits.docsAtOnce });

@@ -39,10 +39,18 @@ const AuditChains = z.object({
   statements: z.array(z.string()).describe('Compact JWS of what nodes say about the ends of the chains.'),
 });
 
+const SEQUENCE = { error: 'expected a whole number of at least 0' };
+const LIMIT = { error: `expected a whole number from 1 to ${MOST_LISTED}` };
+
 const RecordsQuery = z.object({
   node: z.string().min(1).max(200),
-  after: z.coerce.number().int().min(0).default(0).describe('Sequence behind which the records begin.'),
-  limit: z.coerce.number().int().min(1).max(MOST_LISTED).default(MOST_LISTED),
+  after: z.coerce
+    .number(SEQUENCE)
+    .int(SEQUENCE)
+    .min(0, SEQUENCE)
+    .default(0)
+    .describe('Sequence behind which the records begin.'),
+  limit: z.coerce.number(LIMIT).int(LIMIT).min(1, LIMIT).max(MOST_LISTED, LIMIT).default(MOST_LISTED),
 });
 
 const AuditRecords = z.object({ records: z.array(EntryRecord.meta({ id: 'AuditRecord' })) });

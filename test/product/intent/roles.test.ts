@@ -83,6 +83,18 @@ describe('who may generate and execute', () => {
     assert.equal((await ask({ sub: 'paul', svc_tier: 'pro' })).status, 404);
   });
 
+  test('a consumer of tier pro makes the volume that volume_id wants, and runs with it; one of the free tier makes none', async () => {
+    const of = (svc_tier: string) => realms.headersWith('people', { sub: `keeper of ${svc_tier}`, svc_tier });
+    const make = async (tier: string) =>
+      scene.node.json('POST', '/v1/volumes', { name: 'mine', storage_class: 'persistent' }, await of(tier));
+    assert.equal((await make('free')).status, 403);
+    const made = await make('pro');
+    assert.equal(made.status, 200, made.text);
+    const intent = { intent: 'anything', language: 'bash', volume_id: String(made.body.id) };
+    const started = await scene.node.json('POST', '/v1/execute/intent', intent, await of('pro'));
+    assert.equal(started.status, 200, started.text);
+  });
+
   test('a pipeline of another tenant is one that there is not', async () => {
     const own = await realms.headers('alphaUser');
     const { pipeline_execution_id: id } = await scene.start('anything', {}, own);

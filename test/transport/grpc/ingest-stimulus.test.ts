@@ -96,6 +96,19 @@ describe('IngestStimulus', () => {
     assert.equal((await at.ingest({ source_name: ' ' })).code, 'INVALID_ARGUMENT');
   });
 
+  test('content of 262,145 bytes and up to 2 MiB starts its run with all of it; more is INVALID_ARGUMENT', async () => {
+    const json = (bytes: number): string => JSON.stringify({ of: 'x'.repeat(bytes - 9) });
+    for (const bytes of [262_145, 2 * 1024 * 1024]) {
+      const { code, details, answer } = await at.ingest({ content: json(bytes) });
+      assert.equal(code, 'OK', details);
+      const { workflow_execution_id: id } = Object(answer);
+      const run = at.node.started.find(({ execution_id }) => execution_id === id);
+      assert.equal(Object(run?.input).of?.length, bytes - 9);
+    }
+    const over = await at.ingest({ content: json(2 * 1024 * 1024 + 1) });
+    assert.deepEqual([over.code, text(over.metadata, 'svc-error-code')], ['INVALID_ARGUMENT', 'payload_too_large']);
+  });
+
   test('INTERNAL: the router agent or the workflow fails', async () => {
     at.node.router.says = { status: 'failed', reason: 'model_failed' };
     assert.equal((await at.ingest({ source_name: 'mail' })).code, 'INTERNAL');

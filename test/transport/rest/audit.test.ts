@@ -45,7 +45,7 @@ const CALLS: Readonly<Record<string, Sent>> = {
   'model_providers.put_model': { body: { model: CANARY } },
   'volume_files.write': { query: '?path=/a', yaml: CANARY },
   'volume_files.delete': { query: '?path=/a' },
-  'volume_files.mkdir': { query: '?path=/a', body: { path: '/a' } },
+  'volume_files.mkdir': { body: { path: '/a' } },
 };
 
 const OF_FLEET = /\/(?:cluster|admin|chaos)\//;

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { createRestServer } from '../../../transport/rest/server.ts';
 import { PatternsQuery, StorePatternBody } from '../../../usecases/operations/patterns.ts';
 import { SearchQuery } from '../../../usecases/operations/schemas/catalog.ts';
+import { limitField, skipField } from '../../../usecases/operations/schemas/fields.ts';
+import { describedNode, wholeNode } from './whole-node.ts';
 
 const scoreOf = (min_score: string) => SearchQuery.safeParse({ q: 'x', min_score }).data?.min_score;
 const leastOf = (min_success_score: string) => PatternsQuery.safeParse({ min_success_score }).data?.min_success_score;
@@ -41,4 +44,35 @@ test('blank texts are refused, and the field is named as the caller wrote it', (
     'solution_approach',
     'tags.1',
   ]);
+});
+
+test('a number that is none, or out of its bounds, is refused with the bounds', () => {
+  const textOf = (result: ReturnType<ReturnType<typeof limitField>['safeParse']>) => result.error?.issues[0]?.message;
+  const limit = limitField(50, 500);
+  for (const given of ['-1', '0', 'many', '1.5', '', '9999999999'])
+    assert.equal(textOf(limit.safeParse(given)), 'expected a whole number from 1 to 500', given);
+  assert.equal(limit.parse('501'), 501, 'above the most it is capped, not refused');
+  assert.equal(textOf(skipField.safeParse('-1')), 'expected a whole number from 0 to 1000000');
+});
+
+/**
+ * Their callers are no clients of the API: probes, and readers of well-known documents. Refused envelopes are noted in the session,
+ * which this node has not.
+ */
+const FREE = /^\/(?:health|\.well-known)|^\/v1\/(?:webhooks\/|invoke$|seal\/invoke$)/;
+
+test('every route refuses a query parameter that it does not have, by its name', async () => {
+  const { operationIds } = await describedNode();
+  await using app = createRestServer(wholeNode());
+  const taken: string[] = [];
+  for (const route of Object.keys(operationIds)) {
+    const [method = '', path = ''] = route.split(' ');
+    if (FREE.test(path)) continue;
+    const url = `${path.replaceAll(/\{\w+\}/g, '00000000-0000-4000-8000-000000000000')}?no_such_name=1`;
+    const answer = await app.inject({ method: method as 'GET', url, headers: { authorization: 'Bearer admin' } });
+    if (answer.statusCode === 400 && answer.body.includes('querystring.no_such_name: unknown query parameter'))
+      continue;
+    taken.push(`${route}: ${answer.statusCode} ${answer.body.slice(0, 200)}`);
+  }
+  assert.deepEqual(taken, []);
 });

@@ -26,13 +26,17 @@ export const jsonObject = z.record(z.string(), z.unknown()).pipe(z.custom<JsonOb
 const DIGITS = /^\d{1,9}$/;
 /** Query values are text. Only plain digits count as numbers (no `0x10`, no blanks). */
 const digits = (value: unknown): unknown => (typeof value === 'string' && DIGITS.test(value) ? Number(value) : value);
-const wholeNumber = (least: number, most: number) => z.preprocess(digits, z.number().int().min(least).max(most));
+const wholeNumber = (least: number, most: number, shownMost = most) => {
+  const error = `expected a whole number from ${least} to ${shownMost}`;
+  return z.preprocess(digits, z.number({ error }).int({ error }).min(least, { error }).max(most, { error }));
+};
 
 /** A number in JSON notation, so that every client's number format is accepted (`1e-7`). */
 const DECIMAL = /^-?(0|[1-9]\d{0,20})(\.\d{1,40})?(e[+-]?\d{1,3})?$/i;
 const decimal = (value: unknown): unknown => (typeof value === 'string' && DECIMAL.test(value) ? Number(value) : value);
 /** `?min_score`: a number from 0 to 1. */
-export const shareField = z.preprocess(decimal, z.number().min(0).max(1));
+const SHARE = { error: 'expected a number from 0 to 1' };
+export const shareField = z.preprocess(decimal, z.number(SHARE).min(0, SHARE).max(1, SHARE));
 
 /** Text that is not blank. */
 export const telling = (mostChars: number) => z.string().max(mostChars).regex(/\S/, 'expected text that is not blank');
@@ -42,7 +46,9 @@ const MOST_SKIPPED = 1_000_000;
 
 /** `?limit`: a value above `most` is capped (H3). */
 export const limitField = (usual: number, most: number) =>
-  wholeNumber(1, 999_999_999).default(usual).describe(`Maximum number of entries; default ${usual}, at most ${most}.`);
+  wholeNumber(1, 999_999_999, most)
+    .default(usual)
+    .describe(`Maximum number of entries; default ${usual}, at most ${most}.`);
 export const skipField = wholeNumber(0, MOST_SKIPPED).default(0).describe('Number of entries to skip.');
 
 /** The paging parameters that all lists share. */
