@@ -10,7 +10,7 @@ import { KeyMerge } from '../../runtime/ledger/key-merge.ts';
 import { KeyRuns } from '../../runtime/ledger/key-runs.ts';
 import { KeyedLedger } from '../../runtime/ledger/keyed-ledger.ts';
 import { keysOfTurn } from '../../runtime/ledger/keys.ts';
-import { LedgerWriter } from '../../runtime/ledger/ledger-writer.ts';
+import { LedgerWriter, ledgerPart } from '../../runtime/ledger/writing/ledger-writer.ts';
 import type { Message } from '../../runtime/message.ts';
 import type { ProjectedCommit } from '../../runtime/projection/views.ts';
 import { systemRandom } from '../../runtime/random.ts';
@@ -127,7 +127,7 @@ async function write(documents: Documents, deliveries: Deliveries): Promise<numb
   while (!deliveries.isDone) {
     const round = deliveries.round();
     const before = process.cpuUsage();
-    await writer.write(round.map((commits) => ({ sharedLog: null, commits })));
+    await writer.write(round.map((commits) => ledgerPart(null, commits)));
     await merge.step();
     const { user, system } = process.cpuUsage(before);
     usedUs += user + system;

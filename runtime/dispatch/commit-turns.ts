@@ -102,6 +102,7 @@ export async function commitTurns(
     node: lease.node,
     rows: run.batch.rows,
     rowTexts: packed.rowTexts,
+    turns: packed.turns,
   };
   server.committed({ commit, at: outcome.at, owing: outcome.owing, jobs, starting, projected });
   if (parts.sink !== null) run.exportTo(parts.sink, lease.epoch);

@@ -265,16 +265,25 @@ class RunCursor {
   }
 }
 
+const isBefore = (one: RunCursor | undefined, other: RunCursor | undefined): boolean =>
+  (one?.ordinal ?? 0) < (other?.ordinal ?? 0);
+
 /** Merges until a page of a source has ended, which is returned, or a page of the target is full. */
 function mergePage(cursors: readonly RunCursor[], writer: KeyRunWriter): RunCursor | null {
+  const hashes = Float64Array.from(cursors, ({ hash }) => hash);
   for (let count = 0; count < KEYS_AT_ONCE; count += 1) {
-    let first = cursors[0];
-    if (first === undefined) return null;
-    for (const one of cursors) {
-      if (one.hash < first.hash || (one.hash === first.hash && one.ordinal < first.ordinal)) first = one;
+    let [first, least] = [0, hashes[0] ?? 0];
+    for (let at = 1; at < hashes.length; at += 1) {
+      const hash = hashes[at] ?? 0;
+      if (hash > least || (hash === least && !isBefore(cursors[at], cursors[first]))) continue;
+      first = at;
+      least = hash;
     }
-    writer.addKey(first.hash, first.ordinal);
-    if (!first.next()) return first;
+    const cursor = cursors[first];
+    if (cursor === undefined) return null;
+    writer.addKey(least, cursor.ordinal);
+    if (!cursor.next()) return cursor;
+    hashes[first] = cursor.hash;
   }
   return null;
 }

@@ -70,35 +70,3 @@ export function keysIn(body: string): { readonly to: Address; readonly keys: Del
   const message = decodeMessageText(body);
   return { to: message.to, keys: keysOf(message, body) };
 }
-
-const KEY_KINDS = { message: 1, cause: 2, trace: 3, actor: 4, effect: 5 } as const;
-
-export type KeyKind = keyof typeof KEY_KINDS;
-
-/**
- * Hash of a key: 40 bits of two multiplicative hashes over its characters, two at a time. Stored runs hold it, so it
- * never changes. Two keys may share a hash: the reader compares the deliveries that it finds.
- */
-export function hashOf(kind: KeyKind, tenant: string, id: string): number {
-  let one = 0xdeadbeef ^ KEY_KINDS[kind];
-  let two = 0x41c6ce57 ^ tenant.length;
-  for (let at = 0; at < tenant.length; at += 1) {
-    const code = tenant.charCodeAt(at);
-    one = Math.imul(one ^ code, 0x9e3779b1);
-    two = Math.imul(two ^ code, 0x5f356495);
-  }
-  const pairs = id.length & ~1;
-  for (let at = 0; at < pairs; at += 2) {
-    const code = id.charCodeAt(at) | (id.charCodeAt(at + 1) << 16);
-    one = Math.imul(one ^ code ^ (one >>> 15), 0x9e3779b1);
-    two = Math.imul(two ^ code ^ (two >>> 17), 0x5f356495);
-  }
-  if (pairs < id.length) {
-    const code = id.charCodeAt(pairs) + 1;
-    one = Math.imul(one ^ code, 0x9e3779b1);
-    two = Math.imul(two ^ code, 0x5f356495);
-  }
-  one = Math.imul(one ^ (one >>> 16), 0x85ebca6b) ^ Math.imul(two ^ (two >>> 13), 0xc2b2ae35);
-  two = Math.imul(two ^ (two >>> 16), 0x85ebca6b) ^ Math.imul(one ^ (one >>> 13), 0xc2b2ae35);
-  return ((two >>> 8) & 0xff) * 2 ** 32 + ((one ^ (one >>> 15)) >>> 0);
-}

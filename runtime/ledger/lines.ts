@@ -9,21 +9,7 @@ import { decodeEntry } from '../turns/loading.ts';
 import type { Payloads } from '../turns/payload.ts';
 import { type Envelope, effectOf } from './keys.ts';
 import type { LedgerDelivery } from './ledger-reader.ts';
-import type { RecordedDelivery } from './recorded-delivery.ts';
 import { partitionOfLine, type SegmentPlace } from './segment-names.ts';
-
-/**
- * Encodes one delivery, with its partition's number in a segment of a group of them. Bodies are JSON already and are
- * inserted unchanged, because escaping them again would cost more than all the rest.
- */
-export function ledgerLine(
-  { seq, at, epoch, turn, body, isReadable }: RecordedDelivery,
-  partition: number | null,
-): string {
-  const message = isReadable && body.startsWith('{') ? body : JSON.stringify(body);
-  const line = `[${seq},${at},${epoch},${turn},${message}`;
-  return partition === null ? `${line}]` : `${line},${partition}]`;
-}
 
 /**
  * Text of the lines of a segment: a JSON array with a line break behind each comma. JSON text has no line break inside,

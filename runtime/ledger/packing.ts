@@ -33,6 +33,11 @@ export async function packLines(text: string): Promise<string> {
   return MARK + bytes.toString('base64');
 }
 
+/** `packLines` for text in UTF-8, on this thread. */
+export function packBytes(text: Buffer): string {
+  return text.length < PLAIN_CHARS ? text.toString() : MARK + zstdCompressSync(text, FAST).toString('base64');
+}
+
 /** Reverses `packLines`. Earlier versions wrote the base64 of a raw deflate, without a mark. */
 export async function unpackLines(packed: string): Promise<string> {
   if (packed.startsWith('[')) return packed;

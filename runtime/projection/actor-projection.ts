@@ -17,7 +17,7 @@ import type { Activation } from '../turns/actor-draft.ts';
 import { isOwned, isSpilled, type Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
 import type { Archive, EndedActor, Retained } from './archive.ts';
-import type { Views } from './views.ts';
+import type { ProjectedCommit, Views } from './views.ts';
 
 export interface ActorProjectionParts {
   readonly store: ActorStore;
@@ -102,6 +102,20 @@ export class ActorProjection {
     this.#inFeed = new Set(views.map(({ collection }) => collection));
   }
 
+  /** Actors that commits changed and that have a list or an end, with their partitions. */
+  touchedBy(commits: readonly ProjectedCommit[]): ReadonlyMap<Address, Partition> {
+    const touched = new Map<Address, Partition>();
+    for (const { targets, partitions } of commits) {
+      for (const [index, target] of targets.entries()) {
+        const partition = partitions[index];
+        const definition = this.#parts.registry.definitionOf(target);
+        const isProjected = definition?.view !== undefined || definition?.done !== undefined;
+        if (isProjected && partition !== undefined) touched.set(target, partition);
+      }
+    }
+    return touched;
+  }
+
   /**
    * Writes the states of the actors, of all partitions together. Ended actors leave the store. Returns the servers
    * whose partitions could not be read and must be projected again.
@@ -130,15 +144,11 @@ export class ActorProjection {
 
   async #look({ server, partition, addresses }: Touched, { views, endedViews, ended }: Writes): Promise<void> {
     const { store, registry } = this.#parts;
-    const wanted = addresses.filter((address) => {
-      const definition = registry.definitionOf(address);
-      return definition?.view !== undefined || definition?.done !== undefined;
-    });
-    const cached = new Map(wanted.flatMap((address) => this.#cached(address, partition)));
-    const unknown = wanted.filter((address) => !cached.has(address));
+    const cached = new Map(addresses.flatMap((address) => this.#cached(address, partition)));
+    const unknown = addresses.filter((address) => !cached.has(address));
     const texts = unknown.length === 0 ? [] : await store.load(partition, unknown);
     const stored = new Map(unknown.map((address, index) => [address, texts[index]]));
-    for (const address of wanted) {
+    for (const address of addresses) {
       const definition = registry.definitionOf(address);
       if (definition === undefined) continue;
       const committed = cached.get(address) ?? (await this.#read(definition, address, stored.get(address)));

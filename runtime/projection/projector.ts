@@ -1,5 +1,5 @@
 import type { JournalRow } from '../actor-store.ts';
-import { type Address, isPartition, isSharedLog, type Partition, type SharedLog } from '../address.ts';
+import { type Address, isPartition, isSharedLog, type Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import type { LogServer } from '../dispatch/log-server.ts';
 import { SvcError, toSvcError } from '../errors.ts';
@@ -7,14 +7,15 @@ import { backoffMs, within } from '../kit/waits.ts';
 import { resultPosition } from '../leases.ts';
 import type { KeyRuns } from '../ledger/key-runs.ts';
 import { type DeliveryKeys, keysIn, keysOfTurn } from '../ledger/keys.ts';
-import { LedgerWriter } from '../ledger/ledger-writer.ts';
+import { LedgerWriter, ledgerPart } from '../ledger/writing/ledger-writer.ts';
 import type { Message } from '../message.ts';
 import { type Meter, noMeter } from '../meter.ts';
 import type { Random } from '../random.ts';
 import type { TurnRow } from '../turns/actor-draft.ts';
 import { decodeEntry, UNREADABLE } from '../turns/loading.ts';
 import { ActorProjection, type ActorProjectionParts, type Touched } from './actor-projection.ts';
-import { ProjectionRounds, type Source, Sources } from './rounds.ts';
+import { ProjectionRounds } from './rounds.ts';
+import { ledgerPartOf, markViewed, type Source, Sources } from './sources.ts';
 import { type JournalLine, type ProjectedCommit, parseJournalRow } from './views.ts';
 
 export interface ProjectorParts extends ActorProjectionParts {
@@ -50,7 +51,7 @@ const STOPPED_WITHIN_MS = 5_000;
  */
 export class Projector {
   readonly #parts: ProjectorParts;
-  readonly #sources = new Sources();
+  readonly #sources: Sources;
   readonly #actors: ActorProjection;
   readonly #ledger: LedgerWriter;
   readonly #rounds: ProjectionRounds;
@@ -71,6 +72,7 @@ export class Projector {
     this.#actors = actors;
     this.#ledger = ledger;
     this.#rounds = rounds;
+    this.#sources = new Sources(parts.keys !== null);
     this.#meter = parts.meter ?? noMeter;
   }
 
@@ -109,7 +111,7 @@ export class Projector {
 
   add(server: LogServer, commit: ProjectedCommit): void {
     this.#count(commit);
-    this.#sources.add(server, commit);
+    this.#sources.add(server, commit, this.#actors.touchedBy([commit]));
   }
 
   #count({ rows, targets, entries, keys }: ProjectedCommit): void {
@@ -178,13 +180,14 @@ export class Projector {
     const rows = await store.readJournal(server.lease.log, source.projected, JOURNAL_PAGE);
     const commits: ProjectedCommit[] = [];
     for (const row of rows) if (row.upTo <= readBackTo) commits.push(await this.#projected(row, server));
-    const touched = { source, upTo: 0, addresses: touchedBy(commits) };
+    const touched = { source, upTo: 0, addresses: this.#actors.touchedBy(commits) };
     for (const stretch of stretchesOf([touched])) {
       const failed = await this.#actors.project(stretch.touched);
       // Already reported. The journal stays unchanged.
       if (failed.size > 0) return;
     }
-    await this.#ledger.write([{ sharedLog: sharedLogOf(server), commits }]);
+    const { log } = server.lease;
+    await this.#ledger.write([ledgerPart(isSharedLog(log) ? log : null, commits)]);
     const last = commits[commits.length - 1];
     if (last !== undefined) {
       await this.#rounds.finish();
@@ -249,35 +252,32 @@ export class Projector {
     for (const source of sources) {
       const upTo = source.pending.length;
       if (source.viewed === upTo) continue;
-      work.push({ source, upTo, addresses: touchedBy(source.pending.slice(source.viewed)) });
+      const touched = source.pending.slice(source.viewed).flatMap((commit) => [...(commit.touched ?? [])]);
+      work.push({ source, upTo, addresses: new Map(touched) });
     }
     const failed = new Set<LogServer>();
     for (const { touched, ends } of stretchesOf(work)) {
       for (const server of await this.#actors.project(touched)) failed.add(server);
       for (const { source, upTo } of ends) {
-        if (!failed.has(source.server) && source.pending === begun.get(source)) source.viewed = upTo;
+        if (!failed.has(source.server) && source.pending === begun.get(source)) markViewed(source, upTo);
       }
     }
   }
 
   async #writeLedger(sources: readonly Source[]): Promise<void> {
-    const done = sources.map((source) => ({ source, commits: source.pending.slice(0, source.viewed) }));
-    await this.#ledger.write(done.map(({ source, commits }) => ({ sharedLog: sharedLogOf(source.server), commits })));
-    if (done.some(({ commits }) => commits.length > 0)) await this.#rounds.finish();
-    await Promise.all(done.map(({ source, commits }) => this.#trim(source, commits)));
+    const done = sources.map((source) => ({ source, upTo: source.pending[source.viewed - 1]?.upTo ?? 0 }));
+    await this.#ledger.write(sources.map((source) => ledgerPartOf(source, source.viewed)));
+    if (done.length > 0) await this.#rounds.finish();
+    await Promise.all(done.map(({ source, upTo }) => this.#trim(source, upTo)));
     this.#parts.onKeys();
   }
 
-  async #trim(source: Source, commits: readonly ProjectedCommit[]): Promise<void> {
-    const last = commits[commits.length - 1];
-    if (last === undefined) return;
-    await this.#parts.store.trimJournal(source.server.lease, last.upTo);
-    source.projected = Math.max(source.projected, last.upTo);
-    this.#sources.release(source, last.upTo);
+  async #trim(source: Source, upTo: number): Promise<void> {
+    await this.#parts.store.trimJournal(source.server.lease, upTo);
+    source.projected = Math.max(source.projected, upTo);
+    this.#sources.release(source, upTo);
   }
 }
-
-const sharedLogOf = ({ lease: { log } }: LogServer): SharedLog | null => (isSharedLog(log) ? log : null);
 
 /**
  * Actors of one log that commits changed, with their partitions. Once they are projected, the lists contain the first
@@ -287,17 +287,6 @@ interface Work {
   readonly source: Source;
   readonly upTo: number;
   readonly addresses: ReadonlyMap<Address, Partition>;
-}
-
-function touchedBy(commits: readonly ProjectedCommit[]): Map<Address, Partition> {
-  const touched = new Map<Address, Partition>();
-  for (const { targets, partitions } of commits) {
-    for (const [index, target] of targets.entries()) {
-      const partition = partitions[index];
-      if (partition !== undefined) touched.set(target, partition);
-    }
-  }
-  return touched;
 }
 
 interface Stretch {

@@ -35,6 +35,8 @@ export interface ProjectedCommit {
   readonly rows: readonly TurnRow[];
   /** The rows as JSON, as far as they are encoded already. */
   readonly rowTexts?: readonly string[];
+  /** All of these, with commas between them. */
+  readonly turns?: string;
   /** What the ledger finds each delivery by; null for one whose body says it, or that cannot be read. */
   readonly keys: readonly (DeliveryKeys | null)[];
 }

@@ -7,7 +7,7 @@ import { toSvcError } from '../errors.ts';
 import { KeptFrom } from '../ledger/kept-from.ts';
 import { KeyRuns } from '../ledger/key-runs.ts';
 import { keysOfTurn } from '../ledger/keys.ts';
-import { LedgerWriter } from '../ledger/ledger-writer.ts';
+import { LedgerWriter, ledgerPart } from '../ledger/writing/ledger-writer.ts';
 import type { Message } from '../message.ts';
 import { retainedOf } from '../projection/actor-projection.ts';
 import { Archive, SEGMENT_EVENTS } from '../projection/archive.ts';
@@ -191,7 +191,7 @@ export class RecordingImport {
   async #writeDeliveries(): Promise<void> {
     const commits = this.#deliveries.sort((one, other) => one.upTo - other.upTo);
     [this.#deliveries, this.#chars] = [[], 0];
-    if (commits.length > 0) await this.#open.ledger.write([{ sharedLog: null, commits }]);
+    if (commits.length > 0) await this.#open.ledger.write([ledgerPart(null, commits)]);
   }
 
   async #endActor(): Promise<void> {

@@ -30,6 +30,8 @@ export interface PackedBatch {
   readonly requests: ReadonlyMap<string, string>;
   /** The rows of its turns as JSON, as far as the journal has them. */
   readonly rowTexts: readonly string[];
+  /** These, with commas between them. */
+  readonly turns: string;
 }
 
 const MOST_WAITING_CHARS = 16_384;
@@ -181,16 +183,18 @@ export async function packCommit(
   for (const { partition, seq } of run.resumed) if (partition !== undefined) drafts.in(partition).resumed.push(seq);
   // Without the ledger a row only says that there is something to project, unless messages were deferred.
   const rowTexts = kernel.ledger || rows.some(isRare) ? rows.map(rowText) : [];
+  const turns = rowTexts.join(',');
   return {
     texts,
     sizes,
     requests,
     rowTexts,
+    turns,
     commit: {
       ...drafts.changes,
       lease,
       ...cursor,
-      journal: journalText(lease, rowTexts, run.results),
+      journal: journalText(lease, turns, run.results),
       replies,
       handled: [...writes.handled].map(([address, count]) => ({ address, count })),
       held: heldBack(run, writes.handled),
@@ -210,9 +214,9 @@ export function rowText(row: TurnRow): string {
  * Text of a journal row. Bodies are JSON already and are inserted unchanged; one in Blobs is inserted as its reference,
  * a string.
  */
-function journalText({ epoch, node, log }: Lease, turns: readonly string[], results: readonly MailboxEntry[]): string {
+function journalText({ epoch, node, log }: Lease, turns: string, results: readonly MailboxEntry[]): string {
   const head = JSON.stringify({ epoch, node });
-  const row = `${head.slice(0, -1)},"turns":[${turns.join(',')}]}`;
+  const row = `${head.slice(0, -1)},"turns":[${turns}]}`;
   if (results.length === 0) return row;
   const lines = results.map(({ at, body, partition }) => {
     const where = partition === undefined || partition === log ? '' : `,${JSON.stringify(partition)}`;

@@ -1,4 +1,4 @@
-import type { Address, Partition } from '../../runtime/address.ts';
+import type { Address, Partition, SharedLog } from '../../runtime/address.ts';
 import type { Collection, Documents } from '../../runtime/documents.ts';
 import { KeptFrom } from '../../runtime/ledger/kept-from.ts';
 import { KeyMerge } from '../../runtime/ledger/key-merge.ts';
@@ -6,11 +6,11 @@ import { KeyRuns } from '../../runtime/ledger/key-runs.ts';
 import { KeyedLedger } from '../../runtime/ledger/keyed-ledger.ts';
 import { keysOfTurn } from '../../runtime/ledger/keys.ts';
 import type { LedgerDelivery } from '../../runtime/ledger/ledger-reader.ts';
-import { type LedgerPart, LedgerWriter } from '../../runtime/ledger/ledger-writer.ts';
 import { deliveriesOf, linesOf } from '../../runtime/ledger/lines.ts';
 import { unpackLines } from '../../runtime/ledger/packing.ts';
 import { placeOfSegment } from '../../runtime/ledger/segment-names.ts';
 import { LEDGER, type LedgerSegment } from '../../runtime/ledger/segments.ts';
+import { LedgerWriter, ledgerPart } from '../../runtime/ledger/writing/ledger-writer.ts';
 import type { Message } from '../../runtime/message.ts';
 import type { ProjectedCommit } from '../../runtime/projection/views.ts';
 import { systemRandom } from '../../runtime/random.ts';
@@ -46,13 +46,18 @@ export function numbersFrom(seed: number): (below: number) => number {
 export const nameOf = ({ partition, seq, part = -1 }: LedgerDelivery): string => `${partition} ${seq} ${part}`;
 
 /** Two nodes that write the ledger, and one more that reads it, over the same documents. */
+interface LogCommits {
+  readonly sharedLog: SharedLog | null;
+  readonly commits: readonly ProjectedCommit[];
+}
+
 export class LedgerWorld {
   readonly clock = new HandClock();
   readonly cutOff = new Map<string, CutOff>();
   /** Names of the deliveries in rounds that are complete. */
   readonly complete = new Set<string>();
   /** Commits of a round that was cut off: the next holder writes them again. */
-  pending: LedgerPart[] = [];
+  pending: LogCommits[] = [];
   reader!: KeyedLedger;
   readonly #documents: Documents;
   readonly #writers = new Map<string, LedgerWriter>();
@@ -99,7 +104,7 @@ export class LedgerWorld {
   async write(node: string, number: (below: number) => number): Promise<void> {
     const parts = [...this.pending, ...this.#partsOf(this.#commitsOf(node, number), number)];
     this.pending = parts;
-    await this.#writers.get(node)?.write(parts);
+    await this.#writers.get(node)?.write(parts.map(({ sharedLog, commits }) => ledgerPart(sharedLog, commits)));
     this.pending = [];
     for (const { partitions, entries, rows } of parts.flatMap(({ commits }) => commits)) {
       for (const [at, { seq }] of entries.entries()) {
@@ -139,7 +144,7 @@ export class LedgerWorld {
   }
 
   /** Partitions have logs of their own, or share one. */
-  #partsOf(commits: readonly ProjectedCommit[], number: (below: number) => number): LedgerPart[] {
+  #partsOf(commits: readonly ProjectedCommit[], number: (below: number) => number): LogCommits[] {
     if (number(2) === 0) return [{ sharedLog: `log-${number(2)}`, commits }];
     return [...Map.groupBy(commits, ({ partitions }) => partitions[0]).values()].map((some) => ({
       sharedLog: null,

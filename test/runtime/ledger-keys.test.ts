@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { systemClock } from '../../runtime/clock.ts';
+import { hashOf } from '../../runtime/ledger/key-hash.ts';
 import { decodeKeys, KeyPages } from '../../runtime/ledger/key-pages.ts';
 import { KeyRunWriter } from '../../runtime/ledger/key-run.ts';
 import { KeyRuns } from '../../runtime/ledger/key-runs.ts';
-import { hashOf } from '../../runtime/ledger/keys.ts';
 import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
 import { numbersFrom } from '../contract/ledger-world.ts';
 

@@ -5,9 +5,9 @@ import { systemClock } from '../../runtime/clock.ts';
 import type { Collection } from '../../runtime/documents.ts';
 import type { KeyRun, KeyRunPage } from '../../runtime/ledger/key-run.ts';
 import { KeyRuns } from '../../runtime/ledger/key-runs.ts';
-import { LedgerWriter } from '../../runtime/ledger/ledger-writer.ts';
 import { unpackLines } from '../../runtime/ledger/packing.ts';
 import type { DeadLetter, LedgerSegment } from '../../runtime/ledger/segments.ts';
+import { LedgerWriter, ledgerPart } from '../../runtime/ledger/writing/ledger-writer.ts';
 import type { ProjectedCommit } from '../../runtime/projection/views.ts';
 import { systemRandom } from '../../runtime/random.ts';
 
@@ -62,10 +62,7 @@ test('a second of many deliveries is written in stretches of some 256 KB, each d
         keys: [],
       };
     });
-  await writer.write([
-    { sharedLog: null, commits: commitsOf('default:0') },
-    { sharedLog: null, commits: commitsOf('default:1') },
-  ]);
+  await writer.write([ledgerPart(null, commitsOf('default:0')), ledgerPart(null, commitsOf('default:1'))]);
   assert.equal(heads.length, 1, 'one run of keys');
   assert.ok(puts.length >= 7, `${puts.length} writes of 2 MB`);
   for (const partition of ['default:0', 'default:1']) {

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addressOf, type Partition } from '../../runtime/address.ts';
+import { addressOf, type Partition, type SharedLog } from '../../runtime/address.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { keysOfTurn } from '../../runtime/ledger/keys.ts';
-import { LedgerRound, type RoundPacker } from '../../runtime/ledger/ledger-round.ts';
-import { LedgerThread } from '../../runtime/ledger/ledger-thread.ts';
-import type { RecordedCommit } from '../../runtime/ledger/recorded-delivery.ts';
+import { LedgerRound, type RoundPacker } from '../../runtime/ledger/writing/ledger-round.ts';
+import { LedgerThread } from '../../runtime/ledger/writing/ledger-thread.ts';
+import { ledgerPart } from '../../runtime/ledger/writing/ledger-writer.ts';
+import type { RecordedDeliveries } from '../../runtime/ledger/writing/recorded-commits.ts';
 import type { Message } from '../../runtime/message.ts';
+import type { ProjectedCommit } from '../../runtime/projection/views.ts';
 import type { TurnRow } from '../../runtime/turns/actor-draft.ts';
 import { UNREADABLE } from '../../runtime/turns/loading.ts';
 
@@ -25,7 +27,7 @@ const messageOf = (id: string, more: Partial<Message> = {}): Message => ({
 });
 
 /** Deliveries of each kind that a commit can have. */
-function commitOf(first: number, log: RecordedCommit['log']): RecordedCommit {
+function commitOf(first: number): ProjectedCommit {
   const client = messageOf(`client-${first}`);
   const told = messageOf(`told-${first}`, { from: client.to, cause: client.id, origin: 'actor' });
   const timer = messageOf(`timer-${first}`, { from: client.to, cause: told.id, origin: 'timer', timer: 'later' });
@@ -47,28 +49,31 @@ function commitOf(first: number, log: RecordedCommit['log']): RecordedCommit {
   const rows = all.map(({ row }) => row ?? done);
   const drained = new Map([[JSON.stringify(odd), odd]]);
   return {
-    log,
-    commit: {
-      upTo: first + all.length,
-      epoch: 3,
-      node: first % 20 === 0 ? 'node-a' : null,
-      entries: bodies.map((body, at) => ({ seq: first + at, at: 1_000 + first + at, body })),
-      targets: all.map(({ message, to }) => to ?? message.to),
-      partitions: all.map((_one, at): Partition => `default:${at % 3}`),
-      rows,
-      rowTexts: rows.map((row) => JSON.stringify(row)),
-      keys: all.map(({ message, to }, at) =>
-        to === undefined ? keysOfTurn(message, bodies[at] ?? '', rows[at], drained) : null,
-      ),
-    },
+    upTo: first + all.length,
+    epoch: 3,
+    node: first % 20 === 0 ? 'node-a' : null,
+    entries: bodies.map((body, at) => ({ seq: first + at, at: 1_000 + first + at, body })),
+    targets: all.map(({ message, to }) => to ?? message.to),
+    partitions: all.map((_one, at): Partition => `default:${at % 3}`),
+    rows,
+    rowTexts: rows.map((row) => JSON.stringify(row)),
+    keys: all.map(({ message, to }, at) =>
+      to === undefined ? keysOfTurn(message, bodies[at] ?? '', rows[at], drained) : null,
+    ),
   };
 }
 
+function recorded(log: SharedLog | null, ...firsts: number[]): RecordedDeliveries[] {
+  const { recorded: deliveries } = ledgerPart(log, firsts.map(commitOf));
+  return deliveries === null ? [] : [deliveries];
+}
+
+const LOGS = [null, 'log-1', 'log-2'] as const;
+const ALL = LOGS.map((log, at) => recorded(log, 10 * at, 10 * at + 100));
+
 async function packed(packer: RoundPacker) {
   packer.begin('node-a', 7);
-  const logs = [null, 'log-1', 'log-2'] as const;
-  for (const [at, log] of logs.entries())
-    assert.equal(await packer.add([commitOf(10 * at, log), commitOf(10 * at + 100, log)], 8), null);
+  for (const some of ALL) assert.equal(await packer.add(some, 8), null);
   return packer.end();
 }
 
@@ -80,7 +85,7 @@ test('another thread packs the same segments and keys of all kinds of deliveries
     assert.deepEqual(await packed(thread), here);
     // A round that was begun and not ended leaves nothing in the next one.
     thread.begin('node-a', 6);
-    await thread.add([commitOf(0, null)], 7);
+    await thread.add(recorded(null, 0), 7);
     assert.deepEqual(await packed(thread), here);
   } finally {
     await thread.close();

@@ -1,14 +1,13 @@
-import { WorkerThread } from '../kit/worker-thread.ts';
-import { type CarriedCommits, carried } from './carried-commits.ts';
+import { WorkerThread } from '../../kit/worker-thread.ts';
 import type { PackedRound, RoundPacker } from './ledger-round.ts';
-import type { RecordedCommit } from './recorded-delivery.ts';
+import type { RecordedDeliveries } from './recorded-commits.ts';
 
-/** What the thread is asked: commits are added to a round, or the round ends. */
+/** What the thread is asked: deliveries are added to a round, or the round ends. */
 export interface PackingQuestion {
   /** Comes with the first question of a round. */
   readonly begin: { readonly node: string; readonly round: number } | null;
   /** Null: the round ends. */
-  readonly add: { readonly commits: CarriedCommits; readonly next: number } | null;
+  readonly add: { readonly deliveries: readonly RecordedDeliveries[]; readonly next: number } | null;
 }
 
 /** How long the thread stays without work, and how long after a failure none is started. */
@@ -47,13 +46,12 @@ export class LedgerThread implements RoundPacker {
     this.#begin = { node, round };
   }
 
-  add(commits: readonly RecordedCommit[], next: number): Promise<PackedRound | null> {
-    const sent = carried(commits);
-    return this.#ask({ commits: sent, next }, [sent.numbers.buffer]);
+  add(deliveries: readonly RecordedDeliveries[], next: number): Promise<PackedRound | null> {
+    return this.#ask({ deliveries, next });
   }
 
   async end(): Promise<PackedRound> {
-    const packed = await this.#ask(null, []);
+    const packed = await this.#ask(null);
     this.#quiet = setTimeout(() => void this.#thread.close(), QUIET_MS).unref();
     return packed ?? { groups: [], run: null };
   }
@@ -63,11 +61,11 @@ export class LedgerThread implements RoundPacker {
     await this.#thread.close();
   }
 
-  async #ask(add: PackingQuestion['add'], transferred: ArrayBuffer[]): Promise<PackedRound | null> {
+  async #ask(add: PackingQuestion['add']): Promise<PackedRound | null> {
     const begin = this.#begin;
     this.#begin = null;
     try {
-      return await this.#thread.ask({ begin, add }, transferred);
+      return await this.#thread.ask({ begin, add });
     } catch (thrown) {
       this.#notBefore = performance.now() + QUIET_MS;
       throw thrown;

@@ -1,41 +1,56 @@
-import type { SharedLog } from '../address.ts';
-import type { Clock } from '../clock.ts';
-import type { Collection, Documents } from '../documents.ts';
-import { turnsFirst } from '../kit/waits.ts';
-import type { ProjectedCommit } from '../projection/views.ts';
-import type { Random } from '../random.ts';
-import { type KeyRun, KeyRunWriter } from './key-run.ts';
-import type { KeyRuns } from './key-runs.ts';
+import type { SharedLog } from '../../address.ts';
+import type { Clock } from '../../clock.ts';
+import type { Collection, Documents } from '../../documents.ts';
+import { turnsFirst } from '../../kit/waits.ts';
+import type { ProjectedCommit } from '../../projection/views.ts';
+import type { Random } from '../../random.ts';
+import { type KeyRun, KeyRunWriter } from '../key-run.ts';
+import type { KeyRuns } from '../key-runs.ts';
+import { DEAD_LETTERS, type DeadLetter, deadLettersOf, LEDGER, type LedgerSegment } from '../segments.ts';
 import { LedgerRound, type PackedRound, type RoundPacker } from './ledger-round.ts';
 import { LedgerThread } from './ledger-thread.ts';
-import type { RecordedCommit } from './recorded-delivery.ts';
-import { DEAD_LETTERS, type DeadLetter, deadLettersOf, LEDGER, type LedgerSegment } from './segments.ts';
+import { RecordedCommits, type RecordedDeliveries, type RecordedPiece } from './recorded-commits.ts';
 
-/** Characters of message bodies that are handled in one go: some milliseconds of the main thread. */
-const STRETCH_CHARS = 64_000;
-const STRETCH_DELIVERIES = 1_000;
+/** Bytes of deliveries that are packed in one go: a millisecond or two of this thread. The other one is asked less often. */
+const STRETCH_BYTES = 64_000;
+const THREAD_STRETCH_BYTES = 1_000_000;
 
 /** A write of this many deliveries is packed on another thread: some 2,000 a second. */
 const THREAD_FROM = 1_000;
 
-/** Commits of one log, oldest first. */
+/** What is written of commits of one log, oldest first. */
 export interface LedgerPart {
-  /** Null: each partition has a log of its own. */
-  readonly sharedLog: SharedLog | null;
-  readonly commits: readonly ProjectedCommit[];
+  /** Null: deliveries are not recorded. */
+  readonly recorded: RecordedDeliveries | null;
+  readonly deliveries: number;
+  readonly letters: readonly DeadLetter[];
 }
 
-function* stretchesOf(parts: readonly LedgerPart[]): Generator<readonly RecordedCommit[]> {
-  let [stretch, chars, deliveries]: [RecordedCommit[], number, number] = [[], 0, 0];
-  for (const { sharedLog: log, commits } of parts) {
-    for (const commit of commits) {
-      stretch.push({ log, commit });
-      deliveries += commit.entries.length;
-      for (const { body } of commit.entries) chars += body.length;
-      if (chars < STRETCH_CHARS && deliveries < STRETCH_DELIVERIES) continue;
-      yield stretch;
-      [stretch, chars, deliveries] = [[], 0, 0];
+/** What is written of commits of one log. `sharedLog` is null when each partition has a log of its own. */
+export function ledgerPart(sharedLog: SharedLog | null, commits: readonly ProjectedCommit[]): LedgerPart {
+  const recorded = new RecordedCommits(sharedLog);
+  let [bytes, deliveries] = [0, 0];
+  for (const commit of commits) {
+    const added = recorded.add(commit);
+    bytes += added.bytes;
+    deliveries += added.deliveries;
+  }
+  return { recorded: recorded.first(bytes), deliveries, letters: commits.flatMap(deadLettersOf) };
+}
+
+function* stretchesOf(parts: readonly LedgerPart[], most: number): Generator<readonly RecordedDeliveries[]> {
+  let [stretch, bytes]: [RecordedDeliveries[], number] = [[], 0];
+  for (const { recorded } of parts) {
+    if (recorded === null) continue;
+    let pieces: RecordedPiece[] = [];
+    for (const piece of recorded.pieces) {
+      pieces.push(piece);
+      bytes += piece.to - piece.from;
+      if (bytes < most) continue;
+      yield [...stretch, { ...recorded, pieces }];
+      [stretch, pieces, bytes] = [[], [], 0];
     }
+    if (pieces.length > 0) stretch.push({ ...recorded, pieces });
   }
   if (stretch.length > 0) yield stretch;
 }
@@ -78,7 +93,7 @@ export class LedgerWriter {
 
   async write(parts: readonly LedgerPart[]): Promise<void> {
     if (this.#parts.keys !== null) await this.#writeSegments(this.#parts.keys, parts);
-    const letters = parts.flatMap(({ commits }) => deadLettersOf(commits));
+    const letters = parts.flatMap((part) => part.letters);
     if (letters.length > 0) await this.#deadLetters.putMany(letters);
   }
 
@@ -90,7 +105,7 @@ export class LedgerWriter {
   async #writeSegments(runs: KeyRuns, parts: readonly LedgerPart[]): Promise<void> {
     const packer = this.#packerFor(parts);
     packer.begin(this.#parts.node, await this.#nextRound(runs));
-    for (const stretch of stretchesOf(parts)) {
+    for (const stretch of stretchesOf(parts, packer === this.#here ? STRETCH_BYTES : THREAD_STRETCH_BYTES)) {
       const next = Math.max(this.#round + 1, this.#parts.clock.now());
       const packed = await packer.add(stretch, next);
       if (packed !== null) await this.#put(runs, packed);
@@ -101,8 +116,7 @@ export class LedgerWriter {
   }
 
   #packerFor(parts: readonly LedgerPart[]): RoundPacker {
-    let deliveries = 0;
-    for (const { commits } of parts) for (const { entries } of commits) deliveries += entries.length;
+    const deliveries = parts.reduce((sum, part) => sum + part.deliveries, 0);
     return deliveries >= THREAD_FROM && this.#thread.isReady ? this.#thread : this.#here;
   }
 

@@ -1,0 +1,79 @@
+import { RoundKeys, type RoundRun } from '../key-run.ts';
+import type { LedgerSegment } from '../segments.ts';
+import { LineMemory } from './line-bytes.ts';
+import type { RecordedDeliveries } from './recorded-commits.ts';
+import { type PackedSegment, SegmentPacker } from './segment-packer.ts';
+
+/** Bytes of lines that are collected before they are written. More gives fewer and larger segments. */
+const GATHERED_BYTES = 8_000_000;
+
+/** Bytes of lines that are written together. */
+const GROUP_BYTES = 256_000;
+
+/** What was packed of a round, to be written in this order. */
+export interface PackedRound {
+  /** Segments that are written together. */
+  readonly groups: readonly (readonly LedgerSegment[])[];
+  /** The keys of the round's segments, when it has ended. */
+  readonly run: RoundRun | null;
+}
+
+/** Packs the deliveries of rounds, one round at a time. */
+export interface RoundPacker {
+  /** Begins a round and drops what is left of an earlier one. */
+  begin(node: string, round: number): void;
+  /** Adds deliveries. Returns what must be written now; a round that ends by that is followed by the one of the number `next`. */
+  add(deliveries: readonly RecordedDeliveries[], next: number): Promise<PackedRound | null>;
+  end(): Promise<PackedRound>;
+}
+
+/** Packs rounds on this thread. */
+export class LedgerRound implements RoundPacker {
+  readonly #memory = new LineMemory();
+  #node = '';
+  #keys = new RoundKeys('', 0);
+  #segments = new SegmentPacker(this.#keys, this.#memory);
+
+  begin(node: string, round: number): void {
+    this.#node = node;
+    this.#keys = new RoundKeys(node, round);
+    this.#segments = new SegmentPacker(this.#keys, this.#memory);
+  }
+
+  add(deliveries: readonly RecordedDeliveries[], next: number): Promise<PackedRound | null> {
+    return Promise.resolve(this.addNow(deliveries, next));
+  }
+
+  end(): Promise<PackedRound> {
+    return Promise.resolve(this.endNow());
+  }
+
+  addNow(deliveries: readonly RecordedDeliveries[], next: number): PackedRound | null {
+    for (const some of deliveries) this.#segments.add(some);
+    if (this.#keys.isFull) {
+      const packed = this.endNow();
+      this.begin(this.#node, next);
+      return packed;
+    }
+    return this.#segments.size < GATHERED_BYTES ? null : { groups: groupsOf(this.#segments.take()), run: null };
+  }
+
+  endNow(): PackedRound {
+    const groups = groupsOf(this.#segments.take());
+    return { groups, run: this.#keys.isEmpty ? null : this.#keys.take() };
+  }
+}
+
+function groupsOf(packed: readonly PackedSegment[]): LedgerSegment[][] {
+  const groups: LedgerSegment[][] = [];
+  let [group, bytes]: [LedgerSegment[], number] = [[], GROUP_BYTES];
+  for (const { segment, size } of packed) {
+    if (bytes + size > GROUP_BYTES) {
+      [group, bytes] = [[], 0];
+      groups.push(group);
+    }
+    bytes += size;
+    group.push(segment);
+  }
+  return groups;
+}
