@@ -3,11 +3,12 @@ import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AttackedNode } from './attacked-node.ts';
+import { answersTo, packedCalls } from './packets.ts';
 
 /** What one attacker does to a listener until it is over. */
 export interface ListenerAttack {
   readonly listener: string;
-  readonly shape: 'at' | 'over' | 'half' | 'slow' | 'many';
+  readonly shape: Shape;
   readonly token: boolean;
   /** So many at once. */
   readonly attackers: number;
@@ -19,10 +20,15 @@ const MiB = 1024 * KiB;
 /** Long enough for a look at what others get meanwhile. */
 const PIECE_EVERY_MS = 20;
 const CROWD = 300;
-const SHAPES = ['at', 'over', 'half', 'slow', 'many'] as const;
-const ATTACKERS = { at: 4, over: 4, half: 40, slow: 40, many: CROWD } as const;
+const SHAPES = ['at', 'over', 'half', 'slow', 'many', 'big'] as const;
+const ATTACKERS = { at: 4, over: 4, half: 40, slow: 40, many: CROWD, big: 20 } as const;
+/** Calls in one packet: as many as wait for their answers on a connection, and as many as the largest of gRPC may have. */
+const PACKED = { rest: 49, grpc: 1_000 } as const;
 
-/** Each listener of the node, with bodies at and over its bound, half, slow, and silent connections, with and without a token. */
+/**
+ * Each listener of the node, with bodies at and over its bound, half, slow, silent connections, and
+ * many calls in one packet, with and without a token.
+ */
 export function listenerAttacks(node: AttackedNode): ListenerAttack[] {
   const { token } = node;
   const rest = (listener: string, url: string, path: string, bounds: { with: number; without: number }) =>
@@ -87,7 +93,9 @@ interface Http {
   readonly over: AbortSignal;
 }
 
-async function overHttp({ url, shape, bytes, token, over }: Http): Promise<void> {
+async function overHttp(given: Http): Promise<void> {
+  if (given.shape === 'big') return packedRequests(given);
+  const { url, shape, bytes, token, over } = given;
   const whole = shape === 'many' ? Buffer.alloc(0) : body(shape === 'over' ? bytes + 1 : bytes);
   const head = [
     `POST ${url.pathname} HTTP/1.1`,
@@ -101,6 +109,21 @@ async function overHttp({ url, shape, bytes, token, over }: Http): Promise<void>
     if (socket === null) return;
     if (shape !== 'many') socket.write(`${head.join('\r\n')}\r\n\r\n`);
     await sendBody(socket, shape, whole, over);
+  });
+}
+
+/** A packet of requests, and a connection for each packet. */
+async function packedRequests({ url, token, over }: Http): Promise<void> {
+  const authorized = token === null ? '' : `authorization: Bearer ${token}\r\n`;
+  const request = (more: string): string =>
+    `GET ${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\n${authorized}${more}\r\n`;
+  const packet = request('').repeat(PACKED.rest - 1) + request('connection: close\r\n');
+  await again(over, async () => {
+    const socket = await opened(Number(url.port), over);
+    if (socket === null) return;
+    socket.resume().write(packet);
+    await until(socket, over, ['close']);
+    socket.destroy();
   });
 }
 
@@ -147,7 +170,9 @@ interface Grpc extends Omit<Http, 'url'> {
   readonly path: string;
 }
 
-async function overGrpc({ address, path, shape, bytes, token, over }: Grpc): Promise<void> {
+async function overGrpc(given: Grpc): Promise<void> {
+  if (given.shape === 'big') return packedGrpc(given);
+  const { address, path, shape, bytes, token, over } = given;
   const length = shape === 'over' ? bytes + 1 : bytes;
   const framed = Buffer.alloc(5 + (shape === 'many' ? 0 : length));
   framed.writeUInt32BE(length, 1);
@@ -160,6 +185,19 @@ async function overGrpc({ address, path, shape, bytes, token, over }: Grpc): Pro
     if (shape === 'many') await until(session, over, ['close']);
     else await call(session, headers, { shape, framed, over });
     session.destroy();
+  });
+}
+
+/** A packet of calls, and a connection for each packet. */
+async function packedGrpc({ address, path, token, over }: Grpc): Promise<void> {
+  const packet = packedCalls(PACKED.grpc, { path, authority: address, token });
+  await again(over, async () => {
+    const socket = await opened(Number(address.split(':').pop()), over);
+    if (socket === null) return;
+    const answers = answersTo(socket, PACKED.grpc);
+    socket.write(packet);
+    await Promise.race([answers, until(socket, over, ['close'])]);
+    socket.destroy();
   });
 }
 

@@ -1,4 +1,4 @@
-import { constants, type Http2Stream } from 'node:http2';
+import { constants, type Http2Session, type Http2Stream } from 'node:http2';
 import { Duplex } from 'node:stream';
 import {
   type Deadline,
@@ -20,6 +20,7 @@ import { type StreamOwner, streamOwner } from '../open-streams.ts';
 import { isPublic, single } from './access.ts';
 import { AnonymousCalls } from './anonymous-calls.ts';
 import { CallRecord, type Ended, recordDenial } from './audit.ts';
+import type { GrpcLimits } from './limits.ts';
 import { logRefusal } from './log.ts';
 import type { EndpointParts } from './parts.ts';
 import { statusOf } from './status.ts';
@@ -75,7 +76,7 @@ function contextOf(metadata: Metadata): CallContext {
 
 type Entrance = Pick<
   EndpointParts,
-  'admit' | 'enter' | 'messageBytes' | 'trailers' | 'limits' | 'logger' | 'operationAudit' | 'proxies'
+  'admit' | 'hasCaller' | 'enter' | 'messageBytes' | 'trailers' | 'limits' | 'logger' | 'operationAudit' | 'proxies'
 >;
 
 /**
@@ -127,6 +128,7 @@ export function callContext(parts: Entrance): ServerInterceptor {
             const admitted = async (): Promise<void> => {
               const admit = () => admitCall(path, { metadata, authority: call.getHost() }, parts);
               const identity = await admit();
+              if (parts.hasCaller?.(path, metadata) ?? identity !== null) raiseCalls(call, parts.limits);
               await record.begin(parts, identity, arrived);
               contexts.set(metadata, { identity, trace, begun, admit });
               boundMessages(call, bytesOf(path, metadata, parts), (tooLarge) => {
@@ -221,6 +223,16 @@ class Arrival {
     clearTimeout(this.#timer);
   }
 }
+
+/** Allows the connection of an admitted call as many calls as a caller may have. Until then it has few. */
+function raiseCalls(call: ServerInterceptingCallInterface, { callsPerConnection }: GrpcLimits): void {
+  const { session } = streamOf(call);
+  if (session === undefined || session.closed || session.destroyed || raised.has(session)) return;
+  raised.add(session);
+  session.settings({ maxConcurrentStreams: callsPerConnection });
+}
+
+const raised = new WeakSet<Http2Session>();
 
 async function admitCall(
   path: string,

@@ -5,8 +5,10 @@ import { type ConnectionInjector, Server, ServerCredentials } from '@grpc/grpc-j
 import { SvcError } from '../../runtime/errors.ts';
 import { ConnectionGate, mostConnections } from '../connection-gate.ts';
 import { OpenStreams } from '../open-streams.ts';
+import { ReadingTurns } from '../reading-turns.ts';
 import { type ServerTls, TlsFront } from '../tls.ts';
 import { callContext } from './call-context.ts';
+import { beginInRounds, CallRounds } from './call-rounds.ts';
 import { addHealth } from './health.ts';
 import type { EndpointParts } from './parts.ts';
 import { addReflection } from './reflection.ts';
@@ -23,7 +25,8 @@ export function createEndpoint(parts: EndpointParts, addMethods: (server: Server
   const { limits, tls, streams } = parts;
   const server = new Server({
     'grpc.max_receive_message_length': limits.messageBytes,
-    'grpc.max_concurrent_streams': limits.callsPerConnection,
+    // More once a call was admitted.
+    'grpc.max_concurrent_streams': Math.min(limits.firstCalls, limits.callsPerConnection),
     'grpc.keepalive_time_ms': limits.keepaliveMs,
     'grpc.keepalive_timeout_ms': limits.keepaliveTimeoutMs,
     // Switches off the bookkeeping for a service that this server does not have.
@@ -39,6 +42,7 @@ export function createEndpoint(parts: EndpointParts, addMethods: (server: Server
   addReflection(server, parts.services);
   const gate = new ConnectionGate(mostConnections(limits), parts.proxies, parts.isOfAgents);
   const listener = new GrpcListener(gate, server.createConnectionInjector(ServerCredentials.createInsecure()), tls);
+  beginInRounds(server, new CallRounds(listener.reading));
   let closing: Promise<void> | undefined;
   return {
     async listen(host, port) {
@@ -80,6 +84,7 @@ class GrpcListener {
   readonly #injector: ConnectionInjector;
   readonly #servers: NetServer[] = [];
   readonly #open = new Set<Socket>();
+  readonly reading = new ReadingTurns();
   #whenEmpty: (() => void)[] = [];
   readonly #front: TlsFront | null;
 
@@ -109,6 +114,7 @@ class GrpcListener {
     const server = createServer((socket) => {
       if (!this.#gate.enter(socket)) return;
       this.#keep(socket);
+      this.reading.add(socket);
       socket.setNoDelay(true);
       if (this.#front === null) this.#injector.injectConnection(socket);
       else this.#front.accept(socket);

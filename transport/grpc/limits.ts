@@ -19,7 +19,9 @@ export interface GrpcLimits extends ConnectionLimits {
   readonly healthWatchesPerConnection: number;
   /** Largest metadata of one call, bytes in total. */
   readonly metadataBytes: number;
-  /** Most simultaneous calls of one connection. */
+  /** Most simultaneous calls of one connection before its first admitted call. */
+  readonly firstCalls: number;
+  /** Most simultaneous calls of one connection after it. */
   readonly callsPerConnection: number;
   /** Most open event streams of all clients; further ones are answered UNAVAILABLE. */
   readonly streams: number;
@@ -54,6 +56,7 @@ export const GRPC_LIMITS: GrpcLimits = {
   healthWatches: 100,
   healthWatchesPerConnection: 2,
   metadataBytes: 16 * 1024,
+  firstCalls: 100,
   callsPerConnection: 1_000,
   streams: 10_000,
   contextBytes: 1024 * 1024,

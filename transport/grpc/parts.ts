@@ -30,6 +30,8 @@ export interface EndpointParts {
    * read. `authority`: `host:port`.
    */
   admit(path: string, metadata: Metadata, authority: string): Promise<Identity | null>;
+  /** Whether an admitted call showed who its caller is. Absent: it did if it has an identity. */
+  hasCaller?(path: string, metadata: Metadata): boolean;
   /** Largest message of an admitted call, bytes. Absent: `limits.messageBytes` for all methods that need a caller. */
   messageBytes?(path: string, metadata: Metadata): number;
   /**

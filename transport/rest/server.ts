@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { fastifySSE } from '@fastify/sse';
 import swagger from '@fastify/swagger';
@@ -15,6 +15,7 @@ import { auditRoutes } from './audit.ts';
 import { REST_LIMITS, type RestLimits } from './limits.ts';
 import { KnownPaths, openapiOptions } from './openapi-document.ts';
 import type { RestApp, RestParts, RestServerParts } from './parts.ts';
+import { cutPipelines, readInTurns } from './pipelines.ts';
 import { answerError, fromFramework, problemBody } from './problem.ts';
 import { refuseUnknownQuery } from './query-names.ts';
 import { refuseChanges } from './read-only.ts';
@@ -107,6 +108,7 @@ export function openApp(parts: AppParts): RestApp {
   parseJsonBodies(app, limits.jsonDepth);
   cutPipelines(app.server, limits.pipelinedRequests);
   if (parts.tls !== undefined) speakTls(app.server, parts.tls);
+  readInTurns(app.server);
   const gate = new ConnectionGate(mostConnections(limits), parts.proxies, parts.isOfAgents);
   app.server.prependListener('connection', (socket) => gate.enter(socket));
   return app;
@@ -146,23 +148,6 @@ function cutLateConnections(app: RestApp, graceMs: number): void {
   app.server.once('close', () => {
     clearTimeout(late);
     clearInterval(idle);
-  });
-}
-
-/**
- * Cuts a connection whose client sends more requests than may wait for their answers. Node.js passes on all requests of a packet at
- * once, so that thousands of short ones would hold up every other client.
- */
-function cutPipelines(server: Server, most: number): void {
-  const waiting = new WeakMap<Socket, number>();
-  const add = (socket: Socket, by: 1 | -1): number => {
-    const now = (waiting.get(socket) ?? 0) + by;
-    waiting.set(socket, now);
-    return now;
-  };
-  server.prependListener('request', ({ socket }, response) => {
-    response.once('close', () => add(socket, -1));
-    if (add(socket, 1) > most) socket.destroy();
   });
 }
 

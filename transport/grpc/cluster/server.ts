@@ -25,6 +25,7 @@ export function createClusterServer(given: ClusterServerParts): GrpcServer {
       services: [NodeClusterServiceClient.serviceName],
       tls: parts.tls ?? undefined,
       admit: admission(parts),
+      hasCaller: (path) => RULES.get(path)?.shows === 'node token',
       trailers: introduction(parts.proofs),
       messageBytes: (path) => (FOR_STRANGERS.has(path) ? limits.attestationBytes + SLACK_BYTES : limits.messageBytes),
       enter: (path) =>

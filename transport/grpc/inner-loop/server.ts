@@ -50,6 +50,7 @@ export function createInternalGrpcServer(parts: InternalGrpcParts): GrpcServer {
         callers.set(metadata, await gatewayCaller(parts.tokens, token));
         return null;
       },
+      hasCaller: (path, metadata) => !isPublic(path) && bearerToken(single(metadata, 'authorization')) !== undefined,
       messageBytes(path, metadata) {
         const isStranger = bearerToken(single(metadata, 'authorization')) === undefined;
         return SEAL.has(path) && isStranger ? limits.sealBytes : limits.messageBytes;

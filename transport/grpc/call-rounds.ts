@@ -1,0 +1,135 @@
+import type { Http2Server, Http2Session, ServerHttp2Stream } from 'node:http2';
+import type { Server } from '@grpc/grpc-js';
+import { SvcError } from '../../runtime/errors.ts';
+import type { ReadingTurns } from '../reading-turns.ts';
+
+/** Time that the first steps of the calls of one turn of the event loop may take before the others wait for the next turn, ms. */
+const TURN_MS = 5;
+/** Calls that begin in one turn: fewer while turns are slow, since what calls do after their first step is in no such time. */
+const IN_TURN = { least: 5, most: 50 };
+const SLOW_TURN_MS = 20;
+/** Calls that may wait. With more of them no connection is read: each call costs memory before it begins. */
+const MOST_WAITING = 500;
+
+type Begin = () => void;
+
+/**
+ * Begins the calls of a server's connections in portions. One packet has room for thousands of calls, each of which costs 0.1 ms
+ * even if it is refused, and Node.js reads the packets of all connections in one turn of the event loop: all other requests and
+ * timers of the node would wait for them. Here a turn has room for some calls, and the connections take turns.
+ */
+export class CallRounds {
+  readonly #waiting = new Map<Http2Session, Begin[]>();
+  readonly #reading: ReadingTurns;
+  #waitingCalls = 0;
+  #isReading = true;
+  #inTurn = IN_TURN.most;
+  #turnSince = 0;
+  #begun = 0;
+  #spentMs = 0;
+  #isScheduled = false;
+
+  /** `reading`: the server's connections. */
+  constructor(reading: ReadingTurns) {
+    this.#reading = reading;
+  }
+
+  /** Begins a call now if this turn has room for it and no other call waits, else in a later turn. */
+  add(session: Http2Session, begin: Begin): void {
+    if (this.#waiting.size === 0 && this.#hasRoom) {
+      this.#begin(begin);
+    } else {
+      const queue = this.#waiting.get(session);
+      if (queue === undefined) this.#waiting.set(session, [begin]);
+      else queue.push(begin);
+      this.#waitingCalls += 1;
+      if (this.#waitingCalls >= MOST_WAITING) {
+        this.#reading.stop();
+        this.#isReading = false;
+      }
+    }
+    this.#scheduleTurn();
+  }
+
+  get #hasRoom(): boolean {
+    return this.#begun < this.#inTurn && this.#spentMs < TURN_MS;
+  }
+
+  #begin(begin: Begin): void {
+    const since = performance.now();
+    begin();
+    this.#begun += 1;
+    this.#spentMs += performance.now() - since;
+  }
+
+  #scheduleTurn(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    this.#turnSince = performance.now();
+    setImmediate(() => this.#nextTurn());
+  }
+
+  #nextTurn(): void {
+    this.#isScheduled = false;
+    const isSlow = performance.now() - this.#turnSince > SLOW_TURN_MS;
+    this.#inTurn = isSlow ? Math.max(IN_TURN.least, this.#inTurn / 2) : Math.min(IN_TURN.most, this.#inTurn + 1);
+    this.#begun = 0;
+    this.#spentMs = 0;
+    for (let begin = this.#next(); begin !== undefined; begin = this.#hasRoom ? this.#next() : undefined) {
+      this.#begin(begin);
+    }
+    if (this.#waitingCalls < MOST_WAITING / 2) this.#isReading ||= !this.#reading.resume();
+    if (this.#waitingCalls > 0 || !this.#isReading) this.#scheduleTurn();
+  }
+
+  /** The next call of the connection that waits longest, which then goes behind the others. */
+  #next(): Begin | undefined {
+    const [next] = this.#waiting;
+    if (next === undefined) return undefined;
+    const [session, queue] = next;
+    this.#waiting.delete(session);
+    const begin = queue.shift();
+    if (queue.length > 0) this.#waiting.set(session, queue);
+    this.#waitingCalls -= 1;
+    return begin;
+  }
+}
+
+/**
+ * Makes the calls of a server begin in rounds. Replaces what the HTTP/2 server of the library does with a new stream; throws
+ * `internal` when a version of the library has it in another place, which tests detect first.
+ */
+export function beginInRounds(server: Server, rounds: CallRounds): void {
+  const http2 = http2ServerOf(server);
+  const serve = http2.listeners('stream');
+  http2.removeAllListeners('stream');
+  http2.on('stream', (stream, ...rest) => {
+    const { session } = stream;
+    if (session === undefined) return;
+    // Without a listener, a stream that its client resets while it waits would end the process.
+    stream.on('error', ignore);
+    rounds.add(session, () => {
+      if (isOver(stream)) return;
+      const { readableEnded } = stream;
+      for (const handle of serve) Reflect.apply(handle, http2, [stream, ...rest]);
+      // A request without any message has ended while it waited, before the library could listen.
+      if (readableEnded) stream.emit('end');
+    });
+  });
+}
+
+function ignore(): void {
+  // The library has a listener of its own once the call begins.
+}
+
+const isOver = (stream: ServerHttp2Stream): boolean => stream.destroyed || stream.closed;
+
+function http2ServerOf(server: Server): Http2Server {
+  const servers: unknown = Reflect.get(server, 'http2Servers');
+  const [http2] = servers instanceof Map ? servers.keys() : [];
+  if (isHttp2Server(http2) && http2.listenerCount('stream') > 0) return http2;
+  throw new SvcError('internal', 'the gRPC library has its HTTP/2 server in another place');
+}
+
+const isHttp2Server = (value: unknown): value is Http2Server =>
+  typeof value === 'object' && value !== null && 'listeners' in value && 'updateSettings' in value;
