@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { inspect } from 'node:util';
 import { SvcError } from '../../../runtime/errors.ts';
@@ -102,5 +104,49 @@ describe('private registries', NEEDS_REGISTRY, () => {
   test('a tag nobody pushed is named', async () => {
     const asked = { image: `${registry.host}/team/app:2`, registry_credentials: 'registry/json' };
     await assert.rejects(bench.run(asked), { code: 'image_unavailable', message: /app:2.*(unknown|not found)/s });
+  });
+
+  test('a digest names what runs: a moved tag does not change it, and one that is not there is refused', async () => {
+    const registry_credentials = 'registry/json';
+    const credentials = ['--creds', `${REGISTRY_USER}:${REGISTRY_PASSWORD}`];
+    const push = (from: string): string => {
+      const file = join(bench.podman.directory, 'pushed');
+      bench.podman.podman(
+        'push',
+        '--quiet',
+        ...credentials,
+        '--digestfile',
+        file,
+        from,
+        `${registry.host}/team/pinned:1`,
+      );
+      return readFileSync(file, 'utf8').trim();
+    };
+    const first = push(BUSYBOX);
+    const changed = `${registry.host}/team/changed:1`;
+    bench.podman.podman('tag', BUSYBOX, changed);
+    const container = bench.podman.podman('create', changed, 'true').trim();
+    bench.podman.podman('commit', '--quiet', '--change', 'ENV MOVED=yes', container, changed);
+    const second = push(changed);
+    assert.notEqual(first, second);
+    forget();
+    bench.podman.podman('rmi', '--force', changed);
+    const envOf = async (image: string) => {
+      const asked = { image, registry_credentials, image_pull_policy: 'Always', ...sh('echo "$MOVED"') } as const;
+      return (await bench.run(asked)).stdout.trim();
+    };
+    const pinned = `${registry.host}/team/pinned`;
+    assert.equal(await envOf(`${pinned}@${first}`), '');
+    assert.equal(await envOf(`${pinned}:1`), 'yes');
+    assert.equal(await envOf(`${pinned}:1@${first}`), '');
+    assert.equal(await envOf(`${pinned}@${second}`), 'yes');
+    for (const absent of [
+      `sha256:${'0'.repeat(64)}`,
+      `sha256:${first.slice(7).replace(/^./, (hex) => (hex === '0' ? '1' : '0'))}`,
+    ])
+      await assert.rejects(bench.run({ image: `${pinned}@${absent}`, registry_credentials }), {
+        code: 'image_unavailable',
+        message: /unknown|not found/i,
+      });
   });
 });
