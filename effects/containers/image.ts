@@ -1,11 +1,10 @@
-import { isIP } from 'node:net';
 import type Docker from 'dockerode';
-import ipaddr from 'ipaddr.js';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Secrets } from '../../security/api.ts';
 import type { ContainerEngine } from './engine.ts';
 import { isStatus, refusalOf } from './engine-error.ts';
 import type { ContainerInput } from './input.ts';
+import { DOCKER_HUB, refuseRegistry, registryOf } from './registries.ts';
 import type { EngineParts } from './settings.ts';
 
 interface Login {
@@ -14,8 +13,6 @@ interface Login {
 }
 
 const PULL_TIMEOUT_MS = 10 * 60_000;
-/** Registry of images that name none. */
-const DOCKER_HUB = 'docker.io';
 /** How engines name Docker Hub among their credentials. */
 const HUB_ADDRESS = 'https://index.docker.io/v1/';
 
@@ -37,7 +34,7 @@ export async function ensureImage(
       throw new SvcError('image_unavailable', `image ${input.image} is not on this node and its pull policy is Never`);
     }
   }
-  refuseRegistry(input.image, limits.registries);
+  await refuseRegistry(input.image, { allowed: limits.registries, resolve: parts.resolveRegistry, signal });
   const login = await findLogin(parts.secrets, tenant, input.registry_credentials);
   try {
     await pull(parts, input.image, login, signal);
@@ -154,32 +151,3 @@ function hide(reason: string, login: Login | null): string {
 /** Without a tag, engines would pull all tags. */
 const withTag = (image: string): string =>
   /@sha256:|:[\w][\w.-]*$/.test(image.slice(image.lastIndexOf('/') + 1)) ? image : `${image}:latest`;
-
-/** Host and port of the registry that an image is pulled from. */
-function registryOf(image: string): string {
-  const first = image.slice(0, Math.max(0, image.indexOf('/')));
-  return /[.:]/.test(first) || first === 'localhost' ? first : DOCKER_HUB;
-}
-
-/**
- * Refuses an image whose registry is not among the allowed ones. The engine connects to the registry from the node's own network,
- * and its error tells what answered there, so an image is a way to look around in it. Without a list every registry is allowed but
- * link-local addresses, where clouds serve the credentials of a machine. Throws `image_unavailable`.
- */
-export function refuseRegistry(image: string, allowed: readonly string[] | undefined): void {
-  const registry = registryOf(image).toLowerCase();
-  const isAllowed =
-    allowed === undefined ? !isLinkLocal(registry) : allowed.some((entry) => matches(entry.toLowerCase(), registry));
-  if (isAllowed) return;
-  const text = `image ${image}: this node does not pull from ${registry} (spec.runtime.containers.registries)`;
-  throw new SvcError('image_unavailable', text);
-}
-
-const matches = (entry: string, registry: string): boolean =>
-  entry.startsWith('*.') ? registry.endsWith(entry.slice(1)) : registry === entry;
-
-/** Also of an address that is written as a number, as systems read it. */
-function isLinkLocal(registry: string): boolean {
-  const host = URL.parse(`http://${registry}`)?.hostname ?? '';
-  return isIP(host) === 4 && ipaddr.parse(host).range() === 'linkLocal';
-}

@@ -4,6 +4,7 @@ import type { Secrets } from '../../security/api.ts';
 import type { VolumeDirectories, VolumeFiles, VolumeHolds } from '../../usecases/ports/volumes.ts';
 import type { ContainerEngine } from './engine.ts';
 import type { ContainerNetworks } from './networks.ts';
+import type { ResolveRegistry } from './registries.ts';
 import type { ContainerStarts, ContainerState } from './state.ts';
 
 /** The effect a container runs for. Stored as labels of the container, so that every node of the engine can read it. */
@@ -71,6 +72,8 @@ export interface ContainerParts {
   readonly quotaEveryMs?: number;
   /** How long a start by an earlier attempt can still be under way in the engine. */
   readonly startSettleMs?: number;
+  /** Resolves the names of registries; absent: as the system does. */
+  readonly resolveRegistry?: ResolveRegistry;
   /** Time-out of an image pull. */
   readonly pullTimeoutMs?: number;
 }

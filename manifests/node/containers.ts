@@ -46,7 +46,7 @@ export const NodeContainers = z.strictObject({
   output_limit: size(MiB, '1Gi', 'at least 1Mi'),
   /** Pull every image again, so that one tenant's private image is not available to another. */
   always_pull: z.boolean().default(false),
-  /** Registries that images are pulled from; absent: all but link-local addresses. */
+  /** Registries that images are pulled from; absent: all but link-local addresses and metadata services. */
   registries: z
     .array(
       z
