@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
 import { agentYaml, ProductNode } from '../product/product-node.ts';
 import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
+import { ModelServer } from '../support/model-server.ts';
 import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -53,6 +54,42 @@ describe('nodes that cannot run the same', { skip }, () => {
       listed.map(({ status, tags, node }) => [status, tags, node === id]),
       runs.map(() => ['completed', ['model:default'], false]),
     );
+  });
+
+  test('a provider that is put on one node is used by another one, which then announces its aliases', async () => {
+    const model = new ModelServer();
+    await model.start();
+    model.answer(() => ({ chunks: ['done'] }));
+    const cluster = { enabled: true, cluster_grpc_port: 0, heartbeat_interval_secs: 1 };
+    const bare = { ...spec, llm_providers: [], cluster };
+    await using asked = await ProductNode.start({ spec: { ...bare, node: { tags: ['asked'] } } });
+    await using other = await ProductNode.start({ spec: { ...bare, node: { tags: ['other'] } } });
+    const Registered = z.looseObject({ nodes: z.array(z.looseObject({ registered: z.boolean() })) });
+    await waitUntil('both are registered', async () => {
+      const { nodes } = Registered.parse((await asked.call('GET', '/v1/cluster/nodes')).body);
+      return nodes.filter(({ registered }) => registered).length === 2;
+    });
+    const provider = {
+      type: 'openai-compatible',
+      endpoint: `${model.url}/v1`,
+      models: [{ alias: 'managed', model: 'm' }],
+    };
+    const put = await asked.json('PUT', '/v1/cluster/providers/fleet', provider);
+    assert.equal(put.status, 200, put.text);
+    const agent = await asked.deploy(
+      agentYaml('managed-one', { runtime: { model: 'managed' }, execution: { target_tags: ['other'] } }),
+    );
+    const run = await asked.run(agent, 'x');
+    const ended = await waitUntil('the run ends', async () => {
+      const { status } = await asked.statusOf(run);
+      return /completed|failed/.test(String(status)) && status;
+    });
+    assert.equal(ended, 'completed');
+    assert.equal(model.calls.length > 0, true);
+    await model.stop();
+    const { node_id: id } = await own(other);
+    const { runs } = Runs.parse((await asked.call('GET', '/v1/runs?name=managed-one')).body);
+    assert.deepEqual([...new Set(runs.map(({ node }) => node))], [id]);
   });
 
   test('an exclusive node takes no work without its tags', async () => {

@@ -1,10 +1,13 @@
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { stringify } from 'yaml';
 import { ProductNode } from '../product-node.ts';
 import { deployAgents, type Send } from './run-case.ts';
 import { OTHERWISE, RULES } from './script.ts';
+
+const MOST_REPEATS = 5;
 
 export interface RandomNodeOptions {
   /** Of the container engine; without it the node has none. */
@@ -33,9 +36,15 @@ export const sendTo =
   (node: Pick<ProductNode, 'call' | 'json'>): Send =>
   async (method, path, body) => {
     const headers = { 'content-type': 'application/yaml' };
-    const answer = await (typeof body === 'string'
-      ? node.call(method, path, { body, headers })
-      : node.json(method, path, body));
+    const once = () =>
+      typeof body === 'string' ? node.call(method, path, { body, headers }) : node.json(method, path, body);
+    let answer = await once();
+    // On a loaded machine a store may be slow for a moment; a read and a forced deploy may be made again, as clients do.
+    const isRepeatable = method === 'GET' || path.endsWith('?force=true');
+    for (let repeat = 0; answer.status === 503 && isRepeatable && repeat < MOST_REPEATS; repeat += 1) {
+      await pause(Number(answer.headers.get('retry-after') ?? 1) * 1_000);
+      answer = await once();
+    }
     if (answer.status !== 200) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`);
     return answer.body;
   };
