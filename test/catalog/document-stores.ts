@@ -42,5 +42,5 @@ async function openFerretDb(): Promise<OpenedStore> {
 /** The stores under every test of what lives in documents. */
 export const DOCUMENT_STORES: readonly DocumentStore[] = [
   { name: 'SQLite', skip: false, nth: 1, open: openSqlite },
-  { name: 'FerretDB', skip: mongoMissing(), nth: 3, open: openFerretDb },
+  { name: 'FerretDB', skip: mongoMissing(), nth: 5, open: openFerretDb },
 ];

@@ -28,7 +28,7 @@ export const smallTakeover = (death: Death, watched: boolean, seed: number): Tak
   const whole = wholeTakeover(death, watched, seed);
   // Bars are for a machine of one's own: a test only shows that it happens, soon.
   const bars = { p50Ms: whole.bars.p50Ms + 4_000, p99Ms: whole.bars.p99Ms + 6_000 };
-  const pauseMs = sample({ normal: 20, long: 0 });
+  const pauseMs = sample({ normal: 100, long: 0 });
   return { ...whole, rounds: death === 'kill' ? sample({ normal: 1, long: 3 }) : 1, actors: 8, pauseMs, bars };
 };
 
@@ -49,8 +49,8 @@ export const wholeStepsOneKill = (seed: number): StepsOptions => ({
 });
 export const smallSteps = (mode: StepsOptions['mode'], seed: number): StepsOptions => ({
   ...wholeSteps(seed),
-  runs: sample({ normal: 10, long: 20 }),
-  steps: sample({ normal: 24, long: 40 }),
+  runs: sample({ normal: 8, long: 20 }),
+  steps: sample({ normal: 14, long: 40 }),
   kill: { everyMs: 500 },
   mode,
 });
@@ -68,10 +68,10 @@ export const smallPrograms = (seed: number): ProgramsOptions => ({
   ...wholePrograms(seed),
   ...sample({
     normal: {
-      programs: 200,
-      actors: 200,
-      forMs: 9_000,
-      everyMs: { killNode: 2_500, killAdapter: 4_000, restartStore: 5_000 },
+      programs: 120,
+      actors: 120,
+      forMs: 6_000,
+      everyMs: { killNode: 2_500, killAdapter: 3_500, restartStore: 4_500 },
     },
     long: {
       programs: 300,
@@ -93,7 +93,7 @@ export const wholeRegister = (seed: number): RegisterOptions => ({
 });
 export const smallRegister = (seed: number): RegisterOptions => ({
   ...wholeRegister(seed),
-  forMs: sample({ normal: 6_000, long: 15_000 }),
+  forMs: sample({ normal: 4_000, long: 15_000 }),
 });
 /** Seeds of the register that the tests run. */
 export const REGISTER_SEEDS = sample({ normal: 1, long: 3 });
@@ -109,7 +109,7 @@ export const smallChurn = (seed: number): ChurnOptions => ({
   ...wholeChurn(seed),
   most: 4,
   changes: sample({ normal: 3, long: 5 }),
-  perBatch: 50,
+  perBatch: sample({ normal: 25, long: 50 }),
 });
 
 export const wholeRolling = (seed: number): RollingOptions => ({
@@ -123,13 +123,18 @@ export const wholeRolling = (seed: number): RollingOptions => ({
 export const smallRolling = (seed: number): RollingOptions => ({
   ...wholeRolling(seed),
   nodes: 3,
-  atATime: sample({ normal: 3, long: 6 }),
-  actors: sample({ normal: 6, long: 10 }),
+  atATime: sample({ normal: 2, long: 6 }),
+  actors: sample({ normal: 4, long: 10 }),
   barMs: 6_000,
 });
 
 export const wholeScale = (seed: number): ScaleOptions => ({ nodes: [1, 2, 4], forMs: 10_000, inFlight: 128, seed });
-export const smallScale = (seed: number): ScaleOptions => ({ nodes: [1, 2], forMs: 2_000, inFlight: 32, seed });
+export const smallScale = (seed: number): ScaleOptions => ({
+  nodes: [1, 2],
+  forMs: sample({ normal: 700, long: 2_000 }),
+  inFlight: 32,
+  seed,
+});
 
 export const wholeRetention = (store: StoreKind, seed: number): RetentionSoakOptions => ({
   store,
@@ -143,7 +148,7 @@ export const wholeRetention = (store: StoreKind, seed: number): RetentionSoakOpt
 });
 export const smallRetention = (store: StoreKind, seed: number): RetentionSoakOptions => ({
   ...wholeRetention(store, seed),
-  forMs: sample({ normal: 12_000, long: 20_000 }),
+  forMs: sample({ normal: 10_000, long: 20_000 }),
   retentionMs: 2_000,
   sampleMs: 1_000,
 });

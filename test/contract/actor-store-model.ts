@@ -274,7 +274,7 @@ export function modelContract(make: MakeStore): void {
           for (const each of steps) await model.run(each);
           await model.check();
         }),
-        { numRuns: sample({ normal: 10, long: 40 }), endOnFailure: false },
+        { numRuns: sample({ normal: 5, long: 40 }), endOnFailure: false },
       );
     });
   });

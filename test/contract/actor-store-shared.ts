@@ -14,7 +14,7 @@ function granted(outcome: AdoptOutcome): Extract<AdoptOutcome, { kind: 'granted'
 }
 
 /** `SVC_SHARED_HISTORIES` for more. */
-const HISTORIES = Number(process.env.SVC_SHARED_HISTORIES ?? sample({ quick: 4, normal: 8, long: 20 }));
+const HISTORIES = Number(process.env.SVC_SHARED_HISTORIES ?? sample({ quick: 4, normal: 4, long: 20 }));
 
 /** Logs that the partitions of a node share; for adapters that have them. */
 export function sharedLogs(make: MakeStore): void {

@@ -54,6 +54,6 @@ async function world(): Promise<KernelWorld> {
   };
 }
 
-kernelContract('encrypted SQLite', world, 3);
+kernelContract('encrypted SQLite', world, 6);
 largeStatesContract('encrypted SQLite', world);
 retentionContract('encrypted SQLite', world, 3);

@@ -335,7 +335,7 @@ export function retentionContract(
 
     test('a removal that is cut off at any write is finished by the next sweep', async () => {
       await runtime.sweep();
-      const every = cutEvery * sample({ normal: 2, long: 1 });
+      const every = cutEvery * sample({ normal: 3, long: 1 });
       for (let writes = randomInt(every); ; writes += every) {
         assert.ok(writes < 60, 'a removal has an end');
         const old = await ended({ text: 'x'.repeat(LARGE_CHARS) });

@@ -54,7 +54,7 @@ spec:
 
 const formed = (version: string, note: string): string => FORMED.replace('VERSION', version).replaceAll('NOTE', note);
 
-const HUGE_CHARS = sample({ normal: 2_000_000, long: 10_000_000 });
+const HUGE_CHARS = sample({ normal: 500_000, long: 10_000_000 });
 const HUGE_COUNT = HUGE_CHARS.toLocaleString('en-US');
 const HUGE = HOSTILE.slice(0, 80).padEnd(HUGE_CHARS, '<b>\u001b[31m \u202e</b> ');
 

@@ -261,7 +261,7 @@ describe('what pages show is what the API says', { skip: browserMissing() }, () 
       });
       assert.equal(next, null);
       const messages = [...new Set(deliveries.map(({ message_id }) => message_id))];
-      const compared = someOf([...messages.entries()], 2);
+      const compared = someOf([...messages.entries()], 4);
       for (const [place, at] of compared) {
         const { state } = await svc.actors.getState({ kind: 'workflow', id, at });
         const expected = typeof state === 'object' && state !== null && 'blackboard' in state ? state.blackboard : {};

@@ -17,7 +17,7 @@ describe('a node with a container engine lets nobody out by', NEEDS_PODMAN, () =
   });
   after(() => at[Symbol.asyncDispose]());
 
-  for (const row of someOf(BOXES, 4)) test(row.title, (context) => make(row, at, context));
+  for (const row of someOf(BOXES, 6)) test(row.title, (context) => make(row, at, context));
 
   test('and afterwards no container and nothing of one is left', async () => {
     const { podman } = at.scene;

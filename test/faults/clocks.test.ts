@@ -5,9 +5,11 @@ import { z } from 'zod';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import { committersOf } from '../chaos/one-committer.ts';
 import { type Cluster, clusterMissing, startCluster } from '../support/cluster/cluster.ts';
+import { sample } from '../support/size.ts';
 
 const skip = clusterMissing();
 const MINUTES_MS = 60_000;
+const ACTORS = sample({ normal: 8, long: 16 });
 const AFTER_MS = 3_000;
 /** A busy machine may be late; nobody may be early. */
 const LATE_MS = 5_000;
@@ -26,7 +28,7 @@ interface SetAlarm {
 describe('clocks that are wrong', { skip, timeout: 120_000 }, () => {
   let cluster: Cluster;
   let ticks = 0;
-  const tickers = Array.from({ length: 16 }, () => addressOf('ticker', 'acme', randomUUID()));
+  const tickers = Array.from({ length: ACTORS }, () => addressOf('ticker', 'acme', randomUUID()));
 
   before(async () => {
     const config = { kernel: { lease_ttl_ms: LEASE_TTL_MS, lease_renew_ms: 500 } };
@@ -41,7 +43,7 @@ describe('clocks that are wrong', { skip, timeout: 120_000 }, () => {
   }
   const setAlarms = (): Promise<readonly SetAlarm[]> =>
     Promise.all(
-      Array.from({ length: 16 }, async () => {
+      Array.from({ length: ACTORS }, async () => {
         const address = addressOf('alarm', 'acme', randomUUID());
         const askedAt = performance.now();
         await cluster.explained(cluster.client.ask(address, 'Set', { afterMs: AFTER_MS }));

@@ -24,12 +24,17 @@ describe('more callers than a node has places for', { timeout: 120_000 }, () => 
   });
 
   test('many runs of one tenant’s users do not hold back another tenant’s run', async () => {
-    const outcome = await one(await openNoisyTenant('sqlite', sample({ normal: 80, long: 200 })));
+    const outcome = await one(await openNoisyTenant('sqlite', sample({ normal: 40, long: 200 })));
     assert.deepEqual(quiet(outcome), NOTHING, outcome.notes?.join('; '));
   });
 
   test('an overloaded node refuses new work with a time to come back, resets no connection, and what runs goes on', async () => {
-    const outcome = await one(await openOverload('sqlite', 300, 3_000, { starts_in_flight: 4, start_wait_ms: 10 }));
+    const outcome = await one(
+      await openOverload('sqlite', sample({ normal: 150, long: 300 }), sample({ normal: 1_500, long: 3_000 }), {
+        starts_in_flight: 4,
+        start_wait_ms: 10,
+      }),
+    );
     assert.deepEqual(quiet(outcome), NOTHING, outcome.notes?.join('; '));
     assert.match(outcome.notes?.join() ?? '', /[1-9]\d* refused/);
   });

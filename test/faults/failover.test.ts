@@ -6,12 +6,13 @@ import { mongoMissing, startMongo } from '../support/ferretdb.ts';
 import { redisMissing } from '../support/redis.ts';
 import { startRedisCluster } from '../support/redis-cluster.ts';
 import { startRedisSentinel } from '../support/redis-sentinel.ts';
+import { sample } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { commandsThrough } from './rounds/redis-away.ts';
 import { openRedisFleet, type RedisFleet } from './rounds/redis-fleet.ts';
 
 const skip = (redisMissing() ?? mongoMissing()) || false;
-const MANY = 12;
+const MANY = sample({ normal: 5, long: 12 });
 /** A lease is held for 6 s. */
 const LONGER_THAN_A_LEASE_MS = 9_000;
 

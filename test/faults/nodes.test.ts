@@ -7,20 +7,24 @@ import { z } from 'zod';
 import { addressOf } from '../../runtime/address.ts';
 import { committersOf } from '../chaos/one-committer.ts';
 import { type Cluster, clusterMissing, startCluster } from '../support/cluster/cluster.ts';
+import { sample } from '../support/size.ts';
 
 const skip = clusterMissing();
 /** Far beyond the lease. */
 const BLOCKED_MS = 10_000;
 const TTL_MS = 2_000;
-const RUNS = 8;
+const RUNS = sample({ normal: 4, long: 8 });
 const STEPS = 6;
+/** Kills while a node starts. */
+const STARTS = sample({ normal: 2, long: 5 });
+const TICKERS = sample({ normal: 12, long: 24 });
 
 const Run = z.object({ done: z.number(), status: z.string() });
 
 describe('nodes that stop, stall or die', { skip, timeout: 180_000 }, () => {
   let cluster: Cluster;
   let ticks = 0;
-  const tickers = Array.from({ length: 24 }, () => addressOf('ticker', 'acme', randomUUID()));
+  const tickers = Array.from({ length: TICKERS }, () => addressOf('ticker', 'acme', randomUUID()));
 
   before(async () => {
     const kernel = { lease_ttl_ms: TTL_MS, lease_renew_ms: 500 };
@@ -163,7 +167,7 @@ describe('nodes that stop, stall or die', { skip, timeout: 180_000 }, () => {
 
   test('a worker killed again and again while it starts: the rest goes on, and it joins when it is let', async () => {
     await cluster.stop(2);
-    for (let round = 0; round < 5; round += 1) {
+    for (let round = 0; round < STARTS; round += 1) {
       cluster.node(2).spawn();
       cluster.node(2).ready.catch(() => {});
       // Another moment of the start each time, measured by what the rest of the fleet does meanwhile.

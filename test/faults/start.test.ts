@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { Redis } from 'ioredis';
+import { builtProgram } from '../support/built-programs.ts';
 import { COMPILED } from '../support/child-program.ts';
 import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
 import { NodeProcess } from '../support/node-process.ts';
@@ -51,7 +52,7 @@ describe('a start without its stores', { skip, timeout: 180_000 }, () => {
   async function refused(stores: Stores): Promise<string> {
     const env = { PATH: process.env.PATH, ...COMPILED, NODE_NO_WARNINGS: '1' };
     const stdio: ['ignore', 'ignore', 'pipe'] = ['ignore', 'ignore', 'pipe'];
-    const child = spawn(process.execPath, [MAIN, ...argsOf(stores)], { env, stdio });
+    const child = spawn(process.execPath, [builtProgram(MAIN), ...argsOf(stores)], { env, stdio });
     const begun = performance.now();
     const cut = setTimeout(() => child.kill('SIGKILL'), MOST_MS);
     const [stderr, [code, signal]] = await Promise.all([text(child.stderr), once(child, 'exit')]);

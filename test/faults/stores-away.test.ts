@@ -2,12 +2,14 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { mongoMissing } from '../support/ferretdb.ts';
 import { redisMissing } from '../support/redis.ts';
+import { sample } from '../support/size.ts';
 import type { RoundOutcome } from './rounds/fault-case.ts';
 import { type AwayStore, AwayWorld, REFUSED_WITHIN_MS } from './rounds/stores-away.ts';
 
 const skip = redisMissing() ?? mongoMissing();
 /** For a machine that runs other tests beside this one. */
 const BUSY_MS = 5_000;
+const runsOfAnArea = sample({ normal: 1, long: 2 });
 
 function assertWell({ runs, hung, nodesEnded, lost, repeated, notes = [] }: RoundOutcome): void {
   assert.ok(runs > 0);
@@ -32,8 +34,8 @@ const withWorld = (store: AwayStore, tests: (world: () => AwayWorld) => void): v
 
 withWorld('documents', (world) => {
   test('documents slow or away for 20 s: every run of every area ends as without it, and no command runs twice', async () => {
-    assertWell(await world().outage({ how: 'slow', forMs: 1_000 }));
-    assertWell(await world().outage({ how: 'refused', forMs: 20_000 }));
+    assertWell(await world().outage({ how: 'slow', forMs: 1_000, runsOfAnArea }));
+    assertWell(await world().outage({ how: 'refused', forMs: 20_000, runsOfAnArea }));
     const { refusals } = world();
     assert.ok(refusals.length > 0);
     for (const { status, ms } of refusals) {
@@ -45,6 +47,6 @@ withWorld('documents', (world) => {
 
 withWorld('redis', (world) => {
   test('Redis away for 2 s: runs of agents, children, judges, stimuli and approvals end as without it', async () => {
-    assertWell(await world().outage({ how: 'refused', forMs: 2_000 }));
+    assertWell(await world().outage({ how: 'refused', forMs: 2_000, runsOfAnArea }));
   });
 });

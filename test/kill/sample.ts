@@ -8,7 +8,7 @@ import { percentile } from './recovery.ts';
 import { reportLines } from './report.ts';
 import { type StoreKind, storesMissing } from './stores.ts';
 
-const KILLS = sample({ normal: 3, long: 20 });
+const KILLS = sample({ normal: 2, long: 20 });
 /** Far above what it takes on a busy machine, below the 6 s of leases, claims and jobs of a dead node. */
 const RECOVERY_MS = 2_000;
 
@@ -17,7 +17,7 @@ export async function killSample(kind: StoreKind): Promise<void> {
   const skip = storesMissing(kind);
   const title = `${KILLS} times kill -9 on ${kind}: every execution ends as an unkilled one, no event is lost or doubled`;
   test(title, { skip, timeout: 180_000 }, async (context) => {
-    const options = { kind, kills: KILLS, seed: seedOf(process.env), atATime: 12 };
+    const options = { kind, kills: KILLS, seed: seedOf(process.env), atATime: sample({ normal: 8, long: 12 }) };
     const outcome = await runChaos(options);
     const counts = checkOutcome(outcome);
     for (const line of reportLines(options, outcome, counts)) context.diagnostic(line);

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { reportText } from '../chaos/report.ts';
 import { DOCKER, PROCESS, smallTools, toolsUnderKills } from '../chaos/tools-under-kills.ts';
 import { NEEDS_PODMAN } from '../support/podman.ts';
+import { sample as sized } from '../support/size.ts';
 import { seedOf } from './random.ts';
 import { type StoreKind, storesMissing } from './stores.ts';
 
@@ -15,7 +16,11 @@ interface Sample {
 const redisMissing = storesMissing('redis');
 const noRedis = redisMissing === false ? {} : { skip: redisMissing };
 const SAMPLES: Readonly<Record<string, Sample>> = {
-  'on one SQLite file, its loop in the node, in a program, with an MCP server': { store: 'sqlite', agents: PROCESS },
+  'on one SQLite file, its loop in the node, in a program, with an MCP server': {
+    store: 'sqlite',
+    // The loop of the agent with an MCP server is in the node, too.
+    agents: sized({ normal: PROCESS.filter((name) => name !== 'in-node'), long: PROCESS }),
+  },
   'on Redis, in the node and in a container': {
     store: 'redis',
     agents: ['in-node', ...DOCKER],

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { describe, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
+import { sample } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml, ProductNode } from './product-node.ts';
 
-const STREAMS = 2_000;
+const STREAMS = sample({ normal: 500, long: 2_000 });
+const STARTS = sample({ normal: 150, long: 500 });
 /** What one idle stream may cost beside its sockets' buffers, with room for the collector to be late. */
 const MOST_MB_FOR_STREAMS = 200;
 
@@ -103,12 +105,12 @@ describe('clients in numbers', () => {
     for (const stream of [...read, ...unread]) stream.socket.destroy();
   });
 
-  test('500 starts at once are each started once or refused clearly', async () => {
+  test(`${STARTS} starts at once are each started once or refused clearly`, async () => {
     await using node = await ProductNode.start();
     const agent = await node.deploy(agentYaml('many'));
     const startedAt = performance.now();
     const answers = await Promise.all(
-      Array.from({ length: 500 }, (_, at) =>
+      Array.from({ length: STARTS }, (_, at) =>
         node.json('POST', '/v1/executions', { agent_id: agent, input: `quick ${at}` }),
       ),
     );
@@ -118,15 +120,20 @@ describe('clients in numbers', () => {
     assert.equal(new Set(ids).size, ids.length);
     assert.ok(ids.length > 0);
     await allEnded(node, ids);
-    console.log(`${ids.length} of 500 starts answered in ${took} ms, all ended`);
+    console.log(`${ids.length} of ${STARTS} starts answered in ${took} ms, all ended`);
     const { body } = await node.call('GET', '/v1/executions?limit=1000');
     assert.equal((body.executions as unknown[]).length, ids.length, 'none was started that was refused');
   });
 });
 
 describe('a node that goes while it is used', () => {
+  let node: ProductNode;
+  before(async () => {
+    node = await ProductNode.start();
+  });
+  after(() => node[Symbol.asyncDispose]());
+
   test('kill -9 with streams open: each resumes by its last id, without a gap or a repeat', async () => {
-    await using node = await ProductNode.start();
     const agent = await node.deploy(agentYaml('steady'));
     const executions: string[] = [];
     for (let at = 0; at < 10; at += 1) executions.push(await node.run(agent, 'steady'));
@@ -145,7 +152,6 @@ describe('a node that goes while it is used', () => {
   });
 
   test('SIGTERM ends streams in order, exits 0, and the executions go on after a start', async () => {
-    await using node = await ProductNode.start();
     const agent = await node.deploy(agentYaml('slow'));
     const executions: string[] = [];
     for (let at = 0; at < 5; at += 1) executions.push(await node.run(agent, 'steady'));

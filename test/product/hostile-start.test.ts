@@ -10,8 +10,9 @@ import { after, before, describe, test } from 'node:test';
 import { startNode } from '../../main.ts';
 import { readFlags } from '../../read-settings.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { builtProgram } from '../support/built-programs.ts';
 import { COMPILED } from '../support/child-program.ts';
-import { sample } from '../support/size.ts';
+import { sample, someOf } from '../support/size.ts';
 import { smallFileSystem } from '../support/small-disk.ts';
 import { ProductNode } from './product-node.ts';
 
@@ -109,7 +110,7 @@ describe('a start that cannot be', () => {
   async function refused(args: readonly string[], title = args.join(' ')): Promise<{ stderr: string; ms: number }> {
     const startedAt = performance.now();
     const env = { PATH: process.env.PATH, ...COMPILED, NODE_NO_WARNINGS: '1' };
-    const child = spawn(process.execPath, [MAIN, ...args], {
+    const child = spawn(process.execPath, [builtProgram(MAIN), ...args], {
       cwd: directory,
       env,
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -144,13 +145,16 @@ describe('a start that cannot be', () => {
 
   test('says why a data directory cannot be used, also where none can be made', async () => {
     await writeFile(join(directory, 'file'), '');
-    for (const [path, expected] of [
+    const places = [
       ['/proc/nope', /data directory \/proc\/nope: it cannot be made there \(ENOENT\); choose another with --data/],
       ['/proc/nope/deeper', /data directory \/proc\/nope\/deeper: it cannot be made there/],
       ['/sys/nope', /this user may not write there \(E(PERM|ACCES)\)/],
       [join(directory, 'file'), /there is a file of that name/],
       [join(directory, 'file', 'below'), /a part of the path is a file/],
-    ] as const) {
+    ] as const;
+    for (const [at, [path, expected]] of places.entries())
+      await says(['--data', path, ...FREE_PORTS], expected, at, path);
+    for (const [path, expected] of someOf(places, places.length)) {
       const { stderr, ms } = await refused(['--data', path, ...FREE_PORTS]);
       assert.match(stderr, expected);
       assert.equal(stderr.trim().split('\n').length, 1);

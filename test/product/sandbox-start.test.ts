@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { builtProgram } from '../support/built-programs.ts';
 import { COMPILED } from '../support/child-program.ts';
 import { sandboxFor, skipWithout } from '../support/sandbox.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -26,7 +27,7 @@ class Started implements AsyncDisposable {
   #text = '';
 
   constructor(args: readonly string[], isHidden: boolean) {
-    const node = [process.execPath, MAIN, '--http-port', '0', '--grpc-port', '0', ...args];
+    const node = [process.execPath, builtProgram(MAIN), '--http-port', '0', '--grpc-port', '0', ...args];
     const [program = '', ...rest] = isHidden && isInstalled ? [...HIDING, ...node] : node;
     const env = { PATH: process.env.PATH, HOME: process.env.HOME, NODE_NO_WARNINGS: '1', ...COMPILED };
     this.#child = spawn(program, rest, { env, stdio: ['ignore', 'pipe', 'pipe'] });

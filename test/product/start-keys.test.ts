@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { stringify } from 'yaml';
+import { sample } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { clientOf, ended, metadataOf, request } from '../transport/grpc/call.ts';
 import { type Answer, agentYaml, ProductNode } from './product-node.ts';
@@ -15,6 +16,9 @@ const WORKFLOW = stringify({
     states: { DONE: { kind: 'System', command: 'finalize', transitions: [] } },
   },
 });
+
+/** Kills, each of them later after the start. */
+const KILLS = sample({ normal: 1, long: 3 });
 
 /** What is started with a key, and where it is then. */
 const KINDS = [
@@ -96,7 +100,7 @@ describe('a key of a start', { timeout: 120_000 }, () => {
     });
 
     test(`${name}: a key that was freed starts once, whenever the node is killed`, async () => {
-      for (let round = 0; round < 3; round += 1) {
+      for (let round = 0; round < KILLS; round += 1) {
         await removed(idOf(await start('killed', `before ${round}`)));
         // Both are cut off, or answered; the kill comes at another moment each time.
         const calls = [1, 2].map(() => start('killed', `round ${round}`).catch(() => null));

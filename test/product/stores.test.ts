@@ -19,7 +19,7 @@ import { agentYaml, objectOf, ProductNode } from './product-node.ts';
 
 const skip = (redisMissing() ?? mongoMissing()) || false;
 /** Enough that both nodes run some when one is killed. */
-const RUNS = sample({ normal: 6, long: 24 });
+const RUNS = sample({ normal: 3, long: 24 });
 const PASSWORD = 'p@ss:w/rd';
 /** docs/operations/operating-a-cluster.md, "Redis and MongoDB": all that a node may need, and nothing of a Redis operator. */
 const RIGHTS = ['~svc*', '~{svc*', '&svc*', '&{svc*', '+@all', '-@admin', '-@dangerous', '+info', '+config|get'];
@@ -67,7 +67,7 @@ async function shareAndLoseNothing(stores: Stores): Promise<void> {
 }
 
 /** Each starts two to five nodes: a normal run takes half of them, by chance. */
-const WAYS = someOf(['Sentinel', 'Cluster', 'Redis over TLS', 'MongoDB over TLS'], 2);
+const WAYS = someOf(['Sentinel', 'Cluster', 'Redis over TLS', 'MongoDB over TLS'], 4);
 
 describe('stores of all kinds', { skip }, () => {
   let mongo: TestMongo;

@@ -6,13 +6,14 @@ import { test } from 'node:test';
 import { type Followed, followExecution, isFinal, type SeenEvent } from '../kill/follower.ts';
 import { mongoMissing, startMongo } from '../support/ferretdb.ts';
 import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
+import { sample } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml, objectOf, ProductNode } from './product-node.ts';
 
 const skip = (redisMissing() ?? mongoMissing()) || false;
 /** What orchestrators give a node between SIGTERM and kill -9 (docker-compose.yml, examples/kubernetes). */
 const GRACE_MS = 30_000;
-const STREAMS = 24;
+const STREAMS = sample({ normal: 8, long: 24 });
 
 /** Leaves its process id, then works for as many seconds as its argument says. */
 const PROGRAM = `#!/bin/sh

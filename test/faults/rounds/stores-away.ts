@@ -27,6 +27,8 @@ export type AwayHow = 'refused' | 'silent' | 'slow';
 export interface Outage {
   readonly how: AwayHow;
   readonly forMs: number;
+  /** Of each area at once. */
+  readonly runsOfAnArea?: number;
   /** From the end of the outage; a run that takes longer counts as hung. */
   readonly quietWithinMs?: number;
 }
@@ -153,9 +155,14 @@ export class AwayWorld implements FaultWorld {
   }
 
   /** All areas at once under one outage, until all have ended. */
-  async outage({ how, forMs, quietWithinMs = RECOVERED_WITHIN_MS }: Outage): Promise<RoundOutcome> {
+  async outage({
+    how,
+    forMs,
+    runsOfAnArea = RUNS_OF_AN_AREA,
+    quietWithinMs = RECOVERED_WITHIN_MS,
+  }: Outage): Promise<RoundOutcome> {
     const before = this.#nodes.filter(({ process }) => process.crashed).length;
-    const runs = Array.from({ length: RUNS_OF_AN_AREA }, () => this.#areas.map((area) => this.#begin(area))).flat();
+    const runs = Array.from({ length: runsOfAnArea }, () => this.#areas.map((area) => this.#begin(area))).flat();
     // A delivery is answered late; all else is acknowledged before the store goes.
     await Promise.all(runs.filter(({ area }) => !('stimulus' in area.start)).map(({ id }) => id));
     const asked = await this.#approvals(runs);

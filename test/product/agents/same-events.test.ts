@@ -16,7 +16,7 @@ interface Run {
 
 const AT_ONCE = 3;
 /** Each takes a container. */
-const CHOSEN = someOf(CASES, 3);
+const CHOSEN = someOf(CASES, 6);
 
 describe('isolation process and docker', NEEDS_PODMAN, () => {
   let scene: AgentScene;

@@ -75,9 +75,9 @@ describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.len
     const before = await snapshot(scene, 'alphaAdmin', alpha);
     const strangers = scene.strangersTo('alpha');
     const nameOf = (thing: keyof Named) => alpha[thing];
-    await assertHidden(strangers, someOf(ROUTE_ROWS, 4), nameOf);
+    await assertHidden(strangers, someOf(ROUTE_ROWS, 8), nameOf);
     const byKey = strangers.filter(({ name }) => name.startsWith('key of'));
-    await assertHidden(byKey, someOf(pathRows(alpha), 6), nameOf);
+    await assertHidden(byKey, someOf(pathRows(alpha), 12), nameOf);
     assert.deepEqual(await snapshot(scene, 'alphaAdmin', alpha), before);
   });
 

@@ -8,14 +8,15 @@ import { KeyRing } from '../../../security/encryption/key-ring.ts';
 import { SecretDocuments } from '../../../security/secret-store/secret-documents.ts';
 import { liveFiles } from '../../support/live-files.ts';
 import { needsSandbox } from '../../support/sandbox.ts';
+import { sample } from '../../support/size.ts';
 import { limitedFiles, smallFileSystem } from '../../support/small-disk.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { type Answer, agentYaml, ProductNode } from '../product-node.ts';
 import { type CallerName, Realms } from '../realms.ts';
 
-const KILLS = 3;
+const KILLS = sample({ normal: 1, long: 3 });
 /** Secrets during a key rotation. */
-const MANY = 40;
+const MANY = sample({ normal: 15, long: 40 });
 const PATH = 'db/password';
 const ROUTE = `/v1/secrets/${encodeURIComponent(PATH)}`;
 

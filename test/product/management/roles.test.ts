@@ -24,7 +24,7 @@ describe(`management tools: ${ROWS.length} rows of users, strangers and service 
   });
   after(() => callers[Symbol.asyncDispose]());
 
-  for (const row of someOf(ROWS, 4)) {
+  for (const row of someOf(ROWS, 8)) {
     const { tool, what, by = assert.fail() } = row;
     test(`${tool} ${what}`, async () => {
       const isOffered = marksOf(tool).includes(MARKS[by]);

@@ -9,7 +9,7 @@ import { sameAnswer } from './same-answer.ts';
 
 /** Who calls is the operator of the node: rows for others are in roles.test.ts. */
 const ROWS = MANAGEMENT_ROWS.filter(({ by }) => by === undefined);
-const CHOSEN = someOf(ARGUMENT_ROWS, 12);
+const CHOSEN = someOf(ARGUMENT_ROWS, 24);
 const TOOLS = Object.entries(Object.groupBy(CHOSEN, ({ tool }) => tool));
 const AT_ONCE = 8;
 const COUNTS = `${ROWS.length} rows of what they do and ${CHOSEN.length} of their arguments`;
@@ -21,7 +21,7 @@ describe(`management tools: ${COUNTS}, the same answer over each of SEAL REST, g
   });
   after(() => node[Symbol.asyncDispose]());
 
-  for (const row of someOf(ROWS, 6)) {
+  for (const row of someOf(ROWS, 12)) {
     test(`${row.tool} ${row.what}`, async () => {
       sameAnswer(await Promise.all(node.doors.map((door) => callOf(row, door, settingOf(door, 'svc-system')))));
     });

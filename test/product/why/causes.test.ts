@@ -218,6 +218,8 @@ describe('why a run waits: causes on one node, alone and three deep', () => {
   const alone = new Map<Cause, Planted>();
   const nested = new Map<Cause, Planted>();
   const causes = [...CAUSES, ...(NEEDS_PODMAN.skip === undefined ? CONTAINER_CAUSES : [])];
+  /** Those that are planted three deep, too: the first always, of the others some. */
+  const deep = new Set([...causes.slice(0, 1), ...someOf(causes, 3)]);
 
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'svc-why-'));
@@ -247,7 +249,7 @@ describe('why a run waits: causes on one node, alone and three deep', () => {
       const now = causes.filter(({ namesOthers = false }) => namesOthers === isLater);
       await Promise.all(now.map(async (cause) => alone.set(cause, await plantAlone(node, cause))));
     }
-    await Promise.all(causes.map(async (cause) => nested.set(cause, await plantNested(node, cause))));
+    await Promise.all([...deep].map(async (cause) => nested.set(cause, await plantNested(node, cause))));
   });
   after(async () => {
     await node?.[Symbol.asyncDispose]();
@@ -263,11 +265,12 @@ describe('why a run waits: causes on one node, alone and three deep', () => {
   };
 
   // A command takes a process of Node.js.
-  const onCommandLine = someOf(causes, 8);
+  const onCommandLine = someOf([...deep], 3);
   for (const cause of causes) {
     const isCommand = onCommandLine.includes(cause);
     test(`${cause.name} is the last cause, over REST and tool${isCommand ? ' and command line' : ''}`, async () => {
       await assertExplained(node, planted(alone, cause), cause, ['tool']);
+      if (!deep.has(cause)) return;
       const why = await assertExplained(node, planted(nested, cause), cause, isCommand ? ['tool', 'cli'] : ['tool']);
       assert.ok(runsIn(why).length >= 3, JSON.stringify(why.chain));
     });
