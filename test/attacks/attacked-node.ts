@@ -16,6 +16,11 @@ const Held = z.object({ longestMs: z.number(), totalMs: z.number(), rssBytes: z.
 
 type Addresses = Readonly<Record<'url' | 'grpc' | 'internal' | 'internalGrpc' | 'cluster', string>>;
 
+interface AttackedOptions {
+  readonly guarded?: boolean;
+  readonly stores?: { readonly redis: string; readonly mongodb: string };
+}
+
 /** A node of its own process, embedded and open to this machine unless it is guarded by a token, whose event loop is watched. */
 export class AttackedNode implements AsyncDisposable {
   readonly #child: ChildProcess;
@@ -42,13 +47,15 @@ export class AttackedNode implements AsyncDisposable {
     child.stderr?.on('data', (chunk: Buffer) => this.#said.push(chunk.toString()));
   }
 
-  static async start({ guarded = false }: { readonly guarded?: boolean } = {}): Promise<AttackedNode> {
+  /** `stores`: of a fleet; absent: its own. */
+  static async start({ guarded = false, stores }: AttackedOptions = {}): Promise<AttackedNode> {
     const directory = await mkdtemp(join(tmpdir(), 'svc-attacks-'));
     const script = join(directory, 'script.yaml');
     await writeFile(script, stringify({ rules: [{ reply: 'done' }] }));
     const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
     const guard = guarded ? { iam: { local: 'token' }, cluster: { enabled: true, cluster_grpc_port: 0 } } : {};
-    const spec = { llm_providers: [provider], observability: { logging: { level: 'warn' } }, ...guard };
+    const shared = stores === undefined ? {} : { stores, kernel: { partitions: 16 } };
+    const spec = { llm_providers: [provider], observability: { logging: { level: 'warn' } }, ...guard, ...shared };
     const config = join(directory, 'svc.yaml');
     await writeFile(config, stringify({ apiVersion: 'svc.dev/v1', kind: 'NodeConfig', spec }));
     const flags = ['--config', config, '--data', join(directory, 'data'), '--http-port', '0', '--grpc-port', '0'];

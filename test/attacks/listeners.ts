@@ -20,6 +20,8 @@ const MiB = 1024 * KiB;
 /** Long enough for a look at what others get meanwhile. */
 const PIECE_EVERY_MS = 20;
 const CROWD = 300;
+/** More than the port holds in all. */
+const LIVENESS_CROWD = 1_200;
 const SHAPES = ['at', 'over', 'half', 'slow', 'many', 'big'] as const;
 const ATTACKERS = { at: 4, over: 4, half: 40, slow: 40, many: CROWD, big: 20 } as const;
 /** Calls in one packet: as many as wait for their answers on a connection, and as many as the largest of gRPC may have. */
@@ -59,6 +61,25 @@ export function listenerAttacks(node: AttackedNode): ListenerAttack[] {
           64 * KiB,
         )),
   ];
+}
+
+/** The port of the failure detector, at which other nodes see that this one lives: it reads nothing, so each byte is too much. */
+export function livenessAttacks(address: string): ListenerAttack[] {
+  const port = Number(address.split(':').pop());
+  const pieces = { at: 400, over: 401, half: 200, slow: 1, many: 0, big: MiB } as const;
+  return SHAPES.map((shape) => ({
+    ...{ listener: 'liveness', shape, token: false, attackers: shape === 'many' ? LIVENESS_CROWD : ATTACKERS[shape] },
+    run: (over) =>
+      again(over, async () => {
+        const socket = await opened(port, over);
+        if (socket === null) return;
+        const ended = until(socket.resume(), over, ['close']);
+        if (shape === 'slow') await slowly(over, ended, () => socket.writable && socket.write('x'));
+        else if (pieces[shape] > 0) socket.write(Buffer.alloc(pieces[shape]));
+        await ended;
+        socket.destroy();
+      }),
+  }));
 }
 
 type Shape = (typeof SHAPES)[number];

@@ -3,7 +3,7 @@
  * loop, CPU ms on the thread of requests, best of three.
  *
  *   npm run attack                  all routes, all listeners, all attempts to leave the sandbox
- *   npm run attack -- listeners     the listeners alone: bodies at and over their bounds, half, slow, many
+ *   npm run attack -- listeners     the listeners alone: bodies at and over their bounds, half, slow, many, many in one packet
  *   npm run attack -- fuzz          hostile gRPC messages alone: every method, no INTERNAL, the heap before and after
  *   npm run attack -- WORDS         those whose title holds one of the words
  *
@@ -13,11 +13,15 @@
 import { spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { mongoMissing, startMongo } from '../support/ferretdb.ts';
+import { redisMissing, startRedis } from '../support/redis.ts';
+import { waitUntil } from '../support/wait-until.ts';
 import { AttackedNode } from './attacked-node.ts';
 import { underAttack } from './bystander.ts';
 import { AGENT, deploy, restAttacks, strangerAttacks } from './cases.ts';
 import { GrpcFuzzer, settledHeap } from './grpc-fuzz.ts';
-import { listenerAttacks } from './listeners.ts';
+import { type ListenerAttack, listenerAttacks, livenessAttacks } from './listeners.ts';
 import { manifestAttacks } from './manifests.ts';
 import { measured } from './measure.ts';
 import { messageAttacks } from './messages.ts';
@@ -86,11 +90,47 @@ async function attackListeners(): Promise<number> {
   await using guarded = await AttackedNode.start({ guarded: true });
   console.log('| listener | attack | token | at once | loop ms | RSS more, MiB | calls of others | failed | p99 ms |');
   console.log('|---|---|---|---|---|---|---|---|---|');
-  for (const attack of listenerAttacks(guarded)) {
-    const { name, heldMs, grownMiB, calls, failed: refused, p99Ms } = await underAttack(guarded, attack, LISTENER_MS);
+  await underAll(guarded, listenerAttacks(guarded));
+  const lost = guarded.leasesLost + (await attackLiveness());
+  console.log(`${lost} leases lost`);
+  return lost;
+}
+
+async function underAll(node: AttackedNode, attacks: readonly ListenerAttack[]): Promise<void> {
+  for (const attack of attacks) {
+    const { name, heldMs, grownMiB, calls, failed: refused, p99Ms } = await underAttack(node, attack, LISTENER_MS);
     const figures = [heldMs.toFixed(0), grownMiB.toFixed(0), calls, refused, p99Ms.toFixed(0)];
     console.log(`| ${name} | ${figures.join(' | ')} |`);
   }
-  console.log(`${guarded.leasesLost} leases lost`);
-  return guarded.leasesLost;
+}
+
+/** The same for the port of the failure detector, which only a node of a fleet has; leases that were lost. */
+async function attackLiveness(): Promise<number> {
+  const missing = redisMissing() ?? mongoMissing();
+  if (missing !== false && missing !== null) return 0;
+  const [redis, mongo] = await Promise.all([startRedis(), startMongo()]);
+  try {
+    await using node = await AttackedNode.start({ guarded: true, stores: { redis: redis.url, mongodb: mongo.uri } });
+    await underAll(node, livenessAttacks(await livenessAddress(redis.url)));
+    return node.leasesLost;
+  } finally {
+    await Promise.all([redis.stop(), mongo.stop()]);
+  }
+}
+
+/** Where the only member of a fleet is seen to live. */
+async function livenessAddress(url: string): Promise<string> {
+  const client = new Redis(url);
+  try {
+    return await waitUntil('the node has said where it is seen to live', async () => {
+      for (const key of await client.keys('*')) {
+        if ((await client.type(key)) !== 'hash') continue;
+        const found = (await client.hvals(key)).map((value) => /"pulse":"([^"]+)"/.exec(value)?.[1]);
+        for (const address of found) if (address !== undefined) return address;
+      }
+      return undefined;
+    });
+  } finally {
+    client.disconnect();
+  }
 }

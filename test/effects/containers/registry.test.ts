@@ -149,4 +149,13 @@ describe('private registries', NEEDS_REGISTRY, () => {
         message: /unknown|not found/i,
       });
   });
+
+  test('the image of a node is not built on a base without a digest', () => {
+    const file = join(import.meta.dirname, '..', '..', '..', 'Containerfile');
+    const build = ['build', '--target', 'dependencies', '--isolation', 'chroot', '--network', 'host', '--file', file];
+    assert.throws(
+      () => bench.podman.podman(...build, '--build-arg', `NODE_IMAGE=${BUSYBOX}`, bench.podman.directory),
+      /NODE_IMAGE has no digest: localhost\/svc-test-busybox:1/,
+    );
+  });
 });
