@@ -21,7 +21,7 @@ const isRoot = process.getuid?.() === 0;
 const listening = (server: Server, at: string | { readonly port: number; readonly host: string }): Promise<Server> =>
   new Promise((resolve, reject) => server.once('error', reject).listen(at, () => resolve(server)));
 
-describe('out of the sandbox', { timeout: 240_000 }, () => {
+describe('out of the sandbox', { timeout: process.env.SVC_ATTACK === 'whole' ? 900_000 : 240_000 }, () => {
   let directory = '';
   let missing = '';
   let scene: Record<string, string> = {};
