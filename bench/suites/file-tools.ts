@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type ToolsBench, toolsBench } from '../../test/tools/bench.ts';
+import { type ToolsUnderTest, toolsUnderTest } from '../../test/tools/granted-tools.ts';
 import { growTree, NEEDLE, type SourceTree } from '../files/tree.ts';
 import { closedLoop, medianOf } from '../load.ts';
 import { type Plan, type Section, table, whole } from '../report.ts';
@@ -19,7 +19,7 @@ type Peers = Readonly<Record<string, Run>>;
 
 /** fs.grep, fs.glob and fs.read through the effect of tools on a tree of 50,000 files, beside ripgrep and grep. */
 export async function fileTools(plan: Plan): Promise<Section> {
-  await using bench = await toolsBench();
+  await using bench = await toolsUnderTest();
   const directory = await bench.directory();
   const rg = ripgrep();
   const tree = growTree(directory, plan.repetitions === 1 ? SMALL_FILES : FILES);
@@ -60,7 +60,7 @@ function ripgrep(): string | null {
   }
 }
 
-function grepQuestions(bench: ToolsBench, directory: string, rg: string | null): Record<string, Peers> {
+function grepQuestions(bench: ToolsUnderTest, directory: string, rg: string | null): Record<string, Peers> {
   const question = (pattern: string): Peers => ({
     'svc fs.grep': async () => lines(await bench.text('fs.grep', { pattern, path: '/workspace' })),
     ...(rg === null
@@ -79,7 +79,7 @@ function grepQuestions(bench: ToolsBench, directory: string, rg: string | null):
   };
 }
 
-function globQuestions(bench: ToolsBench, directory: string, rg: string | null): Record<string, Peers> {
+function globQuestions(bench: ToolsUnderTest, directory: string, rg: string | null): Record<string, Peers> {
   return {
     'glob: `**/part1/*8.md`': {
       'svc fs.glob': async () => lines(await bench.text('fs.glob', { pattern: '**/part1/*8.md', path: '/workspace' })),
@@ -130,7 +130,7 @@ async function compare(question: string, peers: Peers, tree: SourceTree, rounds:
   });
 }
 
-async function readRows(bench: ToolsBench, directory: string, tree: SourceTree, plan: Plan): Promise<string[][]> {
+async function readRows(bench: ToolsUnderTest, directory: string, tree: SourceTree, plan: Plan): Promise<string[][]> {
   const { sample } = tree;
   let at = 0;
   const next = (): string => {
@@ -157,7 +157,7 @@ async function readRows(bench: ToolsBench, directory: string, tree: SourceTree, 
 
 /** Needs the right to drop the page cache; where it is missing there are no rows. */
 async function coldRows(
-  bench: ToolsBench,
+  bench: ToolsUnderTest,
   directory: string,
   rg: string | null,
   tree: SourceTree,

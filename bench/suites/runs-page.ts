@@ -1,7 +1,7 @@
 import { type Browser, chromium } from 'playwright-core';
 import { z } from 'zod';
 import { buildIfStale } from '../../dashboard/build.ts';
-import { browserMissing } from '../../test/attacks/page-bench.ts';
+import { browserMissing } from '../../test/attacks/hostile-browser.ts';
 import { BuiltPages } from '../dashboard/built-pages.ts';
 import { runsApi } from '../dashboard/generated-runs.ts';
 import { heapOf } from '../dashboard/heap.ts';

@@ -7,7 +7,7 @@ import { addressOf } from '../../runtime/address.ts';
 import type { ActorDefinition } from '../../runtime/define-actor.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { decodeRecord, encodeRecord } from '../../runtime/turns/record.ts';
-import { definition as toolSession } from './tool-session/rig.ts';
+import { definition as toolSession } from './tool-session/driven-session.ts';
 
 const ID = '6f1c3a52-0000-4000-8000-00000000000a';
 /** Kinds whose states have had other fields. */

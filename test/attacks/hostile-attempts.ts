@@ -1,6 +1,6 @@
 import type { Belongings } from '../product/belongings.ts';
 import { agentYaml } from '../product/product-node.ts';
-import { type From, HAS_IPV6 } from './page-bench.ts';
+import { type From, HAS_IPV6 } from './hostile-browser.ts';
 
 /** A listener of the node. */
 export type Listener = 'rest' | 'grpc' | 'internal' | 'internalGrpc' | 'cluster';

@@ -6,7 +6,7 @@ import { ProductNode } from '../product/product-node.ts';
 import { someOf } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Attempt, hostileAttempts, type Listener, type Targets } from './hostile-attempts.ts';
-import { browserMissing, PageBench, type Visited } from './page-bench.ts';
+import { browserMissing, HostileBrowser, type Visited } from './hostile-browser.ts';
 
 const AT_LEAST = 60;
 /** Pages at once. */
@@ -32,13 +32,13 @@ const isRefusal = (text: string): boolean => REFUSALS.has(Number(text.slice(0, 3
 
 describe('pages in a Chromium and a node without an identity provider', { skip: browserMissing() }, () => {
   let node: ProductNode;
-  let bench: PageBench;
+  let bench: HostileBrowser;
   let ports: Readonly<Record<Listener, number>>;
   let on: Targets;
   before(async () => {
     [node, bench] = await Promise.all([
       ProductNode.start({ spec: { cluster: { enabled: true, cluster_grpc_port: 0 } } }),
-      PageBench.start(),
+      HostileBrowser.start(),
     ]);
     const internal = await node.process.internal;
     const portOf = (address: string): number => Number(address.slice(address.lastIndexOf(':') + 1));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Documents } from '../../runtime/documents.ts';
 import { MongoDocuments } from '../../runtime/mongo/documents.ts';
 import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
-import { mongoRig } from '../runtime/mongo/rig.ts';
+import { ownMongo } from '../runtime/mongo/own-mongo.ts';
 import { mongoMissing } from '../support/ferretdb.ts';
 
 export interface OpenedStore {
@@ -33,7 +33,7 @@ export async function openSqlite(): Promise<OpenedStore> {
 }
 
 async function openFerretDb(): Promise<OpenedStore> {
-  const { uri, database, stop } = await mongoRig();
+  const { uri, database, stop } = await ownMongo();
   const documents = new MongoDocuments({ uri, database });
   await documents.open();
   return { documents, stop: () => documents.close().then(stop) };

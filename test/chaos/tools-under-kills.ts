@@ -3,7 +3,7 @@ import { sample } from '../support/size.ts';
 import { killToolAgents, type ToolKillOptions } from '../support/tool-kill-chaos.ts';
 import { brokenToolRuns } from '../support/tool-kill-checks.ts';
 import { toolKillLines } from '../support/tool-kill-report.ts';
-import { openToolKillWorld } from '../support/tool-kill-world.ts';
+import { openToolKillSurroundings } from '../support/tool-kill-surroundings.ts';
 import { type ScenarioReport, timeLines } from './report.ts';
 
 export interface ToolsUnderKills extends ToolKillOptions {
@@ -30,7 +30,7 @@ export const smallTools = (seed: number, where: Where): ToolsUnderKills => ({
 
 /** One node with a scripted model: kill -9 at random moments of agents that make ten tool calls each. */
 export async function toolsUnderKills(options: ToolsUnderKills): Promise<ScenarioReport> {
-  await using world = await openToolKillWorld(options.store, options.agents);
+  await using world = await openToolKillSurroundings(options.store, options.agents);
   const outcome = await killToolAgents(world, options);
   const { recovery } = outcome;
   return {

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { parse } from 'yaml';
-import { CliScene } from './scene.ts';
+import { CliNode } from './cli-node.ts';
 
 describe('svc agent', () => {
-  let scene: CliScene;
+  let scene: CliNode;
   before(async () => {
-    scene = await CliScene.open();
+    scene = await CliNode.open();
   });
   after(() => scene.close());
 

@@ -8,16 +8,16 @@ import { addressOf } from '../../runtime/address.ts';
 import { createApprovalApi } from '../../usecases/approvals.ts';
 import { type KernelNode, startKernelNode } from '../support/kernel-node.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { scene } from '../transport/rest/scene.ts';
+import { restServer } from '../transport/rest/rest-server.ts';
 import { svc } from './svc-run.ts';
 
 describe('svc approval', () => {
   let kernel: KernelNode;
-  let at: Awaited<ReturnType<typeof scene>>;
+  let at: Awaited<ReturnType<typeof restServer>>;
   before(async () => {
     kernel = await startKernelNode({ definitions: [approvalActor] });
     const approvals = await kernel.documents.collection<ApprovalDocument>(APPROVALS);
-    at = await scene({ approvals: createApprovalApi({ client: kernel.runtime.client, approvals }) });
+    at = await restServer({ approvals: createApprovalApi({ client: kernel.runtime.client, approvals }) });
   });
   after(async () => {
     await at[Symbol.asyncDispose]();

@@ -5,8 +5,8 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { chainOf, exportOf, stated, TENANT } from '../manifests/audit/entries-scene.ts';
-import { chainOf as callsOf, exportOf as sessionExport, signer } from '../manifests/audit/scene.ts';
+import { chainOf as callsOf, exportOf as sessionExport, signer } from '../manifests/audit/call-chains.ts';
+import { chainOf, exportOf, stated, TENANT } from '../manifests/audit/entry-chains.ts';
 import { type SvcResult, svc } from './svc-run.ts';
 
 const node = signer('node');

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { chainOf, exportOf, signer } from '../manifests/audit/scene.ts';
+import { chainOf, exportOf, signer } from '../manifests/audit/call-chains.ts';
 import { type SvcResult, svc } from './svc-run.ts';
 
 const node = signer('node');

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '../support/wait-until.ts';
-import { CliScene } from './scene.ts';
+import { CliNode } from './cli-node.ts';
 
-const nodeId = async (scene: CliScene): Promise<string> =>
+const nodeId = async (scene: CliNode): Promise<string> =>
   JSON.parse((await scene.svc(['node', 'status', '--output', 'json'])).stdout).node.node_id;
 
 function isAlive(pid: number): boolean {
@@ -15,7 +15,7 @@ function isAlive(pid: number): boolean {
 }
 
 test('a node that was not told to takes no faults', async () => {
-  const scene = await CliScene.open();
+  const scene = await CliNode.open();
   try {
     const id = await nodeId(scene);
     for (const args of [
@@ -35,10 +35,10 @@ test('a node that was not told to takes no faults', async () => {
 });
 
 describe('svc chaos', () => {
-  let scene: CliScene;
+  let scene: CliNode;
   let id = '';
   before(async () => {
-    scene = await CliScene.open('  chaos: { enabled: true, tenants: [svc-system] }\n');
+    scene = await CliNode.open('  chaos: { enabled: true, tenants: [svc-system] }\n');
     id = await nodeId(scene);
   });
   after(() => scene.close());

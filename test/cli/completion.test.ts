@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { CliNode } from './cli-node.ts';
 import { openShell, SHELLS, shellMissing } from './completing-shell.ts';
-import { CliScene } from './scene.ts';
 
 /** What somebody typed, and what TAB offers then. */
 const LINES: readonly (readonly [string, readonly string[]])[] = [
@@ -22,9 +22,9 @@ const LINES: readonly (readonly [string, readonly string[]])[] = [
 ];
 
 describe('completion in real shells', () => {
-  let scene: CliScene;
+  let scene: CliNode;
   before(async () => {
-    scene = await CliScene.open();
+    scene = await CliNode.open();
   });
   after(() => scene.close());
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { table } from '../../cli/output.ts';
 import { cutTo, padded, widthOf } from '../../cli/screen/width.ts';
-import { CliScene } from './scene.ts';
+import { CliNode } from './cli-node.ts';
 import { svc } from './svc-run.ts';
 
 const agent = (name: string, text: string, version = '1.0.0'): string => `apiVersion: svc.dev/v1
@@ -27,10 +27,10 @@ spec:
 `;
 
 describe('the first day at the command line', () => {
-  let scene: CliScene;
+  let scene: CliNode;
   let contexts: string;
   before(async () => {
-    scene = await CliScene.open();
+    scene = await CliNode.open();
     contexts = scene.file('contexts.json');
     await mkdir(scene.file('all/parts'), { recursive: true });
     await writeFile(scene.file('all/one.yaml'), agent('one', 'Say one.'));

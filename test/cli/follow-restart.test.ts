@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { waitUntil } from '../support/wait-until.ts';
-import { CliScene } from './scene.ts';
+import { CliNode } from './cli-node.ts';
 import { SvcRun } from './svc-run.ts';
 
 test('a follower goes on over kill -9 and restart of the node, without a gap or a repeat', async () => {
-  const scene = await CliScene.open();
+  const scene = await CliNode.open();
   try {
     const args = ['task', 'execute', 'echo', '--input', 'slow', '--follow', '--output', 'json'];
     const run = new SvcRun(args, scene.env);

@@ -6,7 +6,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '../support/wait-until.ts';
-import { CliScene } from './scene.ts';
+import { CliNode } from './cli-node.ts';
 
 const SVC = join(import.meta.dirname, '..', '..', 'cli', 'svc.ts');
 /** Clears the screen, renames the window, hides what follows and turns the order of letters round. */
@@ -25,11 +25,11 @@ spec:
 `;
 
 describe('text of strangers on an operator’s terminal', () => {
-  let scene: CliScene;
+  let scene: CliNode;
   let run = '';
   let approval = '';
   before(async () => {
-    scene = await CliScene.open();
+    scene = await CliNode.open();
     await writeFile(scene.file('evil.yaml'), WORKFLOW);
     await must(['workflow', 'deploy', scene.file('evil.yaml')]);
     await must(['stimulus', 'route', 'add', 'mail', 'evil']);

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { CliScene } from './scene.ts';
+import { CliNode } from './cli-node.ts';
 import { type SvcResult, svc } from './svc-run.ts';
 
 describe('svc key, svc limits, svc secret', () => {
-  let at: CliScene;
+  let at: CliNode;
   before(async () => {
-    at = await CliScene.open();
+    at = await CliNode.open();
   });
   after(() => at.close());
   const run = (args: readonly string[], input = '', env = {}): Promise<SvcResult> =>

@@ -5,17 +5,17 @@ import { after, before, describe, test } from 'node:test';
 import { listed } from '../../cli/list-pages.ts';
 import { NodeClient } from '../../cli/node-client.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { CliScene } from './scene.ts';
+import { CliNode } from './cli-node.ts';
 
 describe('lists that are longer than a page', () => {
-  let scene: CliScene | undefined;
-  const at = (): CliScene => {
+  let scene: CliNode | undefined;
+  const at = (): CliNode => {
     if (scene === undefined) throw new Error('the node was not started');
     return scene;
   };
   const client = () => new NodeClient({ url: at().url });
   before(async () => {
-    scene = await CliScene.open();
+    scene = await CliNode.open();
     const manifest = (n: number) =>
       `apiVersion: svc.dev/v1\nkind: Agent\nmetadata: {name: other-${n}, version: "1.0.0"}\nspec:\n  task: {instruction: do it}\n`;
     for (let n = 0; n < 4; n += 1)

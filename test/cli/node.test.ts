@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '../support/wait-until.ts';
-import { CliScene } from './scene.ts';
+import { CliNode } from './cli-node.ts';
 import { svc } from './svc-run.ts';
 
 const MANAGED = 'apiVersion: svc.dev/v1\nkind: ManagedConfig\nspec: { observability: { logging: { level: warn } } }\n';
@@ -16,10 +16,10 @@ spec:
 `;
 
 describe('svc node', () => {
-  let scene: CliScene;
+  let scene: CliNode;
   let id = '';
   before(async () => {
-    scene = await CliScene.open('  node: { tags: [gpu] }\n');
+    scene = await CliNode.open('  node: { tags: [gpu] }\n');
     id = JSON.parse((await scene.svc(['node', 'status', '--output', 'json'])).stdout).node.node_id;
   });
   after(() => scene.close());

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
-import { CliScene } from './scene.ts';
+import { CliNode } from './cli-node.ts';
 
 const WORKFLOW = `apiVersion: svc.dev/v1
 kind: Workflow
@@ -13,9 +13,9 @@ spec:
 `;
 
 describe('commands over the tools of the node, runs of agents and workflows', () => {
-  let scene: CliScene;
+  let scene: CliNode;
   before(async () => {
-    scene = await CliScene.open();
+    scene = await CliNode.open();
     await writeFile(scene.file('flow.yaml'), WORKFLOW);
     assert.equal((await scene.svc(['workflow', 'deploy', scene.file('flow.yaml')])).code, 0);
   });

@@ -3,7 +3,7 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '../support/wait-until.ts';
-import { CliScene } from './scene.ts';
+import { CliNode } from './cli-node.ts';
 
 const AGENT = `apiVersion: svc.dev/v1
 kind: Agent
@@ -12,10 +12,10 @@ spec: { tools: [fs.read, fs.list] }
 `;
 
 describe('svc session', () => {
-  let scene: CliScene;
+  let scene: CliNode;
   let execution: string;
   before(async () => {
-    scene = await CliScene.open();
+    scene = await CliNode.open();
     await writeFile(scene.file('reader.yaml'), AGENT);
     assert.equal((await scene.svc(['agent', 'deploy', scene.file('reader.yaml')])).code, 0);
     const started = await scene.svc(['task', 'execute', 'reader', '--input', 'endless', '--output', 'json']);

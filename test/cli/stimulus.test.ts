@@ -3,16 +3,16 @@ import { after, before, describe, test } from 'node:test';
 import { stimulusNode } from '../actors/stimulus/stimulus-node.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { AREA_KERNELS } from '../transport/rest/area-kernel.ts';
-import { scene } from '../transport/rest/scene.ts';
+import { restServer } from '../transport/rest/rest-server.ts';
 import { svc } from './svc-run.ts';
 
 describe('svc stimulus', () => {
   let node: Awaited<ReturnType<typeof stimulusNode>>;
-  let at: Awaited<ReturnType<typeof scene>>;
+  let at: Awaited<ReturnType<typeof restServer>>;
   before(async () => {
     const [embedded] = AREA_KERNELS;
     node = await stimulusNode({ start: (embedded ?? assert.fail()).start });
-    at = await scene({ stimuli: node.stimuli, stimulusRoutes: node.routes });
+    at = await restServer({ stimuli: node.stimuli, stimulusRoutes: node.routes });
   });
   after(async () => {
     await at[Symbol.asyncDispose]();

@@ -3,15 +3,15 @@ import { writeFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { parse } from 'yaml';
 import { waitUntil } from '../support/wait-until.ts';
-import { CliScene } from './scene.ts';
+import { CliNode } from './cli-node.ts';
 import { SvcRun } from './svc-run.ts';
 
 const UUID = /^[0-9a-f-]{36}\n$/;
 
 describe('svc task', () => {
-  let scene: CliScene;
+  let scene: CliNode;
   before(async () => {
-    scene = await CliScene.open();
+    scene = await CliNode.open();
   });
   after(() => scene.close());
 

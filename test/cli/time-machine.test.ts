@@ -3,13 +3,13 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { waitUntil } from '../support/wait-until.ts';
-import { CliScene } from './scene.ts';
+import { CliNode } from './cli-node.ts';
 
 describe('svc export-run and svc replay', () => {
-  let scene: CliScene;
+  let scene: CliNode;
   let run = '';
   before(async () => {
-    scene = await CliScene.open();
+    scene = await CliNode.open();
     const started = await scene.svc(['task', 'execute', 'echo', '--input', 'refined', '--wait', '--output', 'json']);
     assert.equal(started.code, 0, started.stderr);
     run = JSON.parse(started.stdout).execution_id;

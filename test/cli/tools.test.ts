@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
-import { CliScene } from './scene.ts';
+import { CliNode } from './cli-node.ts';
 
 describe('svc tools', () => {
-  let scene: CliScene;
+  let scene: CliNode;
   before(async () => {
-    scene = await CliScene.open();
+    scene = await CliNode.open();
   });
   after(() => scene.close());
 

@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { type VolumesBench, volumesBench } from '../effects/volumes/bench.ts';
-import { scene } from '../transport/rest/scene.ts';
+import { type VolumesUnderTest, volumesUnderTest } from '../effects/volumes/volumes-under-test.ts';
+import { restServer } from '../transport/rest/rest-server.ts';
 import { type SvcResult, svc } from './svc-run.ts';
 
-let bench: VolumesBench;
-let at: Awaited<ReturnType<typeof scene>>;
+let bench: VolumesUnderTest;
+let at: Awaited<ReturnType<typeof restServer>>;
 
 before(async () => {
-  bench = await volumesBench();
-  at = await scene({ volumes: bench.volumes });
+  bench = await volumesUnderTest();
+  at = await restServer({ volumes: bench.volumes });
 });
 after(async () => {
   await at[Symbol.asyncDispose]();

@@ -9,7 +9,7 @@ import { LiveViewModel } from '../../cli/screen/live-view-model.ts';
 import { widthOf } from '../../cli/screen/width.ts';
 import { startKernelNode } from '../support/kernel-node.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { scene } from '../transport/rest/scene.ts';
+import { restServer } from '../transport/rest/rest-server.ts';
 import { WORKFLOW_ACTORS, workflowParts } from '../transport/rest/workflow-area.ts';
 import { svc as runSvc, SvcRun } from './svc-run.ts';
 
@@ -39,7 +39,7 @@ describe('svc workflow', () => {
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'svc-cli-workflow-'));
     const kernel = await startKernelNode({ definitions: WORKFLOW_ACTORS });
-    const at = await scene(await workflowParts(kernel));
+    const at = await restServer(await workflowParts(kernel));
     env = { SVC_URL: at.base };
     stop = async () => {
       await at[Symbol.asyncDispose]();

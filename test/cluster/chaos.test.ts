@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { signalOf } from '../../cluster/chaos/fault-record.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { ACTOR, ADMIN, chaosScene, hurriedClock, ON } from './chaos-scene.ts';
+import { ACTOR, ADMIN, chaosUnderTest, hurriedClock, ON } from './noted-faults.ts';
 
 const code = (wanted: string, says?: RegExp) => (thrown: unknown) => {
   assert.ok(thrown instanceof Error && 'code' in thrown, String(thrown));
@@ -13,7 +13,7 @@ const code = (wanted: string, says?: RegExp) => (thrown: unknown) => {
 
 describe('fault injection', () => {
   it('the node that serves the actor acts, whichever node was asked', async () => {
-    await using at = await chaosScene();
+    await using at = await chaosUnderTest();
     const here = await at.node('a', ON, undefined, 'b');
     const there = await at.node('b');
     const killed = await here.chaos.inject({ kind: 'kill-actor', address: ACTOR }, ADMIN);
@@ -27,7 +27,7 @@ describe('fault injection', () => {
   });
 
   it('a fault is on record before it acts', async () => {
-    await using at = await chaosScene();
+    await using at = await chaosUnderTest();
     const { chaos, faults } = await at.node('a');
     let seen: unknown[] = [];
     faults.before = async () => {
@@ -38,7 +38,7 @@ describe('fault injection', () => {
   });
 
   it('a process ends, and freezes, only after it has recorded that it does', async () => {
-    await using at = await chaosScene();
+    await using at = await chaosUnderTest();
     const { chaos } = await at.node('a');
     const other = await at.node('b');
     const killed = await chaos.inject({ kind: 'kill-node', node: 'b' }, ADMIN);
@@ -50,7 +50,7 @@ describe('fault injection', () => {
   });
 
   it('nothing is done where chaos is off, on the node that is asked and on the node that would act', async () => {
-    await using at = await chaosScene();
+    await using at = await chaosUnderTest();
     const off = { enabled: false, tenants: ['acme', 'svc-system'] };
     const asking = await at.node('a', ON, undefined, 'b');
     const refusing = await at.node('b', off);
@@ -74,7 +74,7 @@ describe('fault injection', () => {
   });
 
   it('a tenant that is not named is safe, on either side; nodes are safe unless svc-system is named', async () => {
-    await using at = await chaosScene();
+    await using at = await chaosUnderTest();
     const asking = await at.node('a', { enabled: true, tenants: ['acme'] }, undefined, 'b');
     const other = await at.node('b', { enabled: true, tenants: ['svc-system'] });
     await assert.rejects(
@@ -95,7 +95,7 @@ describe('fault injection', () => {
   });
 
   it('a word that comes twice acts once', async () => {
-    await using at = await chaosScene();
+    await using at = await chaosUnderTest();
     const { chaos, faults } = await at.node('a');
     const { id } = await chaos.inject({ kind: 'kill-actor', address: ACTOR }, ADMIN);
     for (let n = 0; n < 5; n += 1) await at.stores.store.signal('a', signalOf(id));
@@ -104,7 +104,7 @@ describe('fault injection', () => {
   });
 
   it('a word without a record orders nothing', async () => {
-    await using at = await chaosScene();
+    await using at = await chaosUnderTest();
     const { chaos, faults } = await at.node('a');
     for (const word of [signalOf('unknown'), 'chaos:', 'kill-node', '{"kind":"kill-node"}']) {
       await at.stores.store.signal('a', word);
@@ -114,7 +114,7 @@ describe('fault injection', () => {
   });
 
   it('a node that does not answer is unavailable after 5 s, and does nothing when it hears of it later', async () => {
-    await using at = await chaosScene();
+    await using at = await chaosUnderTest();
     const clock = hurriedClock();
     const { chaos } = await at.node('a', ON, clock);
     await at.stores.store.announce({ node: 'deaf', incarnation: 'deaf-1', card: '{}' }, 60_000, true);
@@ -132,7 +132,7 @@ describe('fault injection', () => {
   });
 
   it('what is not there is said: an unknown node, an actor nobody serves, an actor that is not in memory', async () => {
-    await using at = await chaosScene();
+    await using at = await chaosUnderTest();
     const { chaos, faults } = await at.node('a');
     await assert.rejects(chaos.inject({ kind: 'kill-node', node: 'z' }, ADMIN), code('not_found', /no live node z/));
     faults.holds = false;
@@ -146,7 +146,7 @@ describe('fault injection', () => {
   });
 
   it('every fault that was done is counted by kind, over all nodes', async () => {
-    await using at = await chaosScene();
+    await using at = await chaosUnderTest();
     const a = await at.node('a', ON, undefined, 'b');
     const b = await at.node('b');
     for (let n = 0; n < 3; n += 1) await a.chaos.inject({ kind: 'kill-actor', address: ACTOR }, ADMIN);

@@ -5,7 +5,7 @@ import { type NodeCommand, NodePeerStatus } from '../../proto/gen/svc/cluster/v1
 import { SvcError } from '../../runtime/errors.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type ControllerStandIn, FleetState, startController } from './controller-stand-in.ts';
-import { RegisteredScene } from './registration-scene.ts';
+import { RegisteredNode } from './registered-node.ts';
 
 const open: ControllerStandIn[] = [];
 async function controllerOf(fleet: FleetState): Promise<ControllerStandIn> {
@@ -34,7 +34,7 @@ describe('commands of heartbeats', () => {
   test('drain is acted upon once, however often it is sent, and the node says DRAINING at once', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using scene = new RegisteredScene([address], { heartbeatIntervalMs: 600_000 });
+    await using scene = new RegisteredNode([address], { heartbeatIntervalMs: 600_000 });
     await waitUntil('registered', () => fleet.beats.length === 1);
     fleet.queued.push(DRAIN, DRAIN);
     scene.registration.heartbeatNow();
@@ -53,7 +53,7 @@ describe('commands of heartbeats', () => {
     const drained = new Promise<void>((resolve) => {
       give = resolve;
     });
-    await using scene = new RegisteredScene([address], {
+    await using scene = new RegisteredNode([address], {
       onDrain: async () => {
         await drained;
         throw new SvcError('unavailable', 'nobody takes the partitions');
@@ -70,7 +70,7 @@ describe('commands of heartbeats', () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
     const reasons: string[] = [];
-    const scene = new RegisteredScene([address], {
+    const scene = new RegisteredNode([address], {
       onShutdown: async (reason) => {
         reasons.push(reason);
         await scene.registration.stop();
@@ -85,7 +85,7 @@ describe('commands of heartbeats', () => {
   test('a command of a later version, and a drain that says no, harm nothing', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using scene = new RegisteredScene([address]);
+    await using scene = new RegisteredNode([address]);
     fleet.queued.push({ command: undefined }, { command: { $case: 'drain', value: { drain: false } } });
     await waitUntil(
       'both to be told',
@@ -101,7 +101,7 @@ describe('configuration of the controllers', () => {
     const fleet = new FleetState();
     fleet.setConfig('one: 1\n');
     const { address } = await controllerOf(fleet);
-    await using scene = new RegisteredScene([address]);
+    await using scene = new RegisteredNode([address]);
     await waitUntil('the first', () => scene.configs.length === 1);
     fleet.setConfig('two: 2\n');
     fleet.queued.push(syncTo('two: 2\n'));
@@ -115,7 +115,7 @@ describe('configuration of the controllers', () => {
     const fleet = new FleetState();
     fleet.setConfig('one: 1\n', createHash('sha256').update('another').digest('hex'));
     const { address } = await controllerOf(fleet);
-    await using scene = new RegisteredScene([address]);
+    await using scene = new RegisteredNode([address]);
     await waitUntil('two attempts', () => fleet.count('SyncConfig') >= 2);
     assert.deepEqual(scene.configs, []);
     assert.ok(scene.said('warn', /could not be fetched.*config_hash: expected the SHA-256/));
@@ -128,7 +128,7 @@ describe('configuration of the controllers', () => {
     fleet.setConfig('one: 1\n');
     const controller = await controllerOf(fleet);
     controller.fault = (method) => (method === 'SyncConfig' ? 'UNAVAILABLE' : undefined);
-    await using scene = new RegisteredScene([controller.address]);
+    await using scene = new RegisteredNode([controller.address]);
     await beatsMore(fleet, 3);
     let full = true;
     scene.verdict = async () => {
@@ -145,7 +145,7 @@ describe('configuration of the controllers', () => {
     const fleet = new FleetState();
     fleet.setConfig('one: 1\n');
     const { address } = await controllerOf(fleet);
-    await using scene = new RegisteredScene([address], {
+    await using scene = new RegisteredNode([address], {
       applyConfig: async () => ({ accepted: false, reason: 'spec.nodes: unknown key "gpus"' }),
     });
     await waitUntil('the reason', () => scene.said('error', /rejected.*unknown key "gpus"/));
@@ -157,7 +157,7 @@ describe('configuration of the controllers', () => {
     const fleet = new FleetState();
     fleet.setConfig('one: 1\n');
     const controller = await controllerOf(fleet);
-    await using scene = new RegisteredScene([controller.address]);
+    await using scene = new RegisteredNode([controller.address]);
     await waitUntil('the first', () => scene.configs.length === 1);
     fleet.setConfig('two: 2\n');
     fleet.queued.push(syncTo('two: 2\n'));

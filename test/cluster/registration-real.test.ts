@@ -16,9 +16,9 @@ import { openPins } from '../../security/node-proofs/proof.ts';
 import { createNodeTokens } from '../../security/node-tokens.ts';
 import { createClusterServer } from '../../transport/grpc/cluster/server.ts';
 import type { NodePeer } from '../../usecases/node-api.ts';
-import { OPERATOR, startController } from '../actors/node-peer/rig.ts';
+import { OPERATOR, startController } from '../actors/node-peer/controller.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { newNodeKey, RegisteredScene } from './registration-scene.ts';
+import { newNodeKey, RegisteredNode } from './registered-node.ts';
 
 const JOIN_TOKEN = 'let-me-in-please';
 const MANAGED = 'apiVersion: svc.dev/v1\nkind: ManagedConfig\nspec: {runtime: {default_isolation: process}}\n';
@@ -87,8 +87,8 @@ describe('registration at a real controller', () => {
     await controller.stop();
     await rm(directory, { recursive: true });
   });
-  const register = (nodeId: string, given: Partial<RegistrationOptions> = {}): RegisteredScene =>
-    new RegisteredScene([controller.address], { nodeId, joinToken: async () => JOIN_TOKEN, ...given });
+  const register = (nodeId: string, given: Partial<RegistrationOptions> = {}): RegisteredNode =>
+    new RegisteredNode([controller.address], { nodeId, joinToken: async () => JOIN_TOKEN, ...given });
   const beaten = (nodeId: string) =>
     waitUntil(`a heartbeat of ${nodeId}`, async () => {
       const peer = await controller.peer(nodeId);

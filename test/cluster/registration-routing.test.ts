@@ -26,7 +26,7 @@ import {
 import type { ExecutionEvent } from '../../proto/gen/svc/runtime/v1/runtime.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { newNodeKey } from './registration-scene.ts';
+import { newNodeKey } from './registered-node.ts';
 
 const key = newNodeKey();
 const servers: Server[] = [];

@@ -9,7 +9,7 @@ import { systemClock } from '../../runtime/clock.ts';
 import { type Certificate, certificateIn } from '../support/certificates.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type ControllerStandIn, FleetState, startController } from './controller-stand-in.ts';
-import { RegisteredScene } from './registration-scene.ts';
+import { RegisteredNode } from './registered-node.ts';
 
 const quiet = { clock: systemClock, log: { info: () => {}, warn: () => {} } };
 
@@ -36,7 +36,7 @@ describe('mutual TLS between a node and its controllers', () => {
 
   test('a node with a certificate of the fleet enrols', async () => {
     const credentials = await credentialsOf(ours);
-    await using _scene = new RegisteredScene([controller.address], { credentials });
+    await using _scene = new RegisteredNode([controller.address], { credentials });
     await waitUntil('a heartbeat', () => fleet.beats.length > 0);
   });
 
@@ -48,10 +48,10 @@ describe('mutual TLS between a node and its controllers', () => {
     ];
     for (const mix of mixes) {
       const credentials = await credentialsOf(mix);
-      await using scene = new RegisteredScene([controller.address], { credentials });
+      await using scene = new RegisteredNode([controller.address], { credentials });
       await waitUntil('trouble', () => scene.registration.state().phase === 'unreachable');
     }
-    await using plain = new RegisteredScene([controller.address]);
+    await using plain = new RegisteredNode([controller.address]);
     await waitUntil('trouble', () => plain.registration.state().phase === 'unreachable');
     assert.equal(fleet.count('AttestNode'), seen);
   });

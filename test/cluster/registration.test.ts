@@ -4,7 +4,7 @@ import { NodePeerStatus } from '../../proto/gen/svc/cluster/v1/cluster.ts';
 import { startLink } from '../support/link.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type ControllerStandIn, FleetState, startController } from './controller-stand-in.ts';
-import { RegisteredScene } from './registration-scene.ts';
+import { RegisteredNode } from './registered-node.ts';
 
 const open: ControllerStandIn[] = [];
 async function controllerOf(fleet: FleetState, port = 0): Promise<ControllerStandIn> {
@@ -30,7 +30,7 @@ describe('registration', () => {
   test('a node proves its key, registers what it offers and heartbeats its load', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using scene = new RegisteredScene([address]);
+    await using scene = new RegisteredNode([address]);
     const [first] = await beats(fleet, 2);
     const peer = fleet.peers.get('worker-1');
     assert.equal(peer?.grpcAddress, '10.0.0.7:50056');
@@ -47,7 +47,7 @@ describe('registration', () => {
   test('a hundred heartbeats are one connection, one attestation and one registration', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using _scene = new RegisteredScene([address], { heartbeatIntervalMs: 1 });
+    await using _scene = new RegisteredNode([address], { heartbeatIntervalMs: 1 });
     await beats(fleet, 100);
     assert.deepEqual(
       [fleet.connections.size, fleet.count('AttestNode'), fleet.count('RegisterNode')],
@@ -59,7 +59,7 @@ describe('registration', () => {
   test('a node that changes its tags registers again', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using scene = new RegisteredScene([address]);
+    await using scene = new RegisteredNode([address]);
     await beats(fleet, 1);
     scene.tags = ['gpu', 'zone:eu'];
     await waitUntil('the new tags', () => fleet.peers.get('worker-1')?.capabilities?.tags.includes('zone:eu'));
@@ -69,7 +69,7 @@ describe('registration', () => {
   test('a node that drains says so in its heartbeats', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using scene = new RegisteredScene([address]);
+    await using scene = new RegisteredNode([address]);
     await beats(fleet, 1);
     scene.draining = true;
     await waitUntil('DRAINING', () => fleet.beats.at(-1)?.beat.status === NodePeerStatus.DRAINING);
@@ -78,7 +78,7 @@ describe('registration', () => {
   test('heartbeatNow heartbeats at once, long before the interval', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using scene = new RegisteredScene([address], { heartbeatIntervalMs: 600_000 });
+    await using scene = new RegisteredNode([address], { heartbeatIntervalMs: 600_000 });
     await beats(fleet, 1);
     scene.registration.heartbeatNow();
     await beats(fleet, 2);
@@ -87,7 +87,7 @@ describe('registration', () => {
   test('a node that stops deregisters with its reason, once', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    const scene = new RegisteredScene([address]);
+    const scene = new RegisteredNode([address]);
     await beats(fleet, 1);
     await Promise.all([scene.registration.stop(), scene.registration.stop('again')]);
     assert.deepEqual(fleet.deregistered, [{ nodeId: 'worker-1', reason: 'graceful_shutdown' }]);
@@ -100,7 +100,7 @@ describe('registration', () => {
     fleet.joinToken = 'let-me-in-please';
     fleet.tokenLifetimeSecs = 2;
     const { address, port, stop } = await controllerOf(fleet);
-    const scene = new RegisteredScene([address], {
+    const scene = new RegisteredNode([address], {
       joinToken: async () => 'let-me-in-please',
       tokenRefreshMarginMs: 1_500,
     });
@@ -120,7 +120,7 @@ describe('controllers that fail', () => {
   test('a controller that is down at the start is waited for', async () => {
     const fleet = new FleetState();
     const { address, port } = await deadAddress();
-    await using scene = new RegisteredScene([address]);
+    await using scene = new RegisteredNode([address]);
     await waitUntil('the first failure', () => scene.registration.state().phase === 'unreachable');
     await controllerOf(fleet, port);
     await beats(fleet, 1);
@@ -131,7 +131,7 @@ describe('controllers that fail', () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
     const dead = await deadAddress();
-    await using scene = new RegisteredScene(['no-such-host.invalid:50056', dead.address, address]);
+    await using scene = new RegisteredNode(['no-such-host.invalid:50056', dead.address, address]);
     await beats(fleet, 3);
     assert.equal(scene.registration.state().controller, address);
   });
@@ -139,7 +139,7 @@ describe('controllers that fail', () => {
   test('when one of two controllers dies the other gets the heartbeats, without another registration', async () => {
     const fleet = new FleetState();
     const [one, two] = [await controllerOf(fleet), await controllerOf(fleet)];
-    await using _scene = new RegisteredScene([one.address, two.address]);
+    await using _scene = new RegisteredNode([one.address, two.address]);
     await beats(fleet, 2);
     assert.deepEqual(new Set(fleet.beats.map(({ port }) => port)), new Set([one.port]));
     await one.stop();
@@ -151,7 +151,7 @@ describe('controllers that fail', () => {
     for (const fault of ['UNAVAILABLE', 'hang'] as const) {
       const fleet = new FleetState();
       const [one, two] = [await controllerOf(fleet), await controllerOf(fleet)];
-      await using scene = new RegisteredScene([one.address, two.address], { callTimeoutMs: 100 });
+      await using scene = new RegisteredNode([one.address, two.address], { callTimeoutMs: 100 });
       await beats(fleet, 1);
       one.fault = () => fault;
       await waitUntil('heartbeats at the other', () => fleet.beats.filter(({ port }) => port === two.port).length >= 3);
@@ -163,7 +163,7 @@ describe('controllers that fail', () => {
     const fleet = new FleetState();
     const [mistake, right] = [await controllerOf(new FleetState()), await controllerOf(fleet)];
     mistake.fault = () => 'FAILED_PRECONDITION';
-    await using scene = new RegisteredScene([mistake.address, right.address]);
+    await using scene = new RegisteredNode([mistake.address, right.address]);
     await beats(fleet, 1);
     await right.stop();
     await waitUntil('trouble', () => scene.registration.state().problem !== null);
@@ -176,7 +176,7 @@ describe('controllers that fail', () => {
   test('a node goes on after a controller was restarted with lost state: it attests and registers again', async () => {
     const fleet = new FleetState();
     const { address, port, stop } = await controllerOf(fleet);
-    await using _scene = new RegisteredScene([address]);
+    await using _scene = new RegisteredNode([address]);
     await beats(fleet, 1);
     await stop();
     await fleet.loseEverything();
@@ -190,7 +190,7 @@ describe('controllers that fail', () => {
     const fleet = new FleetState();
     const { port } = await controllerOf(fleet);
     await using link = await startLink(port);
-    await using scene = new RegisteredScene([`127.0.0.1:${link.port}`], { callTimeoutMs: 100 });
+    await using scene = new RegisteredNode([`127.0.0.1:${link.port}`], { callTimeoutMs: 100 });
     await beats(fleet, 2);
     // A machine that is busy for longer than a call may take can cost one before there is a registration.
     const before = [fleet.count('AttestNode'), fleet.count('RegisterNode')];
@@ -206,7 +206,7 @@ describe('controllers that fail', () => {
   test('a registration that was lost alone is made again with the same token', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using _scene = new RegisteredScene([address]);
+    await using _scene = new RegisteredNode([address]);
     await beats(fleet, 1);
     fleet.peers.clear();
     await waitUntil('the second registration', () => fleet.peers.size === 1);
@@ -217,7 +217,7 @@ describe('controllers that fail', () => {
     const fleet = new FleetState();
     const controllers = await Promise.all(Array.from({ length: 6 }, () => controllerOf(fleet)));
     const addresses = controllers.map(({ address }) => address);
-    const scene = new RegisteredScene(addresses, { callTimeoutMs: 60_000 });
+    const scene = new RegisteredNode(addresses, { callTimeoutMs: 60_000 });
     // The second comes when the configuration has been asked for, so that what hangs is a heartbeat.
     await beats(fleet, 2);
     for (const controller of controllers) controller.fault = () => 'hang';
@@ -236,7 +236,7 @@ describe('refusals', () => {
     const fleet = new FleetState();
     fleet.joinToken = 'right';
     const { address } = await controllerOf(fleet);
-    await using scene = new RegisteredScene([address], { joinToken: async () => 'wrong' });
+    await using scene = new RegisteredNode([address], { joinToken: async () => 'wrong' });
     await waitUntil('refused', () => scene.registration.state().phase === 'refused');
     assert.ok(scene.said('error', /join token is wrong/));
     assert.equal(fleet.count('AttestNode'), 1);
@@ -250,7 +250,7 @@ describe('refusals', () => {
     const fleet = new FleetState();
     fleet.pinned.set('worker-1', 'the key of another');
     const { address } = await controllerOf(fleet);
-    await using scene = new RegisteredScene([address], { refusedPauseMs: 50 });
+    await using scene = new RegisteredNode([address], { refusedPauseMs: 50 });
     const startedAt = performance.now();
     await waitUntil('four attempts', () => fleet.count('AttestNode') >= 4);
     assert.ok(performance.now() - startedAt >= 145, 'three pauses between four attempts');
@@ -264,7 +264,7 @@ describe('refusals', () => {
   test('a join token that no metadata can hold is refused without showing it', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using scene = new RegisteredScene([address], { joinToken: async () => 'gehe\u00efm\u2603' });
+    await using scene = new RegisteredNode([address], { joinToken: async () => 'gehe\u00efm\u2603' });
     await waitUntil('refused', () => scene.registration.state().phase === 'refused');
     assert.ok(scene.said('error', /svc-join-token: expected/));
     assert.ok(!scene.lines.some(({ text }) => text.includes('gehe')));
@@ -276,7 +276,7 @@ describe('the node token', () => {
     const fleet = new FleetState();
     fleet.tokenLifetimeSecs = 3;
     const { address } = await controllerOf(fleet);
-    await using _scene = new RegisteredScene([address], { tokenRefreshMarginMs: 2_000 });
+    await using _scene = new RegisteredNode([address], { tokenRefreshMarginMs: 2_000 });
     await waitUntil('a renewal', () => fleet.count('ChallengeNode') >= 2);
     const seen = fleet.beats.length;
     await beats(fleet, seen + 3);
@@ -286,7 +286,7 @@ describe('the node token', () => {
   test('that a controller takes no more is had again at once, and the registration stays', async () => {
     const fleet = new FleetState();
     const controller = await controllerOf(fleet);
-    await using _scene = new RegisteredScene([controller.address]);
+    await using _scene = new RegisteredNode([controller.address]);
     await beats(fleet, 1);
     let refusals = 1;
     controller.fault = (method) => (method === 'Heartbeat' && refusals-- > 0 ? 'UNAUTHENTICATED' : undefined);
@@ -300,7 +300,7 @@ describe('the node token', () => {
     const fleet = new FleetState();
     fleet.tokenLifetimeSecs = 4;
     const controller = await controllerOf(fleet);
-    await using scene = new RegisteredScene([controller.address], { tokenRefreshMarginMs: 3_900 });
+    await using scene = new RegisteredNode([controller.address], { tokenRefreshMarginMs: 3_900 });
     await beats(fleet, 1);
     controller.fault = (method) => (method === 'AttestNode' ? 'INTERNAL' : undefined);
     await waitUntil('the failed renewal to be told', () => scene.said('warn', /could not be renewed/));
@@ -317,7 +317,7 @@ describe('the node token', () => {
       fleet.clockOffsetSecs = clockOffsetSecs;
       fleet.tokenLifetimeSecs = 60;
       const { address } = await controllerOf(fleet);
-      await using _scene = new RegisteredScene([address], { tokenRefreshMarginMs: 10_000 });
+      await using _scene = new RegisteredNode([address], { tokenRefreshMarginMs: 10_000 });
       await beats(fleet, 20);
       assert.equal(fleet.count('AttestNode'), 1, `offset ${clockOffsetSecs} s`);
     }

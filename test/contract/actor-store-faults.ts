@@ -6,7 +6,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { Delivery, MailboxEntry } from '../../runtime/message.ts';
 import { FaultyStore } from '../support/faulty-store.ts';
 import { sample } from '../support/size.ts';
-import { at, commitOf, type MakeStore, type Rig, section } from './actor-store-rig.ts';
+import { at, commitOf, type MakeStore, type StoreDriver, section } from './store-under-test.ts';
 
 const CLIENTS = 4;
 /** Of each client. */
@@ -103,10 +103,10 @@ async function send(store: ActorStore, place: Place, sent: string[]): Promise<vo
   }
 }
 
-async function clientsAndNode(rig: Rig, store: FaultyStore): Promise<void> {
-  const [partition, elsewhere] = await rig.partitions(2);
+async function clientsAndNode(driver: StoreDriver, store: FaultyStore): Promise<void> {
+  const [partition, elsewhere] = await driver.partitions(2);
   assert.ok(partition && elsewhere);
-  const place: Place = { partition, elsewhere, self: rig.address(), collector: rig.address() };
+  const place: Place = { partition, elsewhere, self: driver.address(), collector: driver.address() };
   const sent: string[] = [];
   let finished = false;
   const node = serve(store, place, () => finished);
@@ -116,23 +116,23 @@ async function clientsAndNode(rig: Rig, store: FaultyStore): Promise<void> {
   await Promise.all([node, clients]);
   store.heal();
 
-  const lease = await rig.lease(partition, NODE);
-  await rig.flush(lease);
-  const handled: string[] = JSON.parse(at(await rig.store.load(partition, [place.self]), 0) ?? '[]');
+  const lease = await driver.lease(partition, NODE);
+  await driver.flush(lease);
+  const handled: string[] = JSON.parse(at(await driver.store.load(partition, [place.self]), 0) ?? '[]');
   assert.deepEqual(handled.toSorted(), sent.toSorted(), 'every message is handled exactly once');
-  const events = await rig.store.readEvents(partition, place.self, 0, 10_000);
+  const events = await driver.store.readEvents(partition, place.self, 0, 10_000);
   assert.deepEqual(
     events.map((event) => event.data),
     handled,
   );
-  const passedOn = await rig.bodies(await rig.lease(elsewhere, NODE));
+  const passedOn = await driver.bodies(await driver.lease(elsewhere, NODE));
   assert.deepEqual(passedOn, handled, 'every message is passed on exactly once, in order');
-  const journal = await rig.store.readJournal(partition, 0, 10_000);
+  const journal = await driver.store.readJournal(partition, 0, 10_000);
   assert.deepEqual(
     journal.flatMap((row) => row.entries.map((entry) => entry.body)),
     handled,
   );
-  assert.equal(await rig.store.depth(partition, place.self), 0);
+  assert.equal(await driver.store.depth(partition, place.self), 0);
 }
 
 export function faultContract(make: MakeStore): void {
@@ -140,23 +140,23 @@ export function faultContract(make: MakeStore): void {
     const each = { executedThenTimedOut: 0.1, notExecuted: 0.1, disconnected: 0.02, leaseLost: 0.1 };
     const kinds = ['executedThenTimedOut', 'notExecuted', 'disconnected', 'leaseLost'] as const;
     for (const kind of kinds) {
-      promise(`with ${kind}, every message is handled exactly once and sent on once`, async (rig) => {
-        const store = new FaultyStore(rig.store, { seed: 7, otherwise: { [kind]: each[kind] } });
-        await clientsAndNode(rig, store);
+      promise(`with ${kind}, every message is handled exactly once and sent on once`, async (driver) => {
+        const store = new FaultyStore(driver.store, { seed: 7, otherwise: { [kind]: each[kind] } });
+        await clientsAndNode(driver, store);
         assert.ok(store.struck[kind] > 0, `${kind} struck`);
       });
     }
 
-    promise('with all faults together, every message is handled exactly once and sent on once', async (rig) => {
-      for (const seed of [1, 2]) await clientsAndNode(rig, new FaultyStore(rig.store, { seed, otherwise: each }));
+    promise('with all faults together, every message is handled exactly once and sent on once', async (driver) => {
+      for (const seed of [1, 2]) await clientsAndNode(driver, new FaultyStore(driver.store, { seed, otherwise: each }));
     });
 
-    promise('an effect whose calls are repeated runs to one result', async (rig) => {
-      const partition = await rig.partition();
-      const lease = await rig.lease(partition, NODE);
-      const to = rig.address();
+    promise('an effect whose calls are repeated runs to one result', async (driver) => {
+      const partition = await driver.partition();
+      const lease = await driver.lease(partition, NODE);
+      const to = driver.address();
       const ids = Array.from({ length: 10 }, () => randomUUID());
-      await rig.mustCommit(lease, 0, 0, {
+      await driver.mustCommit(lease, 0, 0, {
         effectsOpened: ids.map((id, n) => ({
           id,
           queue: 'q',
@@ -165,16 +165,16 @@ export function faultContract(make: MakeStore): void {
           body: id,
         })),
       });
-      const store = new FaultyStore(rig.store, { seed: 11, otherwise: each });
+      const store = new FaultyStore(driver.store, { seed: 11, otherwise: each });
       for (const id of ids) {
         // A claim whose answer was lost is asked again by its own runner, under its own id.
         const claim = randomUUID();
         const got = await insist(() => store.claimEffect(partition, id, RUNNER, 60_000, undefined, claim));
         assert.deepEqual(got, { kind: 'claimed', attempt: 1, body: id });
-        const delivery = rig.delivery(to, id);
+        const delivery = driver.delivery(to, id);
         await insist(() => store.settleEffect(partition, id, 1, delivery));
       }
-      assert.deepEqual(await rig.bodies(lease), ids);
+      assert.deepEqual(await driver.bodies(lease), ids);
     });
   });
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { Lease } from '../../runtime/actor-store.ts';
 import type { Address, Partition } from '../../runtime/address.ts';
-import { at, type MakeStore, type Rig, section } from './actor-store-rig.ts';
+import { at, type MakeStore, type StoreDriver, section } from './store-under-test.ts';
 
 interface Scene {
   readonly partition: Partition;
@@ -14,19 +14,19 @@ interface Scene {
 }
 
 /** A partition with something of everything in it, two entries waiting. */
-async function scene(rig: Rig): Promise<Scene> {
-  const [partition, elsewhere] = await rig.partitions(2);
+async function scene(driver: StoreDriver): Promise<Scene> {
+  const [partition, elsewhere] = await driver.partitions(2);
   assert.ok(partition && elsewhere);
-  const self = rig.address();
-  const [, asked] = await rig.append(partition, self, 'first', 'second', 'third');
+  const self = driver.address();
+  const [, asked] = await driver.append(partition, self, 'first', 'second', 'third');
   assert.ok(asked);
-  const lease = await rig.lease(partition, 'node-a');
+  const lease = await driver.lease(partition, 'node-a');
   const effect = randomUUID();
-  await rig.mustCommit(lease, 0, 1, {
+  await driver.mustCommit(lease, 0, 1, {
     records: [{ address: self, record: 'before' }],
     journal: 'row',
     events: [{ address: self, first: 1, data: ['e1'] }],
-    timersSet: [{ id: 'tick', afterMs: 3_600_000, delivery: rig.delivery(self) }],
+    timersSet: [{ id: 'tick', afterMs: 3_600_000, delivery: driver.delivery(self) }],
     effectsOpened: [{ id: effect, queue: 'q', address: self, mode: 'repeatable', body: 'b' }],
     handled: [{ address: self, count: 1 }],
   });
@@ -34,16 +34,16 @@ async function scene(rig: Rig): Promise<Scene> {
 }
 
 /** A commit that would change everything there is. */
-function everything(rig: Rig, { partition, elsewhere, self, asked, effect }: Scene) {
+function everything(driver: StoreDriver, { partition, elsewhere, self, asked, effect }: Scene) {
   return {
     records: [{ address: self, record: 'after' }],
     journal: 'stale row',
     events: [{ address: self, first: 2, data: ['stale'] }],
     sends: [
-      { partition, delivery: rig.delivery(self, 'stale') },
-      { partition: elsewhere, delivery: rig.delivery(self, 'stale') },
+      { partition, delivery: driver.delivery(self, 'stale') },
+      { partition: elsewhere, delivery: driver.delivery(self, 'stale') },
     ],
-    timersSet: [{ id: 'stale', afterMs: 0, delivery: rig.delivery(self) }],
+    timersSet: [{ id: 'stale', afterMs: 0, delivery: driver.delivery(self) }],
     timersCleared: ['tick'],
     effectsOpened: [{ id: randomUUID(), queue: 'q', address: self, mode: 'once' as const, body: 'stale' }],
     effectsCancelled: [effect],
@@ -53,92 +53,92 @@ function everything(rig: Rig, { partition, elsewhere, self, asked, effect }: Sce
 }
 
 /** All that can be seen of the scene, seen by whoever holds `lease` now. */
-async function seen(rig: Rig, { partition, elsewhere, self, asked }: Scene, lease: Lease<Partition>) {
-  const there = await rig.lease(elsewhere, 'observer');
-  await rig.flush(lease);
-  const seenThere = await rig.entries(there);
-  await rig.store.release(there);
+async function seen(driver: StoreDriver, { partition, elsewhere, self, asked }: Scene, lease: Lease<Partition>) {
+  const there = await driver.lease(elsewhere, 'observer');
+  await driver.flush(lease);
+  const seenThere = await driver.entries(there);
+  await driver.store.release(there);
   return {
-    records: await rig.store.load(partition, [self]),
-    events: await rig.store.readEvents(partition, self, 0, 100),
-    nextTimer: await rig.fireTimers(lease),
-    effects: await rig.store.openEffects(partition),
-    reply: await rig.store.recallReply(partition, asked),
-    depth: await rig.store.depth(partition, self),
-    backlog: await rig.store.backlog(partition),
-    journal: await rig.store.readJournal(partition, 0, 100),
-    mailbox: await rig.entries(lease),
+    records: await driver.store.load(partition, [self]),
+    events: await driver.store.readEvents(partition, self, 0, 100),
+    nextTimer: await driver.fireTimers(lease),
+    effects: await driver.store.openEffects(partition),
+    reply: await driver.store.recallReply(partition, asked),
+    depth: await driver.store.depth(partition, self),
+    backlog: await driver.store.backlog(partition),
+    journal: await driver.store.readJournal(partition, 0, 100),
+    mailbox: await driver.entries(lease),
     seenThere,
   };
 }
 
 /** Commits as `stale` says and checks that nothing changed. */
 async function refused(
-  rig: Rig,
+  driver: StoreDriver,
   set: Scene,
   holder: Lease<Partition>,
   stale: Lease<Partition>,
   after: number,
   upTo: number,
 ) {
-  const before = await seen(rig, set, holder);
-  assert.deepEqual(await rig.commit(stale, after, upTo, everything(rig, set), 10), { kind: 'fenced' });
-  assert.deepEqual(await seen(rig, set, holder), before);
+  const before = await seen(driver, set, holder);
+  assert.deepEqual(await driver.commit(stale, after, upTo, everything(driver, set), 10), { kind: 'fenced' });
+  assert.deepEqual(await seen(driver, set, holder), before);
 }
 
 export function fenceContract(make: MakeStore): void {
   section('fencing', make, (promise) => {
-    promise('a fenced node (old epoch) cannot commit and writes nothing at all', async (rig) => {
-      const set = await scene(rig);
-      await rig.store.release(set.lease);
-      const holder = await rig.lease(set.partition, 'node-b');
-      await refused(rig, set, holder, set.lease, 1, 2);
-      assert.equal((await rig.commit(holder, 1, 2, everything(rig, set))).kind, 'committed');
+    promise('a fenced node (old epoch) cannot commit and writes nothing at all', async (driver) => {
+      const set = await scene(driver);
+      await driver.store.release(set.lease);
+      const holder = await driver.lease(set.partition, 'node-b');
+      await refused(driver, set, holder, set.lease, 1, 2);
+      assert.equal((await driver.commit(holder, 1, 2, everything(driver, set))).kind, 'committed');
     });
 
-    promise('an equal epoch with another grant cannot commit', async (rig) => {
-      const set = await scene(rig);
-      await refused(rig, set, set.lease, { ...set.lease, grant: randomUUID() }, 1, 2);
+    promise('an equal epoch with another grant cannot commit', async (driver) => {
+      const set = await scene(driver);
+      await refused(driver, set, set.lease, { ...set.lease, grant: randomUUID() }, 1, 2);
     });
 
-    promise('an epoch of the future cannot commit', async (rig) => {
-      const set = await scene(rig);
-      await refused(rig, set, set.lease, { ...set.lease, epoch: set.lease.epoch + 1 }, 1, 2);
+    promise('an epoch of the future cannot commit', async (driver) => {
+      const set = await scene(driver);
+      await refused(driver, set, set.lease, { ...set.lease, epoch: set.lease.epoch + 1 }, 1, 2);
     });
 
-    promise('a commit at another cursor than the expected one writes nothing', async (rig) => {
-      const set = await scene(rig);
-      await refused(rig, set, set.lease, set.lease, 0, 1);
-      await refused(rig, set, set.lease, set.lease, 2, 3);
+    promise('a commit at another cursor than the expected one writes nothing', async (driver) => {
+      const set = await scene(driver);
+      await refused(driver, set, set.lease, set.lease, 0, 1);
+      await refused(driver, set, set.lease, set.lease, 2, 3);
     });
 
-    promise('a commit that is repeated is applied once', async (rig) => {
-      const set = await scene(rig);
-      const change = everything(rig, set);
-      assert.equal((await rig.commit(set.lease, 1, 2, change)).kind, 'committed');
-      const before = await seen(rig, set, set.lease);
-      assert.equal((await rig.commit(set.lease, 1, 2, change)).kind, 'fenced');
-      assert.deepEqual(await seen(rig, set, set.lease), before);
+    promise('a commit that is repeated is applied once', async (driver) => {
+      const set = await scene(driver);
+      const change = everything(driver, set);
+      assert.equal((await driver.commit(set.lease, 1, 2, change)).kind, 'committed');
+      const before = await seen(driver, set, set.lease);
+      assert.equal((await driver.commit(set.lease, 1, 2, change)).kind, 'fenced');
+      assert.deepEqual(await seen(driver, set, set.lease), before);
     });
 
-    promise('a partition nobody ever leased takes no commit', async (rig) => {
-      const partition = await rig.partition();
+    promise('a partition nobody ever leased takes no commit', async (driver) => {
+      const partition = await driver.partition();
       const lease = { log: partition, node: 'node-a', epoch: 1, grant: 'made up' };
-      assert.equal((await rig.commit(lease, 0, 0)).kind, 'fenced');
-      assert.deepEqual(await rig.store.renew([lease], 1_000), [lease]);
+      assert.equal((await driver.commit(lease, 0, 0)).kind, 'fenced');
+      assert.deepEqual(await driver.store.renew([lease], 1_000), [lease]);
     });
 
-    promise('two connections that commit the same batch apply it once', async (rig) => {
-      const set = await scene(rig);
-      const other = await rig.another();
+    promise('two connections that commit the same batch apply it once', async (driver) => {
+      const set = await scene(driver);
+      const other = await driver.another();
       const outcomes = await Promise.all(
-        [rig.store, other, rig.store, other].map((store, n) =>
+        [driver.store, other, driver.store, other].map((store, n) =>
           store.commit(
             {
               lease: set.lease,
               after: 1,
               upTo: 2,
-              ...everything(rig, set),
+              ...everything(driver, set),
               records: [{ address: set.self, record: `${n}` }],
             },
             0,
@@ -147,14 +147,14 @@ export function fenceContract(make: MakeStore): void {
       );
       assert.deepEqual(outcomes.map((outcome) => outcome.kind).toSorted(), ['committed', 'fenced', 'fenced', 'fenced']);
       const winner = outcomes.findIndex((outcome) => outcome.kind === 'committed');
-      assert.deepEqual(await rig.store.load(set.partition, [set.self]), [`${winner}`]);
-      assert.equal(at(await rig.store.readEvents(set.partition, set.self, 1, 10), 0).data, 'stale');
+      assert.deepEqual(await driver.store.load(set.partition, [set.self]), [`${winner}`]);
+      assert.equal(at(await driver.store.readEvents(set.partition, set.self, 1, 10), 0).data, 'stale');
     });
 
-    promise('a fenced node trims nothing', async (rig) => {
-      const set = await scene(rig);
-      await rig.store.trimJournal({ ...set.lease, grant: randomUUID() }, 1);
-      assert.equal((await rig.store.readJournal(set.partition, 0, 10)).length, 1);
+    promise('a fenced node trims nothing', async (driver) => {
+      const set = await scene(driver);
+      await driver.store.trimJournal({ ...set.lease, grant: randomUUID() }, 1);
+      assert.equal((await driver.store.readJournal(set.partition, 0, 10)).length, 1);
     });
   });
 }

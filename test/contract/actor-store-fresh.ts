@@ -1,13 +1,21 @@
 import assert from 'node:assert/strict';
 import type { Address, Partition } from '../../runtime/address.ts';
 import type { Delivery } from '../../runtime/message.ts';
-import { at, eventually, type MakeStore, type Rig, section } from './actor-store-rig.ts';
+import { at, eventually, type MakeStore, type StoreDriver, section } from './store-under-test.ts';
 
-const fresh = (rig: Rig, to: Address, body: string): Delivery => ({ ...rig.delivery(to, body), fresh: true });
+const fresh = (driver: StoreDriver, to: Address, body: string): Delivery => ({
+  ...driver.delivery(to, body),
+  fresh: true,
+});
 
 /** Appends in one turn of the event loop, a call each; answers the numbers. */
-async function appendAtOnce(rig: Rig, partition: Partition, deliveries: readonly Delivery[], bound = 10_000) {
-  const outcomes = await Promise.all(deliveries.map((delivery) => rig.store.append(partition, [delivery], bound)));
+async function appendAtOnce(
+  driver: StoreDriver,
+  partition: Partition,
+  deliveries: readonly Delivery[],
+  bound = 10_000,
+) {
+  const outcomes = await Promise.all(deliveries.map((delivery) => driver.store.append(partition, [delivery], bound)));
   return outcomes.map((one) => at(one, 0));
 }
 
@@ -16,101 +24,101 @@ const numbered = (count: number): string[] => Array.from({ length: count }, (_, 
 /** Messages whose ids were made for one call: a store may keep several of them together (runtime/redis/pack-writer.ts). */
 export function freshContract(make: MakeStore): void {
   section('fresh messages', make, (promise) => {
-    promise('are appended in the order of the calls, with gap-free numbers', async (rig) => {
-      const partition = await rig.partition();
-      const to = rig.address();
+    promise('are appended in the order of the calls, with gap-free numbers', async (driver) => {
+      const partition = await driver.partition();
+      const to = driver.address();
       const bodies = numbered(700);
       const outcomes = await appendAtOnce(
-        rig,
+        driver,
         partition,
-        bodies.map((body) => fresh(rig, to, body)),
+        bodies.map((body) => fresh(driver, to, body)),
       );
       assert.deepEqual(
         outcomes,
         bodies.map((_, n) => ({ kind: 'accepted', seq: n + 1 })),
       );
-      const lease = await rig.lease(partition);
-      assert.deepEqual(await rig.bodies(lease), bodies);
-      assert.equal(await rig.store.depth(partition, to), 700);
+      const lease = await driver.lease(partition);
+      assert.deepEqual(await driver.bodies(lease), bodies);
+      assert.equal(await driver.store.depth(partition, to), 700);
     });
 
-    promise('a commit may end between any two of them; what is behind it is read, and no more', async (rig) => {
-      const partition = await rig.partition();
-      const to = rig.address();
+    promise('a commit may end between any two of them; what is behind it is read, and no more', async (driver) => {
+      const partition = await driver.partition();
+      const to = driver.address();
       const bodies = numbered(9);
       await appendAtOnce(
-        rig,
+        driver,
         partition,
-        bodies.map((body) => fresh(rig, to, body)),
+        bodies.map((body) => fresh(driver, to, body)),
       );
-      await rig.append(partition, to, 'named');
-      await appendAtOnce(rig, partition, [fresh(rig, to, 'last')]);
+      await driver.append(partition, to, 'named');
+      await appendAtOnce(driver, partition, [fresh(driver, to, 'last')]);
       const all = [...bodies, 'named', 'last'];
-      const lease = await rig.lease(partition);
+      const lease = await driver.lease(partition);
       for (let after = 0; after < all.length; after += 3) {
         const upTo = Math.min(after + 3, all.length);
-        assert.deepEqual(await rig.bodies(lease, after), all.slice(after));
+        assert.deepEqual(await driver.bodies(lease, after), all.slice(after));
         const change = { journal: `row ${upTo}`, handled: [{ address: to, count: upTo - after }] };
-        const { next } = await rig.mustCommit(lease, after, upTo, change, 100);
+        const { next } = await driver.mustCommit(lease, after, upTo, change, 100);
         assert.deepEqual(
           next.map(({ seq, body }) => [seq, body]),
           all.slice(upTo).map((body, n) => [upTo + n + 1, body]),
         );
-        assert.equal(await rig.store.depth(partition, to), all.length - upTo);
-        const rows = await rig.store.readJournal(partition, after, 10);
+        assert.equal(await driver.store.depth(partition, to), all.length - upTo);
+        const rows = await driver.store.readJournal(partition, after, 10);
         assert.deepEqual(
           at(rows, 0).entries.map(({ body }) => body),
           all.slice(after, upTo),
         );
         // Trimming must leave what shares an entry with it.
-        await rig.store.trimJournal(lease, upTo);
-        assert.equal((await rig.store.backlog(partition)).oldestAt === null, upTo === all.length);
+        await driver.store.trimJournal(lease, upTo);
+        assert.equal((await driver.store.backlog(partition)).oldestAt === null, upTo === all.length);
       }
     });
 
-    promise('a reader who stops inside them gets the rest after a restart', async (rig) => {
-      const partition = await rig.partition();
+    promise('a reader who stops inside them gets the rest after a restart', async (driver) => {
+      const partition = await driver.partition();
       const bodies = numbered(5);
       await appendAtOnce(
-        rig,
+        driver,
         partition,
-        bodies.map((body) => fresh(rig, rig.address(), body)),
+        bodies.map((body) => fresh(driver, driver.address(), body)),
       );
-      const lease = await rig.lease(partition);
-      await rig.mustCommit(lease, 0, 2, { journal: 'row' });
-      await rig.store.trimJournal(lease, 2);
-      await rig.reopen();
-      const again = await rig.store.acquire(partition, 'node-a', 'another', 60_000);
+      const lease = await driver.lease(partition);
+      await driver.mustCommit(lease, 0, 2, { journal: 'row' });
+      await driver.store.trimJournal(lease, 2);
+      await driver.reopen();
+      const again = await driver.store.acquire(partition, 'node-a', 'another', 60_000);
       assert.ok(again.kind === 'granted');
       assert.equal(again.cursor, 2);
-      assert.deepEqual(await rig.bodies(again.lease, 2), bodies.slice(2));
+      assert.deepEqual(await driver.bodies(again.lease, 2), bodies.slice(2));
     });
 
-    promise('an actor beyond its bound refuses them, the others of the same turn are accepted', async (rig) => {
-      const partition = await rig.partition();
-      const [busy, free] = [rig.address(), rig.address()];
+    promise('an actor beyond its bound refuses them, the others of the same turn are accepted', async (driver) => {
+      const partition = await driver.partition();
+      const [busy, free] = [driver.address(), driver.address()];
       const outcomes = await appendAtOnce(
-        rig,
+        driver,
         partition,
-        [...numbered(5).map((body) => fresh(rig, busy, body)), fresh(rig, free, 'free')],
+        [...numbered(5).map((body) => fresh(driver, busy, body)), fresh(driver, free, 'free')],
         3,
       );
       assert.deepEqual(
         outcomes.map(({ kind }) => kind),
         ['accepted', 'accepted', 'accepted', 'full', 'full', 'accepted'],
       );
-      assert.equal(await rig.store.depth(partition, busy), 3);
-      const lease = await rig.lease(partition);
+      assert.equal(await driver.store.depth(partition, busy), 3);
+      const lease = await driver.lease(partition);
       const handled = [{ address: busy, count: 1 }];
-      const first = at(await rig.entries(lease), 0);
+      const first = at(await driver.entries(lease), 0);
       assert.equal(first.body, numbered(1)[0]);
-      await rig.mustCommit(lease, 0, 1, { handled });
+      await driver.mustCommit(lease, 0, 1, { handled });
       assert.deepEqual(
         (
           await appendAtOnce(
-            rig,
+            driver,
             partition,
-            numbered(2).map((body) => fresh(rig, busy, body)),
+            numbered(2).map((body) => fresh(driver, busy, body)),
             3,
           )
         ).map(({ kind }) => kind),
@@ -118,30 +126,30 @@ export function freshContract(make: MakeStore): void {
       );
     });
 
-    promise('what an actor holds back counts against its bound until it is handled', async (rig) => {
-      const partition = await rig.partition();
-      const to = rig.address();
+    promise('what an actor holds back counts against its bound until it is handled', async (driver) => {
+      const partition = await driver.partition();
+      const to = driver.address();
       await appendAtOnce(
-        rig,
+        driver,
         partition,
-        numbered(2).map((body) => fresh(rig, to, body)),
+        numbered(2).map((body) => fresh(driver, to, body)),
       );
-      const lease = await rig.lease(partition);
-      await rig.mustCommit(lease, 0, 2, { held: [{ address: to, count: 2 }] });
-      const tooMany = numbered(2).map((body) => fresh(rig, to, body));
+      const lease = await driver.lease(partition);
+      await driver.mustCommit(lease, 0, 2, { held: [{ address: to, count: 2 }] });
+      const tooMany = numbered(2).map((body) => fresh(driver, to, body));
       assert.deepEqual(
-        (await appendAtOnce(rig, partition, tooMany, 3)).map(({ kind }) => kind),
+        (await appendAtOnce(driver, partition, tooMany, 3)).map(({ kind }) => kind),
         ['accepted', 'full'],
       );
       const [taken] = [{ address: to, count: 3 }];
-      await rig.mustCommit(lease, 2, 3, { handled: [taken], held: [{ address: to, count: -2 }] });
-      assert.equal(await rig.store.depth(partition, to), 0);
+      await driver.mustCommit(lease, 2, 3, { handled: [taken], held: [{ address: to, count: -2 }] });
+      assert.equal(await driver.store.depth(partition, to), 0);
       assert.deepEqual(
         (
           await appendAtOnce(
-            rig,
+            driver,
             partition,
-            numbered(3).map((body) => fresh(rig, to, body)),
+            numbered(3).map((body) => fresh(driver, to, body)),
             3,
           )
         ).map(({ kind }) => kind),
@@ -149,27 +157,27 @@ export function freshContract(make: MakeStore): void {
       );
     });
 
-    promise('the reply to one is recalled by its number', async (rig) => {
-      const partition = await rig.partition();
-      const to = rig.address();
-      const deliveries = numbered(6).map((body) => fresh(rig, to, body));
-      const outcomes = await appendAtOnce(rig, partition, deliveries);
-      const lease = await rig.lease(partition);
+    promise('the reply to one is recalled by its number', async (driver) => {
+      const partition = await driver.partition();
+      const to = driver.address();
+      const deliveries = numbered(6).map((body) => fresh(driver, to, body));
+      const outcomes = await appendAtOnce(driver, partition, deliveries);
+      const lease = await driver.lease(partition);
       const answers = deliveries.map(({ id }, n) => ({
         ...{ session: `s${n % 2}`, messageId: id, body: `answer ${n} é🦀` },
         fresh: true,
       }));
       const heard: string[] = [];
-      const stop = rig.store.onReply('s1', (id, body) => heard.push(`${id} ${body}`));
+      const stop = driver.store.onReply('s1', (id, body) => heard.push(`${id} ${body}`));
       // A message of its own reaches the subscription only when it is in place.
-      await rig.append(partition, to, 'named');
-      await rig.mustCommit(lease, 0, 3, { replies: answers.slice(0, 3) });
-      await rig.mustCommit(lease, 3, 6, { replies: answers.slice(3) });
+      await driver.append(partition, to, 'named');
+      await driver.mustCommit(lease, 0, 3, { replies: answers.slice(0, 3) });
+      await driver.mustCommit(lease, 3, 6, { replies: answers.slice(3) });
       for (const [n, outcome] of outcomes.entries()) {
         const seq = outcome.kind === 'accepted' ? outcome.seq : 0;
         const { messageId, body } = at(answers, n);
-        assert.equal(await rig.store.recallReply(partition, messageId, { seq }), body);
-        assert.equal(await rig.store.recallReply(partition, messageId), body);
+        assert.equal(await driver.store.recallReply(partition, messageId, { seq }), body);
+        assert.equal(await driver.store.recallReply(partition, messageId), body);
       }
       await eventually('three replies are published', () => heard.length >= 3);
       stop();

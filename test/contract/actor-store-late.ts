@@ -3,13 +3,13 @@ import { randomUUID } from 'node:crypto';
 import type { ActorStore, Lease } from '../../runtime/actor-store.ts';
 import type { Address, Partition } from '../../runtime/address.ts';
 import { someOf } from '../support/size.ts';
-import { at, commitOf, type MakeStore, type Promises, type Rig, section } from './actor-store-rig.ts';
+import { at, commitOf, type MakeStore, type Promises, type StoreDriver, section } from './store-under-test.ts';
 
 const TTL_MS = 60_000;
 
 /** A partition with something of everything in it, held by node-a at cursor 1, one entry waiting. */
 class Scene {
-  readonly rig: Rig;
+  readonly driver: StoreDriver;
   readonly partition: Partition;
   readonly elsewhere: Partition;
   readonly self: Address;
@@ -21,8 +21,14 @@ class Scene {
   /** The lease in force. */
   lease: Lease<Partition>;
 
-  constructor(rig: Rig, places: readonly Partition[], self: Address, asked: string, lease: Lease<Partition>) {
-    this.rig = rig;
+  constructor(
+    driver: StoreDriver,
+    places: readonly Partition[],
+    self: Address,
+    asked: string,
+    lease: Lease<Partition>,
+  ) {
+    this.driver = driver;
     this.partition = at(places, 0);
     this.elsewhere = at(places, 1);
     this.self = self;
@@ -30,16 +36,16 @@ class Scene {
     this.lease = lease;
   }
 
-  static async make(rig: Rig): Promise<Scene> {
-    const places = await rig.partitions(2);
-    const self = rig.address();
-    const [, asked = ''] = await rig.append(at(places, 0), self, 'first', 'second');
-    const scene = new Scene(rig, places, self, asked, await rig.lease(at(places, 0), 'node-a'));
-    await rig.mustCommit(scene.lease, 0, 1, {
+  static async make(driver: StoreDriver): Promise<Scene> {
+    const places = await driver.partitions(2);
+    const self = driver.address();
+    const [, asked = ''] = await driver.append(at(places, 0), self, 'first', 'second');
+    const scene = new Scene(driver, places, self, asked, await driver.lease(at(places, 0), 'node-a'));
+    await driver.mustCommit(scene.lease, 0, 1, {
       records: [{ address: self, record: 'before' }],
       journal: 'row',
       events: [{ address: self, first: 1, data: ['e1'] }],
-      timersSet: [{ id: 'tick', afterMs: 3_600_000, delivery: rig.delivery(self) }],
+      timersSet: [{ id: 'tick', afterMs: 3_600_000, delivery: driver.delivery(self) }],
       effectsOpened: scene.effects.map((id) => ({ id, queue: 'q', address: self, mode: 'once', body: 'b' })),
       handled: [{ address: self, count: 1 }],
     });
@@ -47,7 +53,7 @@ class Scene {
   }
 
   get store(): ActorStore {
-    return this.rig.store;
+    return this.driver.store;
   }
 
   /** Another node has the partition now, and has committed. */
@@ -56,12 +62,14 @@ class Scene {
     assert.ok(taken.kind === 'granted');
     this.lease = taken.lease;
     const { cursor } = await this.store.backlog(this.partition);
-    await this.rig.mustCommit(this.lease, cursor, cursor, { records: [{ address: this.self, record: 'of node-b' }] });
+    await this.driver.mustCommit(this.lease, cursor, cursor, {
+      records: [{ address: this.self, record: 'of node-b' }],
+    });
   }
 
   /** The actor hears its next message and is made anew. */
   async makeAnew(): Promise<void> {
-    await this.rig.mustCommit(this.lease, 1, 2, {
+    await this.driver.mustCommit(this.lease, 1, 2, {
       records: [{ address: this.self, record: 'anew' }],
       events: [{ address: this.self, first: 1, data: ['anew'] }],
       handled: [{ address: this.self, count: 1 }],
@@ -85,15 +93,15 @@ class Scene {
   async seen() {
     const { store, partition, elsewhere, self, lease } = this;
     const mailboxOf = async (place: Partition) => (await store.readJournal(place, 0, 100)).length;
-    const there = await this.rig.lease(elsewhere, 'observer');
+    const there = await this.driver.lease(elsewhere, 'observer');
     const rows = await store.openEffects(partition);
     const seen = {
       isLeaseLost: (await store.renew([lease], TTL_MS)).length > 0,
-      mailbox: await this.rig.entries(lease),
-      mailboxElsewhere: await this.rig.entries(there),
+      mailbox: await this.driver.entries(lease),
+      mailboxElsewhere: await this.driver.entries(there),
       records: await store.load(partition, [self]),
       events: await store.readEvents(partition, self, 0, 100),
-      timers: await this.rig.fireTimers(lease),
+      timers: await this.driver.fireTimers(lease),
       effects: rows.map(({ until, ...row }) => row).sort((a, b) => (a.id < b.id ? -1 : 1)),
       reply: await store.recallReply(partition, this.asked),
       depth: await store.depth(partition, self),
@@ -174,11 +182,11 @@ const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs'>, Case | nul
     newer: async ({ store, fact }) => assert.equal(await store.definePool(fact, 8), 4),
   },
   append: {
-    call: ({ rig, store, partition, self }) => {
-      const delivery = rig.delivery(self, 'a client’s');
+    call: ({ driver, store, partition, self }) => {
+      const delivery = driver.delivery(self, 'a client’s');
       return () => store.append(partition, [delivery], 10);
     },
-    newer: async ({ rig, partition, self }) => void (await rig.append(partition, self, 'newer')),
+    newer: async ({ driver, partition, self }) => void (await driver.append(partition, self, 'newer')),
   },
   acquire: {
     prepare: ({ store, lease }) => store.release(lease),
@@ -190,7 +198,7 @@ const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs'>, Case | nul
       };
     },
     async newer(scene) {
-      scene.lease = await scene.rig.lease(scene.partition, 'node-a');
+      scene.lease = await scene.driver.lease(scene.partition, 'node-a');
     },
     toldBelow: true,
   },
@@ -214,7 +222,7 @@ const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs'>, Case | nul
       () =>
         store.release(lease),
     async newer(scene) {
-      scene.lease = await scene.rig.lease(scene.partition, 'node-a');
+      scene.lease = await scene.driver.lease(scene.partition, 'node-a');
     },
   },
   poll: {
@@ -225,56 +233,56 @@ const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs'>, Case | nul
     newer: async ({ store, lease }) => void (await store.poll([{ lease, after: 2 }], 10)),
   },
   commit: {
-    call: ({ rig, store, partition, elsewhere, self, lease, effects }) => {
+    call: ({ driver, store, partition, elsewhere, self, lease, effects }) => {
       const commit = commitOf(lease, 1, 1, {
         records: [{ address: self, record: 'of this commit' }],
-        sends: [partition, elsewhere].map((to) => ({ partition: to, delivery: rig.delivery(self, 'sent') })),
-        timersSet: [{ id: 'tock', afterMs: 7_200_000, delivery: rig.delivery(self) }],
+        sends: [partition, elsewhere].map((to) => ({ partition: to, delivery: driver.delivery(self, 'sent') })),
+        timersSet: [{ id: 'tock', afterMs: 7_200_000, delivery: driver.delivery(self) }],
         timersCleared: ['tick'],
         effectsCancelled: [effects[1]],
       });
       return async () => {
         await store.commit(commit, 0);
-        await rig.flush(lease);
+        await driver.flush(lease);
       };
     },
-    async newer({ rig, self, lease }) {
-      await rig.mustCommit(lease, 1, 1, {
+    async newer({ driver, self, lease }) {
+      await driver.mustCommit(lease, 1, 1, {
         records: [{ address: self, record: 'newer' }],
-        timersSet: [{ id: 'tick', afterMs: 3_000_000, delivery: rig.delivery(self) }],
+        timersSet: [{ id: 'tick', afterMs: 3_000_000, delivery: driver.delivery(self) }],
       });
     },
   },
   fireTimers: {
-    prepare: async ({ rig, self, lease }) =>
-      void (await rig.mustCommit(lease, 1, 1, {
-        timersSet: [{ id: 'now', afterMs: 0, delivery: rig.delivery(self, 'due') }],
+    prepare: async ({ driver, self, lease }) =>
+      void (await driver.mustCommit(lease, 1, 1, {
+        timersSet: [{ id: 'now', afterMs: 0, delivery: driver.delivery(self, 'due') }],
       })),
     call:
       ({ store, lease }) =>
       () =>
         store.fireTimers([lease]),
-    async newer({ rig, self, lease }) {
-      await rig.mustCommit(lease, 1, 1, {
-        timersSet: [{ id: 'now', afterMs: 0, delivery: rig.delivery(self, 'due again') }],
+    async newer({ driver, self, lease }) {
+      await driver.mustCommit(lease, 1, 1, {
+        timersSet: [{ id: 'now', afterMs: 0, delivery: driver.delivery(self, 'due again') }],
       });
-      await rig.fireTimers(lease);
+      await driver.fireTimers(lease);
     },
   },
   flushOutbox: {
-    prepare: async ({ rig, elsewhere, self, lease }) =>
-      void (await rig.mustCommit(lease, 1, 1, {
-        sends: [{ partition: elsewhere, delivery: rig.delivery(self, 'owed') }],
+    prepare: async ({ driver, elsewhere, self, lease }) =>
+      void (await driver.mustCommit(lease, 1, 1, {
+        sends: [{ partition: elsewhere, delivery: driver.delivery(self, 'owed') }],
       })),
     call:
       ({ store, lease }) =>
       () =>
         store.flushOutbox(lease),
-    async newer({ rig, elsewhere, self, lease }) {
-      await rig.mustCommit(lease, 1, 1, {
-        sends: [{ partition: elsewhere, delivery: rig.delivery(self, 'owed too') }],
+    async newer({ driver, elsewhere, self, lease }) {
+      await driver.mustCommit(lease, 1, 1, {
+        sends: [{ partition: elsewhere, delivery: driver.delivery(self, 'owed too') }],
       });
-      await rig.flush(lease);
+      await driver.flush(lease);
     },
   },
   forget: {
@@ -300,20 +308,20 @@ const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs'>, Case | nul
       () =>
         store.keepEffect(partition, effects[0], 1, TTL_MS),
   ),
-  progressEffect: effectCase(({ rig, store, partition, effects, self }) => {
-    const delivery = rig.delivery(self, 'a chunk');
+  progressEffect: effectCase(({ driver, store, partition, effects, self }) => {
+    const delivery = driver.delivery(self, 'a chunk');
     return () => store.progressEffect(partition, effects[0], 1, delivery);
   }),
   settleEffect: {
     prepare: (scene) => scene.claim(scene.effects[0], 'node-a/1'),
-    call: ({ rig, store, partition, effects, self }) => {
-      const delivery = rig.delivery(self, 'a result');
+    call: ({ driver, store, partition, effects, self }) => {
+      const delivery = driver.delivery(self, 'a result');
       return () => store.settleEffect(partition, effects[0], 1, delivery);
     },
     async newer(scene) {
-      const { rig, store, partition, effects, self } = scene;
+      const { driver, store, partition, effects, self } = scene;
       await scene.claim(effects[1], 'node-a/1');
-      assert.ok(await store.settleEffect(partition, effects[1], 1, rig.delivery(self, 'another result')));
+      assert.ok(await store.settleEffect(partition, effects[1], 1, driver.delivery(self, 'another result')));
     },
   },
   reopenEffect: {
@@ -329,10 +337,10 @@ const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs'>, Case | nul
       ({ store, lease }) =>
       () =>
         store.trimJournal(lease, 1),
-    async newer({ rig, store, lease }) {
-      await rig.mustCommit(lease, 1, 2, { journal: 'row 2' });
+    async newer({ driver, store, lease }) {
+      await driver.mustCommit(lease, 1, 2, { journal: 'row 2' });
       await store.trimJournal(lease, 2);
-      await rig.mustCommit(lease, 2, 2, { journal: 'row 3' });
+      await driver.mustCommit(lease, 2, 2, { journal: 'row 3' });
     },
   },
   announce: {
@@ -388,45 +396,45 @@ const FORGOTTEN_AFTER = 3 * 4_500;
 const AT_ONCE = 500;
 
 function forgottenContract(promise: Promises): void {
-  promise('an append or a chunk that comes again when its id is forgotten is not appended', async (rig) => {
-    const partition = await rig.partition();
-    const lease = await rig.lease(partition);
-    const message = rig.delivery(rig.address(), 'once');
+  promise('an append or a chunk that comes again when its id is forgotten is not appended', async (driver) => {
+    const partition = await driver.partition();
+    const lease = await driver.lease(partition);
+    const message = driver.delivery(driver.address(), 'once');
     const { to } = message;
     const effect = randomUUID();
     const started = { runner: 'node-a/1', ttlMs: TTL_MS };
-    await rig.mustCommit(lease, 0, 0, {
+    await driver.mustCommit(lease, 0, 0, {
       effectsOpened: [{ id: effect, queue: 'q', address: to, mode: 'once', body: 'b', started }],
     });
-    const sentAt = await rig.store.now(partition);
-    const recording = rig.record();
-    assert.equal(at(await rig.store.append(partition, [message], 10), 0).kind, 'accepted');
-    assert.ok(await rig.store.progressEffect(partition, effect, 1, rig.delivery(to, 'a chunk')));
+    const sentAt = await driver.store.now(partition);
+    const recording = driver.record();
+    assert.equal(at(await driver.store.append(partition, [message], 10), 0).kind, 'accepted');
+    assert.ok(await driver.store.progressEffect(partition, effect, 1, driver.delivery(to, 'a chunk')));
     const copies = recording?.stop();
-    await rig.mustCommit(lease, 0, 2, { handled: [{ address: to, count: 1 }] });
+    await driver.mustCommit(lease, 0, 2, { handled: [{ address: to, count: 1 }] });
     for (let cursor = 2; cursor < FORGOTTEN_AFTER; cursor += AT_ONCE) {
-      await rig.append(partition, rig.address(), ...Array.from({ length: AT_ONCE }, () => 'later'));
-      await rig.mustCommit(lease, cursor, cursor + AT_ONCE);
+      await driver.append(partition, driver.address(), ...Array.from({ length: AT_ONCE }, () => 'later'));
+      await driver.mustCommit(lease, cursor, cursor + AT_ONCE);
     }
-    const { tail } = await rig.store.backlog(partition);
+    const { tail } = await driver.store.backlog(partition);
     await copies?.();
-    const ageMs = (await rig.store.now(partition)) - sentAt;
-    assert.deepEqual(await rig.store.append(partition, [message], 10, ageMs), [{ kind: 'late' }]);
-    assert.equal((await rig.store.backlog(partition)).tail, tail);
+    const ageMs = (await driver.store.now(partition)) - sentAt;
+    assert.deepEqual(await driver.store.append(partition, [message], 10, ageMs), [{ kind: 'late' }]);
+    assert.equal((await driver.store.backlog(partition)).tail, tail);
     // As a new message it is taken: the id was forgotten.
-    assert.deepEqual(await rig.store.append(partition, [message], 10), [{ kind: 'accepted', seq: tail + 1 }]);
+    assert.deepEqual(await driver.store.append(partition, [message], 10), [{ kind: 'accepted', seq: tail + 1 }]);
   });
 
   promise(
     'a repeat of an append whose id is remembered, or that is the first to arrive, is no late one',
-    async (rig) => {
-      const partition = await rig.partition();
-      const [known, fresh] = [rig.delivery(rig.address()), rig.delivery(rig.address())];
-      const sentAt = await rig.store.now(partition);
-      await rig.append(partition, rig.address(), 'before');
-      await rig.store.append(partition, [known], 10);
-      const ageMs = (await rig.store.now(partition)) - sentAt + 1;
-      assert.deepEqual(await rig.store.append(partition, [known, fresh], 10, ageMs), [
+    async (driver) => {
+      const partition = await driver.partition();
+      const [known, fresh] = [driver.delivery(driver.address()), driver.delivery(driver.address())];
+      const sentAt = await driver.store.now(partition);
+      await driver.append(partition, driver.address(), 'before');
+      await driver.store.append(partition, [known], 10);
+      const ageMs = (await driver.store.now(partition)) - sentAt + 1;
+      assert.deepEqual(await driver.store.append(partition, [known, fresh], 10, ageMs), [
         { kind: 'duplicate', reply: null },
         { kind: 'accepted', seq: 3 },
       ]);
@@ -440,11 +448,11 @@ export function lateContract(make: MakeStore): void {
     for (const [name, tried] of Object.entries(CALLS)) {
       if (tried === null) continue;
       for (const [when, between] of someOf(Object.entries(BETWEEN), 3)) {
-        promise(`${name}, ${when}`, async (rig) => {
-          const scene = await Scene.make(rig);
+        promise(`${name}, ${when}`, async (driver) => {
+          const scene = await Scene.make(driver);
           await tried.prepare?.(scene);
           const call = tried.call(scene);
-          const recording = rig.record();
+          const recording = driver.record();
           await call();
           const copies = recording?.stop();
           await between(scene, tried);

@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { eventually, type MakeStore, section } from './actor-store-rig.ts';
+import { eventually, type MakeStore, section } from './store-under-test.ts';
 
 const TTL_MS = 60;
 
 export function leaseContract(make: MakeStore): void {
   section('leases', make, (promise) => {
-    promise('a pool keeps the partition count of its first use', async (rig) => {
+    promise('a pool keeps the partition count of its first use', async (driver) => {
       const pool = `pool-${randomUUID()}`;
-      assert.equal(await rig.store.definePool(pool, 8), 8);
-      assert.equal(await rig.store.definePool(pool, 16), 8);
-      await rig.reopen();
-      assert.equal(await rig.store.definePool(pool, 4), 8);
+      assert.equal(await driver.store.definePool(pool, 8), 8);
+      assert.equal(await driver.store.definePool(pool, 16), 8);
+      await driver.reopen();
+      assert.equal(await driver.store.definePool(pool, 4), 8);
     });
 
-    promise('two nodes cannot both hold a partition', async (rig) => {
-      const partition = await rig.partition();
-      const other = await rig.another();
+    promise('two nodes cannot both hold a partition', async (driver) => {
+      const partition = await driver.partition();
+      const other = await driver.another();
       const [one, two] = await Promise.all([
-        rig.store.acquire(partition, 'node-a', randomUUID(), 30_000),
+        driver.store.acquire(partition, 'node-a', randomUUID(), 30_000),
         other.acquire(partition, 'node-b', randomUUID(), 30_000),
       ]);
       assert.deepEqual([one.kind, two.kind].toSorted(), ['granted', 'held']);
@@ -31,16 +31,16 @@ export function leaseContract(make: MakeStore): void {
       assert.ok(held.remainingMs > 0 && held.remainingMs <= 30_000, `${held.remainingMs} ms of 30,000 remain`);
     });
 
-    promise('the epoch grows at each grant, also after a restart', async (rig) => {
-      const partition = await rig.partition();
+    promise('the epoch grows at each grant, also after a restart', async (driver) => {
+      const partition = await driver.partition();
       const epochs: number[] = [];
       for (const node of ['node-a', 'node-b', 'node-a']) {
-        const lease = await rig.lease(partition, node);
+        const lease = await driver.lease(partition, node);
         epochs.push(lease.epoch);
-        await rig.store.release(lease);
+        await driver.store.release(lease);
       }
-      await rig.reopen();
-      epochs.push((await rig.lease(partition)).epoch);
+      await driver.reopen();
+      epochs.push((await driver.lease(partition)).epoch);
       assert.deepEqual(
         epochs,
         epochs.toSorted((a, b) => a - b),
@@ -48,11 +48,11 @@ export function leaseContract(make: MakeStore): void {
       assert.equal(new Set(epochs).size, epochs.length);
     });
 
-    promise('a grant answers the cursor, the last entry and the time of the next timer', async (rig) => {
-      const partition = await rig.partition();
-      const to = rig.address();
-      await rig.append(partition, to, 'a', 'b');
-      const first = await rig.store.acquire(partition, 'node-a', 'grant-1', 30_000);
+    promise('a grant answers the cursor, the last entry and the time of the next timer', async (driver) => {
+      const partition = await driver.partition();
+      const to = driver.address();
+      await driver.append(partition, to, 'a', 'b');
+      const first = await driver.store.acquire(partition, 'node-a', 'grant-1', 30_000);
       assert.ok(first.kind === 'granted');
       assert.deepEqual([first.cursor, first.tail], [0, 2]);
       assert.equal(first.nextTimerAt, null);
@@ -60,83 +60,83 @@ export function leaseContract(make: MakeStore): void {
         { partition: first.lease.log, node: first.lease.node, grant: first.lease.grant },
         { partition, node: 'node-a', grant: 'grant-1' },
       );
-      const { at } = await rig.mustCommit(first.lease, 0, 2, {
-        timersSet: [{ id: 't', afterMs: 40_000, delivery: rig.delivery(to) }],
+      const { at } = await driver.mustCommit(first.lease, 0, 2, {
+        timersSet: [{ id: 't', afterMs: 40_000, delivery: driver.delivery(to) }],
       });
-      await rig.store.release(first.lease);
-      const second = await rig.store.acquire(partition, 'node-b', randomUUID(), 30_000);
+      await driver.store.release(first.lease);
+      const second = await driver.store.acquire(partition, 'node-b', randomUUID(), 30_000);
       assert.ok(second.kind === 'granted');
       assert.deepEqual([second.cursor, second.tail], [2, 2]);
       assert.equal(second.nextTimerAt, at + 40_000);
     });
 
-    promise('an expired lease is taken over, a live one is not', async (rig) => {
-      const partition = await rig.partition();
-      const old = await rig.lease(partition, 'node-a', TTL_MS);
-      await rig.elapse(TTL_MS + 5);
-      const fresh = await rig.lease(partition, 'node-b');
+    promise('an expired lease is taken over, a live one is not', async (driver) => {
+      const partition = await driver.partition();
+      const old = await driver.lease(partition, 'node-a', TTL_MS);
+      await driver.elapse(TTL_MS + 5);
+      const fresh = await driver.lease(partition, 'node-b');
       assert.ok(fresh.epoch > old.epoch);
-      assert.deepEqual(await rig.store.renew([old], 30_000), [old]);
-      const again = await rig.store.acquire(partition, 'node-a', randomUUID(), 30_000);
+      assert.deepEqual(await driver.store.renew([old], 30_000), [old]);
+      const again = await driver.store.acquire(partition, 'node-a', randomUUID(), 30_000);
       assert.equal(again.kind, 'held');
     });
 
-    promise('a renewed lease outlives its first term, and renew names exactly the lost ones', async (rig) => {
-      const [one, two] = await rig.partitions(2);
+    promise('a renewed lease outlives its first term, and renew names exactly the lost ones', async (driver) => {
+      const [one, two] = await driver.partitions(2);
       assert.ok(one && two);
-      const kept = await rig.lease(one, 'node-a', 5_000);
-      const lost = await rig.lease(two, 'node-a', 5_000);
-      await rig.store.release(lost);
-      await rig.lease(two, 'node-b');
-      assert.deepEqual(await rig.store.renew([kept, lost], 600_000), [lost]);
-      const asked = await rig.store.acquire(one, 'node-b', randomUUID(), 1_000);
+      const kept = await driver.lease(one, 'node-a', 5_000);
+      const lost = await driver.lease(two, 'node-a', 5_000);
+      await driver.store.release(lost);
+      await driver.lease(two, 'node-b');
+      assert.deepEqual(await driver.store.renew([kept, lost], 600_000), [lost]);
+      const asked = await driver.store.acquire(one, 'node-b', randomUUID(), 1_000);
       assert.ok(asked.kind === 'held');
       assert.ok(asked.remainingMs > 500_000, `${asked.remainingMs} ms remain`);
-      assert.deepEqual(await rig.store.renew([], 1_000), []);
+      assert.deepEqual(await driver.store.renew([], 1_000), []);
     });
 
-    promise('a later life of the same node gets its partition back at once', async (rig) => {
-      const partition = await rig.partition();
-      const before = await rig.lease(partition, 'node-a');
-      await rig.reopen();
-      const after = await rig.lease(partition, 'node-a');
+    promise('a later life of the same node gets its partition back at once', async (driver) => {
+      const partition = await driver.partition();
+      const before = await driver.lease(partition, 'node-a');
+      await driver.reopen();
+      const after = await driver.lease(partition, 'node-a');
       assert.ok(after.epoch > before.epoch);
-      assert.deepEqual(await rig.store.renew([before], 30_000), [before]);
-      assert.equal((await rig.commit(before, 0, 0)).kind, 'fenced');
-      assert.equal((await rig.commit(after, 0, 0)).kind, 'committed');
+      assert.deepEqual(await driver.store.renew([before], 30_000), [before]);
+      assert.equal((await driver.commit(before, 0, 0)).kind, 'fenced');
+      assert.equal((await driver.commit(after, 0, 0)).kind, 'committed');
     });
 
-    promise('a lease is taken over the grant of its dead holder, which commits nothing more', async (rig) => {
-      const partition = await rig.partition();
-      const dead = await rig.lease(partition, 'node-a');
-      const other = await rig.another();
+    promise('a lease is taken over the grant of its dead holder, which commits nothing more', async (driver) => {
+      const partition = await driver.partition();
+      const dead = await driver.lease(partition, 'node-a');
+      const other = await driver.another();
       const asked = await other.acquire(partition, 'node-b', randomUUID(), 30_000);
       assert.ok(asked.kind === 'held');
       const taken = await other.acquire(partition, 'node-b', randomUUID(), 30_000, asked.grant);
       assert.ok(taken.kind === 'granted');
       assert.ok(taken.lease.epoch > dead.epoch);
-      assert.deepEqual(await rig.store.renew([dead], 30_000), [dead]);
-      assert.equal((await rig.commit(dead, 0, 0)).kind, 'fenced');
-      assert.equal((await rig.commit(taken.lease, 0, 0)).kind, 'committed');
+      assert.deepEqual(await driver.store.renew([dead], 30_000), [dead]);
+      assert.equal((await driver.commit(dead, 0, 0)).kind, 'fenced');
+      assert.equal((await driver.commit(taken.lease, 0, 0)).kind, 'committed');
       assert.deepEqual(await other.renew([taken.lease], 30_000), []);
     });
 
-    promise('a live lease is not taken over another grant than its own', async (rig) => {
-      const partition = await rig.partition();
-      const earlier = await rig.lease(partition, 'node-a');
-      const later = await rig.lease(partition, 'node-a');
+    promise('a live lease is not taken over another grant than its own', async (driver) => {
+      const partition = await driver.partition();
+      const earlier = await driver.lease(partition, 'node-a');
+      const later = await driver.lease(partition, 'node-a');
       for (const over of [earlier.grant, randomUUID(), '']) {
-        const asked = await rig.store.acquire(partition, 'node-b', randomUUID(), 30_000, over);
+        const asked = await driver.store.acquire(partition, 'node-b', randomUUID(), 30_000, over);
         assert.ok(asked.kind === 'held', `over ${over} it was ${asked.kind}`);
         assert.equal(asked.grant, later.grant);
       }
-      assert.deepEqual(await rig.store.renew([later], 30_000), []);
+      assert.deepEqual(await driver.store.renew([later], 30_000), []);
     });
 
-    promise('of nodes that race to take over one dead holder, one is granted the lease', async (rig) => {
-      const partition = await rig.partition();
-      const dead = await rig.lease(partition, 'node-a');
-      const stores = [rig.store, await rig.another(), rig.store, await rig.another()];
+    promise('of nodes that race to take over one dead holder, one is granted the lease', async (driver) => {
+      const partition = await driver.partition();
+      const dead = await driver.lease(partition, 'node-a');
+      const stores = [driver.store, await driver.another(), driver.store, await driver.another()];
       const asked = await Promise.all(
         stores.map((store, n) => store.acquire(partition, `heir-${n}`, randomUUID(), 30_000, dead.grant)),
       );
@@ -145,39 +145,39 @@ export function leaseContract(make: MakeStore): void {
       for (const outcome of asked) if (outcome.kind === 'held') assert.equal(outcome.by, granted[0]?.lease.node);
     });
 
-    promise('a take-over that is repeated, since its answer was lost, is granted again', async (rig) => {
-      const partition = await rig.partition();
-      const dead = await rig.lease(partition, 'node-a');
+    promise('a take-over that is repeated, since its answer was lost, is granted again', async (driver) => {
+      const partition = await driver.partition();
+      const dead = await driver.lease(partition, 'node-a');
       const grant = randomUUID();
-      await rig.store.acquire(partition, 'node-b', grant, 30_000, dead.grant);
-      const again = await rig.store.acquire(partition, 'node-b', grant, 30_000, dead.grant);
+      await driver.store.acquire(partition, 'node-b', grant, 30_000, dead.grant);
+      const again = await driver.store.acquire(partition, 'node-b', grant, 30_000, dead.grant);
       assert.ok(again.kind === 'granted' && again.lease.epoch > dead.epoch);
-      assert.equal((await rig.commit(again.lease, 0, 0)).kind, 'committed');
+      assert.equal((await driver.commit(again.lease, 0, 0)).kind, 'committed');
     });
 
-    promise('a released partition is free at once, and its old lease commits nothing', async (rig) => {
-      const partition = await rig.partition();
-      const old = await rig.lease(partition, 'node-a');
-      await rig.store.release(old);
-      assert.equal((await rig.commit(old, 0, 0)).kind, 'fenced');
-      const fresh = await rig.lease(partition, 'node-b');
-      await rig.store.release(old);
-      assert.deepEqual(await rig.store.renew([fresh], 30_000), []);
+    promise('a released partition is free at once, and its old lease commits nothing', async (driver) => {
+      const partition = await driver.partition();
+      const old = await driver.lease(partition, 'node-a');
+      await driver.store.release(old);
+      assert.equal((await driver.commit(old, 0, 0)).kind, 'fenced');
+      const fresh = await driver.lease(partition, 'node-b');
+      await driver.store.release(old);
+      assert.deepEqual(await driver.store.renew([fresh], 30_000), []);
     });
 
-    promise('a bell rings for the node that took a partition over, not for the one before', async (rig) => {
-      const partition = await rig.partition();
-      const old = await rig.lease(partition, 'node-a');
-      await rig.store.release(old);
-      await rig.lease(partition, 'node-b');
+    promise('a bell rings for the node that took a partition over, not for the one before', async (driver) => {
+      const partition = await driver.partition();
+      const old = await driver.lease(partition, 'node-a');
+      await driver.store.release(old);
+      await driver.lease(partition, 'node-b');
       const rung: string[] = [];
       const stops = ['node-a', 'node-b'].map((node) =>
-        rig.store.onWake(node, (which) => {
+        driver.store.onWake(node, (which) => {
           if (which === partition) rung.push(node);
         }),
       );
       await eventually('a bell rings', async () => {
-        await rig.append(partition, rig.address(), 'ding');
+        await driver.append(partition, driver.address(), 'ding');
         return rung.length > 0;
       });
       for (const stop of stops) stop();

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { ActorStore } from '../../runtime/actor-store.ts';
 import { MEMBER_TEXT_BYTES, type Member } from '../../runtime/members.ts';
 import { FaultyStore } from '../support/faulty-store.ts';
-import { eventually, type MakeStore, type Promises, type Rig, section } from './actor-store-rig.ts';
+import { eventually, type MakeStore, type Promises, type StoreDriver, section } from './store-under-test.ts';
 
 const TTL_MS = 60;
 const LONG_MS = 600_000;
@@ -19,15 +19,19 @@ async function present(store: ActorStore, ...lives: readonly Member[]): Promise<
 }
 
 /** Words that each node heard; a signal may be lost, so it is sent until somebody heard it. */
-async function heard(rig: Rig, nodes: readonly string[], send: (store: ActorStore, word: string) => Promise<void>) {
+async function heard(
+  driver: StoreDriver,
+  nodes: readonly string[],
+  send: (store: ActorStore, word: string) => Promise<void>,
+) {
   const words = nodes.map(() => new Set<string>());
   const own = `word ${randomUUID()}`;
   const stops = nodes.map((node, n) =>
-    rig.store.onSignal(node, (word) => {
+    driver.store.onSignal(node, (word) => {
       if (word === own) words[n]?.add(word);
     }),
   );
-  const other = await rig.another();
+  const other = await driver.another();
   return {
     until: (holds: (hears: boolean[]) => boolean) =>
       eventually('the word is heard', async () => {
@@ -42,21 +46,21 @@ async function heard(rig: Rig, nodes: readonly string[], send: (store: ActorStor
 }
 
 function leaseTests(promise: Promises): void {
-  promise('a node is a member from its announcement on, with its card, ordered by node id', async (rig) => {
+  promise('a node is a member from its announcement on, with its card, ordered by node id', async (driver) => {
     const mark = randomUUID();
     const lives = ['b', 'a', 'c'].map((name) => life(`${mark}-${name}`, `card of ${name}\nin two lines`));
-    const other = await rig.another();
-    for (const each of lives) assert.equal(await rig.store.announce(each, LONG_MS, true), true);
+    const other = await driver.another();
+    for (const each of lives) assert.equal(await driver.store.announce(each, LONG_MS, true), true);
     const sorted = lives.toSorted((one, two) => (one.node < two.node ? -1 : 1));
     assert.deepEqual(await present(other, ...lives), sorted);
   });
 
-  promise('a look at a known version reads nobody while nobody came, went or changed', async (rig) => {
+  promise('a look at a known version reads nobody while nobody came, went or changed', async (driver) => {
     const [own, peer] = [life(), life()];
-    const other = await rig.another();
-    for (const each of [own, peer]) await rig.store.announce(each, LONG_MS, true);
+    const other = await driver.another();
+    for (const each of [own, peer]) await driver.store.announce(each, LONG_MS, true);
     const look = async (known: string) => {
-      const { members, ...seen } = await rig.store.readMembers(own.node, known);
+      const { members, ...seen } = await driver.store.readMembers(own.node, known);
       const present = members?.flatMap(({ remainingMs: _, ...one }) => (one.node === peer.node ? [one] : [])) ?? null;
       return { ...seen, peer: present };
     };
@@ -72,7 +76,7 @@ function leaseTests(promise: Promises): void {
       const isRead = again.version !== version || again.peer !== null;
       version = again.version;
       // A store that keeps no version reads them each time.
-      return !isRead || !rig.severalConnections;
+      return !isRead || !driver.severalConnections;
     });
     const changed = { ...peer, card: 'another' };
     await other.announce(changed, LONG_MS, false);
@@ -89,13 +93,13 @@ function leaseTests(promise: Promises): void {
     assert.equal(new Set(versions).size, versions.length);
   });
 
-  promise('a look at a known version sees who ran out, and who came back', async (rig) => {
+  promise('a look at a known version sees who ran out, and who came back', async (driver) => {
     const [own, peer] = [life(), life()];
-    await rig.store.announce(own, LONG_MS, true);
-    await rig.store.announce(peer, TTL_MS, true);
+    await driver.store.announce(own, LONG_MS, true);
+    await driver.store.announce(peer, TTL_MS, true);
     let known = '';
     const sees = async (): Promise<boolean> => {
-      const { version, members } = await rig.store.readMembers(own.node, known);
+      const { version, members } = await driver.store.readMembers(own.node, known);
       known = version;
       if (members !== null) seen = members.some(({ node }) => node === peer.node);
       return seen;
@@ -103,100 +107,103 @@ function leaseTests(promise: Promises): void {
     let seen = false;
     assert.equal(await sees(), true);
     await eventually('the peer has run out', async () => !(await sees()));
-    await rig.store.announce(own, LONG_MS, false);
+    await driver.store.announce(own, LONG_MS, false);
     await sees();
     assert.equal(await sees(), false);
-    await rig.store.announce(peer, LONG_MS, false);
+    await driver.store.announce(peer, LONG_MS, false);
     assert.equal(await sees(), true);
   });
 
-  promise('an extension brings a new card', async (rig) => {
+  promise('an extension brings a new card', async (driver) => {
     const first = life();
-    await rig.store.announce(first, LONG_MS, true);
+    await driver.store.announce(first, LONG_MS, true);
     const changed = { ...first, card: 'draining' };
-    assert.equal(await rig.store.announce(changed, LONG_MS, false), true);
-    assert.deepEqual(await present(rig.store, first), [changed]);
+    assert.equal(await driver.store.announce(changed, LONG_MS, false), true);
+    assert.deepEqual(await present(driver.store, first), [changed]);
   });
 
-  promise('a later life of a node wins at once, and its earlier life cannot extend or retire', async (rig) => {
+  promise('a later life of a node wins at once, and its earlier life cannot extend or retire', async (driver) => {
     const earlier = life();
     const later = life(earlier.node);
-    const other = await rig.another();
-    await rig.store.announce(earlier, LONG_MS, true);
+    const other = await driver.another();
+    await driver.store.announce(earlier, LONG_MS, true);
     assert.equal(await other.announce(later, LONG_MS, true), true);
-    assert.equal(await rig.store.announce(earlier, LONG_MS, false), false);
-    assert.equal(await rig.store.retire(earlier.node, earlier.incarnation), false);
-    assert.deepEqual(await present(rig.store, earlier), [later]);
+    assert.equal(await driver.store.announce(earlier, LONG_MS, false), false);
+    assert.equal(await driver.store.retire(earlier.node, earlier.incarnation), false);
+    assert.deepEqual(await present(driver.store, earlier), [later]);
     assert.equal(await other.announce(later, LONG_MS, false), true);
   });
 
-  promise('a peer retires a life, which cannot extend any more but may begin anew', async (rig) => {
+  promise('a peer retires a life, which cannot extend any more but may begin anew', async (driver) => {
     const dead = life();
-    const other = await rig.another();
-    await rig.store.announce(dead, LONG_MS, true);
+    const other = await driver.another();
+    await driver.store.announce(dead, LONG_MS, true);
     assert.equal(await other.retire(dead.node, randomUUID()), false, 'another life is not meant');
     assert.equal(await other.retire(dead.node, dead.incarnation), true);
     assert.equal(await other.retire(dead.node, dead.incarnation), false, 'nothing is left to end');
-    assert.deepEqual(await present(rig.store, dead), []);
-    assert.equal(await rig.store.announce(dead, LONG_MS, false), false);
-    assert.deepEqual(await present(rig.store, dead), []);
-    assert.equal(await rig.store.announce(dead, LONG_MS, true), true);
+    assert.deepEqual(await present(driver.store, dead), []);
+    assert.equal(await driver.store.announce(dead, LONG_MS, false), false);
+    assert.deepEqual(await present(driver.store, dead), []);
+    assert.equal(await driver.store.announce(dead, LONG_MS, true), true);
   });
 
-  promise("a node lease runs out on the store's clock; its own life may extend it, if no other came", async (rig) => {
-    const [slow, replaced] = [life(), life()];
-    await rig.store.announce(slow, TTL_MS, true);
-    await rig.store.announce(replaced, TTL_MS, true);
-    await rig.elapse(TTL_MS + 5);
-    assert.deepEqual(await present(rig.store, slow, replaced), []);
-    await rig.store.announce(life(replaced.node), LONG_MS, true);
-    assert.equal(await rig.store.announce(replaced, LONG_MS, false), false);
-    assert.equal(await rig.store.announce(slow, LONG_MS, false), true);
-    assert.deepEqual(await present(rig.store, slow), [slow]);
-  });
+  promise(
+    "a node lease runs out on the store's clock; its own life may extend it, if no other came",
+    async (driver) => {
+      const [slow, replaced] = [life(), life()];
+      await driver.store.announce(slow, TTL_MS, true);
+      await driver.store.announce(replaced, TTL_MS, true);
+      await driver.elapse(TTL_MS + 5);
+      assert.deepEqual(await present(driver.store, slow, replaced), []);
+      await driver.store.announce(life(replaced.node), LONG_MS, true);
+      assert.equal(await driver.store.announce(replaced, LONG_MS, false), false);
+      assert.equal(await driver.store.announce(slow, LONG_MS, false), true);
+      assert.deepEqual(await present(driver.store, slow), [slow]);
+    },
+  );
 
-  promise('a life that was never announced cannot extend', async (rig) => {
+  promise('a life that was never announced cannot extend', async (driver) => {
     const unknown = life();
-    assert.equal(await rig.store.announce(unknown, LONG_MS, false), false);
-    assert.deepEqual(await present(rig.store, unknown), []);
+    assert.equal(await driver.store.announce(unknown, LONG_MS, false), false);
+    assert.deepEqual(await present(driver.store, unknown), []);
   });
 
-  promise('of two lives that begin at the same time one is there, and knows it', async (rig) => {
+  promise('of two lives that begin at the same time one is there, and knows it', async (driver) => {
     const [one, two] = [life(), life()].map((each) => ({ ...each, node: 'node-twice' }));
     assert.ok(one && two);
-    const other = await rig.another();
-    await Promise.all([rig.store.announce(one, LONG_MS, true), other.announce(two, LONG_MS, true)]);
-    const kept = [await rig.store.announce(one, LONG_MS, false), await other.announce(two, LONG_MS, false)];
+    const other = await driver.another();
+    await Promise.all([driver.store.announce(one, LONG_MS, true), other.announce(two, LONG_MS, true)]);
+    const kept = [await driver.store.announce(one, LONG_MS, false), await other.announce(two, LONG_MS, false)];
     assert.deepEqual(kept.toSorted(), [false, true]);
-    assert.deepEqual(await present(rig.store, one), [kept[0] ? one : two]);
+    assert.deepEqual(await present(driver.store, one), [kept[0] ? one : two]);
   });
 
-  promise('a card and a word of 16 KiB are taken, larger ones are refused by name', async (rig) => {
+  promise('a card and a word of 16 KiB are taken, larger ones are refused by name', async (driver) => {
     const text = 'é'.repeat(MEMBER_TEXT_BYTES / 2);
     const big = life(undefined, text);
-    assert.equal(await rig.store.announce(big, LONG_MS, true), true);
-    assert.deepEqual(await present(rig.store, big), [big]);
-    await rig.store.signal(big.node, text);
+    assert.equal(await driver.store.announce(big, LONG_MS, true), true);
+    assert.deepEqual(await present(driver.store, big), [big]);
+    await driver.store.signal(big.node, text);
     const tooBig = { ...big, card: `${text}x` };
     const refusal = { code: 'payload_too_large' };
-    await assert.rejects(rig.store.announce(tooBig, LONG_MS, false), { ...refusal, field: 'card' });
-    await assert.rejects(rig.store.signal(null, `${text}x`), { ...refusal, field: 'word' });
+    await assert.rejects(driver.store.announce(tooBig, LONG_MS, false), { ...refusal, field: 'card' });
+    await assert.rejects(driver.store.signal(null, `${text}x`), { ...refusal, field: 'word' });
     const nameless = { ...big, node: 'two\nlines' };
-    await assert.rejects(rig.store.announce(nameless, LONG_MS, true), { code: 'invalid_argument' });
+    await assert.rejects(driver.store.announce(nameless, LONG_MS, true), { code: 'invalid_argument' });
   });
 
-  promise('pools are listed by name with the count they keep, also after a restart', async (rig) => {
+  promise('pools are listed by name with the count they keep, also after a restart', async (driver) => {
     const mark = randomUUID();
     for (const [name, count] of [
       ['b', 4],
       ['a', 8],
       ['b', 16],
     ] as const) {
-      await rig.store.definePool(`${mark}-${name}`, count);
+      await driver.store.definePool(`${mark}-${name}`, count);
     }
-    await rig.reopen();
+    await driver.reopen();
     assert.deepEqual(
-      (await rig.store.pools()).filter(({ pool }) => pool.startsWith(mark)),
+      (await driver.store.pools()).filter(({ pool }) => pool.startsWith(mark)),
       [
         { pool: `${mark}-a`, partitions: 8 },
         { pool: `${mark}-b`, partitions: 4 },
@@ -204,9 +211,9 @@ function leaseTests(promise: Promises): void {
     );
   });
 
-  promise('announcements that are repeated through faults end in one lease, a retirement in none', async (rig) => {
+  promise('announcements that are repeated through faults end in one lease, a retirement in none', async (driver) => {
     const each = { executedThenTimedOut: 0.2, notExecuted: 0.2, disconnected: 0.05 };
-    const store = new FaultyStore(rig.store, { seed: 3, otherwise: each });
+    const store = new FaultyStore(driver.store, { seed: 3, otherwise: each });
     const lives = Array.from({ length: 20 }, () => life());
     const insist = async (call: () => Promise<boolean>): Promise<boolean> => {
       for (;;) {
@@ -218,39 +225,39 @@ function leaseTests(promise: Promises): void {
       assert.equal(await insist(() => store.announce(one, LONG_MS, true)), true);
       assert.equal(await insist(() => store.announce(one, LONG_MS, false)), true);
     }
-    assert.equal((await present(rig.store, ...lives)).length, lives.length);
+    assert.equal((await present(driver.store, ...lives)).length, lives.length);
     for (const one of lives) await insist(() => store.retire(one.node, one.incarnation));
-    assert.deepEqual(await present(rig.store, ...lives), []);
+    assert.deepEqual(await present(driver.store, ...lives), []);
     for (const one of lives) assert.equal(await insist(() => store.announce(one, LONG_MS, false)), false);
     assert.ok(store.struck.executedThenTimedOut > 0 && store.struck.notExecuted > 0);
   });
 }
 
 function signalTests(promise: Promises): void {
-  promise('a signal to one node is heard by that node alone', async (rig) => {
+  promise('a signal to one node is heard by that node alone', async (driver) => {
     const nodes = [randomUUID(), randomUUID()];
-    const ears = await heard(rig, nodes, (store, word) => store.signal(nodes[1] ?? '', word));
+    const ears = await heard(driver, nodes, (store, word) => store.signal(nodes[1] ?? '', word));
     await ears.until(([, second]) => second === true);
     assert.deepEqual(ears.hears(), [false, true]);
     ears.stop();
   });
 
-  promise('a signal to all is heard by every node, by its sender too', async (rig) => {
-    const ears = await heard(rig, [randomUUID(), randomUUID()], async (_, word) => rig.store.signal(null, word));
+  promise('a signal to all is heard by every node, by its sender too', async (driver) => {
+    const ears = await heard(driver, [randomUUID(), randomUUID()], async (_, word) => driver.store.signal(null, word));
     await ears.until((hears) => hears.every(Boolean));
     ears.stop();
   });
 
-  promise('nothing is heard after unsubscribing', async (rig) => {
+  promise('nothing is heard after unsubscribing', async (driver) => {
     const [gone, stays] = [randomUUID(), randomUUID()];
-    const ears = await heard(rig, [gone], (store, word) => store.signal(null, word));
+    const ears = await heard(driver, [gone], (store, word) => store.signal(null, word));
     ears.stop();
     let last = '';
-    const stop = rig.store.onSignal(stays, (word) => {
+    const stop = driver.store.onSignal(stays, (word) => {
       last = word;
     });
     await eventually('the one who stays hears', async () => {
-      await rig.store.signal(null, 'anybody there');
+      await driver.store.signal(null, 'anybody there');
       return last !== '';
     });
     assert.deepEqual(ears.hears(), [false]);

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { Lease } from '../../runtime/actor-store.ts';
 import type { Address, Partition } from '../../runtime/address.ts';
 import { sample } from '../support/size.ts';
-import { at, type MakeStore, type Rig, section } from './actor-store-rig.ts';
+import { at, type MakeStore, type StoreDriver, section } from './store-under-test.ts';
 
 const BOUND = 4;
 
@@ -68,15 +68,15 @@ interface ModelPartition {
 /** A partition as simple as it can be, held in memory, run beside the real one. */
 class Model {
   readonly partitions: ModelPartition[];
-  readonly #rig: Rig;
+  readonly #driver: StoreDriver;
   readonly #actors: readonly Address[];
   #leases: Lease<Partition>[] = [];
   #ids = new Map<string, string>();
   #row = 0;
 
-  constructor(rig: Rig, names: readonly Partition[]) {
-    this.#rig = rig;
-    this.#actors = [rig.address(), rig.address()];
+  constructor(driver: StoreDriver, names: readonly Partition[]) {
+    this.#driver = driver;
+    this.#actors = [driver.address(), driver.address()];
     this.partitions = names.map((name) => ({
       name,
       entries: [],
@@ -89,7 +89,7 @@ class Model {
   }
 
   async start(): Promise<void> {
-    this.#leases = await Promise.all(this.partitions.map((partition) => this.#rig.lease(partition.name)));
+    this.#leases = await Promise.all(this.partitions.map((partition) => this.#driver.lease(partition.name)));
   }
 
   async run(step: Step): Promise<void> {
@@ -101,7 +101,7 @@ class Model {
       case 'stale':
         return this.#stale(step.on, step.wrong);
       case 'lease':
-        this.#leases[step.on] = await this.#rig.lease(
+        this.#leases[step.on] = await this.#driver.lease(
           at(this.partitions, step.on).name,
           at(this.#leases, step.on).node,
         );
@@ -113,7 +113,7 @@ class Model {
       case 'forget':
         return this.#forget(step.on, step.actor);
       case 'reopen':
-        return this.#rig.reopen();
+        return this.#driver.reopen();
     }
   }
 
@@ -128,7 +128,7 @@ class Model {
     this.#ids.set(key, id);
     const body = `client ${id}`;
     const delivery = { id, to: at(this.#actors, actor), body };
-    const outcome = at(await this.#rig.store.append(partition.name, [delivery], BOUND), 0);
+    const outcome = at(await this.#driver.store.append(partition.name, [delivery], BOUND), 0);
     const depth = this.#waiting(partition, actor);
     if (partition.entries.some((entry) => entry.id === id)) {
       assert.deepEqual(outcome, { kind: 'duplicate', reply: partition.replies.get(id) ?? null });
@@ -152,7 +152,7 @@ class Model {
     const emitted = Array.from({ length: emit }, (_, k) => `${row} event ${k}`);
     const sends = Array.from({ length: send }, (_, k) => ({ to: k % 2, body: `${row} send ${k}` }));
     const answered = taken.filter((entry) => entry.client !== null);
-    const outcome = await this.#rig.mustCommit(
+    const outcome = await this.#driver.mustCommit(
       at(this.#leases, n),
       after,
       upTo,
@@ -172,7 +172,7 @@ class Model {
       },
       100,
     );
-    if (outcome.owing.length > 0) await this.#rig.flush(at(this.#leases, n));
+    if (outcome.owing.length > 0) await this.#driver.flush(at(this.#leases, n));
     for (const entry of answered) partition.replies.set(entry.id, `${row} to ${entry.id}`);
     for (const { to, body } of sends) at(this.partitions, to).entries.push({ body, client: null, id: '' });
     partition.records[self] = row;
@@ -196,10 +196,10 @@ class Model {
     };
     const after = wrong === 'cursor' ? partition.cursor + 1 : partition.cursor;
     const address = at(this.#actors, 0);
-    const outcome = await this.#rig.commit(lease, after, after, {
+    const outcome = await this.#driver.commit(lease, after, after, {
       records: [{ address, record: 'stale' }],
       events: [{ address, first: at(partition.events, 0).length + 1, data: ['stale'] }],
-      sends: [{ partition: partition.name, delivery: this.#rig.delivery(address, 'stale') }],
+      sends: [{ partition: partition.name, delivery: this.#driver.delivery(address, 'stale') }],
     });
     assert.deepEqual(outcome, { kind: 'fenced' });
   }
@@ -209,7 +209,7 @@ class Model {
     const held = at(this.#leases, n);
     const over = known ? held.grant : randomUUID();
     const node = held.node === 'node-a' ? 'node-b' : 'node-a';
-    const outcome = await this.#rig.store.acquire(held.log, node, randomUUID(), 60_000, over);
+    const outcome = await this.#driver.store.acquire(held.log, node, randomUUID(), 60_000, over);
     if (outcome.kind === 'held') {
       assert.deepEqual([known, outcome.by, outcome.grant], [false, held.node, held.grant]);
       return;
@@ -224,25 +224,28 @@ class Model {
     // As the projector does: behind a whole row.
     const upTo = partition.journal.findLast((row) => row.upTo <= near)?.upTo;
     if (upTo === undefined) return;
-    await this.#rig.store.trimJournal(at(this.#leases, n), upTo);
+    await this.#driver.store.trimJournal(at(this.#leases, n), upTo);
     partition.journal = partition.journal.filter((row) => row.upTo > upTo);
   }
 
   async #forget(n: number, actor: number): Promise<void> {
     const partition = at(this.partitions, n);
-    assert.equal(await this.#rig.store.forget(at(this.#leases, n), partition.cursor, [at(this.#actors, actor)]), true);
+    assert.equal(
+      await this.#driver.store.forget(at(this.#leases, n), partition.cursor, [at(this.#actors, actor)]),
+      true,
+    );
     partition.records[actor] = null;
     at(partition.events, actor).length = 0;
   }
 
   async check(): Promise<void> {
-    const { store } = this.#rig;
+    const { store } = this.#driver;
     for (const [n, partition] of this.partitions.entries()) {
       const lease = at(this.#leases, n);
       const { name, cursor } = partition;
       const backlog = await store.backlog(name);
       assert.deepEqual([backlog.cursor, backlog.tail], [cursor, partition.entries.length]);
-      const waiting = await this.#rig.entries(lease, cursor);
+      const waiting = await this.#driver.entries(lease, cursor);
       assert.deepEqual(
         waiting.map((entry) => [entry.seq, entry.body]),
         partition.entries.slice(cursor).map((entry, k) => [cursor + 1 + k, entry.body]),
@@ -266,10 +269,10 @@ class Model {
 
 export function modelContract(make: MakeStore): void {
   section('any sequence of operations', make, (promise) => {
-    promise('agrees with a model held in memory', async (rig) => {
+    promise('agrees with a model held in memory', async (driver) => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
-          const model = new Model(rig, await rig.partitions(2));
+          const model = new Model(driver, await driver.partitions(2));
           await model.start();
           for (const each of steps) await model.run(each);
           await model.check();

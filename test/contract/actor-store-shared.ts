@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto';
 import type { CommitOutcome } from '../../runtime/actor-store.ts';
 import type { AdoptOutcome } from '../../runtime/leases.ts';
 import { sample } from '../support/size.ts';
-import { at, commitOf, eventually, type MakeStore, section } from './actor-store-rig.ts';
+import { BOUND, fresh, logsOf, NO_CHANGES, nameOf, SharedLogDriver, TTL_MS } from './shared-log-driver.ts';
 import { sharedLogHistory } from './shared-log-histories.ts';
-import { BOUND, fresh, logsOf, NO_CHANGES, nameOf, SharedLogScene, TTL_MS } from './shared-log-scene.ts';
+import { at, commitOf, eventually, type MakeStore, section } from './store-under-test.ts';
 
 const kindOf = ({ kind }: CommitOutcome): string => kind;
 
@@ -21,33 +21,33 @@ export function sharedLogs(make: MakeStore): void {
   section('logs that partitions share', make, (promise) => {
     promise(
       'whatever is sent to a partition is in the log that it shares, in order, with its partition',
-      async (rig) => {
-        const scene = await SharedLogScene.make(rig);
+      async (driver) => {
+        const scene = await SharedLogDriver.make(driver);
         const [one, two] = [at(scene.partitions, 0), at(scene.partitions, 1)];
-        const to = rig.address();
-        await rig.store.append(one, [fresh(to, 'fresh')], BOUND);
-        await rig.append(two, to, 'named');
+        const to = driver.address();
+        await driver.store.append(one, [fresh(to, 'fresh')], BOUND);
+        await driver.append(two, to, 'named');
         const [home] = scene.homes;
         assert.ok(home);
-        const source = await rig.lease(await rig.partition());
-        await rig.mustCommit(source, 0, 0, { sends: [{ partition: two, delivery: rig.delivery(to, 'sent') }] });
-        await rig.flush(source);
+        const source = await driver.lease(await driver.partition());
+        await driver.mustCommit(source, 0, 0, { sends: [{ partition: two, delivery: driver.delivery(to, 'sent') }] });
+        await driver.flush(source);
         const id = randomUUID();
         await scene.commit(
           [
             {
               partition: one,
-              timersSet: [{ id: 'tick', afterMs: 0, delivery: rig.delivery(to, 'due') }],
+              timersSet: [{ id: 'tick', afterMs: 0, delivery: driver.delivery(to, 'due') }],
               effectsOpened: [{ id, queue: 'q', address: to, mode: 'once', body: 'b' }],
-              sends: [{ partition: two, delivery: rig.delivery(to, 'to a neighbour') }],
+              sends: [{ partition: two, delivery: driver.delivery(to, 'to a neighbour') }],
             },
           ],
           scene.cursor,
         );
-        await eventually('the timer is due', async () => (await rig.fireTimers(home)) === null);
-        const claim = await rig.store.claimEffect(one, id, 'node-a/1', TTL_MS);
+        await eventually('the timer is due', async () => (await driver.fireTimers(home)) === null);
+        const claim = await driver.store.claimEffect(one, id, 'node-a/1', TTL_MS);
         assert.equal(claim.kind, 'claimed');
-        assert.ok(await rig.store.settleEffect(one, id, 1, rig.delivery(to, 'result')));
+        assert.ok(await driver.store.settleEffect(one, id, 1, driver.delivery(to, 'result')));
         assert.deepEqual(await scene.bodies(), [
           '0:fresh',
           '1:named',
@@ -56,20 +56,20 @@ export function sharedLogs(make: MakeStore): void {
           '0:due',
           '0:result',
         ]);
-        assert.deepEqual(await rig.store.backlog(one), await rig.store.backlog(scene.lease.log));
-        assert.equal(await rig.store.depth(two, to), 2, 'client messages of the actor');
+        assert.deepEqual(await driver.store.backlog(one), await driver.store.backlog(scene.lease.log));
+        assert.equal(await driver.store.depth(two, to), 2, 'client messages of the actor');
       },
     );
 
-    promise('one commit changes several partitions, or none', async (rig) => {
-      const scene = await SharedLogScene.make(rig);
+    promise('one commit changes several partitions, or none', async (driver) => {
+      const scene = await SharedLogDriver.make(driver);
       const [one, two] = [at(scene.partitions, 0), at(scene.partitions, 1)];
-      const [to, other] = [rig.address(), rig.address()];
-      const outcomes = await rig.store.append(one, [fresh(to, 'a')], BOUND);
+      const [to, other] = [driver.address(), driver.address()];
+      const outcomes = await driver.store.append(one, [fresh(to, 'a')], BOUND);
       const session = randomUUID();
       const heard: string[] = [];
-      const stop = rig.store.onReply(session, (_, body) => heard.push(body));
-      const [entry] = await rig.entries(scene.lease, scene.cursor);
+      const stop = driver.store.onReply(session, (_, body) => heard.push(body));
+      const [entry] = await driver.entries(scene.lease, scene.cursor);
       const [outcome] = outcomes;
       assert.ok(outcome?.kind === 'accepted' && entry !== undefined);
       assert.deepEqual([outcome.seq, outcome.log], [entry.seq, scene.lease.log]);
@@ -89,16 +89,16 @@ export function sharedLogs(make: MakeStore): void {
         ...commit,
         partitions: partitions.map((part) => ({ ...part, events: [{ address: to, first: 7, data: ['x'] }] })),
       };
-      assert.equal(kindOf(await rig.store.commit(wrong, 0)), 'fenced');
-      assert.deepEqual(await rig.store.load(one, [to]), [null]);
-      assert.equal(kindOf(await rig.store.commit(commit, 0)), 'committed');
-      assert.equal(kindOf(await rig.store.commit(commit, 0)), 'committed', 'the same again is answered the same');
-      assert.deepEqual([await rig.store.load(one, [to]), await rig.store.load(two, [other])], [['A'], ['B']]);
-      assert.deepEqual(await rig.store.readEvents(two, other, 0, 10), [{ seq: 1, data: 'e' }]);
+      assert.equal(kindOf(await driver.store.commit(wrong, 0)), 'fenced');
+      assert.deepEqual(await driver.store.load(one, [to]), [null]);
+      assert.equal(kindOf(await driver.store.commit(commit, 0)), 'committed');
+      assert.equal(kindOf(await driver.store.commit(commit, 0)), 'committed', 'the same again is answered the same');
+      assert.deepEqual([await driver.store.load(one, [to]), await driver.store.load(two, [other])], [['A'], ['B']]);
+      assert.deepEqual(await driver.store.readEvents(two, other, 0, 10), [{ seq: 1, data: 'e' }]);
       await eventually('the reply is published', () => heard.length > 0);
       stop();
-      assert.equal(await rig.store.recallReply(one, messageId, outcome), 'answer');
-      const rows = await rig.store.readJournal(scene.lease.log, 0, 10);
+      assert.equal(await driver.store.recallReply(one, messageId, outcome), 'answer');
+      const rows = await driver.store.readJournal(scene.lease.log, 0, 10);
       assert.deepEqual(
         rows.map(({ row, entries }) => [row, entries.map(({ partition, body }) => [partition, body])]),
         [['row', [[one, 'a']]]],
@@ -107,14 +107,14 @@ export function sharedLogs(make: MakeStore): void {
 
     promise(
       'a partition joins only while nothing waits in it, with its lease, and with smaller numbers',
-      async (rig) => {
-        const [busy, lost, ahead] = await rig.partitionsOfOneTag(3);
+      async (driver) => {
+        const [busy, lost, ahead] = await driver.partitionsOfOneTag(3);
         assert.ok(busy && lost && ahead);
-        const homes = [await rig.lease(busy), await rig.lease(lost), await rig.lease(ahead)];
-        const scene = await SharedLogScene.over(rig, homes);
-        const far = await SharedLogScene.make(rig, 1);
-        await rig.append(busy, rig.address(), 'waits');
-        await rig.lease(lost, 'node-a');
+        const homes = [await driver.lease(busy), await driver.lease(lost), await driver.lease(ahead)];
+        const scene = await SharedLogDriver.over(driver, homes);
+        const far = await SharedLogDriver.make(driver, 1);
+        await driver.append(busy, driver.address(), 'waits');
+        await driver.lease(lost, 'node-a');
         assert.deepEqual(await scene.logs.join(scene.lease, homes), ['busy', 'lost', 'joined']);
         const closed = await far.logs.close(far.lease);
         const [home] = far.homes;
@@ -124,31 +124,31 @@ export function sharedLogs(make: MakeStore): void {
       },
     );
 
-    promise('while a partition shares a log nothing is committed in its own', async (rig) => {
-      const scene = await SharedLogScene.make(rig);
+    promise('while a partition shares a log nothing is committed in its own', async (driver) => {
+      const scene = await SharedLogDriver.make(driver);
       for (const home of scene.homes) {
-        const cursor = await rig.cursor(home.log);
+        const cursor = await driver.cursor(home.log);
         assert.equal(
-          kindOf(await rig.commit(home, 0, 0, { records: [{ address: rig.address(), record: 'x' }] })),
+          kindOf(await driver.commit(home, 0, 0, { records: [{ address: driver.address(), record: 'x' }] })),
           'fenced',
         );
-        assert.equal(await rig.store.forget(home, cursor, [rig.address()]), false);
+        assert.equal(await driver.store.forget(home, cursor, [driver.address()]), false);
       }
     });
 
-    promise('a closed log takes nothing more; what comes goes to the partition, behind it', async (rig) => {
-      const scene = await SharedLogScene.make(rig);
+    promise('a closed log takes nothing more; what comes goes to the partition, behind it', async (driver) => {
+      const scene = await SharedLogDriver.make(driver);
       const [one] = scene.partitions;
       assert.ok(one);
-      const to = rig.address();
-      const other = await rig.another();
-      for (const store of [rig.store, other]) await store.append(one, [fresh(to, 'before')], BOUND);
+      const to = driver.address();
+      const other = await driver.another();
+      for (const store of [driver.store, other]) await store.append(one, [fresh(to, 'before')], BOUND);
       const closed = await scene.logs.close(scene.lease);
       assert.ok(closed !== null);
-      for (const store of [rig.store, other]) await store.append(one, [fresh(to, 'after')], BOUND);
-      await rig.append(one, to, 'named');
+      for (const store of [driver.store, other]) await store.append(one, [fresh(to, 'after')], BOUND);
+      await driver.append(one, to, 'named');
       assert.deepEqual(await scene.bodies(), ['0:before', '0:before']);
-      const own = await rig.entries(at(scene.homes, 0), closed.cursor);
+      const own = await driver.entries(at(scene.homes, 0), closed.cursor);
       assert.deepEqual(
         own.map(({ body }) => body),
         ['after', 'after', 'named'],
@@ -157,15 +157,15 @@ export function sharedLogs(make: MakeStore): void {
         own.every(({ seq }) => seq > closed.tail),
         'numbers grow',
       );
-      assert.equal((await rig.store.backlog(one)).cursor, closed.cursor);
+      assert.equal((await driver.store.backlog(one)).cursor, closed.cursor);
       assert.deepEqual(await scene.logs.close(scene.lease), closed, 'twice is once');
     });
 
-    promise('a partition is had by nobody before the log that it shared is read to its end', async (rig) => {
-      const scene = await SharedLogScene.make(rig);
+    promise('a partition is had by nobody before the log that it shared is read to its end', async (driver) => {
+      const scene = await SharedLogDriver.make(driver);
       const one = at(scene.partitions, 0);
-      await rig.store.append(one, [fresh(rig.address(), 'waits')], BOUND);
-      const asked = () => rig.store.acquire(one, 'node-b', randomUUID(), TTL_MS, at(scene.homes, 0).grant);
+      await driver.store.append(one, [fresh(driver.address(), 'waits')], BOUND);
+      const asked = () => driver.store.acquire(one, 'node-b', randomUUID(), TTL_MS, at(scene.homes, 0).grant);
       const held = await asked();
       assert.ok(held.kind === 'held');
       assert.deepEqual([held.by, held.grant, held.behind], ['node-a', scene.lease.grant, scene.lease.log]);
@@ -176,7 +176,7 @@ export function sharedLogs(make: MakeStore): void {
       assert.equal(await scene.logs.close(scene.lease), null);
       const still = await asked();
       assert.deepEqual([still.kind, still.kind === 'held' && still.by], ['held', 'node-b']);
-      const reader = new SharedLogScene(rig, scene.homes, adopted.lease, adopted.cursor);
+      const reader = new SharedLogDriver(driver, scene.homes, adopted.lease, adopted.cursor);
       assert.deepEqual(await reader.bodies(), ['0:waits']);
       assert.equal(await scene.logs.remove(adopted.lease), false, 'entries wait');
       assert.equal(kindOf(await reader.commit([])), 'committed');
@@ -185,83 +185,83 @@ export function sharedLogs(make: MakeStore): void {
       assert.ok(had.kind === 'granted');
       assert.ok(had.cursor > adopted.tail);
       assert.equal(await scene.logs.remove(adopted.lease), false, 'its journal is not in documents');
-      await rig.store.trimJournal(adopted.lease, reader.cursor);
+      await driver.store.trimJournal(adopted.lease, reader.cursor);
       assert.ok((await scene.logs.list()).includes(scene.lease.log));
       assert.ok(await scene.logs.remove(adopted.lease));
       assert.ok(!(await scene.logs.list()).includes(scene.lease.log));
       assert.equal((await scene.logs.adopt(scene.lease.log, 'node-c', randomUUID(), TTL_MS)).kind, 'gone');
     });
 
-    promise('what a partition owes comes before what it sends within the log', async (rig) => {
-      const [one, two] = await rig.partitionsOfOneTag(2);
+    promise('what a partition owes comes before what it sends within the log', async (driver) => {
+      const [one, two] = await driver.partitionsOfOneTag(2);
       assert.ok(one && two);
-      const homes = [await rig.lease(one, 'node-a'), await rig.lease(two, 'node-a')] as const;
-      const sends = (body: string) => [{ partition: two, delivery: rig.delivery(rig.address(), body) }];
-      await rig.mustCommit(homes[0], 0, 0, { sends: sends('owed') });
-      const scene = await SharedLogScene.over(rig, homes);
+      const homes = [await driver.lease(one, 'node-a'), await driver.lease(two, 'node-a')] as const;
+      const sends = (body: string) => [{ partition: two, delivery: driver.delivery(driver.address(), body) }];
+      await driver.mustCommit(homes[0], 0, 0, { sends: sends('owed') });
+      const scene = await SharedLogDriver.over(driver, homes);
       assert.deepEqual(await scene.logs.join(scene.lease, homes), ['joined', 'joined']);
       const outcome = await scene.commit([{ partition: one, sends: sends('sent') }]);
       assert.deepEqual(outcome.kind === 'committed' && outcome.owing, [one]);
-      await rig.flush(homes[0]);
+      await driver.flush(homes[0]);
       assert.deepEqual(await scene.bodies(), ['1:owed', '1:sent']);
       await scene.commit([{ partition: one, sends: sends('at once') }]);
       assert.deepEqual(await scene.bodies(), ['1:at once']);
     });
 
-    promise('a commit that is repeated, since its answer was lost, says again what is owed', async (rig) => {
-      const scene = await SharedLogScene.make(rig);
+    promise('a commit that is repeated, since its answer was lost, says again what is owed', async (driver) => {
+      const scene = await SharedLogDriver.make(driver);
       const [one, two] = [at(scene.partitions, 0), at(scene.partitions, 1)];
-      const elsewhere = await rig.partition();
-      await rig.append(one, rig.address(), 'waits');
-      const [entry] = await rig.entries(scene.lease, scene.cursor);
+      const elsewhere = await driver.partition();
+      await driver.append(one, driver.address(), 'waits');
+      const [entry] = await driver.entries(scene.lease, scene.cursor);
       assert.ok(entry);
-      const sends = [{ partition: elsewhere, delivery: rig.delivery(rig.address(), 'sent') }];
+      const sends = [{ partition: elsewhere, delivery: driver.delivery(driver.address(), 'sent') }];
       const partitions = [
         { ...NO_CHANGES, partition: one, sends },
-        { ...NO_CHANGES, partition: two, records: [{ address: rig.address(), record: 'quiet' }] },
+        { ...NO_CHANGES, partition: two, records: [{ address: driver.address(), record: 'quiet' }] },
       ];
       const commit = { ...commitOf(scene.lease, scene.cursor, entry.seq), partitions };
       for (const time of ['first', 'again']) {
-        const outcome = await rig.store.commit(commit, 100);
+        const outcome = await driver.store.commit(commit, 100);
         assert.deepEqual(outcome.kind === 'committed' && outcome.owing, [one], time);
       }
-      await rig.flush(at(scene.homes, 0));
-      const outcome = await rig.store.commit(commit, 100);
+      await driver.flush(at(scene.homes, 0));
+      const outcome = await driver.store.commit(commit, 100);
       assert.deepEqual(outcome.kind === 'committed' && outcome.owing, [], 'handed over');
     });
 
-    promise('a log whose making was given up is never made', async (rig) => {
-      const [partition] = await rig.partitions(1);
+    promise('a log whose making was given up is never made', async (driver) => {
+      const [partition] = await driver.partitions(1);
       assert.ok(partition);
-      const log = nameOf(rig.store, [partition]);
+      const log = nameOf(driver.store, [partition]);
       const grant = randomUUID();
-      assert.ok(await logsOf(rig.store).close({ log, node: 'node-a', epoch: 1, grant }));
-      assert.equal(await logsOf(rig.store).make(log, 'node-a', grant, TTL_MS, [partition]), null);
+      assert.ok(await logsOf(driver.store).close({ log, node: 'node-a', epoch: 1, grant }));
+      assert.equal(await logsOf(driver.store).make(log, 'node-a', grant, TTL_MS, [partition]), null);
     });
 
     promise(
       'an ended actor whose partition went on goes only while its record is the one that was seen',
-      async (rig) => {
-        const scene = await SharedLogScene.make(rig);
+      async (driver) => {
+        const scene = await SharedLogDriver.make(driver);
         const one = at(scene.partitions, 0);
-        const [same, changed] = [rig.address(), rig.address()];
+        const [same, changed] = [driver.address(), driver.address()];
         const records = [same, changed].map((address) => ({ address, record: 'ended' }));
         await scene.commit([{ partition: one, records }]);
         await scene.commit([{ partition: one, records: [{ address: changed, record: 'heard something' }] }]);
         const seen = new Map([same, changed].map((address) => [address, 'ended']));
         assert.deepEqual(await scene.logs.forgetEnded(one, seen), [same]);
-        assert.deepEqual(await rig.store.load(one, [same, changed]), [null, 'heard something']);
+        assert.deepEqual(await driver.store.load(one, [same, changed]), [null, 'heard something']);
       },
     );
 
     promise(
       'a postponed message waits in its partition, whichever log that has, until a commit resumes it',
-      async (rig) => {
-        const scene = await SharedLogScene.make(rig);
+      async (driver) => {
+        const scene = await SharedLogDriver.make(driver);
         const [one, two] = [at(scene.partitions, 0), at(scene.partitions, 1)];
-        const to = rig.address();
+        const to = driver.address();
         const append = (bodies: string[]) =>
-          rig.store.append(
+          driver.store.append(
             one,
             bodies.map((body) => fresh(to, body)),
             BOUND,
@@ -269,56 +269,56 @@ export function sharedLogs(make: MakeStore): void {
         const waiting = async (after = 0, limit = 10) =>
           (await scene.logs.postponed(one, after, limit)).map(({ body }) => body);
         await append(['a', 'b', 'c']);
-        const entries = await rig.entries(scene.lease, scene.cursor);
+        const entries = await driver.entries(scene.lease, scene.cursor);
         const [first, , third] = entries;
         assert.ok(first && third);
         const postponed = entries.map(({ seq, at: time, body }) => ({ seq, at: time, body }));
         await scene.commit([{ partition: one, postponed }]);
-        assert.equal((await rig.store.backlog(one)).oldestAt, first.at);
-        assert.equal((await rig.store.backlog(two)).oldestAt, null);
+        assert.equal((await driver.store.backlog(one)).oldestAt, first.at);
+        assert.equal((await driver.store.backlog(two)).oldestAt, null);
         assert.deepEqual(await scene.logs.postponed(one, 0, 2), entries.slice(0, 2));
         assert.deepEqual(await waiting(first.seq), ['b', 'c']);
         assert.deepEqual(await scene.logs.postponed(two, 0, 10), []);
         const resumed = { ...NO_CHANGES, partition: one, resumed: [first.seq] };
         const commit = { ...commitOf(scene.lease, scene.cursor, scene.cursor, { results: 1 }), partitions: [resumed] };
         for (const time of ['first', 'again'])
-          assert.equal(kindOf(await rig.store.commit(commit, 0)), 'committed', time);
+          assert.equal(kindOf(await driver.store.commit(commit, 0)), 'committed', time);
         assert.deepEqual(await waiting(), ['b', 'c']);
         const adopted = granted(
           await scene.logs.adopt(scene.lease.log, 'node-b', randomUUID(), TTL_MS, scene.lease.grant),
         );
         assert.deepEqual(adopted.postponed, [one]);
-        const had = await rig.store.acquire(one, 'node-b', randomUUID(), TTL_MS);
-        const other = await rig.store.acquire(two, 'node-b', randomUUID(), TTL_MS);
+        const had = await driver.store.acquire(one, 'node-b', randomUUID(), TTL_MS);
+        const other = await driver.store.acquire(two, 'node-b', randomUUID(), TTL_MS);
         assert.ok(had.kind === 'granted' && other.kind === 'granted');
         assert.deepEqual([had.hasPostponed, other.hasPostponed], [true, false]);
-        const next = await SharedLogScene.over(rig, [had.lease, other.lease]);
+        const next = await SharedLogDriver.over(driver, [had.lease, other.lease]);
         assert.deepEqual(await next.logs.join(next.lease, [had.lease, other.lease]), ['busy', 'joined']);
-        await rig.mustCommit(had.lease, had.cursor, had.cursor, { results: 2, resumed: [third.seq - 1, third.seq] });
+        await driver.mustCommit(had.lease, had.cursor, had.cursor, { results: 2, resumed: [third.seq - 1, third.seq] });
         assert.deepEqual(await waiting(), []);
         assert.deepEqual(await next.logs.join(next.lease, [had.lease]), ['joined']);
       },
     );
 
-    promise('a closed log writes nothing into a partition that another holder has taken', async (rig) => {
-      const scene = await SharedLogScene.make(rig);
+    promise('a closed log writes nothing into a partition that another holder has taken', async (driver) => {
+      const scene = await SharedLogDriver.make(driver);
       const [one, two] = [at(scene.partitions, 0), at(scene.partitions, 1)];
-      const to = rig.address();
-      await rig.store.append(one, [fresh(to, 'a')], BOUND);
-      const [first] = await rig.entries(scene.lease, scene.cursor);
+      const to = driver.address();
+      await driver.store.append(one, [fresh(to, 'a')], BOUND);
+      const [first] = await driver.entries(scene.lease, scene.cursor);
       assert.ok(first);
       await scene.commit([{ partition: one, postponed: [{ seq: first.seq, at: first.at, body: first.body }] }]);
       const adopt = (over: string) => scene.logs.adopt(scene.lease.log, 'node-b', randomUUID(), TTL_MS, over);
       const adopted = granted(await adopt(scene.lease.grant));
-      const reader = new SharedLogScene(rig, scene.homes, adopted.lease, adopted.cursor);
-      const had = await rig.store.acquire(one, 'node-b', randomUUID(), TTL_MS);
+      const reader = new SharedLogDriver(driver, scene.homes, adopted.lease, adopted.cursor);
+      const had = await driver.store.acquire(one, 'node-b', randomUUID(), TTL_MS);
       assert.ok(had.kind === 'granted');
       const written = { partition: one, records: [{ address: to, record: 'late' }] };
       assert.equal(kindOf(await reader.commit([{ ...written, resumed: [first.seq] }])), 'unsettled');
       assert.equal(kindOf(await reader.commit([written])), 'unsettled', 'a commit of states alone');
-      assert.deepEqual(await rig.store.load(one, [to]), [null]);
+      assert.deepEqual(await driver.store.load(one, [to]), [null]);
       assert.equal((await scene.logs.postponed(one, 0, 10)).length, 1);
-      const record = { address: rig.address(), record: 'in time' };
+      const record = { address: driver.address(), record: 'in time' };
       assert.equal(
         kindOf(await reader.commit([{ partition: two, records: [record] }])),
         'committed',
@@ -328,43 +328,46 @@ export function sharedLogs(make: MakeStore): void {
       assert.deepEqual(again.postponed, [], 'they are with the other holder');
       const free = scene.partitions.filter((partition) => partition !== one);
       assert.deepEqual([...again.partitions].sort(), [...free].sort(), 'the actors of the other one are not its own');
-      await rig.mustCommit(had.lease, had.cursor, had.cursor, { results: 1, resumed: [first.seq] });
+      await driver.mustCommit(had.lease, had.cursor, had.cursor, { results: 1, resumed: [first.seq] });
       assert.deepEqual(await scene.logs.postponed(one, 0, 10), []);
     });
 
-    promise('what a closed log sends within itself has no number of its partitions', async (rig) => {
-      const scene = await SharedLogScene.make(rig);
+    promise('what a closed log sends within itself has no number of its partitions', async (driver) => {
+      const scene = await SharedLogDriver.make(driver);
       const [one, two] = [at(scene.partitions, 0), at(scene.partitions, 1)];
-      await rig.store.append(one, [fresh(rig.address(), 'before')], BOUND);
+      await driver.store.append(one, [fresh(driver.address(), 'before')], BOUND);
       const closed = await scene.logs.close(scene.lease);
       assert.ok(closed !== null);
-      await rig.store.append(one, [fresh(rig.address(), 'after')], BOUND);
-      const sends = ['x', 'y', 'z'].map((body) => ({ partition: one, delivery: rig.delivery(rig.address(), body) }));
+      await driver.store.append(one, [fresh(driver.address(), 'after')], BOUND);
+      const sends = ['x', 'y', 'z'].map((body) => ({
+        partition: one,
+        delivery: driver.delivery(driver.address(), body),
+      }));
       assert.equal(kindOf(await scene.commit([{ partition: one, sends }])), 'committed');
-      const within = await rig.entries(scene.lease, scene.cursor);
+      const within = await driver.entries(scene.lease, scene.cursor);
       assert.deepEqual(
         within.map(({ body }) => body),
         ['x', 'y', 'z'],
       );
-      const [own] = await rig.entries(at(scene.homes, 0), closed.cursor);
+      const [own] = await driver.entries(at(scene.homes, 0), closed.cursor);
       assert.ok(own !== undefined && own.seq > at(within, 2).seq);
-      const neighbour = { partition: two, delivery: rig.delivery(rig.address(), 'to a neighbour') };
+      const neighbour = { partition: two, delivery: driver.delivery(driver.address(), 'to a neighbour') };
       const outcome = await scene.commit([{ partition: one, sends: [neighbour] }]);
       assert.deepEqual(outcome.kind === 'committed' && outcome.owing, [one], 'another holder may have it by now');
     });
 
-    promise('a client message is held back, and counts, in its partition wherever the log is', async (rig) => {
-      const scene = await SharedLogScene.make(rig);
+    promise('a client message is held back, and counts, in its partition wherever the log is', async (driver) => {
+      const scene = await SharedLogDriver.make(driver);
       const one = at(scene.partitions, 0);
-      const to = rig.address();
-      await rig.store.append(one, [fresh(to, 'a')], 2);
-      const [entry] = await rig.entries(scene.lease, scene.cursor);
+      const to = driver.address();
+      await driver.store.append(one, [fresh(to, 'a')], 2);
+      const [entry] = await driver.entries(scene.lease, scene.cursor);
       assert.ok(entry);
       const held = [{ address: to, count: 1, partition: one }];
       const partitions = [{ ...NO_CHANGES, partition: one }];
       const commit = { ...commitOf(scene.lease, scene.cursor, entry.seq, { held }), partitions };
-      assert.equal(kindOf(await rig.store.commit(commit, 0)), 'committed');
-      const kinds = async () => (await rig.store.append(one, [fresh(to, 'b')], 2)).map(({ kind }) => kind);
+      assert.equal(kindOf(await driver.store.commit(commit, 0)), 'committed');
+      const kinds = async () => (await driver.store.append(one, [fresh(to, 'b')], 2)).map(({ kind }) => kind);
       assert.deepEqual(await kinds(), ['accepted']);
       assert.deepEqual(await kinds(), ['full']);
       await scene.logs.close(scene.lease);
@@ -374,11 +377,11 @@ export function sharedLogs(make: MakeStore): void {
 
     promise(
       'histories of hand-overs and adoptions with calls twice and late: each message once, in order',
-      async (rig) => {
-        const calm = rig.disturb();
+      async (driver) => {
+        const calm = driver.disturb();
         try {
           const done = { joins: 0, resumed: 0 };
-          for (let seed = 1; seed <= HISTORIES; seed += 1) await sharedLogHistory(rig, seed, done);
+          for (let seed = 1; seed <= HISTORIES; seed += 1) await sharedLogHistory(driver, seed, done);
           assert.ok(done.joins >= HISTORIES && done.resumed >= HISTORIES, JSON.stringify(done));
         } finally {
           await calm();

@@ -11,11 +11,11 @@ import { mailboxContract } from './actor-store-mailbox.ts';
 import { memberContract } from './actor-store-members.ts';
 import { modelContract } from './actor-store-model.ts';
 import { ownEffectContract } from './actor-store-own-effects.ts';
-import type { MakeStore } from './actor-store-rig.ts';
 import { sendContract } from './actor-store-sends.ts';
 import { timerContract } from './actor-store-timers.ts';
+import type { MakeStore } from './store-under-test.ts';
 
-export type { MakeStore, StoreUnderTest } from './actor-store-rig.ts';
+export type { MakeStore, StoreUnderTest } from './store-under-test.ts';
 
 /**
  * The promises of the ActorStore port (runtime/actor-store.ts), to be kept by every adapter. `make` gives a store over

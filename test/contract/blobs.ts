@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { type Blobs, PAYLOAD_LIMIT_BYTES } from '../../runtime/blobs.ts';
 import { type ErrorCode, SvcError } from '../../runtime/errors.ts';
 
-export interface BlobsRig {
+export interface BlobsUnderTest {
   /** Open. */
   readonly blobs: Blobs;
   /** One more over the same data, not open yet. */
@@ -20,7 +20,7 @@ const same = (a: Uint8Array, b: Uint8Array) => assert.ok(Buffer.from(a).equals(b
 /** What every adapter of Blobs promises. */
 export function blobsContract(
   name: string,
-  make: () => Promise<BlobsRig>,
+  make: () => Promise<BlobsUnderTest>,
   options: {
     readonly skip?: string | false;
     /** The bytes are stored encrypted, so that their reference says nothing of them. */
@@ -28,8 +28,8 @@ export function blobsContract(
   } = {},
 ): void {
   describe(`blobs on ${name}`, { skip: options.skip ?? false, timeout: 120_000 }, () => {
-    let rig: BlobsRig | undefined;
-    const current = (): BlobsRig => {
+    let rig: BlobsUnderTest | undefined;
+    const current = (): BlobsUnderTest => {
       if (rig === undefined) throw new Error('the store was not started');
       return rig;
     };

@@ -4,12 +4,12 @@ import fc from 'fast-check';
 import { positionOf } from '../../runtime/documents/document-query.ts';
 import type { Collection, Find } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { DocumentsRig } from './documents.ts';
+import type { DocumentsUnderTest } from './documents.ts';
 import { ModelCollection, type Thing } from './documents-model.ts';
 import { find, step, take, thing } from './documents-properties.ts';
 
 /** Pages that begin behind a position: what they hold, and that a walk through them holds everything. */
-export function documentPages(rig: () => DocumentsRig, runs: number): void {
+export function documentPages(rig: () => DocumentsUnderTest, runs: number): void {
   const open = (name: string): Promise<Collection<Thing>> => {
     const spec = { name, unique: [['s']], indexes: [['n'], ['b', 'version']], beside: ['s'] };
     return rig().documents.collection<Thing>(spec);

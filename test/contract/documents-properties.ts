@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Collection, Condition, Find } from '../../runtime/documents.ts';
 import { toSvcError } from '../../runtime/errors.ts';
-import type { DocumentsRig } from './documents.ts';
+import type { DocumentsUnderTest } from './documents.ts';
 import { ModelCollection, type Thing } from './documents-model.ts';
 
 const TENANTS = ['acme', 'acme-2', 'Acme'];
@@ -102,7 +102,7 @@ export async function take(things: Collection<Thing>, one: Step): Promise<unknow
 }
 
 /** Random documents and calls against a model in memory. */
-export function documentProperties(rig: () => DocumentsRig, runs: number): void {
+export function documentProperties(rig: () => DocumentsUnderTest, runs: number): void {
   const open = async (name: string) => {
     const spec = { name, unique: [['s']], indexes: [['n'], ['b', 'version']], beside: ['s'] };
     return rig().documents.collection<Thing>(spec);

@@ -6,7 +6,7 @@ import { sample } from '../support/size.ts';
 import { documentPages } from './documents-pages.ts';
 import { documentProperties } from './documents-properties.ts';
 
-export interface DocumentsRig {
+export interface DocumentsUnderTest {
   /** Open. */
   readonly documents: Documents;
   /** One more over the same data, not open yet. */
@@ -44,7 +44,7 @@ const refuses = (call: Promise<unknown>, code: ErrorCode, field?: string) =>
 /** What every adapter of Documents promises, on a store of its own. */
 export function documentsContract(
   name: string,
-  make: () => Promise<DocumentsRig>,
+  make: () => Promise<DocumentsUnderTest>,
   options: DocumentsContractOptions = {},
 ): void {
   const {
@@ -53,9 +53,9 @@ export function documentsContract(
     runs = sample({ normal: 8, long: 40 }),
   } = options;
   describe(`documents on ${name}`, { skip, timeout: 300_000 }, () => {
-    let rig: DocumentsRig | undefined;
+    let rig: DocumentsUnderTest | undefined;
     let collections = 0;
-    const current = (): DocumentsRig => {
+    const current = (): DocumentsUnderTest => {
       if (rig === undefined) throw new Error('the store was not started');
       return rig;
     };
@@ -288,7 +288,7 @@ function reads(notes: () => Promise<Collection<Note>>, many: number): void {
   });
 }
 
-function refusals(notes: () => Promise<Collection<Note>>, rig: () => DocumentsRig): void {
+function refusals(notes: () => Promise<Collection<Note>>, rig: () => DocumentsUnderTest): void {
   const base: Find = { tenant: 'acme', limit: 10 };
 
   test('field names that are no plain names are refused, and nothing of them reaches the store', async () => {

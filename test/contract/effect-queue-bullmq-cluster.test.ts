@@ -1,7 +1,7 @@
 import { test } from 'node:test';
 import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
-import { effect, openEffect, resultOf, runnerOptions, until } from '../support/effect-world.ts';
 import { MemoryEffectLedger } from '../support/memory-effect-ledger.ts';
+import { effect, openEffect, resultOf, runnerOptions, until } from '../support/open-effect.ts';
 import { redisMissing } from '../support/redis.ts';
 import { type RedisClusterServers, startRedisCluster } from '../support/redis-cluster.ts';
 import { effectQueueContract } from './effect-queue.ts';

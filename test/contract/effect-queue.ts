@@ -6,6 +6,7 @@ import type { EffectJob, EffectQueue } from '../../runtime/effect-queue.ts';
 import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
 import type { EffectRunnerOptions } from '../../runtime/effects/effect-runner-claim.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import type { TestLedger } from '../support/memory-effect-ledger.ts';
 import {
   aborted,
   effect,
@@ -16,8 +17,7 @@ import {
   resultOf,
   runnerOptions,
   until,
-} from '../support/effect-world.ts';
-import type { TestLedger } from '../support/memory-effect-ledger.ts';
+} from '../support/open-effect.ts';
 import { eachNth } from '../support/size.ts';
 
 /** A node that will be killed: runs `test.hang`, which never ends by itself. */

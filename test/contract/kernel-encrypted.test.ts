@@ -11,7 +11,7 @@ import { SqliteActorStore } from '../../runtime/sqlite/actor-store.ts';
 import { FileBlobs } from '../../runtime/sqlite/blobs.ts';
 import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
 import { TestPayloadKeys } from '../support/payload-keys.ts';
-import { type KernelWorld, kernelContract } from './kernel.ts';
+import { type KernelStores, kernelContract } from './kernel.ts';
 import { largeStatesContract } from './kernel-large-states.ts';
 import { retentionContract } from './retention.ts';
 
@@ -19,7 +19,7 @@ import { retentionContract } from './retention.ts';
 const searched = (collection: string): readonly string[] =>
   ['archived_events', 'dead_letters'].includes(collection) ? ['address'] : [];
 
-async function world(): Promise<KernelWorld> {
+async function world(): Promise<KernelStores> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-kernel-'));
   return {
     async open() {

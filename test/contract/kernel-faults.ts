@@ -13,7 +13,7 @@ import { FaultyStore, seeded } from '../support/faulty-store.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { RecordedDeliveries } from './recorded-deliveries.ts';
 
-export interface FaultWorld {
+export interface FaultStores {
   readonly store: ActorStore;
   readonly documents: RuntimeParts['documents'];
   readonly blobs: RuntimeParts['blobs'];
@@ -53,7 +53,7 @@ function idsOf(random: () => number): () => string {
  * The kernel under faults of its store (K9): whatever fails between the kernel and the store, every call that
  * was answered is counted once, nothing is lost, streams have no gaps. `SVC_SEED` repeats a run.
  */
-export function kernelFaults(name: string, make: () => Promise<FaultWorld>, run: FaultRun): void {
+export function kernelFaults(name: string, make: () => Promise<FaultStores>, run: FaultRun): void {
   const seed = Number(process.env.SVC_SEED ?? Math.floor(Math.random() * 2 ** 31));
   test(`${name}: calls repeated through faults are counted once and nothing is lost (SVC_SEED=${seed})`, async () => {
     const world = await make();
@@ -243,7 +243,7 @@ async function everyMailboxIsRead(store: ActorStore): Promise<void> {
 }
 
 /** Only broken handlers have dead letters (K6). */
-async function deadLettersAreWhole({ documents }: FaultWorld, expected: Expectation): Promise<void> {
+async function deadLettersAreWhole({ documents }: FaultStores, expected: Expectation): Promise<void> {
   const letters = await documents.collection({ name: 'dead_letters', unique: [], indexes: [] });
   await waitUntil('the dead letters', async () => (await letters.count({ tenant: null })) >= expected.broken);
   assert.equal(await letters.count({ tenant: null }), expected.broken);

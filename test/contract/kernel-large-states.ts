@@ -10,7 +10,7 @@ import type { Json } from '../../runtime/json.ts';
 import { type Runtime, startRuntime } from '../../runtime/runtime.ts';
 import { FaultyStore } from '../support/faulty-store.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import type { KernelWorld } from './kernel.ts';
+import type { KernelStores } from './kernel.ts';
 
 /** Its messages are small and its state is as large as wished, so that what is stored aside are states alone. */
 const heap = defineActor({
@@ -95,10 +95,10 @@ class Watched {
 }
 
 /** What becomes of states over 64 KiB, which are stored aside at every commit (K7). */
-export function largeStatesContract(name: string, make: () => Promise<KernelWorld>): void {
+export function largeStatesContract(name: string, make: () => Promise<KernelStores>): void {
   describe(`large states on ${name}`, () => {
-    let world: KernelWorld;
-    let ports: Awaited<ReturnType<KernelWorld['open']>>;
+    let world: KernelStores;
+    let ports: Awaited<ReturnType<KernelStores['open']>>;
     let runtime: Runtime;
     const watched = new Watched();
     const warnings: string[] = [];

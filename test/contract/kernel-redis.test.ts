@@ -6,7 +6,7 @@ import { type OpenStores, openStores, type StoreLocation } from '../../runtime/o
 import { mongoMissing, startMongo } from '../support/ferretdb.ts';
 import { redisMissing, startRedis } from '../support/redis.ts';
 import { startRedisCluster } from '../support/redis-cluster.ts';
-import { type KernelWorld, kernelContract } from './kernel.ts';
+import { type KernelStores, kernelContract } from './kernel.ts';
 import { largeStatesContract } from './kernel-large-states.ts';
 import { retentionContract } from './retention.ts';
 
@@ -20,7 +20,7 @@ async function openContracted(location: StoreLocation): Promise<OpenStores> {
 }
 
 /** Redis of the given shape, BullMQ on it, and a MongoDB-wire server: what a fleet runs on. */
-async function world(startServers: () => Promise<{ url: string; stop(): Promise<void> }>): Promise<KernelWorld> {
+async function world(startServers: () => Promise<{ url: string; stop(): Promise<void> }>): Promise<KernelStores> {
   const dataDir = await mkdtemp(join(tmpdir(), 'svc-kernel-'));
   const [redis, mongo] = await Promise.all([startServers(), startMongo()]);
   return {

@@ -6,11 +6,11 @@ import { EmbeddedEffectQueue } from '../../runtime/effects/embedded-effect-queue
 import { SqliteActorStore } from '../../runtime/sqlite/actor-store.ts';
 import { FileBlobs } from '../../runtime/sqlite/blobs.ts';
 import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
-import { type KernelWorld, kernelContract } from './kernel.ts';
+import { type KernelStores, kernelContract } from './kernel.ts';
 import { largeStatesContract } from './kernel-large-states.ts';
 import { retentionContract } from './retention.ts';
 
-async function world(): Promise<KernelWorld> {
+async function world(): Promise<KernelStores> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-kernel-'));
   return {
     async open() {

@@ -10,7 +10,7 @@ import { eachNth } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 /** The ports of one node on fresh data, and a way to open the same data again as the next life of that node. */
-export interface KernelWorld {
+export interface KernelStores {
   open(): Promise<Pick<RuntimeParts, 'store' | 'documents' | 'blobs' | 'effects'> & { close(): Promise<void> }>;
   destroy(): Promise<void>;
 }
@@ -19,11 +19,11 @@ export interface KernelWorld {
  * What the kernel promises over any set of adapters: turns, replies, timers, effects, failures, archive. In a normal run
  * each `nth` promise, where other adapters of the same kind show all of them.
  */
-export function kernelContract(name: string, make: () => Promise<KernelWorld>, nth = 1): void {
+export function kernelContract(name: string, make: () => Promise<KernelStores>, nth = 1): void {
   describe(`kernel on ${name}`, () => {
     const test = eachNth(nth);
-    let world: KernelWorld;
-    let ports: Awaited<ReturnType<KernelWorld['open']>>;
+    let world: KernelStores;
+    let ports: Awaited<ReturnType<KernelStores['open']>>;
     let runtime: Runtime;
     const probe: WorkProbe = { begun: [], aborted: [] };
     const warnings: string[] = [];

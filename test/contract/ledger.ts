@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { Documents } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { LedgerDelivery, LedgerPage } from '../../runtime/ledger/ledger-reader.ts';
-import { LedgerWorld, NODES, nameOf, numbersFrom, TENANTS, TRACES } from './ledger-world.ts';
+import { LedgerDriver, NODES, nameOf, numbersFrom, TENANTS, TRACES } from './ledger-driver.ts';
 
 interface LedgerRig {
   readonly documents: Documents;
@@ -27,7 +27,7 @@ export function ledgerContract(
       const property = fc.asyncProperty(steps, async (history) => {
         const rig = await make();
         try {
-          const world = await LedgerWorld.open(rig.documents);
+          const world = await LedgerDriver.open(rig.documents);
           for (const [step, seed] of history) await run(world, step, seed);
           // A round that was cut off is written again by the next holder of its logs.
           await world.write('node-a', numbersFrom(1));
@@ -43,7 +43,7 @@ export function ledgerContract(
   });
 }
 
-async function run(world: LedgerWorld, step: (typeof STEPS)[number], seed: number): Promise<void> {
+async function run(world: LedgerDriver, step: (typeof STEPS)[number], seed: number): Promise<void> {
   const number = numbersFrom(seed);
   const node = NODES[number(2)] ?? 'node-a';
   if (step === 'round') await world.write(node, number);
@@ -61,7 +61,7 @@ async function run(world: LedgerWorld, step: (typeof STEPS)[number], seed: numbe
   }
 }
 
-async function checkAll(world: LedgerWorld): Promise<void> {
+async function checkAll(world: LedgerDriver): Promise<void> {
   const { reader } = world;
   for (const tenant of TENANTS) {
     const all = await world.scan(tenant);
@@ -154,7 +154,7 @@ function assertOrder(deliveries: readonly LedgerDelivery[], keyOf: (one: LedgerD
 }
 
 /** Reads a trace in small pages while both nodes write and merge. */
-async function readWhileItGrows(world: LedgerWorld, number: (below: number) => number): Promise<void> {
+async function readWhileItGrows(world: LedgerDriver, number: (below: number) => number): Promise<void> {
   const tenant = TENANTS[number(2)] ?? 'acme';
   const trace = TRACES[number(3)] ?? 't0';
   const seen: string[] = [];

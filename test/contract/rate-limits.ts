@@ -5,7 +5,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { RateLimit, RateLimits } from '../../runtime/rate-limits.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-export interface RateLimitsRig {
+export interface RateLimitsUnderTest {
   readonly limits: RateLimits;
   /** Over the same counters: another node's, or the same after a restart; the last test may use it. */
   another(): Promise<RateLimits>;
@@ -20,11 +20,11 @@ const taken = { taken: true } as const;
 /** What every adapter of RateLimits promises. */
 export function rateLimitsContract(
   name: string,
-  make: () => Promise<RateLimitsRig>,
+  make: () => Promise<RateLimitsUnderTest>,
   options: { readonly skip?: string | false } = {},
 ): void {
   describe(`rate limits on ${name}`, { skip: options.skip ?? false, timeout: 120_000 }, () => {
-    let rig: RateLimitsRig | undefined;
+    let rig: RateLimitsUnderTest | undefined;
     const limits = (): RateLimits => {
       if (rig === undefined) throw new Error('the counters were not started');
       return rig.limits;

@@ -14,7 +14,7 @@ import { createPayloads } from '../../runtime/turns/payload.ts';
 import { CutOff } from '../support/cut-off.ts';
 import { sample } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import type { KernelWorld } from './kernel.ts';
+import type { KernelStores } from './kernel.ts';
 
 const RunState = z.object({ text: z.string(), over: z.boolean(), parent: z.string().nullable() });
 
@@ -65,13 +65,13 @@ const LARGE_CHARS = 100 * 1_024;
 /** What a node promises about what it removes, over any set of adapters. */
 export function retentionContract(
   name: string,
-  make: () => Promise<KernelWorld>,
+  make: () => Promise<KernelStores>,
   /** A removal is cut off behind every write, or, where a life of the node takes long, behind every third or so. */
   cutEvery = 1,
 ): void {
   describe(`retention on ${name}`, { timeout: 240_000 }, () => {
-    let world: KernelWorld;
-    let ports: Awaited<ReturnType<KernelWorld['open']>>;
+    let world: KernelStores;
+    let ports: Awaited<ReturnType<KernelStores['open']>>;
     let runtime: Runtime;
     let cutOff: CutOff;
     let shiftMs = 0;

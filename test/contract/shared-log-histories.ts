@@ -4,23 +4,23 @@ import type { Lease } from '../../runtime/actor-store.ts';
 import type { Partition, SharedLog } from '../../runtime/address.ts';
 import type { MailboxEntry } from '../../runtime/message.ts';
 import { seeded } from '../support/faulty-store.ts';
-import { at, commitOf, eventually, type Rig } from './actor-store-rig.ts';
-import { BOUND, fresh, logsOf, NO_CHANGES, SharedLogScene, TTL_MS } from './shared-log-scene.ts';
+import { BOUND, fresh, logsOf, NO_CHANGES, SharedLogDriver, TTL_MS } from './shared-log-driver.ts';
+import { at, commitOf, eventually, type StoreDriver } from './store-under-test.ts';
 
 /** Senders append one behind the other while the partitions change hands between nodes, die and are adopted. */
 export async function sharedLogHistory(
-  rig: Rig,
+  driver: StoreDriver,
   seed: number,
   done: { joins: number; resumed: number },
 ): Promise<void> {
   const random = seeded(seed);
   const pick = (below: number): number => Math.floor(random() * below);
-  const partitions = await rig.partitionsOfOneTag(3);
+  const partitions = await driver.partitionsOfOneTag(3);
   const handled = new Map<string, number[]>();
-  const nodes = ['node-a', 'node-b'].map((name) => new Reader(rig, `${name}-${seed}`, partitions, handled, random));
+  const nodes = ['node-a', 'node-b'].map((name) => new Reader(driver, `${name}-${seed}`, partitions, handled, random));
   const senders = await Promise.all(
     partitions.flatMap((partition, n) =>
-      [0, 1].map(async (m) => ({ partition, name: `${n}.${m}`, to: rig.address(), store: await rig.another() })),
+      [0, 1].map(async (m) => ({ partition, name: `${n}.${m}`, to: driver.address(), store: await driver.another() })),
     ),
   );
   const sent = new Map<string, number>();
@@ -58,7 +58,7 @@ export async function sharedLogHistory(
     const inOrder = numbers.map((_, index) => index + 1);
     assert.deepEqual(numbers, inOrder, `history ${seed}: sender ${name}`);
   }
-  for (const { store } of senders) if (store !== rig.store) await store.close();
+  for (const { store } of senders) if (store !== driver.store) await store.close();
   for (const { joins, resumed } of nodes) {
     done.joins += joins;
     done.resumed += resumed;
@@ -67,7 +67,7 @@ export async function sharedLogHistory(
 
 /** A node at the port: holds, shares, reads and commits. */
 class Reader {
-  readonly #rig: Rig;
+  readonly #driver: StoreDriver;
   readonly #name: string;
   readonly #partitions: readonly Partition[];
   readonly #handled: Map<string, number[]>;
@@ -80,13 +80,13 @@ class Reader {
   readonly #random: () => number;
 
   constructor(
-    rig: Rig,
+    driver: StoreDriver,
     name: string,
     partitions: readonly Partition[],
     handled: Map<string, number[]>,
     random: () => number,
   ) {
-    this.#rig = rig;
+    this.#driver = driver;
     this.#name = name;
     this.#partitions = partitions;
     this.#handled = handled;
@@ -97,7 +97,7 @@ class Reader {
   async take(n: number): Promise<void> {
     const partition = at(this.#partitions, n);
     if (this.#held.has(partition) || this.#joined.has(partition)) return;
-    const { store } = this.#rig;
+    const { store } = this.#driver;
     const first = await store.acquire(partition, this.#name, randomUUID(), TTL_MS);
     const got =
       first.kind === 'held' && first.behind === undefined && DEAD.has(first.grant)
@@ -116,10 +116,10 @@ class Reader {
   async share(): Promise<void> {
     const homes = [...this.#held.values()].flatMap(({ lease }) => (isHome(lease) ? [lease] : []));
     if (homes.length === 0) return;
-    const logs = logsOf(this.#rig.store);
+    const logs = logsOf(this.#driver.store);
     for (const { log } of homes) while (await this.#readOne(log));
     if (this.#shared === null) {
-      const scene = await SharedLogScene.over(this.#rig, homes);
+      const scene = await SharedLogDriver.over(this.#driver, homes);
       // Made for `node-a`; its lease is this reader's all the same.
       this.#shared = scene.lease;
       this.#held.set(scene.lease.log, { lease: scene.lease, cursor: scene.cursor });
@@ -139,14 +139,14 @@ class Reader {
     for (const [log, { lease }] of [...this.#held]) {
       if (!isHome(lease)) continue;
       this.#held.delete(log);
-      await this.#rig.store.release(lease);
+      await this.#driver.store.release(lease);
     }
   }
 
   async #disband(): Promise<void> {
     const shared = this.#shared;
     if (shared === null) return;
-    const closed = await logsOf(this.#rig.store).close(shared);
+    const closed = await logsOf(this.#driver.store).close(shared);
     this.#shared = null;
     const homes = [...this.#joined.values()];
     this.#joined.clear();
@@ -175,7 +175,7 @@ class Reader {
   async #readOne(log: string): Promise<boolean> {
     const held = this.#held.get(log);
     if (held === undefined) return false;
-    const { store } = this.#rig;
+    const { store } = this.#driver;
     const [entries] = await store.poll([{ lease: held.lease, after: held.cursor }], 7);
     const last = entries?.at(-1);
     if (entries == null) this.#held.delete(log);
@@ -210,7 +210,7 @@ class Reader {
   /** Some senders at random, and those of whom messages are postponed already. */
   async #postpone(entries: readonly MailboxEntry[]) {
     const slow = new Set<string>();
-    const logs = logsOf(this.#rig.store);
+    const logs = logsOf(this.#driver.store);
     const known = await Promise.all(this.#partitions.map((partition) => logs.postponed(partition, 0, BOUND)));
     for (const { body } of known.flat()) slow.add(senderOf(body));
     for (const { body } of entries) if (this.#random() < 0.1) slow.add(senderOf(body));
@@ -226,7 +226,7 @@ class Reader {
   /** Handles what is postponed, of those senders. */
   async #resume(log: string, partition: Partition, isResumed: (sender: string) => boolean): Promise<void> {
     const held = this.#held.get(log);
-    const { store } = this.#rig;
+    const { store } = this.#driver;
     const found = await logsOf(store).postponed(partition, 0, BOUND);
     const some = found.filter(({ body }) => isResumed(senderOf(body)));
     if (held === undefined || some.length === 0) return;

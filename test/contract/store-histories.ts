@@ -16,7 +16,7 @@ import { seeded } from '../support/faulty-store.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 /** A store whose way to it is bad and which may go back, as a suite of histories needs it. */
-export interface HistoryWorld {
+export interface HistoryStores {
   readonly documents: Documents;
   readonly blobs: Blobs;
   /** The store as one process has it, over the bad way. */
@@ -59,7 +59,7 @@ function seedsOf(usual: number): number[] {
  * goes back; then silence. Nothing more is asked, and everything that was acknowledged and kept is handled, once; all
  * mailboxes are read to their tails, all timers have fired, all effects have ended. Any store may be put under it.
  */
-export function storeHistories(name: string, make: (random: () => number) => Promise<HistoryWorld>, usual: number) {
+export function storeHistories(name: string, make: (random: () => number) => Promise<HistoryStores>, usual: number) {
   for (const seed of seedsOf(usual)) {
     test(`${name}: a history of faults and then silence: what was acknowledged and kept is handled once (SVC_SEED=${seed})`, async () => {
       const random = seeded(seed);
@@ -74,7 +74,7 @@ export function storeHistories(name: string, make: (random: () => number) => Pro
 }
 
 /** One process that serves; with a store of its own. */
-async function startNode(world: HistoryWorld, warnings: string[]) {
+async function startNode(world: HistoryStores, warnings: string[]) {
   const store = await world.open();
   const effects = new EmbeddedEffectQueue({ ledger: store, clock: systemClock, onFault: () => {} });
   await effects.open();
@@ -103,7 +103,7 @@ async function startNode(world: HistoryWorld, warnings: string[]) {
   };
 }
 
-async function play(world: HistoryWorld, random: () => number): Promise<void> {
+async function play(world: HistoryStores, random: () => number): Promise<void> {
   const warnings: string[] = [];
   let node = await startNode(world, warnings);
   const counters = Array.from({ length: 6 }, (_, at) => addressOf('counter', 'acme', `c${at}`));
@@ -214,7 +214,7 @@ async function play(world: HistoryWorld, random: () => number): Promise<void> {
 }
 
 /** Nothing is asked: what is in the store comes to its end by itself. */
-async function quiet(world: HistoryWorld, runtime: Runtime): Promise<void> {
+async function quiet(world: HistoryStores, runtime: Runtime): Promise<void> {
   const store = world.direct();
   await waitUntil('the node reaches its store', () =>
     runtime.client.read(NO_ONE).then(

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { z } from 'zod';
-import { browserMissing } from '../attacks/page-bench.ts';
+import { browserMissing } from '../attacks/hostile-browser.ts';
 import { atEndOfBatch } from '../support/batches.ts';
 import { sample } from '../support/size.ts';
 

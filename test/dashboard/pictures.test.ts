@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { browserMissing, DashboardBrowser } from './browser.ts';
 import { built } from './built.ts';
-import { DemoScene, IMAGES, OUTLINES, openPage, outlineOf } from './pictures/demo-scene.ts';
+import { IMAGES, OUTLINES, openPage, outlineOf, PicturedDemo } from './pictures/pictured-demo.ts';
 
 const MOST_BYTES = 1_500_000;
 
@@ -16,7 +16,7 @@ const recorded = async () => Outlines.parse(parse(await readFile(OUTLINES, 'utf8
 
 test('pages hold what they held when their pictures were made', { skip: browserMissing() }, async () => {
   await built();
-  await using scene = await DemoScene.start();
+  await using scene = await PicturedDemo.start();
   await using browser = await DashboardBrowser.start();
   await using tab = await browser.open(scene.url);
   const found: Record<string, string[]> = {};

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { ProductNode } from '../product/product-node.ts';
 import { projectFiles } from '../support/tree.ts';
-import { scene } from '../transport/rest/scene.ts';
+import { restServer } from '../transport/rest/rest-server.ts';
 import { built, indexPage, zippedBytes } from './built.ts';
 
 const FIRST_LOAD_MAX_BYTES = 300_000;
@@ -56,7 +56,7 @@ describe('the dashboard as a node serves it', () => {
     const directory = await mkdtemp(join(tmpdir(), 'svc-dashboard-'));
     const file = join(directory, 'assets', 'main-1.js');
     await mkdir(join(directory, 'assets'));
-    await using at = await scene({ dashboard: { directory, signIn: 'none', roleClaim: 'roles' } });
+    await using at = await restServer({ dashboard: { directory, signIn: 'none', roleClaim: 'roles' } });
     assert.equal((await at.call('GET', '/assets/main-1.js')).status, 404);
     await writeFile(file, 'first');
     assert.equal((await at.call('GET', '/assets/main-1.js', PLAIN)).text, 'first');

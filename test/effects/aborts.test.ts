@@ -20,14 +20,14 @@ const { systemClock } = await import('../../runtime/clock.ts');
 const { EffectRunner } = await import('../../runtime/effects/effect-runner.ts');
 const { EmbeddedEffectQueue } = await import('../../runtime/effects/embedded-effect-queue.ts');
 const { MemoryEffectLedger } = await import('../support/memory-effect-ledger.ts');
-const { aborted, effect, openEffect, runnerOptions, until } = await import('../support/effect-world.ts');
+const { aborted, effect, openEffect, runnerOptions, until } = await import('../support/open-effect.ts');
 const { effectContext } = await import('../support/effect-context.ts');
-const { programBench, recorded } = await import('../support/program-bench.ts');
+const { programsUnderTest, recorded } = await import('../support/program-under-test.ts');
 const { startModelServer } = await import('../support/model-server.ts');
 const { ask, providerAt } = await import('./models/generate.ts');
-const { volumesBench } = await import('./volumes/bench.ts');
-const { fetchFrom, serve, webOver } = await import('./web/bench.ts');
-const { mcpBench, ours } = await import('./mcp/bench.ts');
+const { volumesUnderTest } = await import('./volumes/volumes-under-test.ts');
+const { fetchFrom, serve, webOver } = await import('./web/page-server.ts');
+const { mcpUnderTest, ours } = await import('./mcp/mcp-servers.ts');
 
 type Work = (signal: AbortSignal) => Promise<unknown>;
 
@@ -69,12 +69,12 @@ async function abortAtEvery({ work, left = async () => [], atLeast, step = 1 }: 
 }
 
 describe('an abort at any await leaves the node up and nothing behind', { timeout: 300_000 }, () => {
-  let programs: Awaited<ReturnType<typeof programBench>>;
-  let bench: Awaited<ReturnType<typeof volumesBench>>;
+  let programs: Awaited<ReturnType<typeof programsUnderTest>>;
+  let bench: Awaited<ReturnType<typeof volumesUnderTest>>;
   let host: Pick<Parameters<typeof createToolCommands>[0], 'volumes' | 'workspaces' | 'view' | 'killGraceMs' | 'allow'>;
   before(async () => {
-    bench = await volumesBench();
-    programs = await programBench({ volumes: bench.volumes });
+    bench = await volumesUnderTest();
+    programs = await programsUnderTest({ volumes: bench.volumes });
     const workspaces = join(bench.directory, 'workspaces');
     await mkdir(workspaces);
     const { view } = await openWorkspaceView(workspaces);
@@ -155,14 +155,14 @@ describe('an abort at any await leaves the node up and nothing behind', { timeou
   });
 
   test('of a call of an MCP server', async () => {
-    await using mcp = await mcpBench([ours('wild')]);
+    await using mcp = await mcpUnderTest([ours('wild')]);
     await mcp.until('wild', 'ready');
     await abortAtEvery({ work: (signal) => mcp.call('wild.echo', {}, { signal }), atLeast: 2 });
   });
 
   test('of the start of an MCP server, which is stopped', async () => {
     const work: Work = async (signal) => {
-      const mcp = await mcpBench([ours('wild')]);
+      const mcp = await mcpUnderTest([ours('wild')]);
       const stopped = new Promise<void>((resolve) => {
         if (signal.aborted) return resolve();
         signal.addEventListener('abort', () => resolve(), { once: true });

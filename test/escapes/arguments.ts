@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Escape } from './escape.ts';
-import { assertHarmless, assertRefused, type EscapeWorld } from './world.ts';
+import { assertHarmless, assertRefused, type EscapeTargets } from './escape-targets.ts';
 
 const payload = (params: string, more = ''): string =>
   `{"id":1,"jsonrpc":"2.0","method":"tools/call","params":${params}${more}}`;
@@ -32,7 +32,7 @@ const tool = (title: string, name: unknown): Escape => ({
   },
 });
 
-async function unpolluted(at: EscapeWorld): Promise<void> {
+async function unpolluted(at: EscapeTargets): Promise<void> {
   const said = await at.call('fs.list', {});
   assert.equal(said.isError, false, said.said);
 }

@@ -5,7 +5,7 @@ import { COMMAND_ESCAPES, type CommandEscape } from '../effects/commands/tool-es
 import { waitUntil } from '../support/wait-until.ts';
 import { BRIEF } from './agents.ts';
 import { type Escape, NotMade } from './escape.ts';
-import { assertHarmless, type EscapeWorld, MARK, NODE_SECRET, SENTINEL } from './world.ts';
+import { assertHarmless, type EscapeTargets, MARK, NODE_SECRET, SENTINEL } from './escape-targets.ts';
 
 /** Any bound may be the first that is seen on a busy machine. */
 const BOUNDED = /^(ExecTimeoutCeilingExceeded|OutputSizeLimitExceeded|ProcessLimitExceeded|MemoryLimitExceeded)$/;
@@ -28,8 +28,8 @@ const again = (row: CommandEscape): Escape => ({
   },
 });
 
-const briefs = new WeakMap<EscapeWorld, ReturnType<EscapeWorld['begin']>>();
-function brief(at: EscapeWorld): ReturnType<EscapeWorld['begin']> {
+const briefs = new WeakMap<EscapeTargets, ReturnType<EscapeTargets['begin']>>();
+function brief(at: EscapeTargets): ReturnType<EscapeTargets['begin']> {
   const begun = briefs.get(at) ?? at.begin(BRIEF);
   briefs.set(at, begun);
   return begun;

@@ -4,15 +4,15 @@ import { NEEDS_PODMAN } from '../support/podman.ts';
 import { someOf } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { make } from './escape.ts';
+import { type EscapeTargets, escapeTargets } from './escape-targets.ts';
 import { picture } from './host.ts';
 import { BOXES } from './list.ts';
-import { type EscapeWorld, escapeWorld } from './world.ts';
 
 describe('a node with a container engine lets nobody out by', NEEDS_PODMAN, () => {
-  let at: EscapeWorld;
+  let at: EscapeTargets;
   let was: Awaited<ReturnType<typeof picture>>;
   before(async () => {
-    at = await escapeWorld({ containers: true });
+    at = await escapeTargets({ containers: true });
     was = await picture(at.outside);
   });
   after(() => at[Symbol.asyncDispose]());

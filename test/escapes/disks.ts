@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { HANDS } from './agents.ts';
 import type { Escape } from './escape.ts';
-import { assertHarmless, type EscapeWorld } from './world.ts';
+import { assertHarmless, type EscapeTargets } from './escape-targets.ts';
 
 const FULL = /^(QuotaExceeded|ToolNotAvailable|ToolFailed|unavailable|quota_exceeded|FileTooLarge)$/;
 const MiB = 1_024 * 1_024;
 
-async function healthy({ node }: EscapeWorld): Promise<void> {
+async function healthy({ node }: EscapeTargets): Promise<void> {
   assert.equal((await node.call('GET', '/health')).status, 200);
 }
 
 /** On a file system of 32 MiB that holds all volumes and nothing else. */
-const filled = (title: string, fill: (call: EscapeWorld['call']) => Promise<void>): Escape => ({
+const filled = (title: string, fill: (call: EscapeTargets['call']) => Promise<void>): Escape => ({
   ...{ title, kind: 'disks' },
   async attempt(at) {
     const { call } = await at.begin(HANDS);
@@ -25,7 +25,7 @@ const filled = (title: string, fill: (call: EscapeWorld['call']) => Promise<void
   },
 });
 
-const sh = (script: string) => async (call: EscapeWorld['call']) => {
+const sh = (script: string) => async (call: EscapeTargets['call']) => {
   assertHarmless(await call('cmd.run', { command: 'sh', args: ['-c', `mkdir -p fill; cd fill; ${script}`] }));
 };
 

@@ -1,19 +1,19 @@
 import type { TestContext } from 'node:test';
-import type { EscapeWorld } from './world.ts';
+import type { EscapeTargets } from './escape-targets.ts';
 
 /** One attempt to get out, end to end through a started node. It passes when it was refused or bounded. */
 export interface Escape {
   readonly title: string;
   readonly kind: Kind;
   /** Throws a NotMade where this machine cannot make it. */
-  attempt(at: EscapeWorld): Promise<void>;
+  attempt(at: EscapeTargets): Promise<void>;
 }
 
 /** Nobody knows what would have become of the attempt. */
 export class NotMade extends Error {}
 
 /** Makes the attempt. One that cannot be made here has not passed: it is skipped, loudly, and with CI=true has failed. */
-export async function make(row: Escape, at: EscapeWorld, test: Pick<TestContext, 'skip'>): Promise<void> {
+export async function make(row: Escape, at: EscapeTargets, test: Pick<TestContext, 'skip'>): Promise<void> {
   try {
     await row.attempt(at);
   } catch (error) {

@@ -5,19 +5,19 @@ import { someOf } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { left } from './commands.ts';
 import { type Escape, KINDS, make } from './escape.ts';
+import { type EscapeTargets, escapeTargets } from './escape-targets.ts';
 import { below, diskMiB, inDirectory, listening, memoryMiB, openFiles, picture } from './host.ts';
 import { ON_ONE_NODE } from './list.ts';
-import { type EscapeWorld, escapeWorld } from './world.ts';
 
 const kindsOf = (rows: readonly Escape[]): readonly Escape['kind'][] => [...new Set(rows.map(({ kind }) => kind))];
 const MOST_MEMORY_MIB = 1_536;
 const MOST_DISK_MIB = 300;
 
 describe('a started node lets nobody out by', () => {
-  let at: EscapeWorld;
+  let at: EscapeTargets;
   let was: Awaited<ReturnType<typeof hostOf>>;
   before(async () => {
-    at = await escapeWorld({ containers: false });
+    at = await escapeTargets({ containers: false });
     was = await hostOf(at);
   });
   after(() => at[Symbol.asyncDispose]());
@@ -41,12 +41,12 @@ describe('a started node lets nobody out by', () => {
   });
 });
 
-async function hostOf({ outside, node }: EscapeWorld) {
+async function hostOf({ outside, node }: EscapeTargets) {
   const { pid } = node.process;
   return { outside: await picture(outside), ports: listening(pid), files: openFiles(pid), memory: memoryMiB(pid) };
 }
 
-async function unharmed(at: EscapeWorld, was: Awaited<ReturnType<typeof hostOf>>): Promise<void> {
+async function unharmed(at: EscapeTargets, was: Awaited<ReturnType<typeof hostOf>>): Promise<void> {
   const { node, scene, outside } = at;
   const { pid } = node.process;
   assert.equal(node.process.crashed, false);

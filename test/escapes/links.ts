@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { link, readlink, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Escape } from './escape.ts';
+import { assertHarmless, type EscapeTargets } from './escape-targets.ts';
 import { callsWith } from './paths.ts';
-import { assertHarmless, type EscapeWorld } from './world.ts';
 
 /** A link of this shape in a directory, and the paths through it that are tried. */
-const through = (title: string, target: (at: EscapeWorld) => string, ...below: readonly string[]): Escape => ({
+const through = (title: string, target: (at: EscapeTargets) => string, ...below: readonly string[]): Escape => ({
   ...{ title: `a link to ${title}`, kind: 'links' },
   async attempt(at) {
     const { name, path } = await at.place();

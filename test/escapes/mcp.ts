@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { waitUntil } from '../support/wait-until.ts';
 import type { Escape } from './escape.ts';
-import { assertHarmless, type EscapeWorld, MCP_KEY } from './world.ts';
+import { assertHarmless, type EscapeTargets, MCP_KEY } from './escape-targets.ts';
 
 /** The server is there again after what was done to it. */
-const ready = (at: EscapeWorld): Promise<unknown> =>
+const ready = (at: EscapeTargets): Promise<unknown> =>
   waitUntil(
     'the server answers',
     async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Escape } from './escape.ts';
-import { assertHarmless, assertRefused, type EscapeWorld } from './world.ts';
+import { assertHarmless, assertRefused, type EscapeTargets } from './escape-targets.ts';
 
 /** Every tool that takes a path. */
 export const callsWith = (
@@ -21,7 +21,7 @@ export const callsWith = (
 
 const REFUSED = /^(PathTraversalAttempt|PathOutsideBoundary|InvalidArguments)$/;
 
-const outside = (title: string, path: string | ((at: EscapeWorld) => string)): Escape => ({
+const outside = (title: string, path: string | ((at: EscapeTargets) => string)): Escape => ({
   ...{ title: `a path that is ${title}`, kind: 'paths' },
   async attempt(at) {
     const given = typeof path === 'string' ? path : path(at);
@@ -31,7 +31,7 @@ const outside = (title: string, path: string | ((at: EscapeWorld) => string)): E
 });
 
 /** Plain names for this system: whatever is done stays in the workspace. */
-const inside = (title: string, path: string | ((at: EscapeWorld) => string)): Escape => ({
+const inside = (title: string, path: string | ((at: EscapeTargets) => string)): Escape => ({
   ...{ title: `a path that is ${title}`, kind: 'paths' },
   async attempt(at) {
     const given = typeof path === 'string' ? path : path(at);

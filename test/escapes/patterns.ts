@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Escape } from './escape.ts';
-import { assertHarmless, type EscapeWorld } from './world.ts';
+import { assertHarmless, type EscapeTargets } from './escape-targets.ts';
 
 const AT_MOST_MS = 10_000;
 
-async function searched(at: EscapeWorld, tool: string, pattern: string, text: string): Promise<void> {
+async function searched(at: EscapeTargets, tool: string, pattern: string, text: string): Promise<void> {
   const { name, path } = await at.place();
   await writeFile(join(path, 'file'), text);
   const since = performance.now();
@@ -23,7 +23,7 @@ const slow = (title: string, pattern: string, text = `${'a'.repeat(100_000)}!\n`
   ...{ title: `an expression of ${title}`, kind: 'patterns' },
   attempt: (at) => searched(at, 'fs.grep', pattern, text),
 });
-const glob = (title: string, pattern: string | ((at: EscapeWorld) => string)): Escape => ({
+const glob = (title: string, pattern: string | ((at: EscapeTargets) => string)): Escape => ({
   ...{ title: `a glob of ${title}`, kind: 'patterns' },
   attempt: (at) => searched(at, 'fs.glob', typeof pattern === 'string' ? pattern : pattern(at), 'x'),
 });

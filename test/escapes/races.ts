@@ -3,7 +3,7 @@ import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sample } from '../support/size.ts';
 import type { Escape } from './escape.ts';
-import { assertHarmless, type EscapeWorld } from './world.ts';
+import { assertHarmless, type EscapeTargets } from './escape-targets.ts';
 
 const ROUNDS = sample({ normal: 3, long: 12 });
 /** Calls at a time. */
@@ -50,7 +50,7 @@ const file = (tool: string, given: (f: string, round: number) => Given): Escape 
 });
 
 async function race(
-  at: EscapeWorld,
+  at: EscapeTargets,
   tool: string,
   given: (name: string, round: number) => Given,
   swapped: string,

@@ -8,8 +8,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Escape } from './escape.ts';
+import { assertHarmless, type EscapeTargets } from './escape-targets.ts';
 import { callsWith } from './paths.ts';
-import { assertHarmless, type EscapeWorld } from './world.ts';
 
 /** A search gives up after 30 s. */
 const AT_MOST_MS = 35_000;
@@ -23,7 +23,7 @@ async function soon<T>(what: string, call: Promise<T>): Promise<T> {
   return answer;
 }
 
-const thing = (title: string, make: (at: EscapeWorld, path: string) => Promise<unknown>): Escape => ({
+const thing = (title: string, make: (at: EscapeTargets, path: string) => Promise<unknown>): Escape => ({
   ...{ title, kind: 'specials' },
   async attempt(at) {
     const { name, path } = await at.place();
@@ -48,7 +48,7 @@ const thing = (title: string, make: (at: EscapeWorld, path: string) => Promise<u
 
 const made =
   (...command: readonly string[]) =>
-  async (_: EscapeWorld, path: string): Promise<void> => {
+  async (_: EscapeTargets, path: string): Promise<void> => {
     const [program = '', ...args] = command.map((word) => (word === 'IT' ? path : word));
     execFileSync(program, args, { stdio: 'pipe' });
   };

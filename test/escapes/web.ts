@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { WEB_ESCAPES, type WebEscape } from '../effects/web/escapes.ts';
 import type { Escape } from './escape.ts';
-import { assertHarmless, type EscapeWorld, type Said } from './world.ts';
+import { assertHarmless, type EscapeTargets, type Said } from './escape-targets.ts';
 
 const REFUSED = /^(DomainNotAllowed|InvalidArguments)$/;
 const ENDED = /^(FetchFailed|TimedOut|OutputSizeLimitExceeded)$/;
 const NOT_FOLLOWED = /^(FetchFailed|DomainNotAllowed|InvalidArguments)$/;
 const AT_MOST_MS = 20_000;
 
-async function fetched(at: EscapeWorld, url: string, more: object = {}): Promise<Said> {
+async function fetched(at: EscapeTargets, url: string, more: object = {}): Promise<Said> {
   const since = performance.now();
   const said = await at.call('web.fetch', { url, ...more });
   assertHarmless(said);
@@ -60,7 +60,7 @@ const bounded = (title: string, path: string, code?: RegExp): Escape => ({
   },
 });
 
-const own = (title: string, url: (at: EscapeWorld) => string): Escape => ({
+const own = (title: string, url: (at: EscapeTargets) => string): Escape => ({
   ...{ title: `web.fetch of ${title}`, kind: 'web' },
   attempt: async (at) => assert.match((await fetched(at, url(at))).code, REFUSED),
 });

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { parse } from 'yaml';
-import { AgentScene, listOf, type Members, members } from '../product/agents/scene.ts';
+import { AgentNode, listOf, type Members, members } from '../product/agents/agent-node.ts';
 import { BUSYBOX, NEEDS_PODMAN } from '../support/podman.ts';
 
 const EXAMPLE = join(import.meta.dirname, '..', '..', 'examples', 'agents', 'tools');
@@ -21,10 +21,10 @@ describe('the example of an agent with tools', () => {
   });
 
   describe('on a node and a Podman of its own', NEEDS_PODMAN, () => {
-    let scene: AgentScene;
+    let scene: AgentNode;
     before(async () => {
       const rules = listOf(parse(await read('changelog.script.yaml')).rules);
-      scene = await AgentScene.start({ rules });
+      scene = await AgentNode.start({ rules });
     });
     after(() => scene?.[Symbol.asyncDispose]());
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { sample } from '../support/size.ts';
-import type { FaultWorld, RoundOutcome } from './rounds/fault-case.ts';
+import type { FaultStores, RoundOutcome } from './rounds/fault-case.ts';
 import { hungModel } from './rounds/hung-model.ts';
 import { openNoisyTenant } from './rounds/noisy-tenant.ts';
 import { openOverload } from './rounds/overload.ts';
 
-async function one(world: FaultWorld): Promise<RoundOutcome> {
+async function one(world: FaultStores): Promise<RoundOutcome> {
   try {
     return await world.round(1);
   } finally {

@@ -5,7 +5,7 @@ import { addressOf, poolOf } from '../../runtime/address.ts';
 import { mongoMissing } from '../support/ferretdb.ts';
 import { redisMissing } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { type FleetNode, type FleetWorld, openFleetWorld } from './fleet-world.ts';
+import { type FleetKernels, type FleetNode, openFleetKernels } from './fleet-kernels.ts';
 
 const missing = redisMissing() ?? mongoMissing();
 const ALL = 36;
@@ -18,9 +18,9 @@ const isShared = (nodes: readonly FleetNode[]): boolean => {
 };
 
 describe('a fleet over one store', { skip: missing || false }, () => {
-  let world: FleetWorld;
+  let world: FleetKernels;
   before(async () => {
-    world = await openFleetWorld();
+    world = await openFleetKernels();
   });
   after(() => world[Symbol.asyncDispose]());
 

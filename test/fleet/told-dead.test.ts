@@ -8,7 +8,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import { mongoMissing } from '../support/ferretdb.ts';
 import { redisMissing } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { type FleetNode, type FleetWorld, openFleetWorld } from './fleet-world.ts';
+import { type FleetKernels, type FleetNode, openFleetKernels } from './fleet-kernels.ts';
 
 const missing = redisMissing() ?? mongoMissing();
 const MODES = ['once', 'repeatable'] as const;
@@ -67,9 +67,9 @@ const statusOf = async (node: FleetNode, { address }: Job): Promise<string> =>
   Status.parse((await node.runtime.client.read(address))?.state).status;
 
 describe('a node that lives and is taken for dead', { skip: missing || false, timeout: 180_000 }, () => {
-  let world: FleetWorld;
+  let world: FleetKernels;
   before(async () => {
-    world = await openFleetWorld();
+    world = await openFleetKernels();
   });
   after(() => world[Symbol.asyncDispose]());
 

@@ -7,7 +7,7 @@ import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { mongoMissing } from '../support/ferretdb.ts';
 import { redisMissing } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { type FleetNode, type FleetWorld, openFleetWorld } from './fleet-world.ts';
+import { type FleetKernels, type FleetNode, openFleetKernels } from './fleet-kernels.ts';
 
 const missing = redisMissing() ?? mongoMissing();
 const identity: Identity = { kind: 'local', subject: 'me', tenant: SYSTEM_TENANT, roles: ['svc:admin'], tier: 'free' };
@@ -42,9 +42,9 @@ const statusIs = (node: FleetNode, id: string, status: string) => async () =>
   (await node.executions.status(SYSTEM_TENANT, id)).status === status;
 
 describe('executions that need tags', { skip: missing || false }, () => {
-  let world: FleetWorld;
+  let world: FleetKernels;
   before(async () => {
-    world = await openFleetWorld();
+    world = await openFleetKernels();
   });
   after(() => world[Symbol.asyncDispose]());
 

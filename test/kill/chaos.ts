@@ -10,9 +10,9 @@ import { readRawLedger } from './raw-ledger.ts';
 import { type RecordedResult, recordedResults } from './record.ts';
 import { RecoveryTimes } from './recovery.ts';
 import type { StoreKind } from './stores.ts';
+import { type ModelCallSeen, openSurroundings, type Surroundings } from './surroundings.ts';
 import { checkTraces, type TraceFigures } from './trace-checks.ts';
 import { explained, workUnderKills } from './under-kills.ts';
-import { type KillWorld, type ModelCallSeen, openWorld } from './world.ts';
 
 export interface ChaosOptions {
   readonly kind: StoreKind;
@@ -57,7 +57,7 @@ export interface ChaosOutcome {
 
 /** Runs executions of all agents while it kills the node again and again; answers what came of it. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosOutcome> {
-  const world = await openWorld(options.kind);
+  const world = await openSurroundings(options.kind);
   try {
     return await explained(world.node, options.seed, new Chaos(world, options).run());
   } finally {
@@ -66,7 +66,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosOutcome> {
 }
 
 class Chaos {
-  readonly #world: KillWorld;
+  readonly #world: Surroundings;
   readonly #options: ChaosOptions;
   readonly #random: SeededRandom;
   readonly #recovery = new RecoveryTimes();
@@ -77,7 +77,7 @@ class Chaos {
   #waiting: (() => void)[] = [];
   #killsInStartup = 0;
 
-  constructor(world: KillWorld, options: ChaosOptions) {
+  constructor(world: Surroundings, options: ChaosOptions) {
     this.#world = world;
     this.#options = options;
     this.#random = new SeededRandom(options.seed);

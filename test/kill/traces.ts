@@ -9,9 +9,9 @@ import { SeededRandom } from './random.ts';
 import { JournalFollower } from './raw-journal.ts';
 import { type RawLedger, readRawLedger, readRawMongo } from './raw-ledger.ts';
 import type { StoreKind } from './stores.ts';
+import { openSurroundings, type Surroundings } from './surroundings.ts';
 import { checkTraces, type TraceFigures } from './trace-checks.ts';
 import { explained } from './under-kills.ts';
-import { type KillWorld, openWorld } from './world.ts';
 
 export interface TraceRunOptions {
   readonly store: StoreKind;
@@ -106,7 +106,7 @@ const VERDICT = JSON.stringify({ score: 0.9, confidence: 0.9, reasoning: 'fine' 
  * is compared with what was appended.
  */
 export async function runTraces(options: TraceRunOptions): Promise<TraceRunOutcome> {
-  const world = await openWorld(options.store);
+  const world = await openSurroundings(options.store);
   const [redis] = world.location.redis ?? [];
   const journal = redis === undefined ? null : new JournalFollower(redis);
   try {
@@ -118,7 +118,7 @@ export async function runTraces(options: TraceRunOptions): Promise<TraceRunOutco
 }
 
 class TraceRun {
-  readonly #world: KillWorld;
+  readonly #world: Surroundings;
   readonly #options: TraceRunOptions;
   readonly #random: SeededRandom;
   readonly #abort = new AbortController();
@@ -131,7 +131,7 @@ class TraceRun {
   #done = 0;
   #lost = 0;
 
-  constructor(world: KillWorld, options: TraceRunOptions, journal: JournalFollower | null) {
+  constructor(world: Surroundings, options: TraceRunOptions, journal: JournalFollower | null) {
     this.#world = world;
     this.#options = options;
     this.#random = new SeededRandom(options.seed);

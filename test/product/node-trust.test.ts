@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { svc } from '../cli/svc-run.ts';
-import { RegisteredScene } from '../cluster/registration-scene.ts';
+import { RegisteredNode } from '../cluster/registered-node.ts';
 import { NodeProcess } from '../support/node-process.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { PageClient } from '../transport/cluster/page.ts';
@@ -59,11 +59,11 @@ describe('a controller that asks its nodes for join tokens', { timeout: 180_000 
   test('lets in whom svc node token create made one for, and shows who came', async () => {
     const token = await cli('node', 'token', 'create', '--name', 'worker-1', '--tag', 'gpu');
     assert.match(token, /^svcj_[A-Za-z0-9_-]{43}$/);
-    await using worker = new RegisteredScene([cluster], {
+    await using worker = new RegisteredNode([cluster], {
       ...{ nodeId: 'worker-1', joinToken: async () => token, grpcAddress: '127.0.0.1:50056' },
     });
     await waitUntil('a heartbeat', () => worker.registration.state().phase === 'registered');
-    await using thief = new RegisteredScene([cluster], { nodeId: 'worker-2', joinToken: async () => token });
+    await using thief = new RegisteredNode([cluster], { nodeId: 'worker-2', joinToken: async () => token });
     await waitUntil('the refusal', () => thief.registration.state().phase === 'refused');
     const [shown] = await tokens();
     assert.deepEqual([shown?.status, shown?.refusals], ['used_up', 1]);
@@ -83,7 +83,7 @@ describe('a controller that asks its nodes for join tokens', { timeout: 180_000 
     await old.prove({}, shown);
     assert.equal((await old.register({}, HERE)).code, 'OK');
     {
-      await using proven = new RegisteredScene([cluster], {
+      await using proven = new RegisteredNode([cluster], {
         ...{ nodeId: 'proven', key: old, joinToken: async () => token, grpcAddress: '127.0.0.1:50056' },
       });
       await waitUntil('a heartbeat', () => proven.registration.state().phase === 'registered');

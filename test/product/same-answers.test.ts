@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { runSvc } from '../../cli/program.ts';
 import { OPERATIONS } from '../../usecases/operations.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { HEADERS } from '../transport/mcp/scene.ts';
+import { HEADERS } from '../transport/mcp/mcp-server.ts';
 import { DONE, workflowText } from './belongings.ts';
 import { agentYaml, objectOf, ProductNode } from './product-node.ts';
 

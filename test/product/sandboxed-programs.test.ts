@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { needsSandbox } from '../support/sandbox.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { processesWith } from '../support/workflow-kill-marks.ts';
-import { AgentScene } from './agents/scene.ts';
+import { AgentNode } from './agents/agent-node.ts';
 
 const PATHS = [
   ['GET', '/metrics'],
@@ -36,9 +36,9 @@ while :; do sleep 0.1; done
 `;
 
 describe('programs in a sandbox, on a running node', { ...(await needsSandbox()), timeout: 180_000 }, () => {
-  let scene: AgentScene;
+  let scene: AgentNode;
   before(async () => {
-    scene = await AgentScene.start({ rules: [], containers: false, programs: { asker: ASKER, stayer: STAYER } });
+    scene = await AgentNode.start({ rules: [], containers: false, programs: { asker: ASKER, stayer: STAYER } });
   });
   after(() => scene?.[Symbol.asyncDispose]());
 

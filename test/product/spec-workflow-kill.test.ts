@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '../support/wait-until.ts';
-import { BY_STATUS, ENDS, finalize, WorkflowScene } from './spec-workflow-scene.ts';
+import { BY_STATUS, ENDS, finalize, SpecWorkflowNode } from './spec-workflow-node.ts';
 
 const linesOf = async (file: string): Promise<number> =>
   readFile(file, 'utf8').then(
@@ -12,9 +12,9 @@ const linesOf = async (file: string): Promise<number> =>
   );
 
 describe('a node killed with kill -9 in the middle of workflows', { timeout: 180_000 }, () => {
-  let scene: WorkflowScene;
+  let scene: SpecWorkflowNode;
   before(async () => {
-    scene = await WorkflowScene.start();
+    scene = await SpecWorkflowNode.start();
   });
   after(() => scene[Symbol.asyncDispose]());
 

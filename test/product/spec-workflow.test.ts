@@ -5,7 +5,7 @@ import { sample } from '../support/size.ts';
 import { randomCase } from './random/grammar.ts';
 import { sendTo } from './random/node.ts';
 import { checkCases, deployAgents } from './random/run-case.ts';
-import { BY_STATUS, ENDS, type Execution, finalize, WorkflowScene } from './spec-workflow-scene.ts';
+import { BY_STATUS, ENDS, type Execution, finalize, SpecWorkflowNode } from './spec-workflow-node.ts';
 
 const RANDOM = sample({ normal: 12, long: 100 });
 /** A normal run has the same workflows each time; a long one, and `npm run workflows:random`, looks for others. */
@@ -14,9 +14,9 @@ const FIRST_SEED = sample({ normal: 9, long: randomInt(1_000_000) });
 const outputOf = (execution: Execution): unknown => execution.output;
 
 describe('a workflow run against the specification, over REST', { timeout: 300_000 }, () => {
-  let scene: WorkflowScene;
+  let scene: SpecWorkflowNode;
   before(async () => {
-    scene = await WorkflowScene.start();
+    scene = await SpecWorkflowNode.start();
   });
   after(() => scene[Symbol.asyncDispose]());
 

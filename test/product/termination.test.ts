@@ -40,7 +40,7 @@ interface World extends AsyncDisposable {
 }
 
 /** Several nodes, as people start them, over one Redis and one MongoDB-wire server. */
-async function openWorld(): Promise<World> {
+async function openSurroundings(): Promise<World> {
   const [redis, mongo] = await Promise.all([startRedis({ appendfsync: 'always' }), startMongo()]);
   const directory = await mkdtemp(join(tmpdir(), 'svc-termination-'));
   const nodes: ProductNode[] = [];
@@ -110,7 +110,7 @@ test('a node that is told to end under load does so in order, and nothing is los
   skip,
   timeout: 120_000,
 }, async (t) => {
-  await using world = await openWorld();
+  await using world = await openSurroundings();
   const [leaving, staying] = [await world.node(), await world.node()];
   const model = await leaving.deploy(agentYaml('talker'));
   const program = await world.program(leaving, 'worker', PROGRAM);
@@ -160,7 +160,7 @@ test('a program that does not end is cut in time, and goes on elsewhere as one i
   skip,
   timeout: 120_000,
 }, async (t) => {
-  await using world = await openWorld();
+  await using world = await openSurroundings();
   const [leaving, staying] = [await world.node(), await world.node()];
   const program = await world.program(leaving, 'stubborn', STUBBORN);
   const id = await leaving.run(program, 'x');
@@ -196,7 +196,7 @@ async function isRunning(node: ProductNode): Promise<boolean> {
 }
 
 test('a second SIGTERM ends a node at once', { skip, timeout: 60_000 }, async () => {
-  await using world = await openWorld();
+  await using world = await openSurroundings();
   const node = await world.node();
   const program = await world.program(node, 'stubborn', STUBBORN);
   await node.run(program, 'x');
@@ -223,7 +223,7 @@ test('without Redis a node still ends in time, and what it had goes on when Redi
   skip,
   timeout: 120_000,
 }, async (t) => {
-  await using world = await openWorld();
+  await using world = await openSurroundings();
   const node = await world.node();
   const agent = await node.deploy(agentYaml('talker'));
   const ids = await Promise.all(Array.from({ length: 8 }, () => node.run(agent, 'slow')));

@@ -5,8 +5,8 @@ import type { EffectHandler } from '../../runtime/effect.ts';
 import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
 import type { EffectRunnerOptions } from '../../runtime/effects/effect-runner-claim.ts';
 import { EmbeddedEffectQueue } from '../../runtime/effects/embedded-effect-queue.ts';
-import { aborted, effect, openEffect, resultOf, runnerOptions, until } from '../support/effect-world.ts';
 import { MemoryEffectLedger } from '../support/memory-effect-ledger.ts';
+import { aborted, effect, openEffect, resultOf, runnerOptions, until } from '../support/open-effect.ts';
 
 const PLACES = 4;
 

@@ -7,6 +7,7 @@ import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
 import type { EffectRunnerOptions, RunnerStore } from '../../runtime/effects/effect-runner-claim.ts';
 import { EmbeddedEffectQueue } from '../../runtime/effects/embedded-effect-queue.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
+import { MemoryEffectLedger } from '../support/memory-effect-ledger.ts';
 import {
   aborted,
   effect,
@@ -16,8 +17,7 @@ import {
   resultOf,
   runnerOptions,
   until,
-} from '../support/effect-world.ts';
-import { MemoryEffectLedger } from '../support/memory-effect-ledger.ts';
+} from '../support/open-effect.ts';
 
 interface World {
   readonly ledger: MemoryEffectLedger;

@@ -7,8 +7,8 @@ import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
 import type { EffectRunnerOptions } from '../../runtime/effects/effect-runner-claim.ts';
 import { EmbeddedEffectQueue } from '../../runtime/effects/embedded-effect-queue.ts';
 import { beforeActing, type OwnStore, SvcError, storeAway } from '../../runtime/errors.ts';
-import { effect, openEffect, PARTITION, resultOf, runnerOptions, until } from '../support/effect-world.ts';
 import { MemoryEffectLedger } from '../support/memory-effect-ledger.ts';
+import { effect, openEffect, PARTITION, resultOf, runnerOptions, until } from '../support/open-effect.ts';
 
 const RETRY = { maxAttempts: 2, initialDelayMs: 1, maxDelayMs: 1 };
 

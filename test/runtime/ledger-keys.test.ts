@@ -10,7 +10,7 @@ import { decodeKeys, KeyPages } from '../../runtime/ledger/key-pages.ts';
 import { KeyRunWriter } from '../../runtime/ledger/key-run.ts';
 import { KeyRuns } from '../../runtime/ledger/key-runs.ts';
 import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
-import { numbersFrom } from '../contract/ledger-world.ts';
+import { numbersFrom } from '../contract/ledger-driver.ts';
 
 test('keys come back from their pages as they were', () => {
   const key = fc.tuple(fc.nat({ max: 2 ** 40 - 1 }), fc.nat({ max: 2 ** 32 - 2 }));

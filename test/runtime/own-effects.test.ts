@@ -8,9 +8,9 @@ import type { EffectJob, RunJob } from '../../runtime/effect-queue.ts';
 import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { job, workEffect } from '../support/actors.ts';
-import { effect, runnerOptions } from '../support/effect-world.ts';
 import { startKernelNode } from '../support/kernel-node.ts';
 import { MemoryEffectLedger } from '../support/memory-effect-ledger.ts';
+import { effect, runnerOptions } from '../support/open-effect.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 /** Notes the commits, claims and results that the kernel sends; `unsettled`: commits that settle are answered so. */

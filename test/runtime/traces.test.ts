@@ -8,7 +8,7 @@ import { defineActor } from '../../runtime/define-actor.ts';
 import { defineEffect, EffectProgress, EffectResult } from '../../runtime/effect.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { LedgerDelivery, LedgerReader } from '../../runtime/ledger/ledger-reader.ts';
-import { numbersFrom } from '../contract/ledger-world.ts';
+import { numbersFrom } from '../contract/ledger-driver.ts';
 import { startKernelNode } from '../support/kernel-node.ts';
 import { sample } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';

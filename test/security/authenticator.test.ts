@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createAuthenticator } from '../../security/authenticator.ts';
-import { realm, refusedAs, scene } from './authenticator-scene.ts';
 import { sign, signingKey } from './identity-provider.ts';
+import { realm, realmAuthenticator, refusedAs } from './realm-authenticator.ts';
 
 describe('authenticator', () => {
   it('without an identity provider makes every call the local operator in svc-system', async () => {
@@ -20,13 +20,13 @@ describe('authenticator', () => {
 
   for (const alg of ['RS256', 'ES256', 'EdDSA']) {
     it(`accepts a token signed with ${alg}`, async () => {
-      await using at = await scene({}, alg);
+      await using at = await realmAuthenticator({}, alg);
       assert.equal((await at.authenticate()).subject, 'ada');
     });
   }
 
   it('takes the keys from the cache, and asks again after the time to live', async () => {
-    await using at = await scene();
+    await using at = await realmAuthenticator();
     await at.authenticate();
     await at.authenticate();
     assert.equal(at.provider.fetches, 1);
@@ -36,7 +36,7 @@ describe('authenticator', () => {
   });
 
   it('serves a rotated key without a restart, and not the one that was taken away', async () => {
-    await using at = await scene();
+    await using at = await realmAuthenticator();
     await at.authenticate();
     const next = await signingKey('k2');
     at.provider.keys = [next];
@@ -46,7 +46,7 @@ describe('authenticator', () => {
   });
 
   it('asks the provider at most once per cool-down for kids nobody knows', async () => {
-    await using at = await scene();
+    await using at = await realmAuthenticator();
     await at.authenticate();
     const stranger = await signingKey('stranger');
     await assert.rejects(at.authenticate({}, stranger), refusedAs('unauthenticated'));
@@ -58,7 +58,7 @@ describe('authenticator', () => {
   });
 
   it('goes on with the last keys while the provider is down, up to the stale limit', async () => {
-    await using at = await scene();
+    await using at = await realmAuthenticator();
     await at.authenticate();
     at.provider.status = 500;
     at.clock.advance(3_599_000);
@@ -68,7 +68,7 @@ describe('authenticator', () => {
   });
 
   it('says unavailable, not unauthenticated, when the provider was never reached, and recovers', async () => {
-    await using at = await scene();
+    await using at = await realmAuthenticator();
     at.provider.status = 503;
     await assert.rejects(at.authenticate(), refusedAs('unavailable'));
     at.provider.status = 200;
@@ -77,7 +77,7 @@ describe('authenticator', () => {
   });
 
   it('says unavailable for an unknown kid while the provider is down', async () => {
-    await using at = await scene();
+    await using at = await realmAuthenticator();
     await at.authenticate();
     at.provider.status = 500;
     at.clock.advance(10_000);
@@ -92,7 +92,7 @@ describe('authenticator', () => {
     const address = silent.address();
     assert.ok(address !== null && typeof address === 'object');
     try {
-      const at = await scene();
+      const at = await realmAuthenticator();
       await using authenticator = createAuthenticator({
         realms: [realm(at.provider, { jwksUri: `http://127.0.0.1:${address.port}/` })],
         requestTimeoutMs: 100,
@@ -111,8 +111,8 @@ describe('authenticator', () => {
 
 describe('realms', () => {
   it('each realm is verified with its own keys', async () => {
-    await using system = await scene();
-    await using other = await scene();
+    await using system = await realmAuthenticator();
+    await using other = await realmAuthenticator();
     await using authenticator = createAuthenticator(
       {
         realms: [
@@ -132,7 +132,7 @@ describe('realms', () => {
   });
 
   it('two realms with one issuer are refused at start', async () => {
-    await using at = await scene();
+    await using at = await realmAuthenticator();
     assert.throws(
       () => createAuthenticator({ realms: [realm(at.provider), realm(at.provider, { slug: 'two' })] }),
       refusedAs('invalid_config'),
@@ -140,7 +140,7 @@ describe('realms', () => {
   });
 
   it('two realms with one slug are refused at start', async () => {
-    await using at = await scene();
+    await using at = await realmAuthenticator();
     assert.throws(
       () => createAuthenticator({ realms: [realm(at.provider), realm(at.provider, { issuerUrl: 'https://two' })] }),
       refusedAs('invalid_config'),

@@ -3,8 +3,8 @@ import { createHmac } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { exportSPKI, importJWK, type JWTPayload } from 'jose';
 import { createAuthenticator } from '../../security/authenticator.ts';
-import { realm, refusedAs, scene } from './authenticator-scene.ts';
 import { sign, signingKey } from './identity-provider.ts';
+import { realm, realmAuthenticator, refusedAs } from './realm-authenticator.ts';
 
 describe('bad tokens', () => {
   const nowS = () => Math.floor(Date.now() / 1000);
@@ -20,37 +20,37 @@ describe('bad tokens', () => {
   };
   for (const [title, claims] of Object.entries(bad)) {
     it(`a token ${title} is refused`, async () => {
-      await using at = await scene();
+      await using at = await realmAuthenticator();
       await assert.rejects(at.authenticate(claims), refusedAs('unauthenticated'));
     });
   }
 
   it('a token within the clock skew is accepted', async () => {
-    await using at = await scene();
+    await using at = await realmAuthenticator();
     const nowSeconds = Math.floor(at.clock.now() / 1000);
     assert.equal((await at.authenticate({ exp: nowSeconds - 20 })).subject, 'ada');
     assert.equal((await at.authenticate({ nbf: nowSeconds + 20 })).subject, 'ada');
   });
 
   it('a token without kid is refused', async () => {
-    await using at = await scene();
+    await using at = await realmAuthenticator();
     await assert.rejects(at.call(await sign(at.key, at.claims(), {})), refusedAs('unauthenticated'));
   });
 
   it('a token signed by another key under a known kid is refused', async () => {
-    await using at = await scene();
+    await using at = await realmAuthenticator();
     await assert.rejects(at.authenticate({}, await signingKey('k1')), refusedAs('unauthenticated'));
   });
 
   it('an unsigned token (alg none) is refused', async () => {
-    await using at = await scene();
+    await using at = await realmAuthenticator();
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
     const token = `${part({ alg: 'none', kid: 'k1' })}.${part(at.claims())}.`;
     await assert.rejects(at.call(token), refusedAs('unauthenticated'));
   });
 
   it('a public key used as an HMAC secret (HS256 confusion) is refused', async () => {
-    await using at = await scene({}, 'RS256');
+    await using at = await realmAuthenticator({}, 'RS256');
     const publicKey = await importJWK({ ...at.key.publicJwk, ext: true }, 'RS256', { extractable: true });
     assert.ok(!(publicKey instanceof Uint8Array));
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -72,7 +72,7 @@ describe('bad tokens', () => {
     'x'.repeat(99),
   ]) {
     it(`the header ${JSON.stringify(authorization)?.slice(0, 20)} is refused`, async () => {
-      await using at = await scene();
+      await using at = await realmAuthenticator();
       await using authenticator = createAuthenticator({ realms: [realm(at.provider)] });
       await assert.rejects(
         authenticator.authenticate({ authorization, tenantHeader: undefined }),

@@ -10,7 +10,7 @@ import { createFileKeys } from '../../security/keys/file-keys.ts';
 import { createSigningKeys } from '../../security/keys/open-keys.ts';
 import { smallFileSystem } from '../support/small-disk.ts';
 import { ManualClock } from './identity-provider.ts';
-import { failsAs, HOUR_MS, MINUTE_MS, privateDirectory } from './node-scene.ts';
+import { failsAs, HOUR_MS, MINUTE_MS, privateDirectory } from './key-fleet.ts';
 
 const DATA = Buffer.from('header.payload');
 const DAY_MS = 24 * HOUR_MS;

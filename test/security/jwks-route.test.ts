@@ -12,7 +12,7 @@ import { createNodeTokenVerifier, NODE_TOKEN_AUDIENCE, NODE_TOKEN_ISSUER } from 
 import { createRestServer } from '../../transport/rest/server.ts';
 import { FakeCatalog } from '../transport/rest/fake-catalog.ts';
 import { FakeExecutions } from '../transport/rest/fake-executions.ts';
-import { failsAs, fleet, jwt, nodePair } from './node-scene.ts';
+import { failsAs, fleet, jwt, nodePair } from './key-fleet.ts';
 
 const pair = nodePair();
 const rsaKey = generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey;

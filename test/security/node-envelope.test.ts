@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { NodeEnvelope } from '../../security/api.ts';
 import { openNodeEnvelope, sealNodeEnvelope } from '../../security/node-envelope.ts';
-import { failsAs, fleet, HOUR_MS, nodePair } from './node-scene.ts';
+import { failsAs, fleet, HOUR_MS, nodePair } from './key-fleet.ts';
 
 const MISSING = /^A node token is needed, as bearer token and in a signed envelope\.$/;
 const INVALID = /^The node token or the signature of its envelope is not valid\.$/;

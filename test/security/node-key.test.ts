@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { loadOrMakeNodeKey, parsePublicKeyPem } from '../../security/node-key.ts';
-import { failsAs, nodePair, privateDirectory } from './node-scene.ts';
+import { failsAs, nodePair, privateDirectory } from './key-fleet.ts';
 
 const run = promisify(execFile);
 

@@ -5,7 +5,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { NodeIdentity, ProvenCall } from '../../security/api.ts';
 import { createProofGuard, Nonces, WINDOW_MS } from '../../security/node-proofs/guard.ts';
 import { makeProof, openPins } from '../../security/node-proofs/proof.ts';
-import { fleet, HOUR_MS, nodePair } from './node-scene.ts';
+import { fleet, HOUR_MS, nodePair } from './key-fleet.ts';
 
 const CALL: ProvenCall = {
   method: '/svc.cluster.v1.NodeClusterService/Heartbeat',

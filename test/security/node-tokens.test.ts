@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { ManualClock } from './identity-provider.ts';
-import { failsAs, fleet, goodClaims, HOUR_MS, jwt, MINUTE_MS, newestPrivateKey, nodePair, part } from './node-scene.ts';
+import { failsAs, fleet, goodClaims, HOUR_MS, jwt, MINUTE_MS, newestPrivateKey, nodePair, part } from './key-fleet.ts';
 
 const pair = nodePair();
 const node = { nodeId: 'node-1', role: 'WORKER', publicKeyPem: pair.publicKeyPem } as const;

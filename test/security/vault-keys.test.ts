@@ -6,7 +6,7 @@ import { calculateJwkThumbprint, decodeProtectedHeader } from 'jose';
 import { SvcError } from '../../runtime/errors.ts';
 import { createSigningKeys, type SigningSettings } from '../../security/keys/open-keys.ts';
 import { ManualClock } from './identity-provider.ts';
-import { failsAs, fleet, HOUR_MS, MINUTE_MS, nodePair } from './node-scene.ts';
+import { failsAs, fleet, HOUR_MS, MINUTE_MS, nodePair } from './key-fleet.ts';
 import { VaultServer } from './vault-server.ts';
 
 const DATA = Buffer.from('header.payload');

@@ -2,7 +2,7 @@ import type { ClaimOutcome } from '../../runtime/actor-store.ts';
 import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
 import type { RunnerStore } from '../../runtime/effects/effect-runner-claim.ts';
 import { BullmqEffectQueue } from '../../runtime/redis/bullmq-effect-queue.ts';
-import { effect, runnerOptions } from './effect-world.ts';
+import { effect, runnerOptions } from './open-effect.ts';
 
 /**
  * A node in a process of its own, to be killed: takes jobs from BullMQ at argv[2] and runs `test.hang`. The effect

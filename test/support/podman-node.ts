@@ -1,5 +1,5 @@
 import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
-import { containersOf, runEffect, sh } from './podman-bench.ts';
+import { containersOf, runEffect, sh } from './podman-containers.ts';
 
 /** A node in a process of its own, to be killed while its container runs: SOCKET DOCUMENTS EFFECT_ID SCRIPT VOLUME. */
 const [, , socketPath, directory, effectId, script, volume] = process.argv;

@@ -5,7 +5,7 @@ import { RecoveryTimes } from '../kill/recovery.ts';
 import { explained, untilEmpty, workUnderKills } from '../kill/under-kills.ts';
 import { livenessBroken } from './liveness.ts';
 import { type ToolRunSeen, ToolRuns } from './tool-kill-run.ts';
-import type { ToolKillWorld } from './tool-kill-world.ts';
+import type { ToolKillSurroundings } from './tool-kill-surroundings.ts';
 import { containersLeft, processesWith } from './workflow-kill-marks.ts';
 
 export interface ToolKillOptions {
@@ -41,7 +41,7 @@ const ENDED_MS = 10_000;
 const SETTLE_MS = 180_000;
 
 /** Runs the agents again and again while their node is killed at random moments; answers what came of it. */
-export async function killToolAgents(world: ToolKillWorld, options: ToolKillOptions): Promise<ToolKillOutcome> {
+export async function killToolAgents(world: ToolKillSurroundings, options: ToolKillOptions): Promise<ToolKillOutcome> {
   const abort = new AbortController();
   try {
     return await explained(world.node, options.seed, killAll(world, options, abort));
@@ -51,7 +51,7 @@ export async function killToolAgents(world: ToolKillWorld, options: ToolKillOpti
 }
 
 async function killAll(
-  world: ToolKillWorld,
+  world: ToolKillSurroundings,
   options: ToolKillOptions,
   abort: AbortController,
 ): Promise<ToolKillOutcome> {

@@ -7,7 +7,7 @@ import { deploy, type FinalStatus, finalStatus, start, untilAnswered } from '../
 import { type Followed, followExecution } from '../kill/follower.ts';
 import type { RecoveryTimes } from '../kill/recovery.ts';
 import type { ToolAgent } from './tool-kill-agents.ts';
-import type { ToolKillWorld } from './tool-kill-world.ts';
+import type { ToolKillSurroundings } from './tool-kill-surroundings.ts';
 
 /** One execution from its start to its end as the outside saw it. */
 export interface ToolRunSeen {
@@ -33,12 +33,12 @@ const CLOSED_MS = 60_000;
 export class ToolRuns {
   /** Ids of what runs now. */
   readonly running = new Set<string>();
-  readonly #world: ToolKillWorld;
+  readonly #world: ToolKillSurroundings;
   readonly #recovery: RecoveryTimes;
   readonly #signal: AbortSignal;
   readonly #agentIds = new Map<string, string>();
 
-  constructor(world: ToolKillWorld, recovery: RecoveryTimes, signal: AbortSignal) {
+  constructor(world: ToolKillSurroundings, recovery: RecoveryTimes, signal: AbortSignal) {
     this.#world = world;
     this.#recovery = recovery;
     this.#signal = signal;

@@ -17,7 +17,7 @@ import {
 } from './workflow-kill-marks.ts';
 import { type RunSeen, runCase } from './workflow-kill-run.ts';
 import { type KilledRun, SparedRuns } from './workflow-kill-spare.ts';
-import type { WorkflowKillWorld } from './workflow-kill-world.ts';
+import type { WorkflowKillSurroundings } from './workflow-kill-surroundings.ts';
 
 export interface WorkflowKillOptions {
   readonly kills: number;
@@ -63,7 +63,7 @@ const SWEEP_MS = 90_000;
 
 /** Runs the cases again and again while the node is killed at random moments of them; answers what came of it. */
 export async function killWorkflows(
-  world: WorkflowKillWorld,
+  world: WorkflowKillSurroundings,
   cases: readonly WorkflowCase[],
   options: WorkflowKillOptions,
 ): Promise<WorkflowKillOutcome> {
@@ -71,7 +71,7 @@ export async function killWorkflows(
 }
 
 class WorkflowKills {
-  readonly #world: WorkflowKillWorld;
+  readonly #world: WorkflowKillSurroundings;
   readonly #cases: readonly WorkflowCase[];
   readonly #options: WorkflowKillOptions;
   readonly #random: SeededRandom;
@@ -82,7 +82,7 @@ class WorkflowKills {
   #killsInStartup = 0;
   #slowStarts = 0;
 
-  constructor(world: WorkflowKillWorld, cases: readonly WorkflowCase[], options: WorkflowKillOptions) {
+  constructor(world: WorkflowKillSurroundings, cases: readonly WorkflowCase[], options: WorkflowKillOptions) {
     this.#world = world;
     this.#cases = cases;
     this.#options = options;

@@ -14,14 +14,14 @@ import {
   type WorkflowExample,
 } from './workflow-examples.ts';
 import type { WorkflowCase } from './workflow-kill-cases.ts';
-import { openWorkflowKillWorld, type WorkflowKillWorld } from './workflow-kill-world.ts';
+import { openWorkflowKillSurroundings, type WorkflowKillSurroundings } from './workflow-kill-surroundings.ts';
 
 /** Every example of `examples/workflows` as a case. */
 export const exampleCases = (): Promise<WorkflowCase[]> => Promise.all(WORKFLOW_EXAMPLES.map(caseOf));
 
 /** A world with all that the examples need. */
-export async function openExamplesWorld(): Promise<WorkflowKillWorld> {
-  const world = await openWorkflowKillWorld({ spec: EXAMPLE_SPEC, env: EXAMPLE_ENV });
+export async function openExamplesWorld(): Promise<WorkflowKillSurroundings> {
+  const world = await openWorkflowKillSurroundings({ spec: EXAMPLE_SPEC, env: EXAMPLE_ENV });
   try {
     await makeImages(world.podman.docker);
     return world;

@@ -5,7 +5,7 @@ import { BUILT_IN, TOOL_CONTRACTS } from '../../tools/contracts.ts';
 import { MANAGEMENT_CONTRACTS } from '../../tools/management/contracts.ts';
 import { builtInOffer } from '../../tools/tool-granter.ts';
 import { ARGUMENTS } from './argument-table.ts';
-import { type ToolsBench, toolsBench } from './bench.ts';
+import { type ToolsUnderTest, toolsUnderTest } from './granted-tools.ts';
 
 const contractOf = (name: string) => {
   const contract = TOOL_CONTRACTS.get(name);
@@ -13,9 +13,9 @@ const contractOf = (name: string) => {
   return contract;
 };
 
-let bench: ToolsBench;
+let bench: ToolsUnderTest;
 before(async () => {
-  bench = await toolsBench();
+  bench = await toolsUnderTest();
 });
 after(async () => bench[Symbol.asyncDispose]());
 

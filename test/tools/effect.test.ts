@@ -6,13 +6,13 @@ import { domainProblem } from '../../security/policy/policy.ts';
 import { fsDelete, fsEdit, fsRead } from '../../tools/files/contracts.ts';
 import { defineTool } from '../../tools/tool.ts';
 import { webTools } from '../../tools/web/tools.ts';
-import { serve, webOver } from '../effects/web/bench.ts';
-import { TENANT, type ToolsBench, toolsBench } from './bench.ts';
+import { serve, webOver } from '../effects/web/page-server.ts';
+import { TENANT, type ToolsUnderTest, toolsUnderTest } from './granted-tools.ts';
 
 describe('a call of a tool', () => {
-  let bench: ToolsBench;
+  let bench: ToolsUnderTest;
   before(async () => {
-    bench = await toolsBench();
+    bench = await toolsUnderTest();
   });
   after(async () => bench[Symbol.asyncDispose]());
 
@@ -56,18 +56,18 @@ describe('a call of a tool', () => {
   test('over the tier’s limit is refused; a store that is down fails the effect', async () => {
     const refusing = (error: SvcError) => ({ take: async () => Promise.reject(error) });
     const limited = new SvcError('rate_limited', 'tool:fs.list: 10 a minute', { retryAfterMs: 1_500 });
-    await using tier = await toolsBench({ effect: { tierLimits: refusing(limited) } });
+    await using tier = await toolsUnderTest({ effect: { tierLimits: refusing(limited) } });
     const { error } = await tier.call('fs.list', {});
     assert.equal(error?.code, 'RateLimitExceeded');
     assert.match(error?.message ?? '', /in 2 s/);
-    await using down = await toolsBench({ effect: { tierLimits: refusing(new SvcError('unavailable')) } });
+    await using down = await toolsUnderTest({ effect: { tierLimits: refusing(new SvcError('unavailable')) } });
     await assert.rejects(down.call('fs.list', {}), { code: 'unavailable' });
   });
 
   test('that breaks off in the middle is tried again only where it may be repeated', async () => {
     const broken = async (): Promise<never> => Promise.reject(new SvcError('unavailable', 'the store is down'));
     const tools = [defineTool(fsRead, broken), defineTool(fsDelete, broken)];
-    await using breaking = await toolsBench({ effect: { tools } });
+    await using breaking = await toolsUnderTest({ effect: { tools } });
     await assert.rejects(breaking.call('fs.read', { path: 'a' }), { code: 'unavailable' });
     const { error } = await breaking.call('fs.delete', { path: 'a' });
     assert.deepEqual([error?.code, error?.class], ['ToolFailed', 'recoverable']);
@@ -79,7 +79,7 @@ describe('a call of a tool', () => {
     const looking = async (): Promise<never> => beforeActing(Promise.reject(away));
     const acting = async (): Promise<never> => Promise.reject(away);
     const tools = [defineTool(fsDelete, looking), defineTool(fsEdit, acting)];
-    await using breaking = await toolsBench({ effect: { tools } });
+    await using breaking = await toolsUnderTest({ effect: { tools } });
     await assert.rejects(breaking.call('fs.delete', { path: 'a' }), { code: 'unavailable', notBegun: true });
     const edit = { path: 'a', target_content: 'x', replacement_content: 'y' };
     assert.match((await breaking.call('fs.edit', edit)).error?.message ?? '', /may have been executed/);
@@ -109,9 +109,9 @@ describe('a call of a tool', () => {
 });
 
 describe('cmd.run', () => {
-  let bench: ToolsBench;
+  let bench: ToolsUnderTest;
   before(async () => {
-    bench = await toolsBench();
+    bench = await toolsUnderTest();
   });
   after(async () => bench[Symbol.asyncDispose]());
   const sh = (script: string, limits: object = {}) =>
@@ -159,7 +159,7 @@ describe('cmd.run', () => {
 
 describe('web.*', () => {
   test('what policy and addresses do not allow is DomainNotAllowed; no provider says so', async () => {
-    await using bench = await toolsBench();
+    await using bench = await toolsUnderTest();
     for (const url of ['http://127.0.0.1:1/', 'http://[::1]/', 'http://169.254.169.254/latest']) {
       const { error } = await bench.call('web.fetch', { url });
       assert.deepEqual([url, error?.code, error?.class], [url, 'DomainNotAllowed', 'policy']);
@@ -177,7 +177,7 @@ describe('web.*', () => {
       response.end(JSON.stringify({ results: urls.map((url) => ({ title: url, url, content: 'x' })) }));
     });
     const web = webOver({ search: { provider: 'searxng', endpoint: `http://127.0.0.2:${server.port}/` } });
-    await using bench = await toolsBench({ effect: { tools: webTools({ web, domainProblem }) } });
+    await using bench = await toolsUnderTest({ effect: { tools: webTools({ web, domainProblem }) } });
     const network = { mode: 'deny' as const, allowlist: ['example.com'], denylist: [] };
     const { structured, content } = await bench.call('web.search', { query: 'x' }, { scope: { network } });
     const results = [{ title: urls[0], url: urls[0], snippet: 'x' }];

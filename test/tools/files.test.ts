@@ -2,18 +2,18 @@ import assert from 'node:assert/strict';
 import { chmod, link, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { type ToolsBench, toolsBench } from './bench.ts';
 import { FILE_ERRORS } from './file-errors.ts';
+import { type ToolsUnderTest, toolsUnderTest } from './granted-tools.ts';
 
-let bench: ToolsBench;
+let bench: ToolsUnderTest;
 let root: string;
 before(async () => {
-  bench = await toolsBench();
+  bench = await toolsUnderTest();
   root = await bench.directory();
 });
 after(async () => bench[Symbol.asyncDispose]());
 
-const errorOf = async (...args: Parameters<ToolsBench['call']>) => {
+const errorOf = async (...args: Parameters<ToolsUnderTest['call']>) => {
   const { error, is_error, content } = await bench.call(...args);
   assert.ok(is_error && error !== undefined, JSON.stringify(content).slice(0, 200));
   assert.ok(String(content[0]?.text).startsWith(`${error.code}: `));

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { createSecurityContexts } from '../../security/policy/contexts.ts';
-import { everything, type McpBench, mcpBench } from '../effects/mcp/bench.ts';
-import { everyTool, type ToolsBench, toolsBench } from './bench.ts';
+import { everything, type McpUnderTest, mcpUnderTest } from '../effects/mcp/mcp-servers.ts';
+import { everyTool, type ToolsUnderTest, toolsUnderTest } from './granted-tools.ts';
 
 describe('tools of the official MCP server', () => {
-  let mcp: McpBench;
-  let bench: ToolsBench;
+  let mcp: McpUnderTest;
+  let bench: ToolsUnderTest;
   before(async () => {
-    mcp = await mcpBench([everything()]);
+    mcp = await mcpUnderTest([everything()]);
     await mcp.until('everything', 'ready');
     const contexts = createSecurityContexts([], { mcpServers: ['everything'] });
     const manifest = ['everything'].map((name) => ({ name, server: `mcp:${name}`, config: {} }));
-    bench = await toolsBench({
+    bench = await toolsUnderTest({
       granter: { mcp: mcp.servers, contexts },
       effect: { mcp: { servers: mcp.servers, timeoutMs: () => 5_000 } },
       request: everyTool({ manifest }),
@@ -22,7 +22,7 @@ describe('tools of the official MCP server', () => {
     await bench[Symbol.asyncDispose]();
     await mcp[Symbol.asyncDispose]();
   });
-  const call = (tool: string, given: Parameters<ToolsBench['call']>[1]) =>
+  const call = (tool: string, given: Parameters<ToolsUnderTest['call']>[1]) =>
     bench.call(`everything.${tool}`, given, { server: 'everything' });
 
   test('are offered under SERVER.TOOL and answer what the server answers', async () => {

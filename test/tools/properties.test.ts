@@ -7,7 +7,7 @@ import picomatch from 'picomatch';
 import { RE2JS } from 're2js';
 import { applyEdits } from '../../tools/files/file-tools.ts';
 import { ToolFailure } from '../../tools/tool.ts';
-import { type ToolsBench, toolsBench } from './bench.ts';
+import { type ToolsUnderTest, toolsUnderTest } from './granted-tools.ts';
 
 const letters = fc.string({ unit: fc.constantFrom('a', 'b', '\n', '$', 'é', '😀'), maxLength: 30 });
 const edits = fc.array(
@@ -70,10 +70,10 @@ const pattern = fc
   .map((parts) => parts.join('/'));
 
 describe('searches of a tree', () => {
-  let bench: ToolsBench;
+  let bench: ToolsUnderTest;
   let root: string;
   before(async () => {
-    bench = await toolsBench();
+    bench = await toolsUnderTest();
     root = join(await bench.directory(), 'tree');
   });
   after(async () => bench[Symbol.asyncDispose]());

@@ -11,7 +11,7 @@ import { MANAGEMENT_CONTRACTS } from '../../tools/management/contracts.ts';
 import { createGrantEffect } from '../../tools/tool-effect.ts';
 import { createToolGranter, type ToolGranterParts } from '../../tools/tool-granter.ts';
 import type { McpServers, McpTool } from '../../usecases/ports/mcp-servers.ts';
-import { everyTool, TENANT, toolContext, toolsBench } from './bench.ts';
+import { everyTool, TENANT, toolContext, toolsUnderTest } from './granted-tools.ts';
 
 const granter = (parts: Partial<ToolGranterParts> = {}) =>
   createToolGranter({ contexts: createSecurityContexts([]), isListed, ...parts });
@@ -158,7 +158,7 @@ describe('judges', () => {
 
 describe('svc.tools.list and svc.tools.search', () => {
   test('answer what the scope may call, and nothing else', async () => {
-    await using bench = await toolsBench({ request: manifest({ name: 'fs.read' }, { name: 'svc.tools.*' }) });
+    await using bench = await toolsUnderTest({ request: manifest({ name: 'fs.read' }, { name: 'svc.tools.*' }) });
     const { structured, content } = await bench.call('svc.tools.list', {});
     assert.deepEqual(JSON.parse(String(content[0]?.text)), structured);
     assert.deepEqual(structured, {

@@ -4,8 +4,8 @@ import { connect, Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { ConnectionGate, mostConnections } from '../../transport/connection-gate.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { scene as grpc } from './grpc/scene.ts';
-import { scene as rest } from './rest/scene.ts';
+import { grpcServer as grpc } from './grpc/grpc-server.ts';
+import { restServer as rest } from './rest/rest-server.ts';
 
 /** Opens so many, and tells how many the server left open. */
 async function crowd(port: number, count: number): Promise<{ readonly kept: readonly Socket[]; end(): void }> {

@@ -11,7 +11,7 @@ import { readInTurns } from '../../transport/rest/pipelines.ts';
 import { answersTo, packedCalls } from '../attacks/packets.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { ended, metadataOf, request } from './grpc/call.ts';
-import { scene } from './grpc/scene.ts';
+import { grpcServer } from './grpc/grpc-server.ts';
 
 const CONNECTIONS = 20;
 
@@ -130,7 +130,7 @@ test('thousands of gRPC calls in one packet begin in rounds, of which a connecti
       return known.authenticate(presented);
     },
   };
-  await using it = await scene({}, { authenticator });
+  await using it = await grpcServer({}, { authenticator });
   const call = { path: '/svc.runtime.v1.SvcRuntime/ExecuteAgent', authority: 'evil.example', token: null };
   const sockets = await connected(CONNECTIONS, Number(it.address.split(':')[1]));
   t.after(() => {
@@ -143,7 +143,7 @@ test('thousands of gRPC calls in one packet begin in rounds, of which a connecti
 });
 
 test('a call that waits for its turn is answered as well if its request ends without a message', async (t) => {
-  await using it = await scene();
+  await using it = await grpcServer();
   const call = { path: '/grpc.health.v1.Health/Check', authority: it.address, token: null, message: Buffer.alloc(0) };
   const sockets = await connected(5, Number(it.address.split(':')[1]));
   t.after(() => {
@@ -155,7 +155,7 @@ test('a call that waits for its turn is answered as well if its request ends wit
 });
 
 test('a connection has few calls until one of them is admitted, then as many as a caller may have', async () => {
-  await using it = await scene({ firstCalls: 7, callsPerConnection: 70 });
+  await using it = await grpcServer({ firstCalls: 7, callsPerConnection: 70 });
   const session = connectHttp2(`http://${it.address}`).on('error', () => {});
   const settings: (number | undefined)[] = [];
   session.on('remoteSettings', ({ maxConcurrentStreams }) => settings.push(maxConcurrentStreams));

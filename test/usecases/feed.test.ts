@@ -9,7 +9,7 @@ import type { MemberStatus } from '../../usecases/ports/cluster.ts';
 import { runOf } from '../../usecases/runs/run.ts';
 import { DOCUMENT_STORES, type OpenedStore } from '../catalog/document-stores.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { consumer, FeedReader, type FeedSide, openSide, operator } from './feed-scene.ts';
+import { consumer, FeedReader, type FeedSide, openSide, operator } from './feed-side.ts';
 import { executionDocument, runId } from './run-documents.ts';
 
 const member = (node_id: string): MemberStatus => ({

@@ -22,7 +22,7 @@ import {
   type ExecutionDocument,
 } from '../../../usecases/executions.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { manifestOf } from './rig.ts';
+import { manifestOf } from './driven-execution.ts';
 
 const TENANT = 'acme';
 const identity: Identity = { kind: 'operator', subject: 'ann', tenant: TENANT, roles: [], tier: 'free' };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import type { DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
-import { AGENT_ID } from './rig.ts';
+import { AGENT_ID } from './driven-execution.ts';
 import { ToolingExecution, tooled } from './tooled.ts';
 
 export const PROGRAM = { advanced: { bootstrap_path: './agent.sh' }, runtime: { isolation: 'process' } };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Json } from '../../../runtime/json.ts';
-import { AGENT_ID } from './rig.ts';
+import { AGENT_ID } from './driven-execution.ts';
 import { read, run, ToolingExecution, tooled, write } from './tooled.ts';
 
 const ends = (driven: ToolingExecution) =>

@@ -29,7 +29,7 @@ import {
 } from '../../../usecases/executions.ts';
 import type { DispatchApi, GatewayAnswer } from '../../../usecases/gateway.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { manifestOf } from './rig.ts';
+import { manifestOf } from './driven-execution.ts';
 import { GRANT, policy } from './tooled.ts';
 
 const TENANT = 'acme';

@@ -6,8 +6,8 @@ import { ExecutionState } from '../../../actors/execution/state.ts';
 import { type JsonObject, plainJson, plainObject } from '../../../runtime/json.ts';
 import { ActorDriver, type DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
 import type { Bootstrapped } from './bootstrapped.ts';
+import { AGENT_ID, EXECUTION_ID, manifestOf } from './driven-execution.ts';
 import { WAYS } from './phases.ts';
-import { AGENT_ID, EXECUTION_ID, manifestOf } from './rig.ts';
 
 const FORK_ID = '3f0c9a52-7a3e-4b67-9d44-0d0f6d1f2a99';
 

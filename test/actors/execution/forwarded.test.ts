@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
-import { DrivenExecution, manifestOf } from './rig.ts';
+import { DrivenExecution, manifestOf } from './driven-execution.ts';
 
 const AT = '2026-01-01T00:00:00.000Z';
 

@@ -5,7 +5,7 @@ import { LOOP } from '../../../actors/execution/inner-loop/state.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import type { DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
 import { Bootstrapped, DOCKER, PROGRAM } from './bootstrapped.ts';
-import { AGENT_ID, DrivenExecution, EXECUTION_ID, manifestOf } from './rig.ts';
+import { AGENT_ID, DrivenExecution, EXECUTION_ID, manifestOf } from './driven-execution.ts';
 import { outcomeOf, policy, read, run, ToolingExecution, write } from './tooled.ts';
 
 const codeOf = ({ reply }: DrivenTurn): string | null => (reply?.ok === false ? reply.code : null);

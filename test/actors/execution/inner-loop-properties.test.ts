@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import type { OpenEffect } from '../../../runtime/testing/actor-driver.ts';
 import { sample } from '../../support/size.ts';
-import { AGENT_ID } from './rig.ts';
+import { AGENT_ID } from './driven-execution.ts';
 import { type Ask, outcomeOf, read, run, ToolingExecution, tooled, write } from './tooled.ts';
 
 type Step = (driven: ToolingExecution) => void;

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { ModelInput } from '../../../effects/models/call.ts';
 import { resultHash } from '../../../manifests/audit/record.ts';
 import type { Json } from '../../../runtime/json.ts';
-import { AGENT_ID } from './rig.ts';
+import { AGENT_ID } from './driven-execution.ts';
 import { GRANT, outcomeOf, read, run, ToolingExecution, tooled, write } from './tooled.ts';
 
 const ONCE = { execution: { mode: 'one-shot' } };

@@ -2,7 +2,7 @@ import { Convene, PanelConcluded } from '../../../actors/judge-panel/messages.ts
 import type { Identity } from '../../../runtime/identity.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import type { DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
-import { DrivenExecution, manifestOf } from './rig.ts';
+import { DrivenExecution, manifestOf } from './driven-execution.ts';
 
 export const ada: Identity = {
   ...{ kind: 'tenant_user', subject: 'ada', tenant: 'acme' },

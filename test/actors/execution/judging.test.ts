@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { RUN_RULES } from '../../../actors/run-rules.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
+import { EXECUTION_ID } from './driven-execution.ts';
 import { ada, CRITIC, DIGITS, JudgedExecution, judgedBy, type Said, started, THREE } from './judged.ts';
-import { EXECUTION_ID } from './rig.ts';
 
 describe('a result that agents judge', () => {
   test('convenes one panel, in the name of who started it, one deeper, and waits', () => {

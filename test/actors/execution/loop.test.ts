@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DrivenExecution, manifestOf, programOf } from './rig.ts';
+import { DrivenExecution, manifestOf, programOf } from './driven-execution.ts';
 
 const DIGITS = { validation: [{ type: 'regex', pattern: '^[0-9]+$' }] };
 const S = 'execution_started';

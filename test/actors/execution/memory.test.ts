@@ -4,7 +4,7 @@ import { execution } from '../../../actors/execution/definition.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Json } from '../../../runtime/json.ts';
 import { decodeRecord, encodeRecord } from '../../../runtime/turns/record.ts';
-import { DrivenExecution, EXECUTION_ID, manifestOf, programOf } from './rig.ts';
+import { DrivenExecution, EXECUTION_ID, manifestOf, programOf } from './driven-execution.ts';
 
 const DIGITS = { validation: [{ type: 'regex', pattern: '^[0-9]+$' }] };
 const learning = (execution = {}) => manifestOf({ execution: { ...DIGITS, memory: true, ...execution } });

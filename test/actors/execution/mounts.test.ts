@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DrivenExecution, programOf } from './rig.ts';
+import { DrivenExecution, programOf } from './driven-execution.ts';
 
 const PARENT = '7a7e2f0e-6a0b-4d5a-9a64-3f2b2c8f1d10';
 

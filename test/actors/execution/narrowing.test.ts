@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { SecurityPolicy } from '../../../actors/execution/plan.ts';
 import { planExecution } from '../../../actors/execution/plan-execution.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
-import { manifestOf } from './rig.ts';
+import { manifestOf } from './driven-execution.ts';
 
 const planned = (security: JsonObject, policy: JsonObject) =>
   planExecution(manifestOf({ security, tools: ['fs.*'] }), SecurityPolicy.parse(policy)).tools;

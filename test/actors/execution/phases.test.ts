@@ -8,8 +8,8 @@ import { ExecutionState } from '../../../actors/execution/state.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import type { DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
 import type { Bootstrapped } from './bootstrapped.ts';
+import { AGENT_ID, EXECUTION_ID, manifestOf } from './driven-execution.ts';
 import { WAYS } from './phases.ts';
-import { AGENT_ID, EXECUTION_ID, manifestOf } from './rig.ts';
 import { policy } from './tooled.ts';
 
 type MessageName = keyof typeof AWAITED;

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import { Bootstrapped, DOCKER, PROGRAM } from './bootstrapped.ts';
+import { AGENT_ID } from './driven-execution.ts';
 import { CRITIC, DIGITS, judgedBy, THREE } from './judged.ts';
-import { AGENT_ID } from './rig.ts';
 import { read, run, tooled, write } from './tooled.ts';
 
 const LEARNING = { mode: 'iterative', max_iterations: 3, memory: true, validation: [DIGITS] };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../runtime/json.ts';
-import { DrivenExecution, manifestOf, templateOf } from './rig.ts';
+import { DrivenExecution, manifestOf, templateOf } from './driven-execution.ts';
 
 const DIGITS: JsonObject = { validation: [{ type: 'exit_code' }, { type: 'regex', pattern: '^[0-9]+$' }] };
 

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { AgentManifest } from '../../../manifests/agent/schema.ts';
 import type { Json } from '../../../runtime/json.ts';
 import { sample } from '../../support/size.ts';
-import { DrivenExecution, manifestOf, programOf } from './rig.ts';
+import { DrivenExecution, manifestOf, programOf } from './driven-execution.ts';
 
 /** One message of a random mailbox. Numbers pick among the effects ever asked for, so most are stale. */
 type Step =

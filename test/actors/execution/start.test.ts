@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AgentManifest } from '../../../manifests/agent/schema.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
-import { AGENT_ID, DrivenExecution, EXECUTION_ID, manifestOf, programOf, templateOf } from './rig.ts';
+import { AGENT_ID, DrivenExecution, EXECUTION_ID, manifestOf, programOf, templateOf } from './driven-execution.ts';
 
 test('a second Start of the same id is answered the same and starts nothing', () => {
   const driven = new DrivenExecution();

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { LIMITS } from '../../../actors/execution/limits.ts';
 import { nothingStreamed, takeChunk } from '../../../actors/execution/streamed.ts';
-import { DrivenExecution, manifestOf, programOf } from './rig.ts';
+import { DrivenExecution, manifestOf, programOf } from './driven-execution.ts';
 
 const started = (): DrivenExecution => {
   const driven = new DrivenExecution();

@@ -7,8 +7,8 @@ import type { ToolPolicy } from '../../../manifests/tool/decision.ts';
 import type { ToolGrant, ToolOffer } from '../../../manifests/tool/scope.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import type { DrivenTurn, OpenEffect } from '../../../runtime/testing/actor-driver.ts';
+import { DrivenExecution, manifestOf } from './driven-execution.ts';
 import { ada } from './judged.ts';
-import { DrivenExecution, manifestOf } from './rig.ts';
 
 const offer = (name: string, more: Partial<ToolOffer> = {}): ToolOffer => ({
   ...{ name, description: `does ${name}`, input_schema: { type: 'object' }, schema_hash: 'a'.repeat(64) },

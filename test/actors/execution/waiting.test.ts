@@ -5,7 +5,7 @@ import type { EffectRow } from '../../../runtime/effect-ledger.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
 import { executionWait, waitingFor } from '../../../usecases/waits/execution-wait.ts';
 import type { WaitLookups, WaitReason } from '../../../usecases/waits/wait-reason.ts';
-import { DrivenExecution, manifestOf, programOf } from './rig.ts';
+import { DrivenExecution, manifestOf, programOf } from './driven-execution.ts';
 
 /** Only the pool of no tags, and of those in `tags`, is served. */
 const lookups = (pools: readonly string[] = ['default']) => ({

@@ -4,9 +4,9 @@ import { describe, test } from 'node:test';
 import type { ConsensusRule } from '../../../actors/judge-panel/messages.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { ada, written } from './rig.ts';
+import { ada, written } from './driven-panel.ts';
+import { panelRuntime, type Says } from './panel-runtime.ts';
 import { ruleOf } from './rules.ts';
-import { type Says, world } from './world.ts';
 
 const SCORES: Readonly<Record<string, number>> = { strict: 0.6, kind: 0.9, fair: 0.75 };
 
@@ -34,7 +34,7 @@ const code = (expected: string) => (error: unknown) => error instanceof SvcError
 
 describe('a judge panel on a kernel', () => {
   test('starts its judges as executions of the tenant, hears of their ends, and answers its caller', async () => {
-    await using at = await world({ says });
+    await using at = await panelRuntime({ says });
     for (const name of ['strict', 'kind', 'fair']) await at.deploy(ada, name);
     const concluded = await at.panels.validate(request(['strict', 'kind', 'fair']));
     // (0.6 + 0.9 + 0.75) / 3
@@ -48,7 +48,7 @@ describe('a judge panel on a kernel', () => {
   });
 
   test('the same id again is the same panel: nobody is asked twice', async () => {
-    await using at = await world({ says });
+    await using at = await panelRuntime({ says });
     await at.deploy(ada, 'fair');
     const again = request(['fair']);
     const [first, second] = await Promise.all([at.panels.validate(again), at.panels.validate(again)]);
@@ -58,7 +58,7 @@ describe('a judge panel on a kernel', () => {
   });
 
   test('a judge that is not deployed is named', async () => {
-    await using at = await world({ says });
+    await using at = await panelRuntime({ says });
     await at.deploy(ada, 'fair');
     await assert.rejects(
       at.panels.validate(request(['fair', 'nobody'])),
@@ -67,7 +67,7 @@ describe('a judge panel on a kernel', () => {
   });
 
   test('too few verdicts are an error that says why', async () => {
-    await using at = await world({ says: () => 'I would rather not say.' });
+    await using at = await panelRuntime({ says: () => 'I would rather not say.' });
     await at.deploy(ada, 'fair');
     await assert.rejects(
       at.panels.validate(request(['fair'])),
@@ -76,7 +76,7 @@ describe('a judge panel on a kernel', () => {
   });
 
   test('a judge that hangs is left out when its time is over, and stopped', async () => {
-    await using at = await world({ says });
+    await using at = await panelRuntime({ says });
     for (const name of ['kind', 'silent']) await at.deploy(ada, name);
     const concluded = await at.panels.validate(request(['kind', 'silent'], { timeoutMs: 500 }));
     assert.equal(concluded.consensus?.score, 0.9);
@@ -85,7 +85,7 @@ describe('a judge panel on a kernel', () => {
   });
 
   test('a caller who stops waiting stops the judges', async () => {
-    await using at = await world({ says });
+    await using at = await panelRuntime({ says });
     await at.deploy(ada, 'silent');
     const waiting = new AbortController();
     const verdict = at.panels.validate(request(['silent']), { signal: waiting.signal });
@@ -100,7 +100,7 @@ describe('a judge panel on a kernel', () => {
   });
 
   test('a caller who has gone already asks nobody', async () => {
-    await using at = await world({ says });
+    await using at = await panelRuntime({ says });
     const asked = request(['kind']);
     const verdict = at.panels.validate(asked, { signal: AbortSignal.abort('client_gone') });
     await assert.rejects(verdict, code('cancelled'));
@@ -108,7 +108,7 @@ describe('a judge panel on a kernel', () => {
   });
 
   test('a panel that somebody else cancels is an error for its caller, and its end can be read from the archive', async () => {
-    await using at = await world({ says });
+    await using at = await panelRuntime({ says });
     await at.deploy(ada, 'silent');
     const asked = request(['silent']);
     const verdict = at.panels.validate(asked);
@@ -123,7 +123,7 @@ describe('a judge panel on a kernel', () => {
   });
 
   test('with an early stop the judges that cannot change the outcome are stopped', async () => {
-    await using at = await world({ says });
+    await using at = await panelRuntime({ says });
     for (const name of ['kind', 'silent']) await at.deploy(ada, name);
     const rule = ruleOf('any_approved', { early_stop: true });
     const concluded = await at.panels.validate(request(['silent', 'kind'], { rule }));
@@ -140,7 +140,7 @@ describe('a judge panel on a kernel', () => {
     let calls = 0;
     for (let struck = 1; struck <= 24; struck += 1) {
       let commits = 0;
-      await using at = await world({
+      await using at = await panelRuntime({
         says,
         store: (inner) => ({
           async commit(...args) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ada, agentId, DrivenPanel, PANEL_ID, written } from './rig.ts';
+import { ada, agentId, DrivenPanel, PANEL_ID, written } from './driven-panel.ts';
 import { ruleOf } from './rules.ts';
 
 describe('a judge panel', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { ConsensusRule } from '../../../actors/judge-panel/messages.ts';
-import { DrivenPanel, written } from './rig.ts';
+import { DrivenPanel, written } from './driven-panel.ts';
 import { ruleOf } from './rules.ts';
 
 type Step = (panel: DrivenPanel) => void;

@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 import { peerAddress } from '../../../actors/node-peer/state.ts';
 import type { NodePeerApi } from '../../../usecases/node-api.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { beatOf, join, NOTHING, nodeKey, OPERATOR, signNonce, startController } from './rig.ts';
+import { beatOf, join, NOTHING, nodeKey, OPERATOR, signNonce, startController } from './controller.ts';
 
 let dataDir: string;
 let controller: Awaited<ReturnType<typeof startController>>;

@@ -7,7 +7,7 @@ import type { Json } from '../../../runtime/json.ts';
 import { systemRandom } from '../../../runtime/random.ts';
 import type { NodePeerApi } from '../../../usecases/node-api.ts';
 import { createNodePeerApi } from '../../../usecases/nodes.ts';
-import { beatOf, NOTHING, nodeKey, OPERATOR } from './rig.ts';
+import { beatOf, NOTHING, nodeKey, OPERATOR } from './controller.ts';
 
 const word = { node_id: 'w1', revision: 7, entry: null };
 

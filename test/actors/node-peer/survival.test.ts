@@ -8,7 +8,7 @@ import { nodeActors } from '../../../actors/node-peer/definition.ts';
 import type { NodePeerApi } from '../../../usecases/node-api.ts';
 import { startKernelNode } from '../../support/kernel-node.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { apiOver, beatOf, join, type NodeKey, nodeKey, OPERATOR, signNonce, startController } from './rig.ts';
+import { apiOver, beatOf, join, type NodeKey, nodeKey, OPERATOR, signNonce, startController } from './controller.ts';
 
 const CONFIG = 'apiVersion: svc.dev/v1\nkind: ManagedConfig\nspec: {runtime: {default_isolation: docker}}\n';
 

@@ -9,7 +9,7 @@ import { connectClient, startRuntime } from '../../../runtime/runtime.ts';
 import { mongoMissing, startMongo } from '../../support/ferretdb.ts';
 import { redisMissing, startRedis } from '../../support/redis.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { apiOver, beatOf, join, nodeKey, OPERATOR, signNonce } from './rig.ts';
+import { apiOver, beatOf, join, nodeKey, OPERATOR, signNonce } from './controller.ts';
 
 const missing = redisMissing() ?? mongoMissing();
 const SETTINGS = { partitions: 1, systemPartitions: 8, pollMs: 100 };

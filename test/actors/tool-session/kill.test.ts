@@ -9,7 +9,7 @@ import { addressOf } from '../../../runtime/address.ts';
 import { type StoreKind, startStores, storesMissing } from '../../kill/stores.ts';
 import { KillNodeHandle } from '../../support/kill-node-handle.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { opening } from './rig.ts';
+import { opening } from './driven-session.ts';
 
 const PROGRAM = join(import.meta.dirname, 'session-node.ts');
 const kinds: readonly StoreKind[] = ['sqlite', 'redis'];

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { Json } from '../../../runtime/json.ts';
 import { ActorDriver } from '../../../runtime/testing/actor-driver.ts';
-import { asked, bodies, definition, end, opening, SESSION, sha, stateOf } from './rig.ts';
+import { asked, bodies, definition, end, opening, SESSION, sha, stateOf } from './driven-session.ts';
 
 type Step = (actor: ActorDriver) => void;
 const send =

@@ -14,7 +14,7 @@ import { openStores, type StoreLocation } from '../../../runtime/open-stores.ts'
 import { startRuntime } from '../../../runtime/runtime.ts';
 import { createToolSessionApi } from '../../../usecases/tool-sessions.ts';
 import type { KillNodeCall } from '../../support/kill-node.ts';
-import { definition, said, sha } from './rig.ts';
+import { definition, said, sha } from './driven-session.ts';
 
 const location: Omit<StoreLocation, 'warn'> = JSON.parse(process.argv[2] ?? 'null');
 const [, , , file = '', does = 'answer'] = process.argv;

@@ -16,7 +16,7 @@ import {
   session,
   sha,
   stateOf,
-} from './rig.ts';
+} from './driven-session.ts';
 
 const kinds = (actor: ActorDriver): string[] => bodies(actor).map(({ kind }) => kind);
 const value = (more: object) => ({ kind: 'done', value: JSON.parse(JSON.stringify(more)) });

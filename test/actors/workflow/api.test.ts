@@ -25,7 +25,7 @@ import {
   type WorkflowExecutionDocument,
 } from '../../../usecases/workflow-runs.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { manifestOf, pure } from './rig.ts';
+import { manifestOf, pure } from './driven-workflow.ts';
 
 const TENANT = 'acme';
 const identity: Identity = { kind: 'operator', subject: 'ann', tenant: TENANT, roles: [], tier: 'free' };

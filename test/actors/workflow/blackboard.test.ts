@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LIMITS } from '../../../actors/workflow/limits.ts';
-import { DrivenWorkflow, manifestOf, pure } from './rig.ts';
+import { DrivenWorkflow, manifestOf, pure } from './driven-workflow.ts';
 
 const pairs = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, n]));
 

@@ -4,7 +4,7 @@ import { WorkflowState } from '../../../actors/workflow/state.ts';
 import type { WorkflowManifest } from '../../../manifests/workflow/schema.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
 import { summaryOf } from '../../../usecases/workflow-status.ts';
-import { DrivenWorkflow, manifestOf, pure, RUN_ID, toJson, WORKFLOW_ID } from './rig.ts';
+import { DrivenWorkflow, manifestOf, pure, RUN_ID, toJson, WORKFLOW_ID } from './driven-workflow.ts';
 
 const chain = (length: number) =>
   manifestOf(

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LIMITS } from '../../../actors/workflow/limits.ts';
+import { DrivenWorkflow, RUN_ID, single, toJson, WORKFLOW_ID } from './driven-workflow.ts';
 import { begun, CHILD, DETACHED, errorCode, record } from './one-state.ts';
-import { DrivenWorkflow, RUN_ID, single, toJson, WORKFLOW_ID } from './rig.ts';
 
 test('a child is started with its input and ancestors, and its result and blackboard come back', () => {
   const run = begun({ ...CHILD, result_key: 'from_child' });

@@ -5,7 +5,7 @@ import { matches } from '../../../actors/workflow/conditions.ts';
 import type { StateSpec } from '../../../manifests/workflow/schema.ts';
 import { Transition } from '../../../manifests/workflow/transition.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
-import { DrivenWorkflow, manifestOf, pure } from './rig.ts';
+import { DrivenWorkflow, manifestOf, pure } from './driven-workflow.ts';
 
 type Kind = StateSpec['kind'];
 

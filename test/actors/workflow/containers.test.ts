@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { DrivenWorkflow, RUN_ID, single, toJson } from './driven-workflow.ts';
 import { begun, CONTAINER, CONTAINERS, errorCode, record } from './one-state.ts';
-import { DrivenWorkflow, RUN_ID, single, toJson } from './rig.ts';
 
 test('a container has everything rendered and its limits, and what it left is the output', () => {
   const volumes = [{ name: 'workspace', mount_path: '/workspace' }];

@@ -8,8 +8,8 @@ import { ContainerInput } from '../../../effects/containers/input.ts';
 import { AgentStartInput, WorkflowStartInput } from '../../../effects/starts/child-start.ts';
 import { PrepareInput } from '../../../effects/volumes/prepare-effect.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
+import { DrivenWorkflow, single } from './driven-workflow.ts';
 import { AGENT, begun, CHILD, CONTAINER, CONTAINERS, HUMAN, PANEL, SYSTEM } from './one-state.ts';
-import { DrivenWorkflow, single } from './rig.ts';
 
 const volumes = [{ name: 'workspace', mount_path: '/workspace' }];
 const mounts = [{ volume: 'workspace', mount_path: '/w', access_mode: 'read-write' }];

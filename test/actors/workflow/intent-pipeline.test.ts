@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { JsonObject } from '../../../runtime/json.ts';
-import { DrivenWorkflow, manifestOf, pure, RUN_ID } from './rig.ts';
+import { DrivenWorkflow, manifestOf, pure, RUN_ID } from './driven-workflow.ts';
 
 const pipeline = { language: 'python', workspace_volume_id: null, agent_similarity_score: 0.9 };
 const command = { kind: 'System', command: 'run me', transitions: [{ condition: 'on_success', target: 'END' }] };

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LIMITS } from '../../../actors/workflow/limits.ts';
+import { DrivenWorkflow, manifestOf, toJson } from './driven-workflow.ts';
 import { AGENT, begun, CHILD, CONTAINERS, errorCode, KINDS, record, SYSTEM } from './one-state.ts';
-import { DrivenWorkflow, manifestOf, toJson } from './rig.ts';
 
 /** Whom a run must tell when it lets go of a state of this kind. */
 const STOPPED: Readonly<Record<string, readonly string[]>> = {

@@ -6,7 +6,7 @@ import type { Json, JsonObject } from '../../../runtime/json.ts';
 import type { MessageOrigin } from '../../../runtime/message.ts';
 import type { DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
 import { sample } from '../../support/size.ts';
-import { DrivenWorkflow, manifestOf, pure, single, toJson } from './rig.ts';
+import { DrivenWorkflow, manifestOf, pure, single, toJson } from './driven-workflow.ts';
 
 /** One message of a random mailbox. `pick` counts back among all that was ever asked for; most of it is stale. */
 type Step =

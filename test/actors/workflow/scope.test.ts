@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../runtime/json.ts';
+import { DrivenWorkflow, manifestOf, pure, RUN_ID } from './driven-workflow.ts';
 import { AGENT, CHILD, CONTAINER, CONTAINERS, PANEL, SYSTEM } from './one-state.ts';
-import { DrivenWorkflow, manifestOf, pure, RUN_ID } from './rig.ts';
 
 type Answer = (run: DrivenWorkflow) => unknown;
 

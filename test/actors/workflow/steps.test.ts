@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isJsonObject, type JsonObject } from '../../../runtime/json.ts';
+import { DrivenWorkflow, manifestOf, pure, RUN_ID, toJson } from './driven-workflow.ts';
 import { AGENT, begun, errorCode, HUMAN, PANEL, record, SYSTEM } from './one-state.ts';
-import { DrivenWorkflow, manifestOf, pure, RUN_ID, toJson } from './rig.ts';
 
 test('an agent is started under an id of the run, in the name of who started it, and its word is the output', () => {
   const run = begun(AGENT);

@@ -6,8 +6,8 @@ import type { EffectRow } from '../../../runtime/effect-ledger.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
 import type { WaitReason } from '../../../usecases/waits/wait-reason.ts';
 import { type WorkflowWaitLookups, waitReason } from '../../../usecases/waits/workflow-wait.ts';
-import { DrivenPanel } from '../judge-panel/rig.ts';
-import { DrivenWorkflow, single } from './rig.ts';
+import { DrivenPanel } from '../judge-panel/driven-panel.ts';
+import { DrivenWorkflow, single } from './driven-workflow.ts';
 
 const served: WorkflowWaitLookups['client'] = {
   isServed: () => Promise.resolve(true),

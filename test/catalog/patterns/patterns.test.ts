@@ -5,7 +5,7 @@ import type { Patterns } from '../../../catalog/patterns-api.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { crashingDocuments } from '../crashing-documents.ts';
 import { DOCUMENT_STORES, type OpenedStore } from '../document-stores.ts';
-import { DAY_MS, HandClock, openPatterns, pattern } from './world.ts';
+import { DAY_MS, HandClock, openPatterns, pattern } from './open-patterns.ts';
 
 const refused = (code: string, field?: string) => (thrown: unknown) => {
   assert.ok(thrown instanceof SvcError, String(thrown));

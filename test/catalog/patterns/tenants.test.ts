@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
 import { type OpenedStore, openSqlite } from '../document-stores.ts';
-import { HandClock, openPatterns, pattern } from './world.ts';
+import { HandClock, openPatterns, pattern } from './open-patterns.ts';
 
 let store: OpenedStore;
 before(async () => {

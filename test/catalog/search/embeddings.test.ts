@@ -10,7 +10,7 @@ import { SvcError } from '../../../runtime/errors.ts';
 import { ModelServer, type RecordedCall } from '../../support/model-server.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { openSqlite } from '../document-stores.ts';
-import { admin, agentYaml, type SearchNode, searchNode } from './world.ts';
+import { admin, agentYaml, type SearchNode, searchNode } from './search-node.ts';
 
 const KEY = 'sk-very-secret-0123456789';
 const inAcme = admin('acme');

@@ -6,7 +6,7 @@ import { SvcError } from '../../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../../runtime/identity.ts';
 import { sample } from '../../support/size.ts';
 import { DOCUMENT_STORES } from '../document-stores.ts';
-import { admin, agentYaml, operator, type SearchNode, searchNode } from './world.ts';
+import { admin, agentYaml, operator, type SearchNode, searchNode } from './search-node.ts';
 
 const TENANTS = ['red', 'green', 'blue'] as const;
 const USERS = ['uma', 'vic', 'wes'] as const;

@@ -11,7 +11,7 @@ import type { Documents } from '../../../runtime/documents.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../../runtime/identity.ts';
 import { DOCUMENT_STORES, openSqlite } from '../document-stores.ts';
-import { admin, agentYaml, operator, type SearchNode, searchNode, workflowYaml } from './world.ts';
+import { admin, agentYaml, operator, type SearchNode, searchNode, workflowYaml } from './search-node.ts';
 
 const ada: CatalogReader = { tenant: 'acme', subject: 'ada' };
 const ben: CatalogReader = { tenant: 'acme', subject: 'ben' };

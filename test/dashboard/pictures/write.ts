@@ -5,7 +5,7 @@ import { stringify } from 'yaml';
 import { z } from 'zod';
 import { browserMissing, DashboardBrowser } from '../browser.ts';
 import { built } from '../built.ts';
-import { DemoScene, IMAGES, OUTLINES, openPage, outlineOf } from './demo-scene.ts';
+import { IMAGES, OUTLINES, openPage, outlineOf, PicturedDemo } from './pictured-demo.ts';
 
 const [WIDTH_PX, HEIGHT_PX] = [1_200, 750];
 const LOOK = { colorScheme: 'light', timezoneId: 'UTC' } as const;
@@ -18,7 +18,7 @@ const missing = browserMissing();
 if (missing !== false) throw new Error(missing);
 await built();
 await mkdir(IMAGES, { recursive: true });
-await using scene = await DemoScene.start();
+await using scene = await PicturedDemo.start();
 await using browser = await DashboardBrowser.start();
 await using tab = await browser.open(scene.url, { ...LOOK, deviceScaleFactor: PIXELS_A_POINT });
 const outlines: Record<string, readonly string[]> = {};

@@ -10,14 +10,14 @@ import { SvcError } from '../../../runtime/errors.ts';
 import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
 import { NEEDS_PODMAN } from '../../support/podman.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { type AgentBench, agentBench, EXECUTION, exec, final, loop, runAgent } from './agent-bench.ts';
+import { type AgentUnderTest, agentUnderTest, EXECUTION, exec, final, loop, runAgent } from './agent-under-test.ts';
 
 const NODE = join(import.meta.dirname, 'agent-node.ts');
 
 describe('an agent survives its node', NEEDS_PODMAN, () => {
-  let at: AgentBench;
+  let at: AgentUnderTest;
   before(async () => {
-    at = await agentBench();
+    at = await agentUnderTest();
   });
   after(async () => {
     await at[Symbol.asyncDispose]();

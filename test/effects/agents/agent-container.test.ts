@@ -5,9 +5,18 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { SvcError } from '../../../runtime/errors.ts';
 import { BUSYBOX, NEEDS_PODMAN } from '../../support/podman.ts';
-import { TENANT } from '../../support/podman-bench.ts';
+import { TENANT } from '../../support/podman-containers.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { type AgentBench, agentBench, EXECUTION, exec, final, loop, runAgent, TOKEN } from './agent-bench.ts';
+import {
+  type AgentUnderTest,
+  agentUnderTest,
+  EXECUTION,
+  exec,
+  final,
+  loop,
+  runAgent,
+  TOKEN,
+} from './agent-under-test.ts';
 
 const containerOf = (progress: readonly unknown[]): string => {
   const [first] = progress;
@@ -22,9 +31,9 @@ const textOf = (progress: readonly unknown[]): string =>
     .join('');
 
 describe('an agent in a container', NEEDS_PODMAN, () => {
-  let at: AgentBench;
+  let at: AgentUnderTest;
   before(async () => {
-    at = await agentBench();
+    at = await agentUnderTest();
   });
   after(async () => {
     await at[Symbol.asyncDispose]();

@@ -1,6 +1,6 @@
 import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
-import { containersOf } from '../../support/podman-bench.ts';
-import { agentParts, exec, loop, runAgent } from './agent-bench.ts';
+import { containersOf } from '../../support/podman-containers.ts';
+import { agentParts, exec, loop, runAgent } from './agent-under-test.ts';
 
 /**
  * A node in a process of its own, to be killed: SOCKET DOCUMENTS BOXES EFFECT_ID VOLUME. Its loop dispatches one command, says

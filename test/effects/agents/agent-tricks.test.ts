@@ -3,7 +3,16 @@ import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { AgentContainerInput } from '../../../effects/agents/input.ts';
 import { NEEDS_PODMAN } from '../../support/podman.ts';
-import { type AgentBench, agentBench, EXECUTION, exec, final, loop, runAgent, type Script } from './agent-bench.ts';
+import {
+  type AgentUnderTest,
+  agentUnderTest,
+  EXECUTION,
+  exec,
+  final,
+  loop,
+  runAgent,
+  type Script,
+} from './agent-under-test.ts';
 
 /** Writes a request, waits for its answer, and prints the words of a refusal. */
 const SEND = `
@@ -17,9 +26,9 @@ generate() { printf '{"type":"generate","agent_id":"a1","execution_id":"%s","ite
 const GOOD = `generate ${EXECUTION} | send`;
 
 describe('a hostile agent', NEEDS_PODMAN, () => {
-  let at: AgentBench;
+  let at: AgentUnderTest;
   before(async () => {
-    at = await agentBench();
+    at = await agentUnderTest();
   });
   after(async () => {
     await at[Symbol.asyncDispose]();

@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { type GatewayAnswer, gatewayRequestOf } from '../../../usecases/gateway.ts';
 import { readShellRequest, shellAnswer, shellProblem } from '../../../usecases/gateway-shell.ts';
-import { AGENT, dispatch, EXECUTION, final, NEEDS_SHELLS, privateDirectory } from './bootstrap-bench.ts';
+import { AGENT, dispatch, EXECUTION, final, NEEDS_SHELLS, privateDirectory } from './bootstrap-places.ts';
 
 /** What shells make something of. */
 const SPICE = ["'", '"', '\\', '$', '`', '\n', '\r', '\t', ' ', '$(id)', '`id`', '!', '*', '~', '#', '&', '|'];

@@ -22,7 +22,7 @@ import {
   privateDirectory,
   ScriptedLoop,
   TOKEN,
-} from './bootstrap-bench.ts';
+} from './bootstrap-places.ts';
 
 const HOSTILE = ['a b', "it's", '"', '$HOME', '`id`', '$(id)', 'x\ny', '-n', '', '\\', '*', 'é€', '\t', ';rm', "'\\''"];
 

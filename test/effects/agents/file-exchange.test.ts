@@ -9,7 +9,7 @@ import { type ExchangeParts, startExchange } from '../../../effects/agents/file-
 import { SvcError } from '../../../runtime/errors.ts';
 import type { GatewayAnswer, GatewayHandler, GatewayRequest } from '../../../usecases/gateway.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { AGENT, dispatch, EXECUTION, final, privateDirectory } from './bootstrap-bench.ts';
+import { AGENT, dispatch, EXECUTION, final, privateDirectory } from './bootstrap-places.ts';
 
 const generate = (prompt: string): Record<string, unknown> => ({
   type: 'generate',

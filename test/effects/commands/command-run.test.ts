@@ -10,15 +10,15 @@ import { openWorkspaceView, type WorkspaceView } from '../../../effects/programs
 import { addressOf } from '../../../runtime/address.ts';
 import type { CommandRequest, CommandResult } from '../../../usecases/ports/commands.ts';
 import { effectContext } from '../../support/effect-context.ts';
-import { alive, recorded } from '../../support/program-bench.ts';
+import { alive, recorded } from '../../support/program-under-test.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { MiB, RUN, type VolumesBench, volumesBench } from '../volumes/bench.ts';
+import { MiB, RUN, type VolumesUnderTest, volumesUnderTest } from '../volumes/volumes-under-test.ts';
 
-let bench: VolumesBench;
+let bench: VolumesUnderTest;
 let workspaces: string;
 
 before(async () => {
-  bench = await volumesBench();
+  bench = await volumesUnderTest();
   workspaces = join(bench.directory, 'workspaces');
 });
 after(async () => bench[Symbol.asyncDispose]());

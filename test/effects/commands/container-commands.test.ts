@@ -11,18 +11,18 @@ import type { ToolCommandRequest, ToolCommandResult } from '../../../usecases/po
 import { BUSYBOX, NEEDS_PODMAN, TestPodman } from '../../support/podman.ts';
 import { someOf } from '../../support/size.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { type VolumesBench, volumesBench } from '../volumes/bench.ts';
+import { type VolumesUnderTest, volumesUnderTest } from '../volumes/volumes-under-test.ts';
 
 const MAX_OUTPUT = 64 * 1_024;
 
 describe('a command of a tool in the agent’s container', NEEDS_PODMAN, () => {
   let podman: TestPodman;
-  let bench: VolumesBench;
+  let bench: VolumesUnderTest;
   let container: string;
 
   before(async () => {
     podman = await TestPodman.start();
-    bench = await volumesBench();
+    bench = await volumesUnderTest();
     const made = await podman.docker.createContainer({
       ...{ Image: BUSYBOX, Cmd: ['sleep', '3600'], WorkingDir: '/workspace' },
       Env: ['SVC_ORCHESTRATOR_URL=http://secret', 'AWS_SECRET_ACCESS_KEY=x', 'PATH=/opt/bin:/bin'],

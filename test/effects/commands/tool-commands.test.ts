@@ -12,20 +12,20 @@ import { SvcError } from '../../../runtime/errors.ts';
 import type { ToolCommandRequest, ToolCommandResult } from '../../../usecases/ports/commands.ts';
 import { GIT_NAMES, sandboxFor, skipWithout } from '../../support/sandbox.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { MiB, type VolumesBench, volumesBench } from '../volumes/bench.ts';
+import { MiB, type VolumesUnderTest, volumesUnderTest } from '../volumes/volumes-under-test.ts';
 import { COMMAND_ESCAPES, type CommandEscape } from './tool-escapes.ts';
 
 const MAX_OUTPUT = 64 * 1_024;
 /** Seconds to sleep, found again in the table of processes. */
 const MARK = String(1_000_000 + process.pid);
-let bench: VolumesBench;
+let bench: VolumesUnderTest;
 let view: ProgramView | null;
 let plain: WorkspaceView | null;
 let missing = '';
 let workspaces: string;
 
 before(async () => {
-  bench = await volumesBench();
+  bench = await volumesUnderTest();
   workspaces = join(bench.directory, 'workspaces');
   await mkdir(workspaces);
   ({ view: plain } = await openWorkspaceView(workspaces));

@@ -11,7 +11,7 @@ import { createContainerStarts } from '../../../effects/containers/state.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
 import { BUSYBOX, NEEDS_PODMAN } from '../../support/podman.ts';
-import { LIMITS, type PodmanBench, podmanBench, REALM, sh, TENANT } from '../../support/podman-bench.ts';
+import { LIMITS, type PodmanUnderTest, podmanUnderTest, REALM, sh, TENANT } from '../../support/podman-containers.ts';
 import { sample } from '../../support/size.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
@@ -22,9 +22,9 @@ const COUNTING =
   'echo run >> /data/runs; echo began; while [ ! -e /data/go ]; do sleep 0.05; done; echo ended >&2; exit 5';
 
 describe('a container is found again and never run twice', NEEDS_PODMAN, () => {
-  let bench: PodmanBench;
+  let bench: PodmanUnderTest;
   before(async () => {
-    bench = await podmanBench();
+    bench = await podmanUnderTest();
   });
   after(async () => {
     await bench[Symbol.asyncDispose]();

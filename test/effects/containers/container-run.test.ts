@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { NEEDS_PODMAN } from '../../support/podman.ts';
-import { type PodmanBench, podmanBench, sh } from '../../support/podman-bench.ts';
+import { type PodmanUnderTest, podmanUnderTest, sh } from '../../support/podman-containers.ts';
 
 describe('container.run', NEEDS_PODMAN, () => {
-  let bench: PodmanBench;
+  let bench: PodmanUnderTest;
   before(async () => {
-    bench = await podmanBench();
+    bench = await podmanUnderTest();
   });
   after(async () => {
     await bench[Symbol.asyncDispose]();

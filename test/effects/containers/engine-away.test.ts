@@ -6,15 +6,15 @@ import { ContainerEngine } from '../../../effects/containers/engine.ts';
 import { findEngine } from '../../../effects/containers/engine-error.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { NEEDS_PODMAN } from '../../support/podman.ts';
-import { type PodmanBench, podmanBench, sh } from '../../support/podman-bench.ts';
+import { type PodmanUnderTest, podmanUnderTest, sh } from '../../support/podman-containers.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 const WAITING = 'seq 1000; while [ ! -e /data/go ]; do sleep 0.05; done; echo late';
 
 describe('the engine goes away and comes back', NEEDS_PODMAN, () => {
-  let bench: PodmanBench;
+  let bench: PodmanUnderTest;
   before(async () => {
-    bench = await podmanBench({ patienceMs: 15_000 });
+    bench = await podmanUnderTest({ patienceMs: 15_000 });
   });
   after(async () => {
     await bench[Symbol.asyncDispose]();
@@ -75,7 +75,7 @@ describe('the engine goes away and comes back', NEEDS_PODMAN, () => {
 });
 
 test('without an engine the refusal names the setting', async () => {
-  const { runEffect } = await import('../../support/podman-bench.ts');
+  const { runEffect } = await import('../../support/podman-containers.ts');
   const nothing = { engine: null } as Parameters<typeof runEffect>[0];
   await assert.rejects(runEffect(nothing, {}, {}), {
     code: 'unsupported_isolation',

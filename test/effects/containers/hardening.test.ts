@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { initFailure } from '../../../effects/containers/engine-error.ts';
 import { NEEDS_CATATONIT, NEEDS_PODMAN, TestPodman } from '../../support/podman.ts';
-import { LIMITS, type PodmanBench, podmanBench, sh } from '../../support/podman-bench.ts';
+import { LIMITS, type PodmanUnderTest, podmanUnderTest, sh } from '../../support/podman-containers.ts';
 import { sample } from '../../support/size.ts';
 
 const MiB = 1_048_576;
@@ -21,9 +21,9 @@ for (const init of [true, false]) {
 }
 
 function hardening(init: boolean): void {
-  let bench: PodmanBench;
+  let bench: PodmanUnderTest;
   before(async () => {
-    bench = await podmanBench({ podman: await TestPodman.start({ init }) });
+    bench = await podmanUnderTest({ podman: await TestPodman.start({ init }) });
   });
   after(async () => {
     await bench[Symbol.asyncDispose]();

@@ -5,14 +5,14 @@ import { after, before, describe, test } from 'node:test';
 import { ContainerNetworks } from '../../../effects/containers/networks.ts';
 import { ConnectionGate } from '../../../transport/connection-gate.ts';
 import { NEEDS_PODMAN } from '../../support/podman.ts';
-import { LIMITS, type PodmanBench, podmanBench, sh } from '../../support/podman-bench.ts';
+import { LIMITS, type PodmanUnderTest, podmanUnderTest, sh } from '../../support/podman-containers.ts';
 
 const never = new AbortController().signal;
 
 describe('networks of containers', { ...NEEDS_PODMAN, timeout: 180_000 }, () => {
-  let bench: PodmanBench;
+  let bench: PodmanUnderTest;
   before(async () => {
-    bench = await podmanBench();
+    bench = await podmanUnderTest();
   });
   after(() => bench?.[Symbol.asyncDispose]());
 

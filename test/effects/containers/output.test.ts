@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { ContainerOutput } from '../../../effects/containers/output.ts';
 import { NEEDS_PODMAN } from '../../support/podman.ts';
-import { LIMITS, type PodmanBench, podmanBench, sh } from '../../support/podman-bench.ts';
+import { LIMITS, type PodmanUnderTest, podmanUnderTest, sh } from '../../support/podman-containers.ts';
 import { sample } from '../../support/size.ts';
 
 const MiB = 1_048_576;
@@ -55,9 +55,9 @@ test('a gigabyte and more pass through without memory growing', () => {
 });
 
 describe('output of real containers', NEEDS_PODMAN, () => {
-  let bench: PodmanBench;
+  let bench: PodmanUnderTest;
   before(async () => {
-    bench = await podmanBench();
+    bench = await podmanUnderTest();
   });
   after(async () => {
     await bench[Symbol.asyncDispose]();

@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { inspect } from 'node:util';
 import { SvcError } from '../../../runtime/errors.ts';
 import { BUSYBOX, TestPodman } from '../../support/podman.ts';
-import { LIMITS, type PodmanBench, podmanBench, sh } from '../../support/podman-bench.ts';
+import { LIMITS, type PodmanUnderTest, podmanUnderTest, sh } from '../../support/podman-containers.ts';
 import {
   NEEDS_REGISTRY,
   REGISTRY_PASSWORD,
@@ -25,7 +25,7 @@ const BASE64 = Buffer.from(`${REGISTRY_USER}:${REGISTRY_PASSWORD}`).toString('ba
 
 describe('private registries', NEEDS_REGISTRY, () => {
   let registry: TestRegistry;
-  let bench: PodmanBench;
+  let bench: PodmanUnderTest;
   let image = '';
   before(async () => {
     registry = await startRegistry();
@@ -37,7 +37,7 @@ describe('private registries', NEEDS_REGISTRY, () => {
         return value;
       },
     };
-    bench = await podmanBench({ podman, parts: { secrets } });
+    bench = await podmanUnderTest({ podman, parts: { secrets } });
     image = `${registry.host}/team/app:1`;
     podman.podman('push', '--quiet', '--creds', `${REGISTRY_USER}:${REGISTRY_PASSWORD}`, BUSYBOX, image);
   });

@@ -5,13 +5,13 @@ import { type ContainerSweepOptions, startContainerSweep } from '../../../effect
 import { systemClock } from '../../../runtime/clock.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { BUSYBOX, NEEDS_PODMAN } from '../../support/podman.ts';
-import { type PodmanBench, podmanBench, REALM, sh, TENANT } from '../../support/podman-bench.ts';
+import { type PodmanUnderTest, podmanUnderTest, REALM, sh, TENANT } from '../../support/podman-containers.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 describe('containers nobody waits for go', NEEDS_PODMAN, () => {
-  let bench: PodmanBench;
+  let bench: PodmanUnderTest;
   before(async () => {
-    bench = await podmanBench();
+    bench = await podmanUnderTest();
   });
   after(async () => {
     await bench[Symbol.asyncDispose]();

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { freePort } from '../../support/free-port.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { code, everything, everythingFile, type McpBench, mcpBench } from './bench.ts';
+import { code, everything, everythingFile, type McpUnderTest, mcpUnderTest } from './mcp-servers.ts';
 
 /** The official server over HTTP; it has no way to be told 0. */
 async function httpServer(port: number): Promise<AsyncDisposable & { readonly url: string }> {
@@ -28,7 +28,7 @@ async function httpServer(port: number): Promise<AsyncDisposable & { readonly ur
 }
 
 /** What any transport must do with it. */
-async function speaks(bench: McpBench): Promise<void> {
+async function speaks(bench: McpUnderTest): Promise<void> {
   const tools = await bench.servers.tools();
   const names = tools.map(({ tool }) => tool);
   for (const name of ['echo', 'get-sum', 'get-structured-content', 'trigger-long-running-operation']) {
@@ -57,14 +57,14 @@ async function speaks(bench: McpBench): Promise<void> {
 
 describe('the official server', () => {
   test('over stdio: tools, results, structured content, errors, progress, time-out, cancel', async () => {
-    await using bench = await mcpBench([everything()]);
+    await using bench = await mcpUnderTest([everything()]);
     await speaks(bench);
   });
 
   test('over streamable HTTP the same, and a restart of it is survived', async () => {
     const port = await freePort();
     await using server = await httpServer(port);
-    await using bench = await mcpBench([{ name: 'everything', url: server.url, health_check: { method: 'ping' } }]);
+    await using bench = await mcpUnderTest([{ name: 'everything', url: server.url, health_check: { method: 'ping' } }]);
     await speaks(bench);
     const pending = assert.rejects(
       bench.call('everything.trigger-long-running-operation', { duration: 60, steps: 2 }),

@@ -2,7 +2,7 @@ import { createMcpServers } from '../../../effects/mcp/mcp-servers.ts';
 import { McpServers } from '../../../manifests/node/tools.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { systemRandom } from '../../../runtime/random.ts';
-import { ours } from './bench.ts';
+import { ours } from './mcp-servers.ts';
 
 /** A process that holds servers and says their ids: the part of a node that a test kills. */
 const [dataDir = '', workspaces = ''] = process.argv.slice(2);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { waitUntil } from '../../support/wait-until.ts';
-import { BEARER, code, KEY, mcpBench } from './bench.ts';
 import { httpServer } from './http-server.ts';
+import { BEARER, code, KEY, mcpUnderTest } from './mcp-servers.ts';
 
 const LIMITS = { messageBytes: 100_000 };
 const settings = (url: string) => ({
@@ -12,7 +12,7 @@ const settings = (url: string) => ({
 describe('a server behind a URL', () => {
   test('gets its credentials with every request, and no log shows them', async () => {
     await using server = await httpServer({ bearer: BEARER });
-    await using bench = await mcpBench([settings(server.url)], LIMITS);
+    await using bench = await mcpUnderTest([settings(server.url)], LIMITS);
     assert.equal((await bench.servers.tools()).length, 7);
     assert.equal(await bench.text('far.echo'), 'echo');
     assert.equal((await bench.call('far.endless')).content.length, 0);
@@ -24,7 +24,7 @@ describe('a server behind a URL', () => {
 
   test('that refuses them offers nothing, and the status says why without them', async () => {
     await using server = await httpServer({ bearer: 'another' });
-    await using bench = await mcpBench([settings(server.url)]);
+    await using bench = await mcpUnderTest([settings(server.url)]);
     assert.deepEqual(await bench.servers.tools(), []);
     const [status] = bench.servers.status();
     assert.equal(status?.status, 'restarting');
@@ -34,7 +34,7 @@ describe('a server behind a URL', () => {
   test('that sends them elsewhere does not take them there', async () => {
     await using elsewhere = await httpServer();
     await using server = await httpServer({ redirect: elsewhere.url });
-    await using bench = await mcpBench([settings(server.url)]);
+    await using bench = await mcpUnderTest([settings(server.url)]);
     assert.deepEqual(await bench.servers.tools(), []);
     assert.deepEqual(elsewhere.seen, []);
   });
@@ -42,7 +42,7 @@ describe('a server behind a URL', () => {
   for (const tool of ['large', 'large-event', 'broken', 'nonsense']) {
     test(`that answers wrongly (${tool}) ends that call at once, and is connected again`, async () => {
       await using server = await httpServer();
-      await using bench = await mcpBench([settings(server.url)], LIMITS);
+      await using bench = await mcpUnderTest([settings(server.url)], LIMITS);
       await bench.servers.tools();
       await assert.rejects(bench.call(`far.${tool}`), code('unavailable'));
       await bench.until('far', 'ready');
@@ -55,7 +55,7 @@ describe('a server behind a URL', () => {
 
   test('that is busy for a moment keeps its session', async () => {
     await using server = await httpServer();
-    await using bench = await mcpBench([settings(server.url)]);
+    await using bench = await mcpUnderTest([settings(server.url)]);
     await bench.servers.tools();
     await assert.rejects(bench.call('far.busy'), code('unavailable'));
     assert.equal(await bench.text('far.echo'), 'echo');
@@ -64,7 +64,7 @@ describe('a server behind a URL', () => {
 
   test('that forgets its sessions is given a new one', async () => {
     await using server = await httpServer();
-    await using bench = await mcpBench([settings(server.url)]);
+    await using bench = await mcpUnderTest([settings(server.url)]);
     await bench.servers.tools();
     server.forget();
     await assert.rejects(bench.call('far.echo'), code('unavailable'));
@@ -75,7 +75,7 @@ describe('a server behind a URL', () => {
   test('that nobody listens at is tried again until somebody does', async () => {
     const first = await httpServer();
     await first[Symbol.asyncDispose]();
-    await using bench = await mcpBench([settings(first.url)]);
+    await using bench = await mcpUnderTest([settings(first.url)]);
     assert.deepEqual(await bench.servers.tools(), []);
     assert.match(bench.servers.status()[0]?.error ?? '', /ECONNREFUSED/);
     await waitUntil('several attempts', () => (bench.servers.status()[0]?.restarts ?? 0) >= 3);

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { endLeftovers } from '../../../effects/programs/leftovers.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { isAlive } from './bench.ts';
+import { isAlive } from './mcp-servers.ts';
 
 test('kill -9 of the node leaves no server, and its next life ends what left the group', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'svc-mcp-kill-'));

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { code, mcpBench, ours } from './bench.ts';
+import { code, mcpUnderTest, ours } from './mcp-servers.ts';
 
 describe('the list of a server that talks nonsense', () => {
   test('holds only what can be offered, and the log says what is wrong with the rest', async () => {
-    await using bench = await mcpBench([ours('nonsense')]);
+    await using bench = await mcpUnderTest([ours('nonsense')]);
     const tools = await bench.servers.tools();
     assert.equal(tools.length, 500);
     assert.deepEqual(
@@ -33,7 +33,7 @@ describe('the list of a server that talks nonsense', () => {
   });
 
   test('what is no result is no result', async () => {
-    await using bench = await mcpBench([ours('nonsense')]);
+    await using bench = await mcpUnderTest([ours('nonsense')]);
     await bench.servers.tools();
     await assert.rejects(bench.call('nonsense.good'), code('tool_failed'));
     await assert.rejects(bench.call('nonsense.again'), code('tool_failed'));
@@ -42,7 +42,7 @@ describe('the list of a server that talks nonsense', () => {
 
   test('capabilities narrow it, and say which tools no judge looks at', async () => {
     const capabilities = ['good', { name: 'again', skip_judge: true }, 'not-there'];
-    await using bench = await mcpBench([ours('nonsense', { capabilities })]);
+    await using bench = await mcpUnderTest([ours('nonsense', { capabilities })]);
     const tools = await bench.servers.tools();
     assert.deepEqual(
       tools.map(({ tool, skipJudge }) => [tool, skipJudge]),

@@ -9,7 +9,7 @@ import { markedProcesses } from '../../../effects/programs/process-table.ts';
 import type { Sandbox } from '../../../effects/programs/sandbox.ts';
 import { needsSandbox, sandboxFor } from '../../support/sandbox.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { code, mcpBench, ours } from './bench.ts';
+import { code, mcpUnderTest, ours } from './mcp-servers.ts';
 
 const SERVERS = { path: fileURLToPath(new URL('servers', import.meta.url)) };
 const SECRET = 'key-of-the-node';
@@ -44,7 +44,7 @@ describe('a server in the sandbox of commands', { ...(await needsSandbox()), tim
   });
 
   async function looks(
-    bench: Awaited<ReturnType<typeof mcpBench>>,
+    bench: Awaited<ReturnType<typeof mcpUnderTest>>,
   ): Promise<Record<keyof ReturnType<typeof SEEN>, string>> {
     const found = Object.entries(SEEN()).map(async ([name, script]) => [
       name,
@@ -55,7 +55,7 @@ describe('a server in the sandbox of commands', { ...(await needsSandbox()), tim
 
   test('sees its own directory, and no file, process or listener of the node', async () => {
     process.env.SVC_TEST_NODE = 'x';
-    await using bench = await mcpBench([ours('curious', { paths: [SERVERS] })], {}, sandbox);
+    await using bench = await mcpUnderTest([ours('curious', { paths: [SERVERS] })], {}, sandbox);
     const tools = await bench.servers.tools();
     assert.equal(tools.length, 1, bench.logged.join('\n'));
     const { key, listener: said, processes, user, place } = await looks(bench);
@@ -66,12 +66,12 @@ describe('a server in the sandbox of commands', { ...(await needsSandbox()), tim
   });
 
   test('sees what its settings name: a network, or all that the node sees', async () => {
-    await using open = await mcpBench([ours('curious', { paths: [SERVERS], network: 'host' })], {}, sandbox);
+    await using open = await mcpUnderTest([ours('curious', { paths: [SERVERS], network: 'host' })], {}, sandbox);
     await open.servers.tools();
     const { key, listener: said } = await looks(open);
     assert.match(key, /No such file/);
     assert.equal(said, SECRET);
-    await using off = await mcpBench([ours('curious', { sandbox: 'off' })], {}, sandbox);
+    await using off = await mcpUnderTest([ours('curious', { sandbox: 'off' })], {}, sandbox);
     await off.servers.tools();
     assert.equal((await looks(off)).key, SECRET);
   });
@@ -79,7 +79,7 @@ describe('a server in the sandbox of commands', { ...(await needsSandbox()), tim
   test('is told of a path that is not there, or of the node, by its status', async () => {
     const inside = { path: join(directory, 'key.pem') };
     const settings = [ours('curious', { paths: [{ path: '/not/there' }] }), ours('wild', { paths: [SERVERS, inside] })];
-    await using bench = await mcpBench(settings, {}, sandbox);
+    await using bench = await mcpUnderTest(settings, {}, sandbox);
     assert.deepEqual(await bench.servers.tools(), []);
     assert.deepEqual(
       bench.servers.status().map(({ error }) => error),
@@ -92,7 +92,7 @@ describe('a server in the sandbox of commands', { ...(await needsSandbox()), tim
 
   test('its crash, its limits and its end are as of one outside: nothing of it is left', async () => {
     const wild = ours('wild', { paths: [SERVERS], resource_limits: { memory_mb: 200 } });
-    const bench = await mcpBench([wild, ours('stubborn', { paths: [SERVERS] })], {}, sandbox);
+    const bench = await mcpUnderTest([wild, ours('stubborn', { paths: [SERVERS] })], {}, sandbox);
     await bench.servers.tools();
     await assert.rejects(bench.call('wild.crash'), code('unavailable'));
     await bench.until('wild', 'ready');

@@ -3,14 +3,14 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { waitUntil } from '../../support/wait-until.ts';
-import { code, isAlive, KEY, mcpBench, ours } from './bench.ts';
+import { code, isAlive, KEY, mcpUnderTest, ours } from './mcp-servers.ts';
 
 const wild = (more: object = {}) => ours('wild', { environment: { KEY: 'secret:KEY' }, ...more });
 const signal = new AbortController().signal;
 
 describe('a server that is a program', () => {
   test('crashes in the middle of a call: that call is unavailable, is not sent again, and the server comes back', async () => {
-    await using bench = await mcpBench([wild()]);
+    await using bench = await mcpUnderTest([wild()]);
     await bench.servers.tools();
     const other = bench.call('wild.hang');
     const crash = bench.call('wild.crash');
@@ -26,7 +26,7 @@ describe('a server that is a program', () => {
   });
 
   test('hangs: the call ends at its time, the server is told, and other calls go on', async () => {
-    await using bench = await mcpBench([wild()]);
+    await using bench = await mcpUnderTest([wild()]);
     await bench.servers.tools();
     const hang = bench.call('wild.hang', {}, { timeoutMs: 200 });
     await assert.rejects(hang, code('deadline_exceeded'));
@@ -37,13 +37,13 @@ describe('a server that is a program', () => {
   });
 
   test('the time-out of its settings bounds what a caller asks for', async () => {
-    await using bench = await mcpBench([wild({ tool_timeout_seconds: 1 })]);
+    await using bench = await mcpUnderTest([wild({ tool_timeout_seconds: 1 })]);
     await bench.servers.tools();
     await assert.rejects(bench.call('wild.hang', {}, { timeoutMs: 60_000 }), code('deadline_exceeded'));
   });
 
   test('a cancel reaches it, and the caller gets its own reason', async () => {
-    await using bench = await mcpBench([wild()]);
+    await using bench = await mcpUnderTest([wild()]);
     await bench.servers.tools();
     const stop = new AbortController();
     const reason = new Error('nobody wants it');
@@ -56,7 +56,7 @@ describe('a server that is a program', () => {
   });
 
   test('progress is passed on and extends no time-out', async () => {
-    await using bench = await mcpBench([wild()]);
+    await using bench = await mcpUnderTest([wild()]);
     await bench.servers.tools();
     const told: string[] = [];
     const call = bench.call('wild.progress', {}, { timeoutMs: 400, onProgress: (text) => told.push(text) });
@@ -65,7 +65,7 @@ describe('a server that is a program', () => {
   });
 
   test('a change of its tools is seen by the next who asks', async () => {
-    await using bench = await mcpBench([wild()]);
+    await using bench = await mcpUnderTest([wild()]);
     await bench.servers.tools();
     await assert.rejects(bench.call('wild.later'), code('not_found'));
     await bench.call('wild.change', { add: 'later' });
@@ -82,7 +82,7 @@ describe('a server that is a program', () => {
   ] as const) {
     test(`is ended when it sends or takes too much (${tool})`, async () => {
       const limits = { messageBytes: 64 * 1024, messages: 500 };
-      await using bench = await mcpBench([wild({ resource_limits: { memory_mb: 200 } })], limits);
+      await using bench = await mcpUnderTest([wild({ resource_limits: { memory_mb: 200 } })], limits);
       await bench.servers.tools();
       const pid = Number(await bench.text('wild.pid'));
       await assert.rejects(bench.call(`wild.${tool}`), (error) => error instanceof Error && why.test(error.message));
@@ -92,14 +92,14 @@ describe('a server that is a program', () => {
   }
 
   test('lines that are no messages are passed over', async () => {
-    await using bench = await mcpBench([wild()]);
+    await using bench = await mcpUnderTest([wild()]);
     await bench.servers.tools();
     assert.equal(await bench.text('wild.garbage'), 'after garbage');
   });
 
   test('sees nothing of the node but PATH, HOME, LANG and what it is given, and its secrets leave through nothing', async () => {
     process.env.SVC_TEST_LEAK = 'of the node';
-    await using bench = await mcpBench([wild({ environment: { KEY: 'secret:KEY', PLAIN: 'plain-text' } })]);
+    await using bench = await mcpUnderTest([wild({ environment: { KEY: 'secret:KEY', PLAIN: 'plain-text' } })]);
     await bench.servers.tools();
     const { content, structured } = await bench.call('wild.secret');
     const env = structured?.env;
@@ -118,7 +118,7 @@ describe('a server that is a program', () => {
   });
 
   test('that cannot be found, or lacks a secret, says so and offers nothing', async () => {
-    await using bench = await mcpBench([
+    await using bench = await mcpUnderTest([
       { name: 'missing', executable: 'no-such-program-anywhere' },
       ours('wild', { credentials: { KEY: 'secret:NOWHERE' } }),
       ours('stubborn', { enabled: false }),
@@ -135,7 +135,7 @@ describe('a server that is a program', () => {
 
   test('that answers no check is started again', async () => {
     const health_check = { interval_seconds: 1, timeout_seconds: 1 };
-    await using bench = await mcpBench([wild({ health_check })]);
+    await using bench = await mcpUnderTest([wild({ health_check })]);
     await bench.servers.tools();
     const pid = Number(await bench.text('wild.pid'));
     await bench.call('wild.deaf');
@@ -147,16 +147,16 @@ describe('a server that is a program', () => {
   });
 
   test('that never answers is given up when its start takes too long, and stops with the node', async () => {
-    await using bench = await mcpBench([ours('mute')], { startMs: 300 });
+    await using bench = await mcpUnderTest([ours('mute')], { startMs: 300 });
     assert.deepEqual(await bench.servers.tools(), []);
     assert.match(bench.servers.status()[0]?.error ?? '', /timed out/i);
-    await using slow = await mcpBench([ours('mute')], { firstToolsMs: 50 });
+    await using slow = await mcpUnderTest([ours('mute')], { firstToolsMs: 50 });
     assert.deepEqual(await slow.servers.tools(), []);
     assert.equal(slow.servers.status()[0]?.status, 'starting');
   });
 
   test('is gone after close, with all it started, also when it ignores TERM', async () => {
-    const bench = await mcpBench([ours('stubborn'), wild()]);
+    const bench = await mcpUnderTest([ours('stubborn'), wild()]);
     await bench.servers.tools();
     const [near, far] = (await bench.text('wild.child')).split(' ').map(Number);
     const pids = [Number(await bench.text('stubborn.pid')), Number(await bench.text('wild.pid')), near ?? 0, far ?? 0];

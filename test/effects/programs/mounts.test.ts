@@ -4,15 +4,15 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { openWorkspaceView } from '../../../effects/programs/workspace-view.ts';
-import { type ProgramBench, programBench } from '../../support/program-bench.ts';
-import { MiB, type VolumesBench, volumesBench } from '../volumes/bench.ts';
+import { type ProgramsUnderTest, programsUnderTest } from '../../support/program-under-test.ts';
+import { MiB, type VolumesUnderTest, volumesUnderTest } from '../volumes/volumes-under-test.ts';
 
-let volumes: VolumesBench;
-let bench: ProgramBench;
+let volumes: VolumesUnderTest;
+let bench: ProgramsUnderTest;
 
 before(async () => {
-  volumes = await volumesBench();
-  bench = await programBench({ volumes: volumes.volumes });
+  volumes = await volumesUnderTest();
+  bench = await programsUnderTest({ volumes: volumes.volumes });
 });
 after(async () => {
   await bench.close();
@@ -58,7 +58,7 @@ describe('workflow volumes of a program', () => {
     await mkdir(join(bench.workspaces, 'acme', 'e4'), { recursive: true });
     await writeFile(join(bench.workspaces, 'acme', 'e4', 'taken'), '');
     await assert.rejects(run(mount(id, '/workspace/taken')), { code: 'failed_precondition' });
-    const plain = await programBench();
+    const plain = await programsUnderTest();
     await assert.rejects(plain.run({ path, mounts: [mount(id, '/workspace')] }), { code: 'unsupported_isolation' });
     await plain.close();
   });
@@ -73,7 +73,7 @@ describe('workflow volumes of a program', () => {
   test('where the node may, programs find /workspace too, and read-only volumes', async (t) => {
     const { view } = await openWorkspaceView(bench.workspaces);
     if (view === null) return t.skip('no mount namespace here');
-    const viewed = await programBench({ volumes: volumes.volumes, view });
+    const viewed = await programsUnderTest({ volumes: volumes.volumes, view });
     await mkdir(join(viewed.workspaces, '.view'), { recursive: true });
     const id = await volumes.volume();
     await volumes.volumes.files.write('acme', id, 'in', Buffer.from('given'));

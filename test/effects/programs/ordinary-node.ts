@@ -1,4 +1,4 @@
-import { programBench } from '../../support/program-bench.ts';
+import { programsUnderTest } from '../../support/program-under-test.ts';
 import { sandboxFor } from '../../support/sandbox.ts';
 
 /** A node of whoever runs it, in a process of its own: prints what a program in a sandbox gets from the gateway. */
@@ -6,7 +6,7 @@ const [, , workspaces] = process.argv;
 if (workspaces === undefined) throw new Error('usage: ordinary-node.ts WORKSPACES');
 const { sandbox, reason } = await sandboxFor(workspaces);
 if (sandbox === null) throw new Error(reason);
-const bench = await programBench({
+const bench = await programsUnderTest({
   ...{ workspaces, view: sandbox },
   nodeVariables: async () => ({
     ...{ variables: {}, secrets: [] },

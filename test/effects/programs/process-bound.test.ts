@@ -11,7 +11,7 @@ import { ProgramLimits } from '../../../effects/programs/input.ts';
 import { launch } from '../../../effects/programs/launch.ts';
 import { candidates, openRunCgroups, type RunCgroups } from '../../../effects/programs/run-cgroup.ts';
 import { followProgram } from '../../../effects/programs/supervise.ts';
-import { alive, type ProgramBench, programBench } from '../../support/program-bench.ts';
+import { alive, type ProgramsUnderTest, programsUnderTest } from '../../support/program-under-test.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 const LIMIT = 24;
@@ -63,11 +63,11 @@ function highest(mark: string): () => number {
 }
 
 describe('processes of a run', { timeout: 60_000, skip: process.platform !== 'linux' && 'needs Linux' }, () => {
-  let bench: ProgramBench;
+  let bench: ProgramsUnderTest;
   let cgroups: RunCgroups | null;
   before(async () => {
     cgroups = await openRunCgroups();
-    bench = await programBench();
+    bench = await programsUnderTest();
   });
   after(() => bench.close());
 

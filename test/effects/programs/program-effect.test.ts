@@ -5,13 +5,13 @@ import { after, before, describe, test } from 'node:test';
 import { ProgramInput } from '../../../effects/programs/input.ts';
 import { removeWorkspace } from '../../../effects/programs/workspace.ts';
 import type { Json } from '../../../runtime/json.ts';
-import { type ProgramBench, programBench, recorded, SECRETS } from '../../support/program-bench.ts';
+import { type ProgramsUnderTest, programsUnderTest, recorded, SECRETS } from '../../support/program-under-test.ts';
 import { GIT_NAMES } from '../../support/sandbox.ts';
 
 describe('program.run', { timeout: 60_000 }, () => {
-  let bench: ProgramBench;
+  let bench: ProgramsUnderTest;
   before(async () => {
-    bench = await programBench();
+    bench = await programsUnderTest();
   });
   after(() => bench.close());
 

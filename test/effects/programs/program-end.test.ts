@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { endLeftovers } from '../../../effects/programs/leftovers.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Json } from '../../../runtime/json.ts';
-import { alive, type ProgramBench, programBench, recorded } from '../../support/program-bench.ts';
+import { alive, type ProgramsUnderTest, programsUnderTest, recorded } from '../../support/program-under-test.ts';
 
 const MiB = 1024 * 1024;
 /** Says its process ids, its own and two generations below it, and stays. */
@@ -47,9 +47,9 @@ function pidReader(count: number) {
 }
 
 describe('the end of program.run', { timeout: 90_000 }, () => {
-  let bench: ProgramBench;
+  let bench: ProgramsUnderTest;
   before(async () => {
-    bench = await programBench();
+    bench = await programsUnderTest();
   });
   after(() => bench.close());
 

@@ -9,7 +9,7 @@ import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import type { Sandbox } from '../../../effects/programs/sandbox.ts';
 import { SvcError } from '../../../runtime/errors.ts';
-import { type ProgramBench, programBench, recorded } from '../../support/program-bench.ts';
+import { type ProgramsUnderTest, programsUnderTest, recorded } from '../../support/program-under-test.ts';
 import { sandboxFor, skipWithout } from '../../support/sandbox.ts';
 
 const MiB = 1_048_576;
@@ -18,15 +18,15 @@ const STRANGER = 64_321;
 const needsRoot = { skip: process.getuid?.() === 0 ? false : 'only a node of root has programs of other users' };
 
 describe('a program in the sandbox', { timeout: 90_000 }, () => {
-  let bench: ProgramBench;
+  let bench: ProgramsUnderTest;
   let sandbox: Sandbox | null = null;
   let reason = '';
   let workspaces = '';
   before(async () => {
-    ({ workspaces } = await programBench());
+    ({ workspaces } = await programsUnderTest());
     await mkdir(workspaces, { recursive: true });
     ({ sandbox, reason } = await sandboxFor(workspaces));
-    bench = await programBench({ workspaces, view: sandbox });
+    bench = await programsUnderTest({ workspaces, view: sandbox });
   });
   after(async () => {
     await bench?.close();
@@ -96,7 +96,7 @@ describe('a program in the sandbox', { timeout: 90_000 }, () => {
   test('works on what one of another user left, also where that is for its owner only', needsRoot, async (t) => {
     if (sandbox === null) return skipWithout(t, reason);
     const { sandbox: other } = await sandboxFor(workspaces, { user: '2001:2002' });
-    const benches = { 1000: bench, 2001: await programBench({ workspaces, view: other }) } as const;
+    const benches = { 1000: bench, 2001: await programsUnderTest({ workspaces, view: other }) } as const;
     const said: string[] = [];
     for (const uid of [1000, 2001, 1000] as const) {
       const path = await benches[uid].script(
@@ -139,7 +139,7 @@ describe('a program in the sandbox', { timeout: 90_000 }, () => {
       hidden.close();
     });
     const [port, other] = [await portOf(answering), await portOf(hidden)];
-    const own = await programBench({
+    const own = await programsUnderTest({
       ...{ workspaces, view: sandbox },
       nodeVariables: async () => ({
         variables: {},
@@ -163,7 +163,7 @@ describe('a program in the sandbox', { timeout: 90_000 }, () => {
       connection.on('error', () => connection.destroy());
       connection.end('x\n');
     };
-    const own = await programBench({
+    const own = await programsUnderTest({
       ...{ workspaces, view: sandbox },
       nodeVariables: async () => ({ variables: {}, secrets: [], listener: { port: 8_081, accept } }),
     });
@@ -203,7 +203,7 @@ describe('a program in the sandbox', { timeout: 90_000 }, () => {
 
   test('is refused where nothing would enforce the rules of its manifest', async () => {
     const path = await bench.script('#!/bin/sh\n');
-    const plain = await programBench();
+    const plain = await programsUnderTest();
     for (const rules of [
       { network: 'none', read_only: false },
       { network: 'closed', read_only: true },

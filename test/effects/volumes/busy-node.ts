@@ -1,9 +1,9 @@
-import { ACME, volumesBench } from './bench.ts';
+import { ACME, volumesUnderTest } from './volumes-under-test.ts';
 
 /** A node in a process of its own, to be killed while it makes, fills and removes volumes in the directory `argv[2]`. */
 const [, , directory] = process.argv;
 if (directory === undefined) throw new Error('usage: busy-node.ts DIRECTORY');
-const { volumes } = await volumesBench({ directory });
+const { volumes } = await volumesUnderTest({ directory });
 for (let round = 0; ; round += 1) {
   const { id } = await volumes.create(ACME, { name: `v-${process.pid}-${round}`, storage_class: 'persistent' });
   await volumes.files.write('acme', id, 'kept', Buffer.from(`content of ${id}`));

@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { SvcError } from '../../../runtime/errors.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { type VolumesBench, volumesBench } from './bench.ts';
+import { type VolumesUnderTest, volumesUnderTest } from './volumes-under-test.ts';
 
-let bench: VolumesBench;
+let bench: VolumesUnderTest;
 before(async () => {
-  bench = await volumesBench();
+  bench = await volumesUnderTest();
 });
 after(async () => bench[Symbol.asyncDispose]());
 

@@ -7,13 +7,13 @@ import { createVolumes } from '../../../effects/volumes/volumes.ts';
 import { systemRandom } from '../../../runtime/random.ts';
 import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
 import { limitedFiles, smallFileSystem } from '../../support/small-disk.ts';
-import { ACME, MiB, volumesBench } from './bench.ts';
+import { ACME, MiB, volumesUnderTest } from './volumes-under-test.ts';
 
 const text = (value: string): Buffer => Buffer.from(value);
 
 describe('files in a volume', () => {
   test('are written, read, listed, shown and deleted, each with one event', async () => {
-    await using bench = await volumesBench();
+    await using bench = await volumesUnderTest();
     const { files } = bench.volumes;
     const id = await bench.volume();
     bench.named();
@@ -44,7 +44,7 @@ describe('files in a volume', () => {
   });
 
   test('what is not there, not a file, or too large to read at once says so', async () => {
-    await using bench = await volumesBench();
+    await using bench = await volumesUnderTest();
     const { files } = bench.volumes;
     const id = await bench.volume();
     const { directory } = await bench.volumes.open('acme', id);
@@ -63,7 +63,7 @@ describe('files in a volume', () => {
   });
 
   test('another tenant sees no volume', async () => {
-    await using bench = await volumesBench();
+    await using bench = await volumesUnderTest();
     const id = await bench.volume();
     for (const tenant of ['other', '..', 'acme/..']) {
       await assert.rejects(bench.volumes.files.list(tenant, id, '/'), /volume not found|tenant must match/);
@@ -75,7 +75,7 @@ describe('files in a volume', () => {
 
 describe('nothing leads out of a volume', () => {
   test('the volume itself is a directory like any other, also over a link, and no attempt to leave it', async () => {
-    await using bench = await volumesBench();
+    await using bench = await volumesUnderTest();
     const { files } = bench.volumes;
     const id = await bench.volume();
     const { directory } = await bench.volumes.open('acme', id);
@@ -91,7 +91,7 @@ describe('nothing leads out of a volume', () => {
   });
 
   test('.. is refused wherever it leads, and told', async () => {
-    await using bench = await volumesBench();
+    await using bench = await volumesUnderTest();
     const { files } = bench.volumes;
     const id = await bench.volume();
     bench.named();
@@ -103,7 +103,7 @@ describe('nothing leads out of a volume', () => {
   });
 
   test('links a command made are followed inside and nowhere else', async () => {
-    await using bench = await volumesBench();
+    await using bench = await volumesUnderTest();
     const { files } = bench.volumes;
     const id = await bench.volume();
     const { directory } = await bench.volumes.open('acme', id);
@@ -138,7 +138,7 @@ describe('nothing leads out of a volume', () => {
   });
 
   test('a directory that becomes a link while files are written never leads out', async () => {
-    await using bench = await volumesBench();
+    await using bench = await volumesUnderTest();
     const { files } = bench.volumes;
     const id = await bench.volume();
     const { directory } = await bench.volumes.open('acme', id);
@@ -159,7 +159,7 @@ describe('nothing leads out of a volume', () => {
 
 describe('size limits of files', () => {
   test('a file exactly at the limit is taken, one byte more is not', async () => {
-    await using bench = await volumesBench();
+    await using bench = await volumesUnderTest();
     const { files } = bench.volumes;
     const id = await bench.volume(1_000);
     await files.write('acme', id, 'a', Buffer.alloc(600));
@@ -177,7 +177,7 @@ describe('size limits of files', () => {
   });
 
   test('two writers at once never get the same room', async () => {
-    await using bench = await volumesBench();
+    await using bench = await volumesUnderTest();
     const { files } = bench.volumes;
     const id = await bench.volume(100_000);
     async function* slowly() {
@@ -192,7 +192,7 @@ describe('size limits of files', () => {
   });
 
   test('content that ends early or is refused leaves the file as it was and nothing beside it', async () => {
-    await using bench = await volumesBench();
+    await using bench = await volumesUnderTest();
     const { files } = bench.volumes;
     const id = await bench.volume(1_000);
     await files.write('acme', id, 'a', text('old'));
@@ -211,7 +211,7 @@ describe('size limits of files', () => {
   test('a full disk is unavailable, not the volume’s limit, and has room again later', async (t) => {
     await using disk = (await smallFileSystem()) ?? (await limitedFiles());
     if (disk === null) return t.skip('neither a file system nor a limit can be made here');
-    await using bench = await volumesBench();
+    await using bench = await volumesUnderTest();
     const documents = new SqliteDocuments({ directory: join(bench.directory, 'more') });
     await documents.open();
     const volumes = await createVolumes({

@@ -3,14 +3,14 @@ import { chmod, chown, readFile, stat, symlink, writeFile } from 'node:fs/promis
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { giveFile } from '../../../effects/volumes/ownership.ts';
-import { volumesBench } from './bench.ts';
+import { volumesUnderTest } from './volumes-under-test.ts';
 
 const skip = process.getuid?.() === 0 ? false : 'only root can give files away';
 const text = (value: string): Buffer => Buffer.from(value);
 
 describe('what a node that runs as root makes in a directory of somebody else', { skip }, () => {
   test('is theirs: files, directories and what replaces a file', async () => {
-    await using bench = await volumesBench();
+    await using bench = await volumesUnderTest();
     const { files } = bench.volumes;
     const id = await bench.volume();
     const { directory } = await bench.volumes.open('acme', id);
@@ -27,7 +27,7 @@ describe('what a node that runs as root makes in a directory of somebody else', 
   });
 
   test('a link in the place of a file is never followed', async () => {
-    await using bench = await volumesBench();
+    await using bench = await volumesUnderTest();
     const id = await bench.volume();
     const { directory } = await bench.volumes.open('acme', id);
     const target = join(directory, 'target');

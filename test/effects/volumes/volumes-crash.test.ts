@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { sweepVolumes } from '../../../effects/volumes/sweep.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { volumesBench } from './bench.ts';
+import { volumesUnderTest } from './volumes-under-test.ts';
 
 test('a node killed while it makes and removes volumes leaves none half there', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'svc-volumes-'));
@@ -21,7 +21,7 @@ test('a node killed while it makes and removes volumes leaves none half there', 
       node.kill('SIGKILL');
       await once(node, 'exit');
     }
-    await using bench = await volumesBench({ directory });
+    await using bench = await volumesUnderTest({ directory });
     const { volumes } = bench;
     bench.clock.skewMs = 3_600_000;
     const warn = (message: string, error: unknown) => assert.ifError(`${message}: ${String(error)}`);
@@ -40,7 +40,7 @@ test('a node killed while it makes and removes volumes leaves none half there', 
 
 /** Opening makes the directory of one that was cut off between its document and its directory. */
 async function directoriesOf(
-  volumes: Awaited<ReturnType<typeof volumesBench>>['volumes'],
+  volumes: Awaited<ReturnType<typeof volumesUnderTest>>['volumes'],
   listed: readonly { readonly id: string }[],
 ): Promise<string[]> {
   const names: string[] = [];

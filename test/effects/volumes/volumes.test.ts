@@ -15,7 +15,7 @@ import { SvcError } from '../../../runtime/errors.ts';
 import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
 import { effectContext } from '../../support/effect-context.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { ACME, MiB, OTHER, RUN, type VolumesBench, volumesBench } from './bench.ts';
+import { ACME, MiB, OTHER, RUN, type VolumesUnderTest, volumesUnderTest } from './volumes-under-test.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -25,7 +25,7 @@ const prepare = async (volumes: Volumes, input: unknown, tenant = 'acme'): Promi
     effectContext({ tenant, address: addressOf('workflow', tenant, RUN) }),
   );
 
-const sweep = (bench: VolumesBench): Promise<number> =>
+const sweep = (bench: VolumesUnderTest): Promise<number> =>
   sweepVolumes({
     store: bench.volumes.store,
     clock: bench.clock,
@@ -34,7 +34,7 @@ const sweep = (bench: VolumesBench): Promise<number> =>
 
 describe('volumes through the API', () => {
   test('are created with the node’s defaults, listed newest first, shown and deleted', async () => {
-    await using bench = await volumesBench();
+    await using bench = await volumesUnderTest();
     const { volumes } = bench;
     const kept = await volumes.create(ACME, { name: 'kept', storage_class: 'persistent' });
     const short = await volumes.create(ACME, { name: 'short', storage_class: 'ephemeral', size_limit_bytes: 5 });
@@ -53,7 +53,7 @@ describe('volumes through the API', () => {
   });
 
   test('a bad request names the field', async () => {
-    await using bench = await volumesBench();
+    await using bench = await volumesUnderTest();
     const create = (more: object) => bench.volumes.create(ACME, { name: 'v', storage_class: 'ephemeral', ...more });
     await assert.rejects(create({ name: '../x' }), { code: 'invalid_argument', field: 'name' });
     await assert.rejects(create({ size_limit_bytes: 0 }), { code: 'invalid_argument', field: 'size_limit_bytes' });
@@ -65,7 +65,7 @@ describe('volumes through the API', () => {
   });
 
   test('one that a crash left unmade is made when it is needed, one half removed is gone', async () => {
-    await using bench = await volumesBench();
+    await using bench = await volumesUnderTest();
     const id = await bench.volume();
     await rm(join(bench.root, 'acme', id), { recursive: true });
     assert.equal((await bench.volumes.get('acme', id)).used_bytes, 0);
@@ -79,7 +79,7 @@ describe('volumes through the API', () => {
   });
 
   test('events are kept in documents, the newest of each volume only', async () => {
-    await using bench = await volumesBench({ eventsKept: 50 });
+    await using bench = await volumesUnderTest({ eventsKept: 50 });
     const id = await bench.volume();
     await bench.volumes.files.write('acme', id, 'a', Buffer.from('x'));
     for (let read = 0; read < 260; read += 1) await bench.volumes.files.read('acme', id, 'a');
@@ -95,7 +95,7 @@ describe('volumes through the API', () => {
 
 describe('the tail of storage events', () => {
   test('returns each event of its tenant once, oldest first, with its reader, and none of before', async () => {
-    await using bench = await volumesBench();
+    await using bench = await volumesUnderTest();
     const id = await bench.volume();
     const { files, store } = bench.volumes;
     await files.write('acme', id, 'a', Buffer.from('x'));
@@ -134,7 +134,7 @@ describe('volumes of a workflow execution', () => {
   };
 
   test('preparing again, also at the same time, finds the same volumes', async () => {
-    await using bench = await volumesBench();
+    await using bench = await volumesUnderTest();
     const [first, ...others] = await Promise.all([1, 2, 3].map(() => prepare(bench.volumes, storage)));
     for (const other of others) assert.deepEqual(other, first);
     assert.deepEqual(await prepare(await bench.again(), storage), first);
@@ -152,7 +152,7 @@ describe('volumes of a workflow execution', () => {
   });
 
   test('a given volume must be the tenant’s and persistent, and is not deleted while it is used', async () => {
-    await using bench = await volumesBench();
+    await using bench = await volumesUnderTest();
     const id = await bench.volume();
     const given = (volume_id: string) => ({
       ...{ workflow_execution_id: RUN, workspace: null },
@@ -177,13 +177,13 @@ describe('volumes of a workflow execution', () => {
   });
 
   test('a size beyond the node’s limit is refused', async () => {
-    await using bench = await volumesBench();
+    await using bench = await volumesUnderTest();
     const asked = { ...storage, workspace: { storage_class: 'ephemeral', size_limit_mb: 101 } };
     await assert.rejects(prepare(bench.volumes, asked), { code: 'invalid_argument' });
   });
 
   test('an implicit workspace is made once by many that need it at once, and ends after its execution', async () => {
-    await using bench = await volumesBench();
+    await using bench = await volumesUnderTest();
     const { volumes } = bench;
     bench.running.add(RUN);
     await assert.rejects(volumes.open('acme', RUN), { code: 'not_found' });
@@ -201,7 +201,7 @@ describe('volumes of a workflow execution', () => {
 
 describe('the sweep', () => {
   test('removes ephemeral volumes after their time, never one that an effect works in', async () => {
-    await using bench = await volumesBench();
+    await using bench = await volumesUnderTest();
     const short = await bench.volumes.create(ACME, { name: 'short', storage_class: 'ephemeral', ttl_hours: 1 });
     await bench.volume();
     bench.clock.skewMs = HOUR_MS - 60_000;
@@ -219,7 +219,7 @@ describe('the sweep', () => {
   });
 
   test('removes directories nobody knows, after a while, and never what a link leads to', async () => {
-    await using bench = await volumesBench();
+    await using bench = await volumesUnderTest();
     const precious = join(bench.directory, 'precious');
     await mkdir(precious);
     await writeFile(join(precious, 'file'), 'x');
@@ -236,7 +236,7 @@ describe('the sweep', () => {
   });
 
   test('removes uploads that a crash cut off', async () => {
-    await using bench = await volumesBench();
+    await using bench = await volumesUnderTest();
     const id = await bench.volume();
     await bench.volumes.files.write('acme', id, 'a', Buffer.from('x'));
     const uploads = join(bench.root, 'acme', id, '.svc-uploads');
@@ -251,10 +251,10 @@ describe('the sweep', () => {
 });
 
 test('where the node may mount, a volume is a file system of its size: anybody gets ENOSPC', async (t) => {
-  await using probe = await volumesBench();
+  await using probe = await volumesUnderTest();
   const opened = await openVolumeImages(probe.root);
   if (opened.images === null) return t.skip(`no file system can be mounted here: ${opened.reason}`);
-  await using bench = await volumesBench({ quota: 'image' });
+  await using bench = await volumesUnderTest({ quota: 'image' });
   const id = await bench.volume(4 * MiB);
   const { directory, sizeLimitBytes } = await bench.volumes.open('acme', id);
   assert.equal(sizeLimitBytes, null, 'nothing is measured and no program is ended at its size');
@@ -296,7 +296,7 @@ describe('volumes while the document store is away', () => {
     const directory = await mkdtemp(join(tmpdir(), 'svc-volumes-away-'));
     const documents = new SqliteDocuments({ directory });
     await documents.open();
-    await using bench = await volumesBench({ documents: awayWhile(documents, () => isAway) });
+    await using bench = await volumesUnderTest({ documents: awayWhile(documents, () => isAway) });
     const { volumes } = bench;
     const Prepared = z.object({ workspace: z.object({ volume_id: z.string(), known: KnownVolume }) });
     const answer = await prepare(volumes, {

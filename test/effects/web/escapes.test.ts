@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { AddressGuard } from '../../../effects/web/guarded-agent.ts';
-import { fetchFrom, type PageServer, serve, webOver } from './bench.ts';
 import { WEB_ESCAPES, type WebEscape } from './escapes.ts';
+import { fetchFrom, type PageServer, serve, webOver } from './page-server.ts';
 
 /** The one that must never hear anything. */
 let secret: PageServer;

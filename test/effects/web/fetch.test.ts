@@ -8,7 +8,7 @@ import type { WebParts } from '../../../effects/web/web.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { FetchedPage, FetchRequest } from '../../../usecases/ports/web.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { fetchFrom, serve, webOver } from './bench.ts';
+import { fetchFrom, serve, webOver } from './page-server.ts';
 
 type Answer = {
   readonly type?: string;

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Web } from '../../../usecases/ports/web.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { serve, webOver } from './bench.ts';
+import { serve, webOver } from './page-server.ts';
 
 /**
  * Servers of our own that speak the providers' protocols over real sockets, as their documents describe them. No test

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { TLSSocket } from 'node:tls';
-import { fetchFrom, serve, webOver } from './bench.ts';
+import { fetchFrom, serve, webOver } from './page-server.ts';
 
 describe('over TLS', () => {
   let directory: string;

@@ -13,7 +13,7 @@ import { NodeProcess } from '../../support/node-process.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { WorkflowCalls } from '../../support/workflow-kill-calls.ts';
 import { counted } from '../../support/workflow-kill-marks.ts';
-import type { FaultCase, FaultWorld } from './fault-case.ts';
+import type { FaultCase, FaultStores } from './fault-case.ts';
 import { stillUnderWay, timeLeftMs } from './quiet.ts';
 
 const HOUR_S = 3_600;
@@ -62,7 +62,7 @@ export const clockJump: FaultCase = {
   title:
     'the clock of an embedded node is set by an hour or a year while commands, agents and approvals wait: no run fails',
   stores: ['sqlite'],
-  async open(): Promise<FaultWorld> {
+  async open(): Promise<FaultStores> {
     const directory = await mkdtemp(join(tmpdir(), 'svc-clock-jump-'));
     const journal = await makeJournal(directory);
     const config = join(directory, 'svc.yaml');

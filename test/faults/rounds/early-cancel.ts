@@ -9,7 +9,7 @@ import { makeJournal } from '../../support/journal.ts';
 import { NodeProcess } from '../../support/node-process.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { processesWith } from '../../support/workflow-kill-marks.ts';
-import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
+import type { FaultCase, FaultStores, RoundOutcome } from './fault-case.ts';
 import { stillUnderWay } from './quiet.ts';
 
 const CLIENTS = 12;
@@ -50,10 +50,10 @@ export const earlyCancel: FaultCase = {
   title:
     'Twelve clients cancel commands 0 to 60 ms after their start: the node stays up, no run hangs, no process is left',
   stores: ['sqlite', 'redis'],
-  open: openWorld,
+  open: openSurroundings,
 };
 
-async function openWorld(kind: StoreKind): Promise<FaultWorld> {
+async function openSurroundings(kind: StoreKind): Promise<FaultStores> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-early-cancel-'));
   const marks = await makeJournal(directory, 'marks');
   const stores = await startStores(kind);

@@ -11,10 +11,10 @@ export interface FaultCase {
   readonly title: string;
   readonly stores: readonly StoreKind[];
   /** Starts what the rounds share. */
-  open(store: StoreKind, seed: number): Promise<FaultWorld>;
+  open(store: StoreKind, seed: number): Promise<FaultStores>;
 }
 
-export interface FaultWorld {
+export interface FaultStores {
   /** Breaks once, heals, waits until all is quiet, and counts. All choices come from the seed. */
   round(seed: number): Promise<RoundOutcome>;
   close(): Promise<void>;

@@ -2,7 +2,7 @@ import { LIVENESS_MS } from '../../support/liveness.ts';
 import type { RecordedCall } from '../../support/model-server.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { CrowdedNode, freshKey, inLanes, keyIn } from './crowded-node.ts';
-import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
+import type { FaultCase, FaultStores, RoundOutcome } from './fault-case.ts';
 import { repeatsIn, timeLeftMs } from './quiet.ts';
 
 /** More than a node has places. */
@@ -15,7 +15,7 @@ export const hungModel: FaultCase = {
   name: 'hung-model',
   title: 'a model that hangs takes no places from others, and its runs go on when it answers again',
   stores: ['sqlite', 'redis'],
-  async open(store): Promise<FaultWorld> {
+  async open(store): Promise<FaultStores> {
     const node = await CrowdedNode.start(store, { llm_selection: { llm_overall_timeout_secs: 6, max_retries: 0 } });
     const [hung, good] = [await node.agent('hangs', 'one'), await node.agent('answers', 'two')];
     return { round: () => round(node, hung, good), close: () => node.close() };

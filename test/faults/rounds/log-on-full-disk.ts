@@ -12,7 +12,7 @@ import { LIVENESS_MS, type LivenessOptions } from '../../support/liveness.ts';
 import { NodeProcess } from '../../support/node-process.ts';
 import { limitedFiles, type SmallDisk, smallFileSystem } from '../../support/small-disk.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
+import type { FaultCase, FaultStores, RoundOutcome } from './fault-case.ts';
 import { repeatsIn, stillUnderWay, timeLeftMs } from './quiet.ts';
 
 const NO_ROOM = /unavailable.*this node cannot store the files of a program \(E[A-Z]+\)/;
@@ -44,7 +44,7 @@ export const logOnFullDisk: FaultCase = {
   title:
     'Log and data directory are on a disk that is full: reads answer, starts are refused, or run where the store is elsewhere, and all goes on when there is room',
   stores: ['sqlite', 'redis'],
-  open: openWorld,
+  open: openSurroundings,
 };
 
 /** A node whose log and data directory are on a small disk; its servers, where it has any, are elsewhere. */
@@ -56,7 +56,7 @@ interface World {
   readonly journal: Journal;
 }
 
-async function openWorld(store: StoreKind): Promise<FaultWorld> {
+async function openSurroundings(store: StoreKind): Promise<FaultStores> {
   await using opened = new AsyncDisposableStack();
   const disk = (await smallFileSystem()) ?? (await limitedFiles());
   if (disk === null) throw new Error('no disk can be made full by this user');

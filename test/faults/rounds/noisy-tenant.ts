@@ -2,7 +2,7 @@ import { Realms } from '../../product/realms.ts';
 import { LIVENESS_MS } from '../../support/liveness.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { CrowdedNode, freshKey, inLanes, keyIn } from './crowded-node.ts';
-import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
+import type { FaultCase, FaultStores, RoundOutcome } from './fault-case.ts';
 import { repeatsIn, timeLeftMs } from './quiet.ts';
 
 const RUNS = 600;
@@ -22,7 +22,7 @@ export const noisyTenant: FaultCase = {
   open: (store) => openNoisyTenant(store, RUNS),
 };
 
-export async function openNoisyTenant(store: FaultCase['stores'][number], runs: number): Promise<FaultWorld> {
+export async function openNoisyTenant(store: FaultCase['stores'][number], runs: number): Promise<FaultStores> {
   const realms = await Realms.open();
   const node = await CrowdedNode.start(store, realms.spec);
   node.models.answer(() => ({ chunks: Array.from({ length: 8 }, () => 'word '), delayMs: CALL_MS / 8 }));

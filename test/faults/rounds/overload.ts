@@ -2,7 +2,7 @@ import { stringify } from 'yaml';
 import { LIVENESS_MS } from '../../support/liveness.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { CrowdedNode, freshKey, keyIn } from './crowded-node.ts';
-import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
+import type { FaultCase, FaultStores, RoundOutcome } from './fault-case.ts';
 import { repeatsIn, timeLeftMs } from './quiet.ts';
 
 const CLIENTS = 2_000;
@@ -36,7 +36,7 @@ export async function openOverload(
   clients: number,
   lastsMs: number,
   limits: Readonly<Record<string, number>> = {},
-): Promise<FaultWorld> {
+): Promise<FaultStores> {
   const node = await CrowdedNode.start(store, { limits });
   node.models.answer(({ body }) =>
     JSON.stringify(body).includes(LONG)

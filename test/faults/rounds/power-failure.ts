@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { seeded } from '../../support/faulty-store.ts';
 import { startMongo } from '../../support/ferretdb.ts';
 import { type RedisServer, startRedis } from '../../support/redis.ts';
-import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
+import type { FaultCase, FaultStores, RoundOutcome } from './fault-case.ts';
 import { LostWrites, RUNS_BEFORE, RUNS_LOST } from './lost-writes.ts';
 import { idsBehind, markOf, positionsIn } from './store-loss.ts';
 
@@ -17,7 +17,7 @@ export const powerFailure: FaultCase = {
   title:
     'Redis with everysec loses power and comes back without its last 1 to 3 s: what it kept ends, each takeover says what went back',
   stores: ['redis'],
-  async open(): Promise<FaultWorld> {
+  async open(): Promise<FaultStores> {
     await using opened = new AsyncDisposableStack();
     const mongo = await startMongo();
     opened.defer(() => mongo.stop());

@@ -14,7 +14,7 @@ import { type Journal, makeJournal } from '../../support/journal.ts';
 import { NodeProcess } from '../../support/node-process.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { WorkflowCalls } from '../../support/workflow-kill-calls.ts';
-import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
+import type { FaultCase, FaultStores, RoundOutcome } from './fault-case.ts';
 import { repeatsIn, stillUnderWay, timeLeftMs } from './quiet.ts';
 
 /** It ends within its start. */
@@ -54,7 +54,7 @@ export const removedRuns: FaultCase = {
   title:
     'runs deleted right after their end, the node killed with -9 meanwhile: nothing of them stays, and the others do',
   stores: ['sqlite', 'redis'],
-  open: openWorld,
+  open: openSurroundings,
 };
 
 interface World {
@@ -65,7 +65,7 @@ interface World {
   readonly journal: Journal;
 }
 
-async function openWorld(store: StoreKind): Promise<FaultWorld> {
+async function openSurroundings(store: StoreKind): Promise<FaultStores> {
   const stores = await startStores(store);
   const directory = await mkdtemp(join(tmpdir(), 'svc-removed-'));
   const journal = await makeJournal(directory);

@@ -5,7 +5,7 @@ import { startMongo } from '../../support/ferretdb.ts';
 import { type Link, startLink } from '../../support/link.ts';
 import { type RedisServer, startRedis } from '../../support/redis.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
+import type { FaultCase, FaultStores, RoundOutcome } from './fault-case.ts';
 import { LostWrites, RUNS_BEFORE, RUNS_LOST } from './lost-writes.ts';
 import { idsBehind, markOf, positionsIn } from './store-loss.ts';
 
@@ -17,13 +17,13 @@ const caseOf = (nodes: number): FaultCase => ({
 });
 
 /** Nodes reach whichever server is master through one port; each round makes another one master. */
-class ReplicaBehind implements FaultWorld {
+class ReplicaBehind implements FaultStores {
   readonly #world: AsyncDisposable;
   readonly #runs: LostWrites;
   readonly #front: Link;
   #master: RedisServer;
 
-  static async open(count: number, _seed: number): Promise<FaultWorld> {
+  static async open(count: number, _seed: number): Promise<FaultStores> {
     await using opened = new AsyncDisposableStack();
     const mongo = await startMongo();
     opened.defer(() => mongo.stop());

@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util';
 import { SeededRandom, seedOf } from '../../kill/random.ts';
 import { type StoreKind, storesMissing } from '../../kill/stores.ts';
 import { FAULT_CASES } from './cases.ts';
-import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
+import type { FaultCase, FaultStores, RoundOutcome } from './fault-case.ts';
 import { minutesOf, planned, sliceOf } from './plan.ts';
 import { isBroken, lineOf, type Row, table } from './table.ts';
 
@@ -78,7 +78,7 @@ async function repeat(of: FaultCase, store: StoreKind): Promise<Row> {
   const seeds = new SeededRandom(firstSeed);
   const outcomes: RoundOutcome[] = [];
   const begunAt = performance.now();
-  let world: FaultWorld | null = null;
+  let world: FaultStores | null = null;
   let failure: string | null = null;
   try {
     world = await of.open(store, firstSeed);

@@ -11,7 +11,7 @@ import { type Journal, makeJournal } from '../../support/journal.ts';
 import { NodeProcess } from '../../support/node-process.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { WorkflowCalls } from '../../support/workflow-kill-calls.ts';
-import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
+import type { FaultCase, FaultStores, RoundOutcome } from './fault-case.ts';
 import { repeatsIn, stillUnderWay, timeLeftMs } from './quiet.ts';
 
 const KEYS = 8;
@@ -43,7 +43,7 @@ export const startKeys: FaultCase = {
   title:
     'what a key started is deleted and the key used again, several times at once, while the node is killed: it starts one new run, which is there',
   stores: ['sqlite', 'redis'],
-  open: openWorld,
+  open: openSurroundings,
 };
 
 interface World {
@@ -53,7 +53,7 @@ interface World {
   readonly journal: Journal;
 }
 
-async function openWorld(store: StoreKind): Promise<FaultWorld> {
+async function openSurroundings(store: StoreKind): Promise<FaultStores> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-start-keys-'));
   const journal = await makeJournal(directory);
   const stores = await startStores(store);

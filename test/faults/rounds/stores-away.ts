@@ -18,7 +18,7 @@ import { LIVENESS_MS, livenessBroken } from '../../support/liveness.ts';
 import { NEEDS_PODMAN, TestPodman } from '../../support/podman.ts';
 import { startRedis } from '../../support/redis.ts';
 import { type Area, areasOf, MARKS, scriptOf } from './away-areas.ts';
-import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
+import type { FaultCase, FaultStores, RoundOutcome } from './fault-case.ts';
 
 export type AwayStore = 'documents' | 'redis';
 /** How a store is away: it refuses, it says nothing any more, or it is only slow. */
@@ -66,7 +66,7 @@ interface Ended {
 const Approvals = z.object({ pending_requests: z.array(z.looseObject({ id: z.string(), execution_id: z.string() })) });
 
 /** Two nodes over stores that can be taken away, with all areas deployed. */
-export class AwayWorld implements FaultWorld {
+export class AwayWorld implements FaultStores {
   readonly #store: AwayStore;
   readonly #redis: string;
   readonly #mongo: TestMongo;

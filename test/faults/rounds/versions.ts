@@ -17,7 +17,7 @@ import { startRedis } from '../../support/redis.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { WorkflowCalls } from '../../support/workflow-kill-calls.ts';
 import { journalCounts } from '../../support/workflow-kill-marks.ts';
-import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
+import type { FaultCase, FaultStores, RoundOutcome } from './fault-case.ts';
 import { stillUnderWay, timeLeftMs } from './quiet.ts';
 
 const ROUND_MS = 180_000;
@@ -217,7 +217,7 @@ export const versions: FaultCase = {
   open: (kind) => openVersions(kind, [FORMAT_1, FORMAT_2]),
 };
 
-export async function openVersions(kind: StoreKind, commits: readonly string[]): Promise<FaultWorld> {
+export async function openVersions(kind: StoreKind, commits: readonly string[]): Promise<FaultStores> {
   const mains = await Promise.all(commits.map(mainOfVersion));
   const stores = await openStoresOf(kind);
   return {

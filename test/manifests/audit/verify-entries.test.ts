@@ -5,8 +5,8 @@ import { CHECKPOINT_TYPE, type EntryExport, type EntryRecord } from '../../../ma
 import type { FaultKind } from '../../../manifests/audit/links.ts';
 import { verifyEntries } from '../../../manifests/audit/verify-entries.ts';
 import { sample } from '../../support/size.ts';
-import { type Chains, chainOf, entry, exportOf, linked, signed, stated, TENANT } from './entries-scene.ts';
-import { signer } from './scene.ts';
+import { signer } from './call-chains.ts';
+import { type Chains, chainOf, entry, exportOf, linked, signed, stated, TENANT } from './entry-chains.ts';
 
 const keyA = signer('a');
 const keyB = signer('b');

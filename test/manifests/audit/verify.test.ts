@@ -5,7 +5,7 @@ import type { FaultKind } from '../../../manifests/audit/links.ts';
 import type { AuditExport, AuditRecord } from '../../../manifests/audit/record.ts';
 import { verifyAudit } from '../../../manifests/audit/verify.ts';
 import { sample } from '../../support/size.ts';
-import { chainOf, exportOf, headOf, rechain, signer } from './scene.ts';
+import { chainOf, exportOf, headOf, rechain, signer } from './call-chains.ts';
 
 const node = signer('node');
 const stranger = signer('stranger');

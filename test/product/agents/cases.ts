@@ -1,4 +1,4 @@
-import type { Members, Rule } from './scene.ts';
+import type { Members, Rule } from './agent-node.ts';
 
 /** One agent: what its model says by rounds, and its manifest beside the isolation. */
 export interface AgentCase {

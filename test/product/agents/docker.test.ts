@@ -8,8 +8,8 @@ import { BUSYBOX, NEEDS_PODMAN } from '../../support/podman.ts';
 import { writtenWhole } from '../../support/written-whole.ts';
 import { restDoor } from '../seal/doors.ts';
 import { Stranger } from '../seal/stranger.ts';
+import { AgentNode, type Members } from './agent-node.ts';
 import { PROGRAMS } from './programs.ts';
-import { AgentScene, type Members } from './scene.ts';
 
 const IMAGE = 'localhost/svc-test-own-bootstrap:1';
 const COMMANDS = { name: 'cmd.run', executor: 'builtin:cmd', config: { subcommand_allowlist: { sh: [] } } };
@@ -33,7 +33,7 @@ const NODE_ENV = { SVC_TEST_SECRET: 'of-the-node', AWS_SECRET_ACCESS_KEY: 'of-th
 const tokens: string[] = [];
 
 describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
-  let scene: AgentScene;
+  let scene: AgentNode;
   let gateway = '';
   // What an operator puts in front of the internal address, for containers with a network: that address itself is loopback's.
   const front = createServer((inside) => {
@@ -50,7 +50,7 @@ describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
     await new Promise<void>((done) => front.listen(0, own.address, done));
     const address = front.address();
     gateway = `http://${own.address}:${typeof address === 'object' ? address?.port : ''}`;
-    scene = await AgentScene.start({
+    scene = await AgentNode.start({
       ...{ rules: RULES, env: NODE_ENV, containers: { agent_network: 'bridge' } },
       programs: { ...PROGRAMS, 'over-http': `${MARK}${await readFile(BOOTSTRAP, 'utf8')}` },
       runtime: (directory) => ({ bootstrap_script: join(directory, 'over-http'), orchestrator_url: gateway }),

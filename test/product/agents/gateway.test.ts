@@ -9,8 +9,8 @@ import { after, before, describe, test } from 'node:test';
 import { grpcurl, grpcurlMissing } from '../../support/grpcurl.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { writtenWhole } from '../../support/written-whole.ts';
+import { AgentNode, type Members, members } from './agent-node.ts';
 import { PROGRAMS } from './programs.ts';
-import { AgentScene, type Members, members } from './scene.ts';
 
 const cmd = (command: string, ...args: readonly string[]): Members => ({
   name: 'cmd.run',
@@ -42,10 +42,10 @@ interface Held {
 }
 
 describe('the dispatch gateway of a running node', () => {
-  let scene: AgentScene;
+  let scene: AgentNode;
   const tokens: string[] = [];
   before(async () => {
-    scene = await AgentScene.start({ rules: RULES, containers: false, programs: PROGRAMS });
+    scene = await AgentNode.start({ rules: RULES, containers: false, programs: PROGRAMS });
   });
   after(() => scene?.[Symbol.asyncDispose]());
 

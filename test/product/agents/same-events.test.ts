@@ -3,8 +3,8 @@ import { after, before, describe, test } from 'node:test';
 import { NEEDS_PODMAN } from '../../support/podman.ts';
 import { someOf } from '../../support/size.ts';
 import { waitUntil } from '../../support/wait-until.ts';
+import { AgentNode, type Members, members } from './agent-node.ts';
 import { type AgentCase, CASES } from './cases.ts';
-import { AgentScene, type Members, members } from './scene.ts';
 
 /** What of a run is the same wherever the agent runs. */
 interface Run {
@@ -19,11 +19,11 @@ const AT_ONCE = 3;
 const CHOSEN = someOf(CASES, 6);
 
 describe('isolation process and docker', NEEDS_PODMAN, () => {
-  let scene: AgentScene;
+  let scene: AgentNode;
   const runs = new Map<string, Promise<{ readonly process: Run; readonly docker: Run }>>();
 
   before(async () => {
-    scene = await AgentScene.start({ rules: CHOSEN.flatMap(rulesOf) });
+    scene = await AgentNode.start({ rules: CHOSEN.flatMap(rulesOf) });
     // A few at a time: waiting is most of what they do.
     let turn = Promise.resolve();
     const turns = Array.from({ length: AT_ONCE }, () => turn);
@@ -56,13 +56,13 @@ describe('isolation process and docker', NEEDS_PODMAN, () => {
 const rulesOf = ({ name, rules }: AgentCase): readonly Members[] =>
   rules.map(({ match, reply }) => ({ match: { ...members(match), contains: `case ${name};` }, reply }));
 
-async function both(scene: AgentScene, one: AgentCase): Promise<{ readonly process: Run; readonly docker: Run }> {
+async function both(scene: AgentNode, one: AgentCase): Promise<{ readonly process: Run; readonly docker: Run }> {
   const [process, docker] = await Promise.all((['process', 'docker'] as const).map((kind) => run(scene, one, kind)));
   if (process === undefined || docker === undefined) throw new Error('two runs make two results');
   return { process, docker };
 }
 
-async function run(scene: AgentScene, one: AgentCase, isolation: 'process' | 'docker'): Promise<Run> {
+async function run(scene: AgentNode, one: AgentCase, isolation: 'process' | 'docker'): Promise<Run> {
   const agent = await scene.deploy(`${one.name}-${isolation}`, {
     runtime: { isolation },
     execution: { max_iterations: 1 },
@@ -81,7 +81,7 @@ async function run(scene: AgentScene, one: AgentCase, isolation: 'process' | 'do
   };
 }
 
-async function cancelAt(scene: AgentScene, id: string, at: NonNullable<AgentCase['cancelAt']>): Promise<void> {
+async function cancelAt(scene: AgentNode, id: string, at: NonNullable<AgentCase['cancelAt']>): Promise<void> {
   await waitUntil(`${id} says ${at.output}`, async () => (await scene.said(id)).includes(at.output), 60_000);
   const { file } = at;
   if (file !== undefined) {

@@ -3,18 +3,18 @@ import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
 import { svc } from '../../cli/svc-run.ts';
 import { NEEDS_PODMAN, TestPodman } from '../../support/podman.ts';
-import { IntentScene, writes } from './scene.ts';
+import { IntentNode, writes } from './intent-node.ts';
 
 const Started = z.object({ pipeline_execution_id: z.string(), stream_url: z.string() });
 
 describe('the pipeline by its tools and by the command line', NEEDS_PODMAN, () => {
   let podman: TestPodman;
-  let scene: IntentScene;
+  let scene: IntentNode;
   before(async () => {
     podman = await TestPodman.start();
     const rules = [writes('say hello', 'echo "hello $SVC_INPUTS"'), writes('give up', 'echo no >&2; exit 1')];
     const python = { match: { contains: ['You write one Python program', 'say hello'] }, reply: 'print("hello")' };
-    scene = await IntentScene.start([...rules, python], { podman });
+    scene = await IntentNode.start([...rules, python], { podman });
   });
   after(async () => {
     await scene[Symbol.asyncDispose]();

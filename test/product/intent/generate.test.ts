@@ -4,7 +4,7 @@ import { stringify } from 'yaml';
 import { z } from 'zod';
 import { AGENT_AUTHOR_ID, WORKFLOW_AUTHOR_ID } from '../../../catalog/built-in/api.ts';
 import { svc } from '../../cli/svc-run.ts';
-import { AGENT_AUTHOR, IntentScene, type Rule, WORKFLOW_AUTHOR } from './scene.ts';
+import { AGENT_AUTHOR, IntentNode, type Rule, WORKFLOW_AUTHOR } from './intent-node.ts';
 
 const Task = z.looseObject({
   agent_id: z.string(),
@@ -83,9 +83,9 @@ const RULES: readonly Rule[] = [
 ];
 
 describe('generating from plain words', () => {
-  let scene: IntentScene;
+  let scene: IntentNode;
   before(async () => {
-    scene = await IntentScene.start(RULES);
+    scene = await IntentNode.start(RULES);
   });
   after(async () => {
     await scene[Symbol.asyncDispose]();

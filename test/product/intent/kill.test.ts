@@ -6,7 +6,7 @@ import { WRITES_LABEL, writerName } from '../../../usecases/intents.ts';
 import { NEEDS_PODMAN, TestPodman } from '../../support/podman.ts';
 import { someOf } from '../../support/size.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { AGENT_AUTHOR, FORMATTER, IntentScene, WRITER } from './scene.ts';
+import { AGENT_AUTHOR, FORMATTER, IntentNode, WRITER } from './intent-node.ts';
 
 const Log = z.object({ events: z.array(z.object({ event_type: z.string(), state_name: z.string().nullable() })) });
 
@@ -48,7 +48,7 @@ test(
   NEEDS_PODMAN,
   async () => {
     await using podman = await TestPodman.start();
-    await using scene = await IntentScene.start(RULES, { podman, execute: { generate: true } });
+    await using scene = await IntentNode.start(RULES, { podman, execute: { generate: true } });
     const { pipeline_execution_id: id } = await scene.start(GOAL);
     for (const state of KILLED_IN) {
       await waitUntil(`the run is in ${state}`, async () => (await scene.run(id)).current_state === state, 30_000);
@@ -76,7 +76,7 @@ test('a node killed while an author mends its manifest deploys it once', async (
     stringify({ apiVersion: 'svc.dev/v1', kind: 'Agent', metadata: { name: 'mended', version: '1.0.0' }, spec });
   const creates = (spec: object) => [{ name: 'svc.agent.create', arguments: { manifest_yaml: manifest(spec) } }];
   const round = (at: number, reply: unknown) => ({ match: { contains: AGENT_AUTHOR, round: at }, reply });
-  await using scene = await IntentScene.start([
+  await using scene = await IntentNode.start([
     round(1, { tool_calls: creates({ wrong: true }) }),
     round(2, { text: 'I see.', chunks: 3, delay_ms: 500, tool_calls: creates({ task: { instruction: 'Mend.' } }) }),
     round(3, { text: '{"agent_id": "a", "name": "mended", "version": "1.0.0"}', chunks: 3, delay_ms: 500 }),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { NEEDS_PODMAN, TestPodman } from '../../support/podman.ts';
 import { languageImages, NEEDS_LANGUAGES } from './images.ts';
-import { IntentScene } from './scene.ts';
+import { IntentNode } from './intent-node.ts';
 
 const PYTHON = `import json, os
 inputs = json.loads(os.environ["SVC_INPUTS"])
@@ -27,7 +27,7 @@ test('programs in Python and JavaScript are checked and run by their own languag
     said(['You write one JavaScript program', 'mend'], 'const = ;'),
     said(['You write one JavaScript program'], JAVASCRIPT),
   ];
-  await using scene = await IntentScene.start(rules, { podman, execute: { images } });
+  await using scene = await IntentNode.start(rules, { podman, execute: { images } });
   for (const language of ['python', 'javascript'])
     for (const goal of ['add', 'mend and add']) {
       const ended = await scene.reach(goal, { language, inputs: { numbers: [40, 2] } });

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { test } from 'node:test';
-import { IntentScene, writes } from './scene.ts';
+import { IntentNode, writes } from './intent-node.ts';
 
 const ENGINES = ['/var/run/docker.sock', '/run/podman/podman.sock'];
 const skip = ENGINES.some((socket) => existsSync(socket)) ? 'this machine has a container engine' : false;
 
 test('without a container engine the pipeline fails where it needs one, and says so', { skip }, async () => {
-  await using scene = await IntentScene.start([writes('anything', 'echo hello')], {
+  await using scene = await IntentNode.start([writes('anything', 'echo hello')], {
     options: { spec: { runtime: {} } },
   });
   const ended = await scene.reach('anything');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { NEEDS_PODMAN, TestPodman } from '../../support/podman.ts';
-import { formats, IntentScene, WRITER, writes } from './scene.ts';
+import { formats, IntentNode, WRITER, writes } from './intent-node.ts';
 
 const PROGRAMS = {
   'add the numbers': 'set -eu\necho "sum=42 of $SVC_INPUTS"',
@@ -20,10 +20,10 @@ const PROGRAMS = {
 
 describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => {
   let podman: TestPodman;
-  let scene: IntentScene;
+  let scene: IntentNode;
   before(async () => {
     podman = await TestPodman.start();
-    scene = await IntentScene.start(
+    scene = await IntentNode.start(
       [
         // The corrected program of the one that does not parse; the other never does.
         writes(['mend me', 'This was tried'], 'echo mended'),

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { stringify } from 'yaml';
 import { WRITES_LABEL, writerName } from '../../../usecases/intents.ts';
 import { NEEDS_PODMAN, TestPodman } from '../../support/podman.ts';
-import { AGENT_AUTHOR, IntentScene, writes } from './scene.ts';
+import { AGENT_AUTHOR, IntentNode, writes } from './intent-node.ts';
 
 const GOAL = 'Convert temperatures from Celsius to Fahrenheit';
 const OTHER = 'Sort the words of a text by their length';
@@ -24,7 +24,7 @@ const writer = (goal: string) =>
 
 describe('an agent that was made for a goal is taken again', NEEDS_PODMAN, () => {
   let podman: TestPodman;
-  let scene: IntentScene;
+  let scene: IntentNode;
   before(async () => {
     podman = await TestPodman.start();
     const rules = [
@@ -41,7 +41,7 @@ describe('an agent that was made for a goal is taken again', NEEDS_PODMAN, () =>
       { match: { contains: 'You are the writer for' }, reply: 'echo "72 F by the made one"' },
       writes(OTHER, 'echo sorted by the one that ships'),
     ];
-    scene = await IntentScene.start(rules, { podman, execute: { generate: true } });
+    scene = await IntentNode.start(rules, { podman, execute: { generate: true } });
   });
   after(async () => {
     await scene[Symbol.asyncDispose]();

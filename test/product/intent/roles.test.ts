@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { stringify } from 'yaml';
 import { Realms } from '../realms.ts';
-import { AGENT_AUTHOR, IntentScene, writes } from './scene.ts';
+import { AGENT_AUTHOR, IntentNode, writes } from './intent-node.ts';
 
 const greeter = stringify({
   apiVersion: 'svc.dev/v1',
@@ -24,11 +24,11 @@ const greeterAuthor = [
 
 describe('who may generate and execute', () => {
   let realms: Realms;
-  let scene: IntentScene;
+  let scene: IntentNode;
   before(async () => {
     realms = await Realms.open();
     const rules = [...greeterAuthor, writes('anything', 'echo hello')];
-    scene = await IntentScene.start(rules, { options: { spec: { ...realms.spec, runtime: {} } } });
+    scene = await IntentNode.start(rules, { options: { spec: { ...realms.spec, runtime: {} } } });
   });
   after(async () => {
     await scene[Symbol.asyncDispose]();
@@ -112,7 +112,7 @@ describe('who may generate and execute', () => {
 test('who has as many agents as its tier allows is given none more: the writer that ships with the product writes', async () => {
   await using realms = await Realms.open();
   const rate_limits = { tiers: { free: { agents: 1 } } };
-  await using scene = await IntentScene.start([...greeterAuthor, writes('anything', 'echo hello')], {
+  await using scene = await IntentNode.start([...greeterAuthor, writes('anything', 'echo hello')], {
     execute: { generate: true },
     options: { spec: { ...realms.spec, runtime: {}, rate_limits } },
   });

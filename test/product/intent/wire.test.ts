@@ -6,7 +6,7 @@ import { type ModelTurn, startModelServer } from '../../support/model-server.ts'
 import { NEEDS_PODMAN, TestPodman } from '../../support/podman.ts';
 import { someOf } from '../../support/size.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { AGENT_AUTHOR, FORMATTER, IntentScene, WRITER } from './scene.ts';
+import { AGENT_AUTHOR, FORMATTER, IntentNode, WRITER } from './intent-node.ts';
 
 const manifest = (spec: object) =>
   stringify({
@@ -53,7 +53,7 @@ for (const { type, path } of PROVIDERS) {
     models.answer(({ body }) => answer(JSON.stringify(body.messages), nameOfCreate(body)));
     try {
       const provider = providerOf(type, `${models.url}${path}`);
-      await using scene = await IntentScene.start([], { options: { spec: { llm_providers: [provider] } } });
+      await using scene = await IntentNode.start([], { options: { spec: { llm_providers: [provider] } } });
       const task = await scene.generated('agents', 'something that translates');
       assert.equal(task.status, 'completed', JSON.stringify(task));
       const found = await scene.node.call('GET', '/v1/agents/lookup/translator');
@@ -103,7 +103,7 @@ for (const { type, path } of someOf(PROVIDERS, 2)) {
       try {
         await using podman = await TestPodman.start();
         const spec = { llm_providers: [providerOf(type, `${models.url}${path}`)] };
-        await using scene = await IntentScene.start([], { podman, execute: { generate: true }, options: { spec } });
+        await using scene = await IntentNode.start([], { podman, execute: { generate: true }, options: { spec } });
         for (const reused of [false, true]) {
           const ended = await scene.reach(GOAL, { inputs: { sum: '40+2' } });
           assert.ok(ended.status === 'completed', JSON.stringify(ended));
@@ -128,7 +128,7 @@ test(
         llm_selection: { llm_overall_timeout_secs: 1, max_retries: 0 },
       };
       await using podman = await TestPodman.start();
-      await using scene = await IntentScene.start([], { podman, options: { spec } });
+      await using scene = await IntentNode.start([], { podman, options: { spec } });
       const { pipeline_execution_id: id } = await scene.start('anything');
       await waitUntil('the model is asked', async () => models.calls.length > 0);
       const cancelled = await scene.node.json('POST', `/v1/workflows/executions/${id}/cancel`, {});

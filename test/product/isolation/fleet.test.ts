@@ -5,10 +5,10 @@ import { type RedisServer, redisMissing, startRedis } from '../../support/redis.
 import { someOf } from '../../support/size.ts';
 import { ProductNode } from '../product-node.ts';
 import { answerTo, type Question, toolQuestion, unknownFor } from './asker.ts';
+import { IsolatedTenants, type Things } from './isolated-tenants.ts';
 import { type OwnThings, settleOwn } from './own-things.ts';
 import { pathRows } from './path-rows.ts';
 import { type Named, ROUTE_ROWS } from './route-table.ts';
-import { Scene, type Things } from './scene.ts';
 import { snapshot } from './snapshot.ts';
 import { LIST_ROWS, TOOL_ROWS } from './tool-table.ts';
 
@@ -33,13 +33,13 @@ const rowsOf = (named: Partial<Named>): readonly Row[] => [
 describe('the same walls on Redis and a MongoDB-wire server, from another node', { skip }, () => {
   let redis: RedisServer;
   let mongo: TestMongo;
-  let scene: Scene;
+  let scene: IsolatedTenants;
   let other: ProductNode;
   let alpha: Things;
   let andys: OwnThings;
   before(async () => {
     [redis, mongo] = await Promise.all([startRedis(), startMongo()]);
-    scene = await Scene.open({
+    scene = await IsolatedTenants.open({
       stores: { redis: redis.url, mongodb: mongo.uri },
       kernel: { effect_concurrency: 256, partitions: 8 },
     });

@@ -5,9 +5,9 @@ import { settle } from '../belongings.ts';
 import { ProductNode } from '../product-node.ts';
 import { Tenancy } from '../tenancy.ts';
 import { type Asker, answerTo, toolQuestion, unknownFor } from './asker.ts';
+import { MODEL } from './isolated-tenants.ts';
 import { pathRows } from './path-rows.ts';
 import { type Named, ROUTE_ROWS } from './route-table.ts';
-import { MODEL } from './scene.ts';
 import { LIST_ROWS, TOOL_ROWS } from './tool-table.ts';
 
 /** Without an identity provider everybody on the machine is the local operator, in the system's tenant and in no other. */

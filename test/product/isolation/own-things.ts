@@ -2,7 +2,7 @@ import { waitUntil } from '../../support/wait-until.ts';
 import { DONE, workflowText } from '../belongings.ts';
 import { agentYaml } from '../product-node.ts';
 import { Hand } from './hand.ts';
-import { HAND, type Scene, type Things } from './scene.ts';
+import { HAND, type IsolatedTenants, type Things } from './isolated-tenants.ts';
 
 type Ownable =
   | ('agent' | 'agentName' | 'workflow' | 'workflowName')
@@ -21,7 +21,7 @@ const CHILD = { kind: 'Agent', agent: HAND, input: 'quick', transitions: [{ targ
 const STORAGE = { storage: { workspace: { storage_class: 'ephemeral', ttl_hours: 1 } } };
 
 /** Deployed over SEAL, since over REST users deploy nothing; started over REST. */
-export async function settleOwn(scene: Scene, hand: Hand, word: string): Promise<OwnThings> {
+export async function settleOwn(scene: IsolatedTenants, hand: Hand, word: string): Promise<OwnThings> {
   const { asker } = hand;
   const [agentName, workflowName, endsName] = [`own-agent-${word}`, `own-flow-${word}`, `own-ends-${word}`];
   const deployed = await hand.made('svc.agent.create', { manifest_yaml: agentYaml(agentName) });
@@ -44,7 +44,7 @@ export async function settleOwn(scene: Scene, hand: Hand, word: string): Promise
 }
 
 /** What the runs made: an approval, a workspace, a child. */
-async function found(scene: Scene, { asker }: Hand, { run, agent }: Pick<OwnThings, 'run' | 'agent'>) {
+async function found(scene: IsolatedTenants, { asker }: Hand, { run, agent }: Pick<OwnThings, 'run' | 'agent'>) {
   const rows = async (path: string, field: string): Promise<readonly Readonly<Record<string, unknown>>[]> => {
     const list = (await scene.ask(asker, 'GET', path)).body[field];
     return Array.isArray(list) ? list : [];

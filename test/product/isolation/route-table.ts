@@ -1,7 +1,7 @@
 import { DONE, workflowText } from '../belongings.ts';
 import { agentYaml } from '../product-node.ts';
 import { jsonAsk, type Question } from './asker.ts';
-import type { Things } from './scene.ts';
+import type { Things } from './isolated-tenants.ts';
 
 /** What routes name beside the things of the tables of tools. */
 export type Named = Things & {

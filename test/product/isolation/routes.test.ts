@@ -5,10 +5,10 @@ import { someOf } from '../../support/size.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { type Asker, answerTo, type Question, unknownFor } from './asker.ts';
 import type { Hand } from './hand.ts';
+import { IsolatedTenants } from './isolated-tenants.ts';
 import { type OwnThings, settleOwn } from './own-things.ts';
 import { pathRows } from './path-rows.ts';
 import { mayName, type Named, NO_THING, ROUTE_ROWS, type RouteRow } from './route-table.ts';
-import { Scene } from './scene.ts';
 import { snapshot } from './snapshot.ts';
 
 const Parameters = z.array(z.object({ in: z.string(), name: z.string() })).default([]);
@@ -18,12 +18,12 @@ const Components = z.object({ schemas: z.record(z.string(), Schema) });
 const Paths = z.record(z.string(), z.record(z.string(), z.object({ parameters: Parameters, requestBody: Body })));
 
 describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.length} more names in bodies and queries`, () => {
-  let scene: Scene;
+  let scene: IsolatedTenants;
   let alpha: Named;
   let andy: Hand;
   let andys: OwnThings;
   before(async () => {
-    scene = await Scene.open();
+    scene = await IsolatedTenants.open();
     andy = await scene.hand('alphaUser');
     const keyText = (scene.asker('key of alphaAdmin').headers.authorization ?? assert.fail()).slice('Bearer '.length);
     const things = await scene.settle('alphaAdmin', 'alpha');
@@ -165,7 +165,10 @@ describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.len
 });
 
 /** The trace of an execution once the ledger has it, and its first message. */
-async function traceOf(scene: Scene, execution: string): Promise<{ readonly trace: string; readonly message: string }> {
+async function traceOf(
+  scene: IsolatedTenants,
+  execution: string,
+): Promise<{ readonly trace: string; readonly message: string }> {
   const { body } = await scene.ask('alphaAdmin', 'GET', `/v1/executions/${execution}`);
   return waitUntil('the trace to be in the ledger', async () => {
     const found = await scene.ask('alphaAdmin', 'GET', `/v1/traces/${body.trace_id}`);
@@ -173,7 +176,7 @@ async function traceOf(scene: Scene, execution: string): Promise<{ readonly trac
   });
 }
 
-async function created(scene: Scene, asker: string): Promise<{ readonly id: string }> {
+async function created(scene: IsolatedTenants, asker: string): Promise<{ readonly id: string }> {
   const headers = scene.asker(asker).headers;
   const { body, status, text } = await scene.tenancy.node.json('POST', '/v1/api-keys', { name: 'own' }, headers);
   assert.equal(status, 200, text);

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import type { Metadata } from '@grpc/grpc-js';
 import type { SvcRuntimeClient } from '../../../proto/gen/svc/runtime/v1/runtime.ts';
 import { ended, request, unary } from '../../transport/grpc/call.ts';
-import { HAND, type Things } from './scene.ts';
+import { HAND, type Things } from './isolated-tenants.ts';
 
 export type RpcAnswer = (client: SvcRuntimeClient, as: Metadata, name: string) => Promise<unknown>;
 

@@ -4,19 +4,19 @@ import { type SvcRuntimeClient, SvcRuntimeService } from '../../../proto/gen/svc
 import { someOf } from '../../support/size.ts';
 import { clientOf, metadataOf } from '../../transport/grpc/call.ts';
 import { type Asker, unknownFor, withoutAsked } from './asker.ts';
+import { IsolatedTenants, type Things } from './isolated-tenants.ts';
 import { type OwnThings, settleOwn } from './own-things.ts';
 import { RPC_NAMES_NOTHING, RPC_ROWS, type RpcRow, rpcMayName } from './rpc-table.ts';
-import { Scene, type Things } from './scene.ts';
 import { snapshot } from './snapshot.ts';
 import { isOwnable } from './tool-table.ts';
 
 describe(`walls between tenants and users, over ${RPC_ROWS.length} fields of RPCs that name something`, () => {
-  let scene: Scene;
+  let scene: IsolatedTenants;
   let client: SvcRuntimeClient;
   let alpha: Things;
   let andys: OwnThings;
   before(async () => {
-    scene = await Scene.open();
+    scene = await IsolatedTenants.open();
     client = clientOf(await scene.tenancy.node.process.grpcAddress);
     alpha = await scene.settle('alphaAdmin', 'alpha');
     andys = await settleOwn(scene, await scene.hand('alphaUser'), 'andy');

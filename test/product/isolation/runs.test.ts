@@ -5,8 +5,8 @@ import { clientOf, metadataOf, unary } from '../../transport/grpc/call.ts';
 import { DONE, workflowText } from '../belongings.ts';
 import { agentYaml } from '../product-node.ts';
 import { jsonAsk, unknownFor, withoutAsked } from './asker.ts';
+import { IsolatedTenants, type Things } from './isolated-tenants.ts';
 import { type OwnThings, settleOwn } from './own-things.ts';
-import { Scene, type Things } from './scene.ts';
 
 const THEN = [{ condition: 'on_success', target: 'done' }];
 
@@ -18,11 +18,11 @@ const FLOWS: Readonly<Record<string, { readonly of: 'agent' | 'workflow'; readon
   };
 
 describe('what a run names is looked up as whoever started it sees it', () => {
-  let scene: Scene;
+  let scene: IsolatedTenants;
   let alpha: Things;
   let andys: OwnThings;
   before(async () => {
-    scene = await Scene.open();
+    scene = await IsolatedTenants.open();
     alpha = await scene.settle('alphaAdmin', 'alpha');
     andys = await settleOwn(scene, await scene.hand('alphaUser'), 'andy');
   });

@@ -6,8 +6,8 @@ import { sample } from '../../support/size.ts';
 import { bytesOf } from '../tenancy.ts';
 import { end, LISTS, LOOK, MAKE, MOVES, move, start } from './actions.ts';
 import { type Question, unknownFor, withoutAsked } from './asker.ts';
+import { IsolatedTenants } from './isolated-tenants.ts';
 import { isCatalog, type Kind, type Made, Model, type Person, sees } from './model.ts';
-import { Scene } from './scene.ts';
 
 /** How long callers do anything, and longer where not enough was seen by then. */
 const FOR_MS = Number(process.env.SVC_ISOLATION_MS ?? sample({ normal: 1_500, long: 45_000 }));
@@ -41,20 +41,20 @@ const step = fc.record({
 });
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-/** Subjects and roles of the callers of realms.ts and scene.ts. */
+/** Subjects and roles of the callers of realms.ts and isolated-tenants.ts. */
 const SUBJECTS: Readonly<Record<string, string>> = {
   ...{ operator: 'olga', operatorNamingAlpha: 'olga', readonly: 'rita', alphaAdmin: 'anna', alphaUser: 'andy' },
   ...{ betaAdmin: 'bert', betaUserNamingAlpha: 'bea', consumer: 'carl', alphaOther: 'amy', alphaReader: 'rolf' },
 };
 
 describe('callers of every kind who do anything on one node', () => {
-  let scene: Scene;
+  let scene: IsolatedTenants;
   let model: Model;
   let answers = 0;
   let hidden = 0;
   let shown = 0;
   before(async () => {
-    scene = await Scene.open();
+    scene = await IsolatedTenants.open();
     const people = [...scene.askers.values()].map((asker): Person => {
       const caller = asker.name.replace('key of ', '');
       const isAdmin = /^(operator|operatorNamingAlpha|alphaAdmin|betaAdmin)$/.test(caller);

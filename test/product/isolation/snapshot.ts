@@ -1,10 +1,10 @@
 import { callOf, SURFACE } from '../surface.ts';
+import type { IsolatedTenants, Things } from './isolated-tenants.ts';
 import type { OwnThings } from './own-things.ts';
-import type { Scene, Things } from './scene.ts';
 
 /** All that the owner is shown of the things, over every route that shows one: to see that nobody changed them. */
 export async function snapshot(
-  scene: Scene,
+  scene: IsolatedTenants,
   owner: string,
   things: Things | OwnThings,
 ): Promise<Readonly<Record<string, string>>> {

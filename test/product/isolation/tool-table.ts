@@ -1,8 +1,8 @@
 import { DONE, workflowText } from '../belongings.ts';
 import { agentYaml } from '../product-node.ts';
 import type { Args } from './asker.ts';
+import type { Things } from './isolated-tenants.ts';
 import type { OwnThings } from './own-things.ts';
-import type { Things } from './scene.ts';
 
 /** An argument of a tool that is, or holds, a name or an id. */
 export interface ToolRow {

@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { someOf } from '../../support/size.ts';
 import { type Args, type Asker, answerTo, toolQuestion, unknownFor } from './asker.ts';
 import type { Hand } from './hand.ts';
+import { IsolatedTenants, type Things } from './isolated-tenants.ts';
 import { type OwnThings, settleOwn } from './own-things.ts';
-import { Scene, type Things } from './scene.ts';
 import { snapshot } from './snapshot.ts';
 import { isOwnable, LIST_ROWS, NAMES_NOTHING, TENANT_ROWS, TOOL_ROWS, type ToolRow } from './tool-table.ts';
 
@@ -26,12 +26,12 @@ const Offers = z.array(
 );
 
 describe(`walls between tenants and users, over ${TOOL_ROWS.length} arguments of tools that name something`, () => {
-  let scene: Scene;
+  let scene: IsolatedTenants;
   let alpha: Things;
   let andys: OwnThings;
   let hands: readonly Hand[];
   before(async () => {
-    scene = await Scene.open();
+    scene = await IsolatedTenants.open();
     alpha = await scene.settle('alphaAdmin', 'alpha');
     // The others have things of their own, so that their lists are not empty anyway.
     await scene.settle('betaAdmin', 'beta');

@@ -8,7 +8,7 @@ import { ModelServer } from '../../support/model-server.ts';
 import { BUSYBOX, NEEDS_PODMAN, TestPodman } from '../../support/podman.ts';
 import { someOf } from '../../support/size.ts';
 import { agentYaml, ProductNode } from '../product-node.ts';
-import { assertExplained, type Cause, type Planted, plantAlone, plantNested, runsIn } from './scene.ts';
+import { assertExplained, type Cause, type Planted, plantAlone, plantNested, runsIn } from './planted-runs.ts';
 
 const hangs = (text: string) => ({ text, delay_ms: 600_000 });
 

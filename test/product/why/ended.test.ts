@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '../../support/wait-until.ts';
 import { agentYaml, ProductNode } from '../product-node.ts';
-import { Why, workflowYaml } from './scene.ts';
+import { Why, workflowYaml } from './planted-runs.ts';
 
 const ON_SUCCESS = [{ condition: 'on_success', target: 'END' }];
 

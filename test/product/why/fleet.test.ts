@@ -6,7 +6,7 @@ import { mongoMissing, startMongo, type TestMongo } from '../../support/ferretdb
 import { type RedisServer, redisMissing, startRedis } from '../../support/redis.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { ProductNode } from '../product-node.ts';
-import { assertExplained, type Cause, type Planted, plantAlone, plantNested, runsIn, Why } from './scene.ts';
+import { assertExplained, type Cause, type Planted, plantAlone, plantNested, runsIn, Why } from './planted-runs.ts';
 
 const skip = (redisMissing() ?? mongoMissing()) || false;
 

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { ModelServer } from '../../support/model-server.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { agentYaml, ProductNode } from '../product-node.ts';
-import { assertExplained, type Cause, type Planted, plantAlone, plantNested, workflowYaml } from './scene.ts';
+import { assertExplained, type Cause, type Planted, plantAlone, plantNested, workflowYaml } from './planted-runs.ts';
 
 const hanging = { task: { prompt_template: 'x {{input}}' }, runtime: { model: 'silent' } };
 

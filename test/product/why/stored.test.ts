@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
 import { waitUntil } from '../../support/wait-until.ts';
 import { ProductNode } from '../product-node.ts';
-import { assertExplained, type Cause, type Planted, plantAlone, plantNested, Why } from './scene.ts';
+import { assertExplained, type Cause, type Planted, plantAlone, plantNested, Why } from './planted-runs.ts';
 
 const sleepy = { task: { prompt_template: 'sleepy {{input}}' } };
 

@@ -7,7 +7,7 @@ import { type ErrorCode, SvcError } from '../../../runtime/errors.ts';
 import { MongoDocuments } from '../../../runtime/mongo/documents.ts';
 import { MongoSession, WAITS } from '../../../runtime/mongo/session.ts';
 import { mongoMissing } from '../../support/ferretdb.ts';
-import { type MongoRig, mongoRig } from './rig.ts';
+import { type OwnMongo, ownMongo } from './own-mongo.ts';
 
 const SPEC = { name: 'notes', unique: [['name']], indexes: [] };
 const skip = mongoMissing() || (process.env.MONGODB_URI === undefined ? false : 'needs a server it may kill');
@@ -20,9 +20,9 @@ interface Note extends StoredDocument {
 }
 
 describe('the connection to MongoDB', { skip, timeout: 60_000 }, () => {
-  let rig: MongoRig;
+  let rig: OwnMongo;
   before(async () => {
-    rig = await mongoRig();
+    rig = await ownMongo();
   });
   after(() => rig.stop());
 

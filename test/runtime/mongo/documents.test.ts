@@ -2,14 +2,14 @@ import { MongoDocuments } from '../../../runtime/mongo/documents.ts';
 import { documentsContract } from '../../contract/documents.ts';
 import { mongoMissing } from '../../support/ferretdb.ts';
 import { sample } from '../../support/size.ts';
-import { mongoRig } from './rig.ts';
+import { ownMongo } from './own-mongo.ts';
 
 const skip = mongoMissing();
 
 documentsContract(
   'MongoDB',
   async () => {
-    const { uri, database, stop } = await mongoRig();
+    const { uri, database, stop } = await ownMongo();
     const documents = new MongoDocuments({ uri, database });
     await documents.open();
     return {
@@ -28,7 +28,7 @@ documentsContract(
 documentsContract(
   'MongoDB with atomic updates',
   async () => {
-    const { uri, database, mongo, stop } = await mongoRig();
+    const { uri, database, mongo, stop } = await ownMongo();
     const single = mongo.external ? uri : `${uri}&maxPoolSize=1`;
     const documents = new MongoDocuments({ uri: single, database, atomicUpdates: true });
     await documents.open();

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { MongoClient } from 'mongodb';
 import { MongoDocuments } from '../../../runtime/mongo/documents.ts';
 import { mongoMissing } from '../../support/ferretdb.ts';
-import { mongoRig } from './rig.ts';
+import { ownMongo } from './own-mongo.ts';
 
 const COUNT = 1_000;
 
@@ -13,7 +13,7 @@ const skip = mongoMissing() || (process.env.MONGODB_URI === undefined ? false : 
 test('a page of a thousand documents is one answer of the server, not a first batch and the rest', {
   skip,
 }, async (t) => {
-  const { uri, database, stop } = await mongoRig();
+  const { uri, database, stop } = await ownMongo();
   t.after(stop);
   const documents = new MongoDocuments({ uri, database });
   await documents.open();

@@ -9,7 +9,7 @@ import { longestCallMs, type MongoWaits, recoveredWithinMs } from '../../../runt
 import { mongoMissing } from '../../support/ferretdb.ts';
 import { type Link, startLink } from '../../support/link.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { type MongoRig, mongoRig } from './rig.ts';
+import { type OwnMongo, ownMongo } from './own-mongo.ts';
 
 const skip = mongoMissing() || (process.env.MONGODB_URI === undefined ? false : 'needs a way it may break');
 const SPEC = { name: 'notes', unique: [], indexes: [] };
@@ -51,10 +51,10 @@ function silence(sockets: readonly Socket[], context: TestContext): void {
  * by one. In between it takes a connection that is closed already for one that can be written to.
  */
 describe('connections to MongoDB that end under the driver', { skip, timeout: 90_000 }, () => {
-  let rig: MongoRig;
+  let rig: OwnMongo;
   let link: Link;
   before(async () => {
-    rig = await mongoRig();
+    rig = await ownMongo();
     link = await startLink(Number(new URL(rig.uri).port));
   });
   after(async () => {

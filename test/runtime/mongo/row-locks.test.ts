@@ -3,13 +3,13 @@ import { after, before, describe, it } from 'node:test';
 import { MongoClient } from 'mongodb';
 import { type RowLock, RowLocks } from '../../../runtime/mongo/serialised-writes.ts';
 import { mongoMissing } from '../../support/ferretdb.ts';
-import { type MongoRig, mongoRig } from './rig.ts';
+import { type OwnMongo, ownMongo } from './own-mongo.ts';
 
 describe('turns of several processes at one row', { skip: mongoMissing() }, () => {
-  let rig: MongoRig;
+  let rig: OwnMongo;
   let clients: MongoClient[];
   before(async () => {
-    rig = await mongoRig();
+    rig = await ownMongo();
     clients = await Promise.all([1, 2, 3].map(() => new MongoClient(rig.uri).connect()));
     await rowsOf(clients[0]).insertOne({ _id: 'x', count: 0 });
   });

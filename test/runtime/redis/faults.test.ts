@@ -6,7 +6,7 @@ import type { Lease } from '../../../runtime/actor-store.ts';
 import { addressOf, type Partition } from '../../../runtime/address.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
-import { commitOf, eventually } from '../../contract/actor-store-rig.ts';
+import { commitOf, eventually } from '../../contract/store-under-test.ts';
 import { startLink } from '../../support/link.ts';
 import { type RedisServer, redisMissing, startRedis } from '../../support/redis.ts';
 

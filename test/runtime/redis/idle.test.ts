@@ -4,7 +4,7 @@ import { it } from 'node:test';
 import { Redis } from 'ioredis';
 import { addressOf, type Log, type Partition } from '../../../runtime/address.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
-import { commitOf, eventually } from '../../contract/actor-store-rig.ts';
+import { commitOf, eventually } from '../../contract/store-under-test.ts';
 import { redisMissing, startRedis } from '../../support/redis.ts';
 
 const PARTITION: Partition = 'default:1';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { it } from 'node:test';
 import { addressOf, type Partition } from '../../../runtime/address.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
-import { commitOf } from '../../contract/actor-store-rig.ts';
+import { commitOf } from '../../contract/store-under-test.ts';
 import { startLink } from '../../support/link.ts';
 import { redisMissing, startRedis } from '../../support/redis.ts';
 import { waitUntil } from '../../support/wait-until.ts';

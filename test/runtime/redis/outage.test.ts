@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import type { EffectMode, Lease } from '../../../runtime/actor-store.ts';
 import { addressOf, type Partition, type SharedLog } from '../../../runtime/address.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
-import { commitOf, eventually } from '../../contract/actor-store-rig.ts';
+import { commitOf, eventually } from '../../contract/store-under-test.ts';
 import { type RedisServer, redisMissing, startRedis } from '../../support/redis.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 

@@ -6,7 +6,7 @@ import type { Commit, Lease } from '../../../runtime/actor-store.ts';
 import { addressOf, type Partition } from '../../../runtime/address.ts';
 import type { MailboxEntry } from '../../../runtime/message.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
-import { at, commitOf, eventually } from '../../contract/actor-store-rig.ts';
+import { at, commitOf, eventually } from '../../contract/store-under-test.ts';
 import { type RedisServer, redisMissing, startRedis } from '../../support/redis.ts';
 
 const partition: Partition = 'default:0';

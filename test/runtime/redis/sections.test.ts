@@ -4,7 +4,7 @@ import { it } from 'node:test';
 import { Redis } from 'ioredis';
 import { addressOf, type Partition, partitionsOf } from '../../../runtime/address.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
-import { commitOf } from '../../contract/actor-store-rig.ts';
+import { commitOf } from '../../contract/store-under-test.ts';
 import { redisMissing, startRedis } from '../../support/redis.ts';
 
 const to = addressOf('thing', 'tenant-a', 'one');

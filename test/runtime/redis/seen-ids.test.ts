@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import type { ActorStore, Lease } from '../../../runtime/actor-store.ts';
 import { addressOf, type Partition } from '../../../runtime/address.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
-import { commitOf } from '../../contract/actor-store-rig.ts';
+import { commitOf } from '../../contract/store-under-test.ts';
 import { redisMissing, startRedis } from '../../support/redis.ts';
 
 const PARTITION: Partition = 'default:1';

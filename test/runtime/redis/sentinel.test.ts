@@ -4,7 +4,7 @@ import { it } from 'node:test';
 import { addressOf, type Partition } from '../../../runtime/address.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
-import { eventually } from '../../contract/actor-store-rig.ts';
+import { eventually } from '../../contract/store-under-test.ts';
 import { redisMissing } from '../../support/redis.ts';
 import { startRedisSentinel } from '../../support/redis-sentinel.ts';
 

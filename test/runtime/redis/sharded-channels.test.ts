@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import { z } from 'zod';
 import { type Address, addressOf, type Partition } from '../../../runtime/address.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
-import { commitOf } from '../../contract/actor-store-rig.ts';
+import { commitOf } from '../../contract/store-under-test.ts';
 import { redisMissing } from '../../support/redis.ts';
 import { type RedisClusterServers, startRedisCluster } from '../../support/redis-cluster.ts';
 import { waitUntil } from '../../support/wait-until.ts';

@@ -5,7 +5,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { it } from 'node:test';
 import { addressOf, type Partition } from '../../../runtime/address.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
-import { commitOf } from '../../contract/actor-store-rig.ts';
+import { commitOf } from '../../contract/store-under-test.ts';
 import { redisMissing, startRedis } from '../../support/redis.ts';
 import { startRedisCluster } from '../../support/redis-cluster.ts';
 import { waitUntil } from '../../support/wait-until.ts';

@@ -17,7 +17,7 @@ import { seeded } from '../../support/faulty-store.ts';
 import { type RedisServer, redisMissing, startRedis } from '../../support/redis.ts';
 import { sample } from '../../support/size.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { heap, LARGE, PARTITIONS, RETRY, slowActorsScene } from './slow-actors-scene.ts';
+import { heap, LARGE, PARTITIONS, RETRY, slowActorsRuntime } from './slow-actors-runtime.ts';
 
 /** They take longer than storing a large result. */
 const STEPS = 200;
@@ -39,7 +39,7 @@ describe('actors that are slow to come', { skip: redisMissing() ?? false }, () =
     await rm(directory, { recursive: true, force: true });
   });
 
-  const world = (packs?: boolean) => slowActorsScene(server, directory, packs);
+  const world = (packs?: boolean) => slowActorsRuntime(server, directory, packs);
 
   const large = addressOf('heap', 'acme', 'large');
   const others = Array.from({ length: 20 }, (_, n) => addressOf('heap', 'acme', `o${n}`));
@@ -47,7 +47,7 @@ describe('actors that are slow to come', { skip: redisMissing() ?? false }, () =
     runtime.client.ask(to, 'Hear', { n }, { timeoutMs: 30_000 });
 
   /** A node that shares a log, whose actor `large` is not in memory. */
-  async function begin(at: Awaited<ReturnType<typeof slowActorsScene>>, node = 'node-a') {
+  async function begin(at: Awaited<ReturnType<typeof slowActorsRuntime>>, node = 'node-a') {
     const runtime = await at.start(node);
     await at.shared();
     await runtime.client.ask(large, 'Grow', { chars: LARGE });

@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { addressOf, type Partition } from '../../../runtime/address.ts';
 import { SqliteActorStore } from '../../../runtime/sqlite/actor-store.ts';
-import { commitOf } from '../../contract/actor-store-rig.ts';
+import { commitOf } from '../../contract/store-under-test.ts';
 
 const PARTITION: Partition = 'default:1';
 const to = addressOf('thing', 'tenant-a', 'one');

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { it } from 'node:test';
 import { SqliteActorStore } from '../../../runtime/sqlite/actor-store.ts';
-import { eventually } from '../../contract/actor-store-rig.ts';
+import { eventually } from '../../contract/store-under-test.ts';
 
 const NODE = join(import.meta.dirname, 'actor-store-node.ts');
 

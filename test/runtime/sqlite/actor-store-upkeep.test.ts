@@ -9,7 +9,7 @@ import type { Address, Partition } from '../../../runtime/address.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { SqliteActorStore } from '../../../runtime/sqlite/actor-store.ts';
 import { NEWEST_READ } from '../../../runtime/store-formats.ts';
-import { at, commitOf, eventually } from '../../contract/actor-store-rig.ts';
+import { at, commitOf, eventually } from '../../contract/store-under-test.ts';
 
 /** Time that moves when it is told to. */
 class ManualClock implements Clock {

@@ -5,7 +5,7 @@ import type { CollectionSpec, Documents, StoredDocument } from '../../../runtime
 import { SvcError } from '../../../runtime/errors.ts';
 import { digestOf, makeKeyText } from '../../../security/api-keys/record.ts';
 import { DOCUMENT_STORES } from '../../catalog/document-stores.ts';
-import { admin, node, person } from './scene.ts';
+import { admin, node, person } from './key-node.ts';
 
 const refused =
   (code: string, text?: RegExp) =>

@@ -6,7 +6,7 @@ import { SYSTEM_TENANT } from '../../../runtime/identity.ts';
 import { recordsBehind } from '../../../security/audit/reader.ts';
 import { HandClock } from '../../support/hand-clock.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { auditOf, auditStore, bodiesOf, callOf, entriesOf } from './scene.ts';
+import { auditOf, auditStore, bodiesOf, callOf, entriesOf } from './audit-store.ts';
 
 const forbidden = new SvcError('forbidden', 'The role does not allow it.');
 

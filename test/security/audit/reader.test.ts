@@ -7,7 +7,7 @@ import { type Block, blockOf } from '../../../security/audit/blocks.ts';
 import { listEntries, recordsBehind } from '../../../security/audit/reader.ts';
 import { HandClock } from '../../support/hand-clock.ts';
 import { sample } from '../../support/size.ts';
-import { auditOf, auditStore, callOf } from './scene.ts';
+import { auditOf, auditStore, callOf } from './audit-store.ts';
 
 const SUBJECTS = ['ada', 'bob', 'eve'];
 const OPERATIONS = ['agents.delete', 'agents.deploy', 'secrets.put'];

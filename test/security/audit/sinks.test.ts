@@ -14,9 +14,9 @@ import { FileSink } from '../../../security/audit/file-sink.ts';
 import { HttpSink } from '../../../security/audit/http-sink.ts';
 import { type AuditSink, SinkQueue } from '../../../security/audit/sink-queue.ts';
 import { SyslogSink } from '../../../security/audit/syslog-sink.ts';
-import { chainOf } from '../../manifests/audit/entries-scene.ts';
+import { chainOf } from '../../manifests/audit/entry-chains.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { auditOf, auditStore, callOf } from './scene.ts';
+import { auditOf, auditStore, callOf } from './audit-store.ts';
 
 const records = chainOf('node-1', 1_200);
 

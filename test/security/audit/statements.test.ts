@@ -11,7 +11,7 @@ import { CHAINS, type ChainDocument, Statements } from '../../../security/audit/
 import { createPublishedKeys } from '../../../security/keys/published-keys.ts';
 import type { SigningParts } from '../../../security/signed-token.ts';
 import { HandClock } from '../../support/hand-clock.ts';
-import { type AuditStore, auditOf, auditStore, callOf } from './scene.ts';
+import { type AuditStore, auditOf, auditStore, callOf } from './audit-store.ts';
 
 const TENANT = 'acme';
 

@@ -8,7 +8,7 @@ import { createSecurityContexts } from '../../../security/policy/contexts.ts';
 import { isListed } from '../../../security/policy/matching.ts';
 import { fitsGlob } from '../../../security/policy/paths.ts';
 import { SKIP_JUDGE } from '../../../tools/contract/arguments.ts';
-import { failsAs } from '../node-scene.ts';
+import { failsAs } from '../key-fleet.ts';
 
 const configured = SecurityContexts.parse([
   { name: 'research', capabilities: [{ tool_pattern: 'web.*' }] },

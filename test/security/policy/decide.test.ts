@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { commandCeilings } from '../../../security/policy/matching.ts';
 import { createToolPolicy, domainProblem } from '../../../security/policy/policy.ts';
 import { TOOL_CONTRACTS } from '../../../tools/contracts.ts';
-import { commands, decide, ECHO, grant, mcpTool, policy, tool, verdict } from './scene.ts';
+import { commands, decide, ECHO, grant, mcpTool, policy, tool, verdict } from './policy-decisions.ts';
 
 type Given = Parameters<typeof grant>[0];
 type Row = readonly [title: string, given: Given, name: string, args: unknown, verdict: string];

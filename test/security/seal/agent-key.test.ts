@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
 import { parseAgentPublicKey, publicKeyText } from '../../../security/api.ts';
 import { isStrongPoint } from '../../../security/seal/agent-key.ts';
-import { failsAs, nodePair } from '../node-scene.ts';
+import { failsAs, nodePair } from '../key-fleet.ts';
 
 test('a key comes as PEM, as base64 of 32 raw bytes, or as base64 of the SPKI, and is the same', () => {
   for (let round = 0; round < 20; round += 1) {

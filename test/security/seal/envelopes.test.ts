@@ -5,12 +5,12 @@ import fc from 'fast-check';
 import type { Refusal, SealEnvelope } from '../../../security/api.ts';
 import { payloadBytes } from '../../../security/api.ts';
 import { createSealEnvelopes } from '../../../security/seal/envelopes.ts';
-import { failsAs, nodePair } from '../node-scene.ts';
-import { callOf, sealScene } from './scene.ts';
+import { failsAs, nodePair } from '../key-fleet.ts';
+import { attestedAgent, callOf } from './attested-agent.ts';
 
-let at: Awaited<ReturnType<typeof sealScene>>;
+let at: Awaited<ReturnType<typeof attestedAgent>>;
 before(async () => {
-  at = await sealScene();
+  at = await attestedAgent();
 });
 after(() => at[Symbol.asyncDispose]());
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
-import { failsAs, HOUR_MS, jwt, MINUTE_MS, newestPrivateKey } from '../node-scene.ts';
-import { SETTINGS, sealScene } from './scene.ts';
+import { failsAs, HOUR_MS, jwt, MINUTE_MS, newestPrivateKey } from '../key-fleet.ts';
+import { attestedAgent, SETTINGS } from './attested-agent.ts';
 
-let at: Awaited<ReturnType<typeof sealScene>>;
+let at: Awaited<ReturnType<typeof attestedAgent>>;
 before(async () => {
-  at = await sealScene();
+  at = await attestedAgent();
 });
 after(() => at[Symbol.asyncDispose]());
 
@@ -28,7 +28,7 @@ test('a token says whose it is, for which session, with which key, and until whe
 
 test('no token lives longer than its setting, nor than the keys are kept', async () => {
   const life = async (settings: typeof SETTINGS) => {
-    await using other = await sealScene(settings);
+    await using other = await attestedAgent(settings);
     const token = await other.agentTokens.issue(other.claims({ expiresAt: other.clock.now() + 48 * HOUR_MS }));
     const { iat = 0, exp = 0 } = decodeJwt(token);
     return exp - iat;
@@ -38,7 +38,7 @@ test('no token lives longer than its setting, nor than the keys are kept', async
 });
 
 test('tokens of one kind are refused as those of every other, whatever the settings', async () => {
-  await using other = await sealScene({
+  await using other = await attestedAgent({
     issuer: 'svc-controller',
     audiences: ['svc-cluster', 'svc-dispatch'],
     token_ttl_seconds: 60,
@@ -107,7 +107,7 @@ test('a token without one of its claims, or with two contexts, is refused', asyn
 });
 
 test('an expired token is told apart from a bad one only when it was good', async () => {
-  await using other = await sealScene();
+  await using other = await attestedAgent();
   const token = await other.agentTokens.issue(other.claims({ expiresAt: other.clock.now() + 1_000 }));
   other.clock.advance(MINUTE_MS);
   await assert.rejects(other.agentTokens.verify(token), failsAs('unauthenticated', /has expired/));

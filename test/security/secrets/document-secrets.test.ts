@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { MongoDocuments } from '../../../runtime/mongo/documents.ts';
 import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
 import { secretsContract } from '../../contract/secrets.ts';
-import { mongoRig } from '../../runtime/mongo/rig.ts';
+import { ownMongo } from '../../runtime/mongo/own-mongo.ts';
 import { mongoMissing } from '../../support/ferretdb.ts';
 
 secretsContract('SQLite', async () => {
@@ -23,7 +23,7 @@ secretsContract('SQLite', async () => {
 secretsContract(
   'MongoDB',
   async () => {
-    const { uri, database, stop } = await mongoRig();
+    const { uri, database, stop } = await ownMongo();
     const documents = new MongoDocuments({ uri, database });
     await documents.open();
     return {

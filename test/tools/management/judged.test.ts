@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { type ManagementNode, managementNode } from './management-node.ts';
 import { Setting } from './setting.ts';
-import { type ManagementWorld, managementWorld } from './world.ts';
 
 describe('svc.workflow.create', () => {
-  let world: ManagementWorld;
+  let world: ManagementNode;
   let at: Setting;
   before(async () => {
-    world = await managementWorld();
+    world = await managementNode();
     at = new Setting((tool, args) => world.ok(tool, JSON.parse(JSON.stringify(args))), 'acme');
   });
   after(() => world[Symbol.asyncDispose]());

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
 import { agentYaml } from '../../product/product-node.ts';
-import { type ManagementWorld, managementWorld } from './world.ts';
+import { type ManagementNode, managementNode } from './management-node.ts';
 
 const WORKFLOW = `apiVersion: svc.dev/v1
 kind: Workflow
@@ -15,9 +15,9 @@ spec:
 `;
 
 describe('svc.system, svc.schema and svc.runtime', () => {
-  let at: ManagementWorld;
+  let at: ManagementNode;
   before(async () => {
-    at = await managementWorld();
+    at = await managementNode();
   });
   after(() => at[Symbol.asyncDispose]());
 

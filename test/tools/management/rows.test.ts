@@ -1,9 +1,17 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import {
+  type Args,
+  type ManagementNode,
+  managementNode,
+  OPERATOR,
+  SERVICE,
+  STRANGER,
+  USER,
+} from './management-node.ts';
 import { MANAGEMENT_ROWS } from './rows.ts';
 import { Setting } from './setting.ts';
 import { SPECIFIED_TABLES } from './specified-tables.ts';
-import { type Args, type ManagementWorld, managementWorld, OPERATOR, SERVICE, STRANGER, USER } from './world.ts';
 
 const WHO = { operator: OPERATOR, user: USER, stranger: STRANGER, service: SERVICE } as const;
 
@@ -11,12 +19,12 @@ const WHO = { operator: OPERATOR, user: USER, stranger: STRANGER, service: SERVI
 const plain = (args: object): Args => JSON.parse(JSON.stringify(args));
 
 describe(`management tools: ${MANAGEMENT_ROWS.length} rows over areas on one file`, () => {
-  let world: ManagementWorld;
+  let world: ManagementNode;
   let at: Setting;
   /** `TOOL ARGUMENT` of calls that succeeded. */
   const given = new Set<string>();
   before(async () => {
-    world = await managementWorld();
+    world = await managementNode();
     at = new Setting((tool, args) => world.ok(tool, plain(args)), OPERATOR.tenant);
   });
   after(() => world[Symbol.asyncDispose]());

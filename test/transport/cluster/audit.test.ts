@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { auditOf, auditStore, entriesOf } from '../../security/audit/scene.ts';
+import { auditOf, auditStore, entriesOf } from '../../security/audit/audit-store.ts';
 import { fleetNode } from './node.ts';
 import { PageClient } from './page.ts';
 import { Stranger } from './stranger.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { stringify } from 'yaml';
-import { OPERATOR } from '../../actors/node-peer/rig.ts';
+import { OPERATOR } from '../../actors/node-peer/controller.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { type FleetNode, fleetNode } from './node.ts';
 import { encode, eventsOf, PageClient } from './page.ts';

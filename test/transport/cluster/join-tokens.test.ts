@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { NewJoinToken } from '../../../security/api.ts';
-import { OPERATOR } from '../../actors/node-peer/rig.ts';
+import { OPERATOR } from '../../actors/node-peer/controller.ts';
 import { type FleetNode, fleetNode } from './node.ts';
 import { type Answer, PageClient } from './page.ts';
 import { Stranger } from './stranger.ts';

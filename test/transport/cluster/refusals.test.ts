@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { OPERATOR } from '../../actors/node-peer/rig.ts';
+import { OPERATOR } from '../../actors/node-peer/controller.ts';
 import { type FleetNode, fleetNode } from './node.ts';
 import { type Answer, type Extra, encode, PageClient } from './page.ts';
 import { Stranger } from './stranger.ts';

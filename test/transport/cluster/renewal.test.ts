@@ -10,8 +10,8 @@ import { createControllerToken } from '../../../cluster/registration/registratio
 import { type ClusterCalls, createClusterCalls } from '../../../cluster/registration/routing-client.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import type { CertificateFiles } from '../../../security/certificate-files.ts';
-import { OPERATOR } from '../../actors/node-peer/rig.ts';
-import { newNodeKey, RegisteredScene } from '../../cluster/registration-scene.ts';
+import { OPERATOR } from '../../actors/node-peer/controller.ts';
+import { newNodeKey, RegisteredNode } from '../../cluster/registered-node.ts';
 import { type Certificate, certificateIn } from '../../support/certificates.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { type FleetNode, fleetNode } from './node.ts';
@@ -98,7 +98,7 @@ describe('what nodes show one another is renewed while they talk', { timeout: 12
       }
     };
     const { token } = await at.joinTokens.create(OPERATOR, { tags: ['gpu'], addresses: ['10.0.0.0/8'] });
-    await using worker = new RegisteredScene([at.address], {
+    await using worker = new RegisteredNode([at.address], {
       ...{
         nodeId: `w-${lines.length}-${Date.now()}`,
         credentials,

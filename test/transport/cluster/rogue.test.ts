@@ -6,8 +6,8 @@ import { createControllerToken } from '../../../cluster/registration/registratio
 import { createClusterCalls } from '../../../cluster/registration/routing-client.ts';
 import { SealNodeEnvelope } from '../../../proto/gen/svc/cluster/v1/cluster.ts';
 import { systemClock } from '../../../runtime/clock.ts';
-import { OPERATOR } from '../../actors/node-peer/rig.ts';
-import { newNodeKey, RegisteredScene } from '../../cluster/registration-scene.ts';
+import { OPERATOR } from '../../actors/node-peer/controller.ts';
+import { newNodeKey, RegisteredNode } from '../../cluster/registered-node.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { type FleetNode, fleetNode } from './node.ts';
 import { eventsOf, PageClient } from './page.ts';
@@ -45,7 +45,7 @@ describe('a rogue worker that recorded what nodes said to one another', { timeou
   let aheadMs = 0;
   let at: FleetNode;
   let tap: WireTap;
-  let worker: RegisteredScene;
+  let worker: RegisteredNode;
   let another = '';
   let restarted = '';
   const clock = { ...systemClock, now: () => Date.now() + aheadMs };
@@ -57,7 +57,7 @@ describe('a rogue worker that recorded what nodes said to one another', { timeou
     [another, restarted] = await Promise.all([at.listenAs('node-2'), at.listenAs('node-1')]);
     tap = await new WireTap(at.address).listen();
     const key = newNodeKey();
-    worker = new RegisteredScene([tap.address], { nodeId: 'worker-1', key, heartbeatIntervalMs: 60_000 });
+    worker = new RegisteredNode([tap.address], { nodeId: 'worker-1', key, heartbeatIntervalMs: 60_000 });
     await waitUntil('a heartbeat', () => worker.registration.state().phase === 'registered');
     const controller = newNodeKey();
     const nodeToken = createControllerToken({
@@ -184,7 +184,7 @@ describe('a fleet with old and new nodes', { timeout: 60_000 }, () => {
     await using at = await fleetNode();
     const client = new PageClient(at.address);
     const old = await new Stranger('old', client).join();
-    await using worker = new RegisteredScene([at.address], { nodeId: 'new', heartbeatIntervalMs: 50 });
+    await using worker = new RegisteredNode([at.address], { nodeId: 'new', heartbeatIntervalMs: 50 });
     await waitUntil(
       'both',
       async () => (await at.peers.list()).length === 2 && worker.registration.state().phase === 'registered',
@@ -200,7 +200,7 @@ describe('a fleet with old and new nodes', { timeout: 60_000 }, () => {
   test('a controller whose clock is minutes off is spoken to by its own time', async () => {
     const off = { ...systemClock, now: () => Date.now() + 300_000 };
     await using at = await fleetNode({ clock: off, requireProof: true });
-    await using worker = new RegisteredScene([at.address], { nodeId: 'w' });
+    await using worker = new RegisteredNode([at.address], { nodeId: 'w' });
     await waitUntil('a heartbeat', () => worker.registration.state().phase === 'registered');
     assert.ok(!worker.said('warn', /not registered/), JSON.stringify(worker.lines));
   });
@@ -208,7 +208,7 @@ describe('a fleet with old and new nodes', { timeout: 60_000 }, () => {
   test('a controller that begins anew is told for its new life at once', async () => {
     await using at = await fleetNode({ requireProof: true });
     const tap = await new WireTap(at.address).listen();
-    await using worker = new RegisteredScene([tap.address], { nodeId: 'w', heartbeatIntervalMs: 60_000 });
+    await using worker = new RegisteredNode([tap.address], { nodeId: 'w', heartbeatIntervalMs: 60_000 });
     await waitUntil('a heartbeat', () => worker.registration.state().phase === 'registered');
     await waitUntil('its configuration', () => worker.configs.length > 0);
     const beats = tap.recorded.filter(({ method }) => method === 'Heartbeat').length;

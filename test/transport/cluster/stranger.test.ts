@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import protobuf from 'protobufjs';
-import { OPERATOR } from '../../actors/node-peer/rig.ts';
+import { OPERATOR } from '../../actors/node-peer/controller.ts';
 import { type FleetNode, fleetNode } from './node.ts';
 import { encode, PageClient, root } from './page.ts';
 import { Stranger } from './stranger.ts';

@@ -7,11 +7,11 @@ import { ExecuteSystemCommandRequest, SvcRuntimeService } from '../../../proto/g
 import { SvcError } from '../../../runtime/errors.ts';
 import { createGrpcServer } from '../../../transport/grpc/svc-runtime.ts';
 import type { CommandRunner } from '../../../usecases/ports/commands.ts';
-import { auditOf, auditStore, entriesOf } from '../../security/audit/scene.ts';
+import { auditOf, auditStore, entriesOf } from '../../security/audit/audit-store.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { FakeCatalog } from '../rest/fake-catalog.ts';
 import { FakeExecutions } from '../rest/fake-executions.ts';
-import { namedUsers } from '../rest/scene.ts';
+import { namedUsers } from '../rest/rest-server.ts';
 import { clientOf, framed, metadataOf, unary } from './call.ts';
 
 const PATH = SvcRuntimeService.executeSystemCommand.path;

@@ -5,13 +5,13 @@ import { describe, test } from 'node:test';
 import { credentials, makeGenericClientConstructor, type ServiceError } from '@grpc/grpc-js';
 import { service } from 'grpc-health-check';
 import { waitUntil } from '../../support/wait-until.ts';
-import { scene } from './scene.ts';
+import { grpcServer } from './grpc-server.ts';
 
 const HealthClient = makeGenericClientConstructor(service, 'grpc.health.v1.Health');
 
 /** A server with one health call under way; `finish` lets it be answered. */
 async function withCall(closeGraceMs: number) {
-  const it = await scene({ closeGraceMs });
+  const it = await grpcServer({ closeGraceMs });
   const { promise, resolve: finish } = Promise.withResolvers<void>();
   let isAsked = false;
   Object.defineProperty(it.readiness, 'until', {
@@ -56,7 +56,7 @@ describe('a gRPC server that closes', () => {
   });
 
   test('does not wait for a connection on which nothing was said', async () => {
-    await using it = await scene({ closeGraceMs: 60_000 });
+    await using it = await grpcServer({ closeGraceMs: 60_000 });
     const silent = connect(Number(it.address.split(':')[1]), '127.0.0.1');
     const over = once(silent, 'close');
     await once(silent, 'connect');

@@ -8,21 +8,21 @@ import { createCommandRunner } from '../../../effects/commands/command-runner.ts
 import type { ExecuteSystemCommandRequest, SvcRuntimeClient } from '../../../proto/gen/svc/runtime/v1/runtime.ts';
 import type { GrpcServer } from '../../../transport/grpc/endpoint.ts';
 import { createGrpcServer } from '../../../transport/grpc/svc-runtime.ts';
-import { type VolumesBench, volumesBench } from '../../effects/volumes/bench.ts';
-import { alive } from '../../support/program-bench.ts';
+import { type VolumesUnderTest, volumesUnderTest } from '../../effects/volumes/volumes-under-test.ts';
+import { alive } from '../../support/program-under-test.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { FakeCatalog } from '../rest/fake-catalog.ts';
 import { FakeExecutions } from '../rest/fake-executions.ts';
-import { namedUsers } from '../rest/scene.ts';
+import { namedUsers } from '../rest/rest-server.ts';
 import { clientOf, metadataOf, unary } from './call.ts';
 
-let volumes: VolumesBench;
+let volumes: VolumesUnderTest;
 let directory: string;
 let server: GrpcServer;
 let client: SvcRuntimeClient;
 
 before(async () => {
-  volumes = await volumesBench();
+  volumes = await volumesUnderTest();
   directory = await mkdtemp(join(tmpdir(), 'svc-command-'));
   server = createGrpcServer({
     ...{ agents: new FakeCatalog(), executions: new FakeExecutions(), authenticator: namedUsers },

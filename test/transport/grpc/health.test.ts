@@ -4,13 +4,13 @@ import { type ClientReadableStream, credentials, makeGenericClientConstructor } 
 import { service } from 'grpc-health-check';
 import { waitUntil } from '../../support/wait-until.ts';
 import { unary } from './call.ts';
-import { scene } from './scene.ts';
+import { grpcServer } from './grpc-server.ts';
 
 const HealthClient = makeGenericClientConstructor(service, 'grpc.health.v1.Health');
 const NAMES = ['', 'svc.runtime.v1.SvcRuntime'];
 
 async function healthScene() {
-  const it = await scene();
+  const it = await grpcServer();
   const client = new HealthClient(it.address, credentials.createInsecure());
   const check = (name: string) => unary((callback) => client.check?.({ service: name }, callback));
   return { it, client, check };

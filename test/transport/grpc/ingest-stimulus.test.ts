@@ -8,7 +8,7 @@ import { waitUntil } from '../../support/wait-until.ts';
 import { AREA_KERNELS } from '../rest/area-kernel.ts';
 import { FakeCatalog } from '../rest/fake-catalog.ts';
 import { FakeExecutions } from '../rest/fake-executions.ts';
-import { namedUsers } from '../rest/scene.ts';
+import { namedUsers } from '../rest/rest-server.ts';
 import { clientOf, metadataOf, text, unary } from './call.ts';
 
 /** The area on the embedded stores behind a gRPC server on a real socket. */

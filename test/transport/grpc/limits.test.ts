@@ -8,13 +8,13 @@ import { waitUntil } from '../../support/wait-until.ts';
 import { FakeCatalog } from '../rest/fake-catalog.ts';
 import { FakeExecutions } from '../rest/fake-executions.ts';
 import { ended, metadataOf, request, text, unary } from './call.ts';
-import { bytesClient, scene } from './scene.ts';
+import { bytesClient, grpcServer } from './grpc-server.ts';
 
 const MiB = 1024 * 1024;
 
 describe('limits of the gRPC server', () => {
   test('a message of 20 MB is refused with INVALID_ARGUMENT, as over REST with 413, and the server goes on', async () => {
-    await using it = await scene();
+    await using it = await grpcServer();
     const run = await ended(it.client.executeAgent(request(it.agentId, 'x'.repeat(20 * MiB))));
     assert.equal(run.code, 'INVALID_ARGUMENT');
     assert.equal(text(run.status.metadata, 'svc-error-code'), 'payload_too_large');
@@ -23,7 +23,7 @@ describe('limits of the gRPC server', () => {
   });
 
   test('a payload of 16 MiB fits with its envelope', async () => {
-    await using it = await scene();
+    await using it = await grpcServer();
     const call = it.client.executeAgent(request(it.agentId, 'x'.repeat(16 * MiB)));
     await it.run(call);
     assert.equal(it.executions.starts[0]?.request.input.length, 16 * MiB);
@@ -31,7 +31,7 @@ describe('limits of the gRPC server', () => {
   });
 
   test('more metadata than the limit is INVALID_ARGUMENT before a message is read', async () => {
-    await using it = await scene();
+    await using it = await grpcServer();
     const run = await ended(
       it.client.executeAgent(request(it.agentId), metadataOf({ 'x-large': 'y'.repeat(17 * 1024) })),
     );
@@ -40,7 +40,7 @@ describe('limits of the gRPC server', () => {
   });
 
   test('bytes that are no message of the method are INVALID_ARGUMENT', async () => {
-    await using it = await scene();
+    await using it = await grpcServer();
     const client = bytesClient(it.address);
     const broken = Buffer.from([0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x01]);
     const answer = await unary((callback) => client.AttestAgent?.(broken, callback));
@@ -50,7 +50,7 @@ describe('limits of the gRPC server', () => {
   });
 
   test('a message of more than 100,000 fields is refused before they are built', async () => {
-    await using it = await scene();
+    await using it = await grpcServer();
     const client = bytesClient(it.address);
     // Two bytes each: field 3, a judge without content.
     const judges = Buffer.alloc(2 * 100_001, Buffer.from([0x1a, 0x00]));
@@ -63,7 +63,7 @@ describe('limits of the gRPC server', () => {
   });
 
   test('an empty message is a message: its fields are missing, by name', async () => {
-    await using it = await scene();
+    await using it = await grpcServer();
     const run = await ended(it.client.executeAgent(request('')));
     assert.equal(run.code, 'INVALID_ARGUMENT');
     const details = run.status.metadata?.get('grpc-status-details-bin')[0];
@@ -72,7 +72,7 @@ describe('limits of the gRPC server', () => {
   });
 
   test('a method nobody knows is UNIMPLEMENTED', async () => {
-    await using it = await scene();
+    await using it = await grpcServer();
     const method = '/svc.runtime.v1.SvcRuntime/Nothing';
     const bytes = (value: Buffer): Buffer => value;
     const answer = await unary((callback) =>
@@ -82,7 +82,7 @@ describe('limits of the gRPC server', () => {
   });
 
   test('one connection has no more calls at a time than its limit', async () => {
-    await using it = await scene({ callsPerConnection: 3 });
+    await using it = await grpcServer({ callsPerConnection: 3 });
     const session = connect(`http://${it.address}`);
     const settings = await new Promise<{ maxConcurrentStreams?: number | undefined }>((resolve) =>
       session.once('remoteSettings', resolve),
@@ -92,7 +92,7 @@ describe('limits of the gRPC server', () => {
   });
 
   test('a silent connection is asked whether it lives', async () => {
-    await using it = await scene({ keepaliveMs: 100, keepaliveTimeoutMs: 100 });
+    await using it = await grpcServer({ keepaliveMs: 100, keepaliveTimeoutMs: 100 });
     const session = connect(`http://${it.address}`);
     await new Promise((resolve) => session.once('remoteSettings', resolve));
     const pings: unknown[] = [];
@@ -102,7 +102,7 @@ describe('limits of the gRPC server', () => {
   });
 
   test('an address that is taken is an error that names it', async () => {
-    await using it = await scene();
+    await using it = await grpcServer();
     const second = createGrpcServer({
       agents: new FakeCatalog(),
       executions: new FakeExecutions(),
@@ -118,7 +118,7 @@ describe('limits of the gRPC server', () => {
   });
 
   test('closing twice is closing once, and later calls find nobody', async () => {
-    await using it = await scene();
+    await using it = await grpcServer();
     await Promise.all([it.server.close(), it.server.close()]);
     const ready = promisify(it.client.waitForReady.bind(it.client));
     await assert.rejects(ready(Date.now() + 200));

@@ -3,11 +3,11 @@ import { describe, test } from 'node:test';
 import { credentials } from '@grpc/grpc-js';
 import { SvcRuntimeClient } from '../../../proto/gen/svc/runtime/v1/runtime.ts';
 import { ended, metadataOf, request } from './call.ts';
-import { scene } from './scene.ts';
+import { grpcServer } from './grpc-server.ts';
 
 describe('gRPC calls of a node without an identity provider', () => {
   test('an authority that is not this machine by name is PERMISSION_DENIED', async () => {
-    await using it = await scene();
+    await using it = await grpcServer();
     const codeOf = async (authority: string): Promise<string> => {
       const options = { 'grpc.default_authority': authority };
       const client = new SvcRuntimeClient(it.address, credentials.createInsecure(), options);
@@ -28,7 +28,7 @@ describe('gRPC calls of a node without an identity provider', () => {
   });
 
   test('a call that says it is of a page is PERMISSION_DENIED', async () => {
-    await using it = await scene();
+    await using it = await grpcServer();
     const call = it.client.executeAgent(request(it.agentId), metadataOf({ origin: 'http://127.0.0.1:8080' }));
     assert.equal((await ended(call)).code, 'PERMISSION_DENIED');
     assert.equal(it.executions.starts.length, 0);

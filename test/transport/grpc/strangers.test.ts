@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
 import { describe, test } from 'node:test';
 import { ended, framed, metadataOf, request } from './call.ts';
-import { scene } from './scene.ts';
+import { grpcServer } from './grpc-server.ts';
 
 const KiB = 1024;
 const CHECK = '/grpc.health.v1.Health/Check';
@@ -49,7 +49,7 @@ async function withSession(address: string, work: (session: ClientHttp2Session) 
 
 describe('gRPC calls of strangers', () => {
   test('get INVALID_ARGUMENT for bytes that are no message, as from every other method', async () => {
-    await using it = await scene();
+    await using it = await grpcServer();
     await withSession(it.address, async (session) => {
       for (const path of [CHECK, '/grpc.health.v1.Health/List', WATCH, REFLECT]) {
         const stream = open(session, path);
@@ -61,7 +61,7 @@ describe('gRPC calls of strangers', () => {
   });
 
   test('send at most 4 KiB: the announced length is refused, not waited for', async () => {
-    await using it = await scene();
+    await using it = await grpcServer();
     await withSession(it.address, async (session) => {
       for (const path of [CHECK, WATCH, REFLECT]) {
         const stream = open(session, path);
@@ -78,7 +78,7 @@ describe('gRPC calls of strangers', () => {
   });
 
   test('a request that does not end is DEADLINE_EXCEEDED, of callers too', async () => {
-    await using it = await scene({ requestTimeoutMs: 100 });
+    await using it = await grpcServer({ requestTimeoutMs: 100 });
     await withSession(it.address, async (session) => {
       const unfinished = [CHECK, WATCH, REFLECT, '/svc.runtime.v1.SvcRuntime/ExecuteAgent'].map((path) => {
         const stream = open(session, path);
@@ -96,7 +96,7 @@ describe('gRPC calls of strangers', () => {
   });
 
   test('a run whose request is complete goes on, however long it takes', async () => {
-    await using it = await scene({ requestTimeoutMs: 50 });
+    await using it = await grpcServer({ requestTimeoutMs: 50 });
     const { call } = await it.run();
     const first = await Promise.race([ended(call), new Promise((resolve) => setTimeout(resolve, 300, 'goes on'))]);
     assert.equal(first, 'goes on');
@@ -104,7 +104,7 @@ describe('gRPC calls of strangers', () => {
   });
 
   test('few at once on one connection, two watches of them, and event streams stay open to callers', async () => {
-    await using it = await scene({ strangerCalls: 5, streams: 3, healthWatches: 3 });
+    await using it = await grpcServer({ strangerCalls: 5, streams: 3, healthWatches: 3 });
     await withSession(it.address, async (session) => {
       const watches = Array.from({ length: 7 }, () => {
         const stream = open(session, WATCH);
@@ -127,7 +127,7 @@ describe('gRPC calls of strangers', () => {
   });
 
   test('many in all are refused, on however many connections; what one ends is free again', async () => {
-    await using it = await scene({ strangerCallsInAll: 10 });
+    await using it = await grpcServer({ strangerCallsInAll: 10 });
     // This machine has nine tenths, as a proxy would.
     const opened = async (session: ClientHttp2Session, count: number) => {
       const streams = Array.from({ length: count }, () => open(session, REFLECT));
@@ -149,7 +149,7 @@ describe('gRPC calls of strangers', () => {
   });
 
   test('what is refused does not stay open, although its client never ends it', async () => {
-    await using it = await scene({ requestTimeoutMs: 100 });
+    await using it = await grpcServer({ requestTimeoutMs: 100 });
     await withSession(it.address, async (session) => {
       const late = open(session, CHECK);
       const large = open(session, CHECK);
@@ -165,7 +165,7 @@ describe('gRPC calls of strangers', () => {
   });
 
   test('who reads no answer of the reflection is not read from either', async () => {
-    await using it = await scene();
+    await using it = await grpcServer();
     const symbol = 'svc.runtime.v1.SvcRuntime';
     const one = framed(Buffer.concat([Buffer.from([0x22, symbol.length]), Buffer.from(symbol)]));
     const count = 20_000;

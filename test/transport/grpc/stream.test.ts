@@ -6,7 +6,7 @@ import { SvcError } from '../../../runtime/errors.ts';
 import type { Authenticator } from '../../../security/api.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { arrival, ended, metadataOf, request } from './call.ts';
-import { scene } from './scene.ts';
+import { grpcServer } from './grpc-server.ts';
 
 const at = '2026-01-02T03:04:05.000Z';
 
@@ -35,7 +35,7 @@ function lazyStream(session: ClientHttp2Session, agentId: string, more: Record<s
 
 describe('events over gRPC', () => {
   test('every kind of event has its fields, and zero values stay what they are', async () => {
-    await using it = await scene();
+    await using it = await grpcServer();
     const { call, id } = await it.run();
     const over = ended(call);
     const base = { execution_id: id, iteration_number: 1 };
@@ -65,7 +65,7 @@ describe('events over gRPC', () => {
         return { kind: 'operator', subject: 'o', tenant: 'svc-system', roles: ['svc:admin'], tier: 'free' };
       },
     };
-    await using it = await scene({ recheckMs: 5 }, { authenticator });
+    await using it = await grpcServer({ recheckMs: 5 }, { authenticator });
     const { call } = await it.run();
     const over = ended(call);
     isRevoked = true;
@@ -74,7 +74,7 @@ describe('events over gRPC', () => {
   });
 
   test('a run that did not complete ends, behind its event, with status and code of its end and the cause as text', async () => {
-    await using it = await scene();
+    await using it = await grpcServer();
     for (const [reason, code] of [
       ['max_iterations_exceeded', 'RESOURCE_EXHAUSTED'],
       ['cancelled', 'CANCELLED'],
@@ -95,7 +95,7 @@ describe('events over gRPC', () => {
   });
 
   test('a bug is INTERNAL with a trace id and none of its text, which the log has', async () => {
-    await using it = await scene();
+    await using it = await grpcServer();
     it.executions.failure = new Error('password=hunter2');
     const trace = 'ef'.repeat(16);
     const metadata = metadataOf({ traceparent: `00-${trace}-${'01'.repeat(8)}-01` });
@@ -107,7 +107,7 @@ describe('events over gRPC', () => {
   });
 
   test('an event that no message exists for ends the stream as INTERNAL, not as a silent gap', async () => {
-    await using it = await scene();
+    await using it = await grpcServer();
     const { call, id } = await it.run();
     const over = ended(call);
     it.executions.emit(id, 'execution_paused', { execution_id: id });
@@ -115,7 +115,7 @@ describe('events over gRPC', () => {
   });
 
   test('errors that may pass say when to come back', async () => {
-    await using it = await scene();
+    await using it = await grpcServer();
     it.executions.failure = new SvcError('mailbox_full', undefined, { retryAfterMs: 1_500 });
     const run = await ended(it.client.executeAgent(request(it.agentId)));
     assert.equal(run.code, 'RESOURCE_EXHAUSTED');
@@ -125,7 +125,7 @@ describe('events over gRPC', () => {
   });
 
   test('a client that cancels ends the follow', async () => {
-    await using it = await scene();
+    await using it = await grpcServer();
     const { call, id } = await it.run();
     await waitUntil('the stream is followed', () => it.executions.following === 1);
     it.executions.emit(id, 'execution_started', { execution_id: id, agent_id: 'a', started_at: at });
@@ -137,7 +137,7 @@ describe('events over gRPC', () => {
   });
 
   test('takes no more streams than its limit', async () => {
-    await using it = await scene({ streams: 1 });
+    await using it = await grpcServer({ streams: 1 });
     const { call } = await it.run();
     const refused = await ended(it.client.executeAgent(request(it.agentId)));
     assert.equal(refused.code, 'UNAVAILABLE');
@@ -153,7 +153,7 @@ describe('events over gRPC', () => {
 
 describe('clients that do not read', () => {
   /** Emits events of 64 KiB until the server has asked for as many as it will; returns how many it took. */
-  async function flood(it: Awaited<ReturnType<typeof scene>>, id: string, count: number): Promise<void> {
+  async function flood(it: Awaited<ReturnType<typeof grpcServer>>, id: string, count: number): Promise<void> {
     const output = 'x'.repeat(64 * 1024);
     for (let n = 0; n < count; n += 1) {
       it.executions.emit(id, 'iteration_output', { execution_id: id, iteration_number: 1, output });
@@ -161,7 +161,7 @@ describe('clients that do not read', () => {
   }
 
   test('a client that reads nothing is held back: little is buffered for 200 MB of events', async () => {
-    await using it = await scene();
+    await using it = await grpcServer();
     const session = connect(`http://${it.address}`);
     const stream = lazyStream(session, it.agentId);
     const start = await waitUntil('the execution was started', () => it.executions.starts[0]);
@@ -196,7 +196,7 @@ describe('clients that do not read', () => {
   });
 
   test('a client that reads slowly but steadily gets everything, in order', async () => {
-    await using it = await scene({ unreadBytes: 64 * 1024 });
+    await using it = await grpcServer({ unreadBytes: 64 * 1024 });
     const { call, id } = await it.run();
     const over = ended(call);
     const read = setInterval(() => (call.isPaused() ? call.resume() : call.pause()), 2);
@@ -216,7 +216,7 @@ describe('clients that do not read', () => {
   });
 
   test('a client that reads nothing for too long loses the stream, and its follow ends', async () => {
-    await using it = await scene({ drainTimeoutMs: 50 });
+    await using it = await grpcServer({ drainTimeoutMs: 50 });
     const session = connect(`http://${it.address}`);
     const stream = lazyStream(session, it.agentId);
     const start = await waitUntil('the execution was started', () => it.executions.starts[0]);
@@ -228,7 +228,7 @@ describe('clients that do not read', () => {
   });
 
   test('the deadline of a client that reads nothing ends its follow', async () => {
-    await using it = await scene();
+    await using it = await grpcServer();
     const session = connect(`http://${it.address}`);
     const stream = lazyStream(session, it.agentId, { 'grpc-timeout': '200m' });
     const start = await waitUntil('the execution was started', () => it.executions.starts[0]);
@@ -239,7 +239,7 @@ describe('clients that do not read', () => {
   });
 
   test('closing cuts connections whose clients do not read', async () => {
-    await using it = await scene({ closeGraceMs: 100 });
+    await using it = await grpcServer({ closeGraceMs: 100 });
     const session = connect(`http://${it.address}`);
     const gone = new Promise((resolve) => session.once('close', resolve));
     const stream = lazyStream(session, it.agentId);

@@ -12,8 +12,8 @@ import {
 import type { Identity } from '../../../runtime/identity.ts';
 import { createAuthenticator } from '../../../security/authenticator.ts';
 import { createGrpcServer } from '../../../transport/grpc/svc-runtime.ts';
-import { written } from '../../actors/judge-panel/rig.ts';
-import { world } from '../../actors/judge-panel/world.ts';
+import { written } from '../../actors/judge-panel/driven-panel.ts';
+import { panelRuntime } from '../../actors/judge-panel/panel-runtime.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { clientOf, metadataOf, text } from './call.ts';
 
@@ -31,7 +31,7 @@ const SAID: Readonly<Record<string, string>> = {
 
 /** The real gRPC server in front of real panels and executions. */
 async function served() {
-  const at = await world({ says: (prompt) => SAID[/I am (\w+)\./.exec(prompt)?.[1] ?? ''] ?? 'hang' });
+  const at = await panelRuntime({ says: (prompt) => SAID[/I am (\w+)\./.exec(prompt)?.[1] ?? ''] ?? 'hang' });
   const ids: Record<string, string> = {};
   for (const name of [...Object.keys(SAID), 'silent']) ids[name] = await at.deploy(operator, name);
   await at.deploy({ ...operator, tenant: 'acme' }, 'foreign');
@@ -286,7 +286,7 @@ describe('ValidateWithJudges', () => {
 });
 
 test('without panels ValidateWithJudges is not served', async () => {
-  const at = await world({ says: () => 'hang' });
+  const at = await panelRuntime({ says: () => 'hang' });
   const server = createGrpcServer({
     agents: at.agents,
     executions: at.executions,

@@ -11,7 +11,7 @@ import {
   gateway,
   ScriptedLoop,
   TOKEN,
-} from '../../effects/agents/bootstrap-bench.ts';
+} from '../../effects/agents/bootstrap-places.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 const GENERATE = {

@@ -8,7 +8,7 @@ import { SvcError } from '../../../runtime/errors.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
 import { createInternalGrpcServer, type SealMethods } from '../../../transport/grpc/inner-loop/server.ts';
 import type { DispatchApi, GatewayAnswer } from '../../../usecases/gateway.ts';
-import { AGENT, dispatch, EXECUTION, final, ScriptedLoop, TOKEN } from '../../effects/agents/bootstrap-bench.ts';
+import { AGENT, dispatch, EXECUTION, final, ScriptedLoop, TOKEN } from '../../effects/agents/bootstrap-places.ts';
 import { metadataOf, unary } from '../grpc/call.ts';
 
 async function scene(loop: DispatchApi, seal?: SealMethods) {

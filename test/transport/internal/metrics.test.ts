@@ -9,7 +9,7 @@ import { NodeMetrics } from '../../../transport/internal/node-metrics.ts';
 import { createInternalServer } from '../../../transport/internal/server.ts';
 import type { LocalNode } from '../../../usecases/ports/cluster.ts';
 import type { AdmissionCounts } from '../../../usecases/starts/admission.ts';
-import { ScriptedLoop } from '../../effects/agents/bootstrap-bench.ts';
+import { ScriptedLoop } from '../../effects/agents/bootstrap-places.ts';
 import { NodeProcess } from '../../support/node-process.ts';
 
 const NODE: LocalNode = {

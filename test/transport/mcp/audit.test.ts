@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { auditOf, auditStore, entriesOf } from '../../security/audit/scene.ts';
-import { mcpScene, post } from './scene.ts';
+import { auditOf, auditStore, entriesOf } from '../../security/audit/audit-store.ts';
+import { mcpServer, post } from './mcp-server.ts';
 
 test('a tool that a caller calls leaves one entry over /mcp and over /v1/tools, and tools that read leave none', async () => {
   await using store = await auditStore();
   const { audit } = auditOf(store.blocks);
-  await using at = await mcpScene({ audit, denied: ['wild.crash'] });
+  await using at = await mcpServer({ audit, denied: ['wild.crash'] });
   const overMcp = (name: string, args: object) =>
     post(at.url, { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } });
   const overRest = (name: string, args: object) =>

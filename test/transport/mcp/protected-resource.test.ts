@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { describe, it } from 'node:test';
 import type { ResourceParts } from '../../../transport/rest/parts.ts';
-import { mcpScene } from './scene.ts';
+import { mcpServer } from './mcp-server.ts';
 
 const ISSUERS = ['https://idp.example.com/realms/acme', 'https://idp.example.com/realms/staff'];
 const PATH = '/.well-known/oauth-protected-resource';
@@ -27,7 +27,7 @@ function send(url: string, method: string, host: string): Promise<Answer> {
 }
 
 async function at<T>(resource: ResourceParts | undefined, call: (url: string) => Promise<T>): Promise<T> {
-  await using scene = await mcpScene(resource === undefined ? {} : { resource });
+  await using scene = await mcpServer(resource === undefined ? {} : { resource });
   return await call(scene.rest.base);
 }
 

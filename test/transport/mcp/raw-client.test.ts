@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
 import { createAuthenticator } from '../../../security/authenticator.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { mcpScene, post } from './scene.ts';
+import { mcpServer, post } from './mcp-server.ts';
 
 const rpc = (method: string, params?: object, id: unknown = 1) => ({ jsonrpc: '2.0', id, method, params });
 const callOf = (name: string, given: object = {}, id: unknown = 1) => rpc('tools/call', { name, arguments: given }, id);
@@ -11,9 +11,9 @@ const initialize = (protocolVersion: string) =>
   rpc('initialize', { protocolVersion, capabilities: {}, clientInfo: { name: 'raw', version: '1' } });
 
 describe('a client written by hand, against /mcp', () => {
-  let at: Awaited<ReturnType<typeof mcpScene>>;
+  let at: Awaited<ReturnType<typeof mcpServer>>;
   before(async () => {
-    at = await mcpScene({ denied: ['wild.crash'] });
+    at = await mcpServer({ denied: ['wild.crash'] });
     await at.behind.servers.tools();
   });
   after(() => at[Symbol.asyncDispose]());
@@ -155,7 +155,7 @@ describe('a client written by hand, against /mcp', () => {
 
 describe('a client that gives up, or a tool that never ends', () => {
   test('the wait is bounded, and the answer says that the tool goes on', async () => {
-    await using at = await mcpScene({ callTimeoutMs: 500 });
+    await using at = await mcpServer({ callTimeoutMs: 500 });
     await at.behind.servers.tools();
     const { status, body } = await post(at.url, callOf('wild.hang'));
     assert.deepEqual([status, body.result.isError], [200, true]);
@@ -165,7 +165,7 @@ describe('a client that gives up, or a tool that never ends', () => {
 
 describe('a node without authentication', () => {
   test('serves local clients and refuses pages of other sites', async () => {
-    await using at = await mcpScene({ authenticator: createAuthenticator({ realms: [] }) });
+    await using at = await mcpServer({ authenticator: createAuthenticator({ realms: [] }) });
     const list = (headers: Record<string, string>) => post(at.url, rpc('tools/list'), { token: null, headers });
     assert.equal((await list({})).status, 200);
     for (const origin of ['http://localhost:3000', 'http://127.0.0.1:8080', 'http://[::1]']) {

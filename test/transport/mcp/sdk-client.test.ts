@@ -4,7 +4,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { aliasesOf, toolNamed } from '../../../transport/mcp/tool-aliases.ts';
-import { mcpScene } from './scene.ts';
+import { mcpServer } from './mcp-server.ts';
 
 async function connect(url: string, token: string): Promise<Client> {
   const client = new Client({ name: 'test', version: '1' });
@@ -15,7 +15,7 @@ async function connect(url: string, token: string): Promise<Client> {
 
 describe('the official SDK, against /mcp', () => {
   test('connects, lists and calls, many calls at once', async () => {
-    await using at = await mcpScene();
+    await using at = await mcpServer();
     await at.behind.servers.tools();
     const client = await connect(at.url, 'operator');
     try {
@@ -46,7 +46,7 @@ describe('the official SDK, against /mcp', () => {
   });
 
   test('sees what its own caller may use: a consumer has no tools of the node’s servers', async () => {
-    await using at = await mcpScene();
+    await using at = await mcpServer();
     await at.behind.servers.tools();
     const client = await connect(at.url, 'consumer');
     try {
@@ -59,7 +59,7 @@ describe('the official SDK, against /mcp', () => {
   });
 
   test('no name that is listed has a character that strict clients refuse, and each stands for one tool', async () => {
-    await using at = await mcpScene();
+    await using at = await mcpServer();
     await at.behind.servers.tools();
     const client = await connect(at.url, 'operator');
     try {
@@ -84,7 +84,7 @@ describe('the official SDK, against /mcp', () => {
   });
 
   test('has instructions, prompts with arguments, and resources for the tools that the caller is offered', async () => {
-    await using at = await mcpScene();
+    await using at = await mcpServer();
     const client = await connect(at.url, 'operator');
     try {
       assert.match(client.getInstructions() ?? '', /svc_trace_why/);
@@ -106,7 +106,7 @@ describe('the official SDK, against /mcp', () => {
   });
 
   test('without a token it cannot connect', async () => {
-    await using at = await mcpScene();
+    await using at = await mcpServer();
     await assert.rejects(connect(at.url, 'nobody'));
   });
 });

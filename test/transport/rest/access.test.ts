@@ -4,7 +4,7 @@ import { request } from 'node:http';
 import { describe, it } from 'node:test';
 import { SvcError } from '../../../runtime/errors.ts';
 import { SURFACE } from '../../product/surface.ts';
-import { MANIFEST, namedUsers, scene, UNKNOWN } from './scene.ts';
+import { MANIFEST, namedUsers, restServer, UNKNOWN } from './rest-server.ts';
 
 const as = (user: string) => ({ authorization: `Bearer ${user}` });
 
@@ -41,7 +41,7 @@ const NOT_DESCRIBED = [
 
 describe('who may call what', () => {
   it('without a token every route but health and the description is 401, whatever else is wrong', async () => {
-    await using at = await scene({ authenticator: namedUsers });
+    await using at = await restServer({ authenticator: namedUsers });
     for (const [method, path] of ROUTES) {
       const refused = await at.call(method, path, { headers: { 'content-type': 'text/plain' } });
       assert.equal(refused.status, 401, `${method} ${path}`);
@@ -61,7 +61,7 @@ describe('who may call what', () => {
     const named = [...section.matchAll(/`((?:GET|POST) \/[^`]*)`/g)].map((match) => match[1] ?? '');
     const described = Object.entries(SURFACE).filter(([, { access }]) => access === 'public');
     assert.deepEqual(named.sort(), [...described.map(([operation]) => operation), ...NOT_DESCRIBED].sort());
-    await using at = await scene({ authenticator: namedUsers });
+    await using at = await restServer({ authenticator: namedUsers });
     for (const operation of named) {
       const [method = '', path = ''] = operation.split(' ');
       const { status } = await at.call(method, path.replaceAll(/\{\w+\}/g, 'x'));
@@ -70,7 +70,7 @@ describe('who may call what', () => {
   });
 
   it('each role may call exactly its routes', async () => {
-    await using at = await scene({ authenticator: namedUsers });
+    await using at = await restServer({ authenticator: namedUsers });
     for (const [method, path, allowed] of ROUTES) {
       for (const user of ['reader', 'operator', 'alice']) {
         const { status, body } = await at.call(method, path, { headers: as(user) });
@@ -81,7 +81,7 @@ describe('who may call what', () => {
   });
 
   it('the table above names every route of the description', async () => {
-    await using at = await scene({ authenticator: namedUsers });
+    await using at = await restServer({ authenticator: namedUsers });
     const { paths } = (await at.call('GET', '/v1/openapi.json')).body;
     const described = Object.entries<object>(paths).flatMap(([path, methods]) =>
       Object.keys(methods).map(
@@ -93,7 +93,7 @@ describe('who may call what', () => {
   });
 
   it("another tenant's things have the same answer as things that never were", async () => {
-    await using at = await scene({ authenticator: namedUsers });
+    await using at = await restServer({ authenticator: namedUsers });
     const { agent_id } = (await at.postJson('/v1/agents', { manifest_yaml: MANIFEST }, as('alice'))).body;
     const started = await at.postJson('/v1/executions', { agent_id, input: 'hi' }, as('alice'));
     const id = started.body.execution_id;
@@ -142,13 +142,13 @@ describe('who may call what', () => {
       required: true,
       authenticate: () => Promise.reject(new SvcError('unavailable', 'idp', { retryAfterMs: 4_200 })),
     };
-    await using at = await scene({ authenticator: down });
+    await using at = await restServer({ authenticator: down });
     const refused = await at.call('GET', '/v1/agents', { headers: as('alice') });
     assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '5']);
   });
 
   it('tokens do not reach the log', async () => {
-    await using at = await scene({ authenticator: namedUsers });
+    await using at = await restServer({ authenticator: namedUsers });
     await at.call('GET', '/v1/agents', { headers: as('super-secret-token') });
     await at.call('GET', `/v1/agents/${UNKNOWN}`, { headers: as('alice') });
     assert.ok(at.logged.length > 0);
@@ -169,7 +169,7 @@ const statusWith = (port: number, path: string, headers: Record<string, string>)
 
 describe('a node without authentication', () => {
   it('refuses pages of other sites and names that lead here', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const status = (headers: Record<string, string>) => statusWith(at.port, '/v1/agents', headers);
     assert.equal(await status({ 'sec-fetch-site': 'cross-site' }), 403);
     assert.equal(await status({ host: 'evil.example' }), 403);
@@ -180,7 +180,7 @@ describe('a node without authentication', () => {
   });
 
   it('with authentication any host name serves', async () => {
-    await using at = await scene({ authenticator: namedUsers });
+    await using at = await restServer({ authenticator: namedUsers });
     assert.equal(await statusWith(at.port, '/v1/agents', { host: 'svc.example', ...as('alice') }), 200);
   });
 });

@@ -10,7 +10,7 @@ import { defineActor } from '../../../runtime/define-actor.ts';
 import { createApprovalApi } from '../../../usecases/approvals.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { AREA_KERNELS, type AreaKernel } from './area-kernel.ts';
-import { namedUsers, scene } from './scene.ts';
+import { namedUsers, restServer } from './rest-server.ts';
 
 /** Whoever asked: keeps what it hears. */
 const listener = defineActor({
@@ -30,12 +30,12 @@ const GONE = { error: 'request not found or already completed' };
 for (const { name, missing, start } of AREA_KERNELS) {
   describe(`human approvals over REST, ${name}`, { skip: missing ?? false }, () => {
     let kernel: AreaKernel;
-    let at: Awaited<ReturnType<typeof scene>>;
+    let at: Awaited<ReturnType<typeof restServer>>;
     before(async () => {
       kernel = await start({ definitions: [approvalActor, listener] });
       const approvals = await kernel.documents.collection<ApprovalDocument>(APPROVALS);
       const { client } = kernel.runtime;
-      at = await scene({ approvals: createApprovalApi({ client, approvals }), authenticator: namedUsers });
+      at = await restServer({ approvals: createApprovalApi({ client, approvals }), authenticator: namedUsers });
     });
     after(async () => {
       await at[Symbol.asyncDispose]();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createRestServer } from '../../../transport/rest/server.ts';
 import { UNRECORDED } from '../../../usecases/audited-operations.ts';
-import { auditOf, auditStore, entriesOf } from '../../security/audit/scene.ts';
+import { auditOf, auditStore, entriesOf } from '../../security/audit/audit-store.ts';
 import { describedNode, wholeNode } from './whole-node.ts';
 
 const UUID = '00000000-0000-4000-8000-000000000000';

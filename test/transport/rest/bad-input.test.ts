@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ERRORS } from '../../../runtime/errors.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { scene, UNKNOWN, until } from './scene.ts';
+import { restServer, UNKNOWN, until } from './rest-server.ts';
 
 const json = { 'content-type': 'application/json' };
 
@@ -48,7 +48,7 @@ describe('bad bodies', () => {
   ];
   for (const [title, body, expected] of cases) {
     it(`${title} is 400 and says so`, async () => {
-      await using at = await scene();
+      await using at = await restServer();
       const refused = await at.call('POST', '/v1/executions', { body, headers: json });
       assert.equal(refused.status, 400);
       assert.match(refused.body.error, expected);
@@ -56,7 +56,7 @@ describe('bad bodies', () => {
   }
 
   it('a member named __proto__ and a name twice are 400, written with escapes or not', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     for (const context of ['{"__proto__":{"a":1}}', '{"deep":[{"\\u005f_proto__":1}]}', '{"a":1,"\\u0061":2}']) {
       const body = `{"agent_id":"${await at.deployed()}","input":"hi","context":${context}}`;
       const refused = await at.call('POST', '/v1/executions', { body, headers: json });
@@ -69,7 +69,7 @@ describe('bad bodies', () => {
   });
 
   it('a route takes as much as its class may have: fields 64 KiB, texts 1 MiB, payloads 16 MiB', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const send = async (path: string, bytes: number): Promise<number> => {
       const body = JSON.stringify({ x: 'x'.repeat(bytes - 8) });
       assert.equal(body.length, bytes);
@@ -85,7 +85,7 @@ describe('bad bodies', () => {
   });
 
   it('more than 100,000 values are 413, however few bytes they have', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const start = async (values: number) => {
       const context = { list: Array.from({ length: values }, () => 1) };
       const body = JSON.stringify({ agent_id: await at.deployed(), input: 'x', context });
@@ -96,7 +96,7 @@ describe('bad bodies', () => {
   });
 
   it('names of more than 4 MiB together are 413, although they are few', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const start = async (bytes: number) => {
       const context = Object.fromEntries(
         Array.from({ length: 8 }, (_none, n) => [`${n}${'k'.repeat(bytes / 8 - 64)}`, 1]),
@@ -109,20 +109,20 @@ describe('bad bodies', () => {
   });
 
   it('a million opening brackets are refused quickly and the process stays up', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const refused = await at.call('POST', '/v1/executions', { body: '['.repeat(1_000_000), headers: json });
     assert.equal(refused.status, 400);
     assert.equal((await at.call('GET', '/health')).status, 200);
   });
 
   it('brackets inside strings are no depth', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const body = JSON.stringify({ agent_id: UNKNOWN, input: `"\\${'['.repeat(500)}` });
     assert.equal((await at.call('POST', '/v1/executions', { body, headers: json })).status, 404);
   });
 
   it('20 MB are 413, announced or chunked, and the connection is closed', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const big = Buffer.alloc(20_000_000, 'x');
     const announced = await exchange(at.port, post(big.length, '')[0] ?? '');
     assert.equal(announced.status, 413);
@@ -136,7 +136,7 @@ describe('bad bodies', () => {
   });
 
   it('a body just under the limit is taken', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const body = JSON.stringify({ agent_id: await at.deployed(), input: 'x'.repeat(15 * 1024 * 1024) });
     assert.equal((await at.call('POST', '/v1/executions', { body, headers: json })).status, 200);
   });
@@ -149,7 +149,7 @@ describe('bad bodies', () => {
     { 'content-type': 'application/json', 'content-encoding': 'gzip' },
   ]) {
     it(`${JSON.stringify(headers)} is 415`, async () => {
-      await using at = await scene();
+      await using at = await restServer();
       const refused = await at.call('POST', '/v1/executions', { body: valid, headers });
       assert.equal(refused.status, 415);
       assert.equal(refused.body.error, 'unsupported_media_type');
@@ -157,7 +157,7 @@ describe('bad bodies', () => {
   }
 
   it('a body of another length than announced never becomes a call', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const longer = await exchange(at.port, ...post(valid.length - 1, `${valid}xxxx`));
     assert.equal(longer.status, 400);
     const socket = connect(at.port, '127.0.0.1').on('error', () => {});
@@ -171,7 +171,7 @@ describe('bad bodies', () => {
 
 describe('bad requests', () => {
   it('an unknown path is 404, a wrong method 405 with the methods there are', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const unknown = await at.call('GET', '/v1/nothing');
     assert.deepEqual([unknown.status, unknown.body], [404, { error: 'not_found', message: 'There is no such path.' }]);
     for (const [method, path, allow] of [
@@ -189,7 +189,7 @@ describe('bad requests', () => {
   });
 
   it('a path that is no valid percent-encoding, or too long, is 400', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     for (const path of [
       '/v1/agents/lookup/%E0%A4%A',
       '/v1/agents/lookup/%ff',
@@ -202,7 +202,7 @@ describe('bad requests', () => {
   });
 
   it('too many header bytes are 431, broken HTTP is 400, both as JSON', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const large = await exchange(
       at.port,
       `GET /health HTTP/1.1\r\nHost: localhost\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`,
@@ -215,7 +215,7 @@ describe('bad requests', () => {
   });
 
   it('a request whose end or host is ambiguous is 400, and nothing behind it is read', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const chunks = '7\r\n{"a":1}\r\n0\r\n\r\n';
     const sent = (headers: readonly string[], body = chunks): string =>
       ['POST /v1/executions HTTP/1.1', 'Host: localhost', 'Content-Type: application/json', ...headers, '', body].join(
@@ -266,7 +266,7 @@ describe('bad requests', () => {
   });
 
   it('a client that sends its request too slowly is 408 and cut off', async () => {
-    await using at = await scene({ limits: { headersTimeoutMs: 200, requestTimeoutMs: 400 } });
+    await using at = await restServer({ limits: { headersTimeoutMs: 200, requestTimeoutMs: 400 } });
     const slowHead = await exchange(at.port, 'GET /health HTTP/1.1\r\nHost: lo');
     assert.deepEqual([slowHead.status, (slowHead.body as { error: string }).error], [408, 'request_timed_out']);
     const slowBody = await exchange(at.port, ...post(100, '{'));
@@ -274,7 +274,7 @@ describe('bad requests', () => {
   });
 
   it('a client that reads nothing of its answers is cut off; one that waits for its answer is not', async () => {
-    await using at = await scene({ limits: { unreadTimeoutMs: 100 } });
+    await using at = await restServer({ limits: { unreadTimeoutMs: 100 } });
     const open = (): Promise<number> =>
       new Promise((resolve, reject) =>
         at.app.server.getConnections((error, count) => (error === null ? resolve(count) : reject(error))),
@@ -297,7 +297,7 @@ describe('bad requests', () => {
   });
 
   it('a client that sends requests without end, and waits for no answer, is cut off', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const send = async (requests: number): Promise<number> => {
       const socket = connect(at.port, '127.0.0.1').on('error', () => {});
       const last = 'GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
@@ -317,7 +317,7 @@ describe('bad requests', () => {
   });
 
   it('as many files of /docs are open as may be, however slowly their clients read', async () => {
-    await using at = await scene({ limits: { docsAtOnce: 2 } });
+    await using at = await restServer({ limits: { docsAtOnce: 2 } });
     const slow = [0, 1].map(() => {
       const socket = connect(at.port, '127.0.0.1').on('error', () => {});
       socket.pause().write('GET /docs/static/swagger-ui-bundle.js HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(20));
@@ -330,7 +330,7 @@ describe('bad requests', () => {
   });
 
   it('no error text names files, stacks or other tenants', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     at.executions.failure = new TypeError('at /srv/node/x.ts:1 token=abc');
     const failed = await at.call('GET', `/v1/executions/${UNKNOWN}`);
     assert.deepEqual([failed.status, failed.body], [500, { error: 'An internal error occurred.' }]);
@@ -343,7 +343,7 @@ describe('bad requests', () => {
 
 describe('closing', () => {
   it('does not wait for ever for a client that never finishes its request', async () => {
-    await using at = await scene({ limits: { closeGraceMs: 100 } });
+    await using at = await restServer({ limits: { closeGraceMs: 100 } });
     const socket = connect(at.port, '127.0.0.1').on('error', () => {});
     let closed = false;
     socket.on('close', () => {
@@ -358,7 +358,7 @@ describe('closing', () => {
 
 describe('every answer', () => {
   it('has headers against sniffing, framing and caching', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     for (const path of ['/health', '/v1/agents', '/nothing', `/v1/agents/${UNKNOWN}`]) {
       const { headers } = await at.call('GET', path);
       assert.equal(headers.get('x-content-type-options'), 'nosniff', path);
@@ -369,7 +369,7 @@ describe('every answer', () => {
   });
 
   it('carries the trace of the call on, and starts one when the header is none', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const trace = '0af7651916cd43dd8448eb211c80319c';
     const agent_id = await at.deployed();
     const headers = { traceparent: `00-${trace}-b7ad6b7169203331-01` };

@@ -2,17 +2,17 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createManagedProviders } from '../../../usecases/managed-providers.ts';
 import { FakeChaos, FakeCluster, FakePeers } from './fake-fleet.ts';
-import { namedUsers, type SceneOptions, scene } from './scene.ts';
+import { namedUsers, type RestServerOptions, restServer } from './rest-server.ts';
 
 const NO_RUNS = { list: async () => ({ runs: [] }) };
 
-const fleet = (options: SceneOptions = {}) => {
+const fleet = (options: RestServerOptions = {}) => {
   const cluster = new FakeCluster();
   const peers = new FakePeers();
   return {
     cluster,
     peers,
-    open: () => scene({ cluster, peers, chaos: new FakeChaos(), runs: NO_RUNS, ...options }),
+    open: () => restServer({ cluster, peers, chaos: new FakeChaos(), runs: NO_RUNS, ...options }),
   };
 };
 const MANAGED = 'apiVersion: svc.dev/v1\nkind: ManagedConfig\nspec: { observability: { logging: { level: debug } } }\n';
@@ -149,11 +149,11 @@ describe('the fleet over REST', () => {
   });
 
   it('a node without these parts has no such paths; without peers it shows its members', async () => {
-    await using none = await scene();
+    await using none = await restServer();
     for (const path of ['/v1/cluster/status', '/v1/cluster/nodes', '/v1/cluster/config', '/v1/chaos/faults']) {
       assert.equal((await none.call('GET', path)).status, 404, path);
     }
-    await using members = await scene({ cluster: new FakeCluster() });
+    await using members = await restServer({ cluster: new FakeCluster() });
     assert.equal((await members.call('GET', '/v1/cluster/nodes')).body.nodes.length, 2);
     assert.equal((await members.call('POST', '/v1/cluster/nodes/alpha/drain')).status, 200);
     assert.equal((await members.call('GET', '/v1/cluster/config')).status, 404);
@@ -238,7 +238,7 @@ describe('faults over REST', () => {
 
 describe('an execution that waits for tags', () => {
   it('says what it waits for', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const id = await at.startRun();
     assert.equal((await at.call('GET', `/v1/executions/${id}`)).body.waiting_for, undefined);
     const waiting_for = { kind: 'node' as const, tags: ['gpu'], reason: 'waiting for a node with tags gpu' };
@@ -254,7 +254,7 @@ describe('providers of models for all nodes', () => {
     const { cluster, peers } = fleet();
     cluster.pushed = [{ node_id: 'alpha', accepted: true, reason: null }];
     const providers = createManagedProviders({ peers, push: () => cluster.pushConfig(), isManaged });
-    return { peers, open: () => scene({ cluster, peers, providers, authenticator: namedUsers }) };
+    return { peers, open: () => restServer({ cluster, peers, providers, authenticator: namedUsers }) };
   };
   const as = (user: string, body?: unknown): RequestInit => ({
     headers: { authorization: `Bearer ${user}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ERRORS, isErrorCode, SvcError } from '../../../runtime/errors.ts';
 import { PLAIN_STATUSES } from '../../../transport/rest/problem.ts';
-import { scene, UNKNOWN } from './scene.ts';
+import { restServer, UNKNOWN } from './rest-server.ts';
 
 const codes = Object.keys(ERRORS).filter(isErrorCode);
 const SAID = 'what the part behind said';
@@ -11,7 +11,7 @@ describe('the table of errors over REST', () => {
   for (const code of codes) {
     const { http, kind, message } = ERRORS[code];
     it(`${code} is ${http}, with the body its route is specified to have`, async () => {
-      await using at = await scene();
+      await using at = await restServer();
       const details = [{ path: 'spec.x', line: 3, message: 'is odd' }];
       at.executions.failure = new SvcError(code, SAID, { details, cause: new Error('secret cause') });
       const { status, body, headers, text } = await at.call('GET', `/v1/executions/${UNKNOWN}`);
@@ -30,7 +30,7 @@ describe('the table of errors over REST', () => {
   }
 
   it('what is no error of ours is 500 and says nothing', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     for (const thrown of [
       new Error('secret'),
       'secret',

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { request } from 'node:http';
 import { describe, it } from 'node:test';
 import { signedWebhooks } from '../../support/signed-webhooks.ts';
-import { type SceneOptions, scene, UNKNOWN } from './scene.ts';
+import { type RestServerOptions, restServer, UNKNOWN } from './rest-server.ts';
 
 const FORMS = [
   'text/plain',
@@ -37,7 +37,7 @@ const statusesAt = (port: number, path: string) => async (sent: Sent) => (await 
 const never = async (): Promise<never> => Promise.reject(new Error('not asked for'));
 
 /** A node that takes signed webhooks. */
-const WEBHOOK: SceneOptions = {
+const WEBHOOK: RestServerOptions = {
   webhooks: signedWebhooks({ SVC_WEBHOOK_SECRET_MAIL: 'secret' }),
   stimuli: {
     ...{ ingest: never, list: never, get: never },
@@ -50,12 +50,12 @@ const signed = (body: string) => ({
 
 describe('pages of other sites and a node without an identity provider', () => {
   it('a POST without a body and without headers of a browser passes', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     assert.equal((await send(at.port, CANCEL, {})).status, 404);
   });
 
   it('every unsafe method is refused from another origin, whatever the browser says besides', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     for (const method of ['POST', 'PATCH', 'DELETE', 'PUT']) {
       const path = method === 'POST' ? CANCEL : method === 'PUT' ? '/v1/agents' : `/v1/agents/${UNKNOWN}`;
       const status = statusesAt(at.port, path);
@@ -73,7 +73,7 @@ describe('pages of other sites and a node without an identity provider', () => {
   });
 
   it('a Host that is not this machine by name is refused, 0.0.0.0 and :: among them', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const status = statusesAt(at.port, CANCEL);
     const wrong = ['0.0.0.0', '[::]', '0', '10.0.0.7', '[fe80::1]', '[::ffff:127.0.0.1]', '[::ffff:0.0.0.0]'];
     for (const host of [
@@ -94,7 +94,7 @@ describe('pages of other sites and a node without an identity provider', () => {
   });
 
   it('the body of a form is refused, also where a route has no body', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     for (const path of [CANCEL, '/v1/executions', '/v1/agents']) {
       for (const type of FORMS) {
         const headers = { 'content-type': type };
@@ -104,7 +104,7 @@ describe('pages of other sites and a node without an identity provider', () => {
   });
 
   it('a webhook may be of any type; its Host and Origin are looked at like all', async () => {
-    await using at = await scene(WEBHOOK);
+    await using at = await restServer(WEBHOOK);
     const status = statusesAt(at.port, '/v1/webhooks/mail');
     const body = 'a=1';
     for (const type of FORMS) {
@@ -120,12 +120,12 @@ describe('browsers on other origins', () => {
   const tools = 'https://tools.example.org';
 
   it('are answered nothing, unless the origin is on the list of the node', async () => {
-    await using closed = await scene();
+    await using closed = await restServer();
     const asked = { method: 'OPTIONS', headers: { ...preflight, origin: tools } };
     const refused = await send(closed.port, '/v1/executions', asked);
     assert.deepEqual([refused.status, refused.allowed], [405, undefined]);
 
-    await using open = await scene({ origins: [tools] });
+    await using open = await restServer({ origins: [tools] });
     assert.deepEqual(await send(open.port, '/v1/executions', asked), { status: 204, allowed: tools });
     const headers = { origin: tools, 'sec-fetch-site': 'cross-site' };
     assert.deepEqual(await send(open.port, CANCEL, { headers }), { status: 404, allowed: tools });

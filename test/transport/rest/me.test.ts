@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { namedUsers, scene } from './scene.ts';
+import { namedUsers, restServer } from './rest-server.ts';
 
 test('a caller learns who it is and what its roles allow; no caller is 401', async () => {
-  await using at = await scene({ authenticator: namedUsers });
+  await using at = await restServer({ authenticator: namedUsers });
   const actionsOf = async (user: string) => {
     const { status, body } = await at.call('GET', '/v1/me', { headers: { authorization: `Bearer ${user}` } });
     assert.deepEqual([status, body.key], [200, null], user);
@@ -18,7 +18,7 @@ test('a caller learns who it is and what its roles allow; no caller is 401', asy
 });
 
 test('the operator of a loopback node may do everything, and every scope is held', async () => {
-  await using at = await scene();
+  await using at = await restServer();
   const { body } = await at.call('GET', '/v1/me');
   assert.deepEqual([body.kind, body.actions.length], ['local', 7]);
   assert.ok(['keys:write', 'tools:call', 'audit:read'].every((scope) => body.scopes.includes(scope)));

@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { withDevTools } from '../../../.ci/tools/dev-tool.ts';
 import { executionEvents } from '../../../actors/execution/events.ts';
 import { workflowEvents } from '../../../actors/workflow/events.ts';
-import { namedUsers, scene } from './scene.ts';
+import { namedUsers, restServer } from './rest-server.ts';
 import { describedNode } from './whole-node.ts';
 
 interface Operation {
@@ -21,7 +21,7 @@ interface Operation {
 }
 
 async function documentOf() {
-  await using at = await scene({ authenticator: namedUsers });
+  await using at = await restServer({ authenticator: namedUsers });
   const { body, status } = await at.call('GET', '/v1/openapi.json');
   assert.equal(status, 200);
   const operations = Object.entries<Record<string, Operation>>(body.paths).flatMap(([path, methods]) =>
@@ -316,7 +316,7 @@ describe('components of the API description of a node with every part', () => {
 
 describe('page of the API description', () => {
   it('loads nothing from elsewhere: every file it names is served here, and its policy allows no other', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const page = await at.call('GET', '/docs/');
     assert.equal(page.status, 200);
     const policy = page.headers.get('content-security-policy') ?? '';

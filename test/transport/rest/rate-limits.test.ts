@@ -3,8 +3,8 @@ import { describe, test } from 'node:test';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { TierLimits } from '../../../security/api.ts';
 import { ended, request } from '../grpc/call.ts';
-import { scene as grpcScene } from '../grpc/scene.ts';
-import { MANIFEST, namedUsers, scene } from './scene.ts';
+import { grpcServer as grpcScene } from '../grpc/grpc-server.ts';
+import { MANIFEST, namedUsers, restServer } from './rest-server.ts';
 
 /** So many starts, then none. */
 function tickets(count: number) {
@@ -24,7 +24,7 @@ function tickets(count: number) {
 describe('limits of starts', () => {
   test('over REST the start beyond them is 429 with Retry-After and creates nothing', async () => {
     const { asked, tierLimits } = tickets(1);
-    await using at = await scene({ tierLimits, authenticator: namedUsers });
+    await using at = await restServer({ tierLimits, authenticator: namedUsers });
     const { agent_id } = await at.agents.deploy({ tenant: 'alice' }, MANIFEST, { force: false });
     const start = (headers = {}) =>
       at.postJson('/v1/executions', { agent_id, input: 'x' }, { authorization: 'Bearer alice', ...headers });
@@ -39,7 +39,7 @@ describe('limits of starts', () => {
 
   test('a start that is repeated under its key is not counted again', async () => {
     const { asked, tierLimits } = tickets(1);
-    await using at = await scene({ tierLimits, authenticator: namedUsers });
+    await using at = await restServer({ tierLimits, authenticator: namedUsers });
     const { agent_id } = await at.agents.deploy({ tenant: 'alice' }, MANIFEST, { force: false });
     const headers = { authorization: 'Bearer alice', 'idempotency-key': 'once' };
     const answers = [];
@@ -54,7 +54,7 @@ describe('limits of starts', () => {
 
   test('an unknown agent is not counted', async () => {
     const { asked, tierLimits } = tickets(1);
-    await using at = await scene({ tierLimits, authenticator: namedUsers });
+    await using at = await restServer({ tierLimits, authenticator: namedUsers });
     const unknown = { agent_id: '00000000-0000-4000-8000-000000000000', input: 'x' };
     assert.equal((await at.postJson('/v1/executions', unknown, { authorization: 'Bearer alice' })).status, 404);
     assert.deepEqual(asked, []);

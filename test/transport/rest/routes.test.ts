@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { SvcError } from '../../../runtime/errors.ts';
-import { MANIFEST, namedUsers, scene, UNKNOWN } from './scene.ts';
+import { MANIFEST, namedUsers, restServer, UNKNOWN } from './rest-server.ts';
 
 const yaml = { 'content-type': 'application/yaml' };
 
 describe('health', () => {
   it('says ok as specified, and 503 with a reason while the node is not ready', async () => {
-    await using at = await scene({ authenticator: namedUsers });
+    await using at = await restServer({ authenticator: namedUsers });
     assert.deepEqual((await at.call('GET', '/health')).body, { status: 'ok' });
     assert.deepEqual((await at.call('GET', '/health/live')).body, { status: 'ok' });
     assert.deepEqual((await at.call('GET', '/health/ready')).body, { status: 'ready' });
@@ -22,7 +22,7 @@ describe('health', () => {
 
 describe('agents', () => {
   it('deploys YAML and JSON, refuses a second without force, takes it with force', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const first = await at.call('POST', '/v1/agents', { body: MANIFEST, headers: yaml });
     assert.equal(first.status, 200);
     assert.deepEqual(first.body, { agent_id: at.agents.rows[0]?.agent_id, deployed: true });
@@ -37,7 +37,7 @@ describe('agents', () => {
   });
 
   it('an invalid manifest is 422 with path and line', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const refused = await at.call('POST', '/v1/agents', { body: 'a: 1', headers: yaml });
     assert.equal(refused.status, 422);
     assert.equal(refused.body.error, 'invalid_manifest');
@@ -45,7 +45,7 @@ describe('agents', () => {
   });
 
   it('validate says what a deploy would, as YAML or JSON, and deploys nothing', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const whole = MANIFEST.replace(
       'metadata',
       'apiVersion: svc.dev/v1\nkind: Agent\nspec: { task: { instruction: Write. } }\nmetadata',
@@ -65,7 +65,7 @@ describe('agents', () => {
   });
 
   it('looks up, lists, shows, exports and deletes', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const id = await at.deployed();
     const summary = (await at.call('GET', '/v1/agents/lookup/writer')).body;
     assert.deepEqual([summary.agent_id, summary.name, summary.tenant_id], [id, 'writer', 'svc-system']);
@@ -85,7 +85,7 @@ describe('agents', () => {
   });
 
   it('answers unknown and malformed ids with the specified texts alone', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const notFound = { error: 'agent not found' };
     assert.deepEqual((await at.call('GET', '/v1/agents/lookup/nobody')).body, notFound);
     for (const rest of ['', '/versions', '/export', '/logs']) {
@@ -100,7 +100,7 @@ describe('agents', () => {
 
 describe('executions', () => {
   it('starts an execution and answers its id', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const agent_id = await at.deployed();
     const started = await at.postJson('/v1/executions', { agent_id, input: 'hi', context: { a: [1] } });
     assert.equal(started.status, 200);
@@ -118,14 +118,14 @@ describe('executions', () => {
   ];
   for (const [title, body, status, answer] of bodies) {
     it(`a start with ${title} is ${status}`, async () => {
-      await using at = await scene();
+      await using at = await restServer();
       const refused = await at.postJson('/v1/executions', body);
       assert.deepEqual([refused.status, refused.body], [status, answer]);
     });
   }
 
   it('names each field that is wrong and what was expected', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const refused = await at.postJson('/v1/executions', { agent_id: UNKNOWN, input: 7 });
     assert.equal(refused.status, 400);
     assert.match(refused.body.error, /^body\.input: .*expected string/);
@@ -136,7 +136,7 @@ describe('executions', () => {
   });
 
   it('a failure of ours is 500 with the specified text and without its cause', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const agent_id = await at.deployed();
     at.executions.failure = new Error('password=hunter2');
     const failed = await at.postJson('/v1/executions', { agent_id, input: 'hi' });
@@ -144,7 +144,7 @@ describe('executions', () => {
   });
 
   it('what cannot run here is 500 with its text, as the specification says, and its code', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const agent_id = await at.deployed();
     for (const code of ['unsupported_isolation', 'unimplemented', 'invalid_manifest'] as const) {
       at.executions.failure = new SvcError(code, 'no such thing here');
@@ -157,7 +157,7 @@ describe('executions', () => {
   });
 
   it('takes an agent by its name wherever it takes its id; a name of none is the fixed text', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const agent_id = await at.deployed();
     for (const path of ['', '/versions', '/export', '/logs']) {
       const [byName, byId] = [
@@ -176,7 +176,7 @@ describe('executions', () => {
   });
 
   it('an unknown member of a body is refused by its name', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const agent_id = await at.deployed();
     const refused = await at.postJson('/v1/executions', { agent_id, input: 'hi', inputt: 'typo' });
     assert.equal(refused.status, 400);
@@ -184,7 +184,7 @@ describe('executions', () => {
   });
 
   it('the same Idempotency-Key starts one execution, in each tenant its own', async () => {
-    await using at = await scene({ authenticator: namedUsers });
+    await using at = await restServer({ authenticator: namedUsers });
     const as = async (user: string) => {
       const headers = { authorization: `Bearer ${user}` };
       const deployed = await at.postJson('/v1/agents', { manifest_yaml: MANIFEST, force: true }, headers);
@@ -200,7 +200,7 @@ describe('executions', () => {
   });
 
   it('calls at the same time with one key start one execution', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const body = { agent_id: await at.deployed(), input: 'hi' };
     const calls = Array.from({ length: 8 }, () => at.postJson('/v1/executions', body, { 'idempotency-key': 'k' }));
     const ids = new Set((await Promise.all(calls)).map((answer) => answer.body.execution_id));
@@ -209,7 +209,7 @@ describe('executions', () => {
   });
 
   it('a key that started an execution of another agent is 409, a malformed one 400', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const key = { 'idempotency-key': 'k' };
     await at.postJson('/v1/executions', { agent_id: await at.deployed(), input: 'hi' }, key);
     const other = await at.postJson('/v1/agents', { manifest_yaml: 'name: other' });
@@ -224,7 +224,7 @@ describe('executions', () => {
   });
 
   it('shows, lists, pages the log, cancels and removes', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const id = await at.startRun();
     for (const n of [1, 2, 3]) at.executions.emit(id, 'iteration_output', { iteration_number: 1, output: `o${n}` });
     assert.equal((await at.call('GET', `/v1/executions/${id}`)).body.status, 'running');
@@ -253,7 +253,7 @@ describe('executions', () => {
   });
 
   it('unknown and malformed ids have one answer on every route', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     for (const [method, rest] of [
       ['GET', ''],
       ['GET', '/events'],
@@ -269,7 +269,7 @@ describe('executions', () => {
   });
 
   it('a query that is no whole number in range is 400 and says so', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     for (const query of [
       'limit=0',
       'limit=-1',

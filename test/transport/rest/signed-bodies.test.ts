@@ -4,12 +4,12 @@ import { once } from 'node:events';
 import { type ClientRequest, request } from 'node:http';
 import { describe, it } from 'node:test';
 import { signedWebhooks } from '../../support/signed-webhooks.ts';
-import { type SceneOptions, scene, UNKNOWN, until } from './scene.ts';
+import { type RestServerOptions, restServer, UNKNOWN, until } from './rest-server.ts';
 
 const never = async (): Promise<never> => Promise.reject(new Error('not asked for'));
 
 /** A node whose webhooks start nothing. */
-const webhooks = (received: string[], limits: SceneOptions['limits'] = {}): SceneOptions => ({
+const webhooks = (received: string[], limits: RestServerOptions['limits'] = {}): RestServerOptions => ({
   limits,
   webhooks: signedWebhooks({ SVC_WEBHOOK_SECRET_MAIL: 'secret' }),
   stimuli: {
@@ -41,7 +41,7 @@ async function statusOf(call: ClientRequest): Promise<number | undefined> {
 describe('bodies that a signature stands for', () => {
   it('a body that comes in pieces is taken when its signature fits, and not when one byte differs', async () => {
     const received: string[] = [];
-    await using at = await scene(webhooks(received));
+    await using at = await restServer(webhooks(received));
     const body = 'é'.repeat(50_000);
     const call = begin(at.port, { length: 100_000, part: body.slice(0, 7), signature: signatureOf(body) });
     call.end(body.slice(7));
@@ -57,7 +57,7 @@ describe('bodies that a signature stands for', () => {
 
   it('few large ones are held at once, and small ones get by', async () => {
     const received: string[] = [];
-    await using at = await scene(webhooks(received, { webhooksAtOnce: 3 }));
+    await using at = await restServer(webhooks(received, { webhooksAtOnce: 3 }));
     const halves = [1, 2, 3].map(() =>
       begin(at.port, { length: 500_000, part: 'x'.repeat(5_000), signature: 'sha256=00' }),
     );
@@ -79,7 +79,7 @@ describe('bodies that a signature stands for', () => {
   });
 
   it('one that does not end in time is 408, one whose sender goes is no error of the node', async () => {
-    await using at = await scene(webhooks([], { webhookTimeoutMs: 200 }));
+    await using at = await restServer(webhooks([], { webhookTimeoutMs: 200 }));
     const half = { length: 100, part: 'x', signature: 'sha256=00' };
     assert.equal(await statusOf(begin(at.port, half)), 408);
     const headers = { 'x-svc-signature': 'sha256=00', 'content-length': 100, expect: '100-continue' };

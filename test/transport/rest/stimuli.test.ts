@@ -4,7 +4,7 @@ import type { Identity } from '../../../runtime/identity.ts';
 import { stimulusNode } from '../../actors/stimulus/stimulus-node.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { AREA_KERNELS } from './area-kernel.ts';
-import { namedUsers, scene } from './scene.ts';
+import { namedUsers, restServer } from './rest-server.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const as = (user: string) => ({ authorization: `Bearer ${user}` });
@@ -13,7 +13,7 @@ const answer = (workflow: string, confidence: number) => JSON.stringify({ workfl
 for (const { name, missing, start } of AREA_KERNELS) {
   describe(`stimuli over REST, ${name}`, { skip: missing ?? false }, () => {
     let node: Awaited<ReturnType<typeof stimulusNode>>;
-    let at: Awaited<ReturnType<typeof scene>>;
+    let at: Awaited<ReturnType<typeof restServer>>;
     before(async () => {
       const configured = ['deploy', 'strict', 'broken', 'absent'].map((workflow) => ({
         source: `To-${workflow}`,
@@ -26,7 +26,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
         settings: { router_agent: 'router', classification_timeout_secs: 1 },
       });
       const { stimuli, routes: stimulusRoutes } = node;
-      at = await scene({ stimuli, stimulusRoutes, authenticator: namedUsers });
+      at = await restServer({ stimuli, stimulusRoutes, authenticator: namedUsers });
     });
     after(async () => {
       await at[Symbol.asyncDispose]();
@@ -242,7 +242,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
 test('without a route and a router agent a stimulus is 422 no_router_configured', async () => {
   const [embedded] = AREA_KERNELS;
   const node = await stimulusNode({ start: (embedded ?? assert.fail()).start });
-  const at = await scene({ stimuli: node.stimuli });
+  const at = await restServer({ stimuli: node.stimuli });
   const refused = await at.postJson('/v1/stimuli', { source: 'mail', content: 'x' });
   assert.deepEqual([refused.status, refused.body.error], [422, 'no_router_configured']);
   await at[Symbol.asyncDispose]();

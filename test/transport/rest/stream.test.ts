@@ -5,7 +5,7 @@ import { EventSource } from 'eventsource';
 import { SvcError } from '../../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../../runtime/identity.ts';
 import type { Authenticator } from '../../../security/api.ts';
-import { scene, UNKNOWN, until } from './scene.ts';
+import { restServer, UNKNOWN, until } from './rest-server.ts';
 
 const path = (id: string) => `/v1/executions/${id}/stream`;
 
@@ -29,7 +29,7 @@ const frames = (text: string): string[] => text.split('\n\n').filter((frame) => 
 
 describe('event stream', () => {
   it('sends each event as an unnamed record with its number, as recorded, and ends after the last', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const id = await at.startRun();
     const started = { execution_id: id, agent_id: 'a', started_at: 't', note: 'two\nlines\r\n\u2028' };
     at.executions.emit(id, 'execution_started', started);
@@ -46,7 +46,7 @@ describe('event stream', () => {
   });
 
   it('opens at once and delivers events as they happen', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const id = await at.startRun();
     const response = await fetch(at.base + path(id));
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader() ?? assert.fail('no body');
@@ -58,7 +58,7 @@ describe('event stream', () => {
   });
 
   it('resumes behind Last-Event-ID, given as header or in the query', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const id = await at.startRun();
     for (const name of ['execution_started', 'iteration_started', 'execution_completed']) {
       at.executions.emit(id, name, { execution_id: id });
@@ -74,7 +74,7 @@ describe('event stream', () => {
   });
 
   it('answers 204 at the last event of an ended execution, so that a client stops', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const id = await at.startRun();
     at.executions.emit(id, 'execution_completed', {});
     for (const last of ['1', '7']) {
@@ -84,7 +84,7 @@ describe('event stream', () => {
   });
 
   it('refuses a Last-Event-ID that is no number, or beyond the events there are', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const id = await at.startRun();
     at.executions.emit(id, 'execution_started', {});
     for (const last of ['x', '-1', '1.5', '01', '1e3', '9'.repeat(16), '2', '1, 1']) {
@@ -97,7 +97,7 @@ describe('event stream', () => {
   });
 
   it('an unknown execution is 404 before the stream begins; a client that wants no events gets 406', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     assert.deepEqual((await at.call('GET', path(UNKNOWN))).body, { error: 'execution not found' });
     const refused = await at.call('GET', path(await at.startRun()), { headers: { accept: 'application/json' } });
     assert.equal(refused.status, 406);
@@ -106,14 +106,14 @@ describe('event stream', () => {
   });
 
   it('sends a comment in silence', async () => {
-    await using at = await scene({ limits: { heartbeatMs: 20 } });
+    await using at = await restServer({ limits: { heartbeatMs: 20 } });
     const raw = await rawStream(at.port, await at.startRun());
     await until('two heartbeats', () => raw.text().split(': heartbeat\n\n').length > 2);
     raw.socket.destroy();
   });
 
   it('a standard EventSource follows, reconnects where it was after a cut, and stops at the end', async () => {
-    await using at = await scene({ limits: { reconnectMs: 10 } });
+    await using at = await restServer({ limits: { reconnectMs: 10 } });
     const id = await at.startRun();
     const seen: string[] = [];
     let connections = 0;
@@ -158,7 +158,7 @@ describe('event stream', () => {
         return answer;
       },
     };
-    await using at = await scene({ authenticator, limits: { recheckMs: 5 } });
+    await using at = await restServer({ authenticator, limits: { recheckMs: 5 } });
     const raw = await rawStream(at.port, await at.startRun());
     await until('the follow to begin', () => at.executions.following === 1);
     const checked = async () => {
@@ -184,7 +184,7 @@ describe('event stream', () => {
       required: true,
       authenticate: async () => ({ kind: 'operator', subject: 'r', tenant: SYSTEM_TENANT, roles, tier: 'free' }),
     };
-    await using at = await scene({ authenticator, limits: { recheckMs: 5 } });
+    await using at = await restServer({ authenticator, limits: { recheckMs: 5 } });
     const raw = await rawStream(at.port, await at.startRun());
     await until('the follow to begin', () => at.executions.following === 1);
     roles = [];
@@ -193,7 +193,7 @@ describe('event stream', () => {
   });
 
   it('a client that leaves ends the follow', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const raw = await rawStream(at.port, await at.startRun());
     await until('the follow to begin', () => at.executions.following === 1);
     raw.socket.destroy();
@@ -201,7 +201,7 @@ describe('event stream', () => {
   });
 
   it('closing the server ends streams with a hint to come back', async () => {
-    await using at = await scene({ limits: { reconnectMs: 1_234 } });
+    await using at = await restServer({ limits: { reconnectMs: 1_234 } });
     const raw = await rawStream(at.port, await at.startRun());
     await until('the stream to be open', () => raw.text().includes('text/event-stream'));
     await at.app.close();
@@ -212,7 +212,7 @@ describe('event stream', () => {
   });
 
   it('a stream whose source breaks ends with a hint to come back', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const id = await at.startRun();
     const raw = await rawStream(at.port, id);
     await until('the follow to begin', () => at.executions.following === 1);
@@ -223,7 +223,7 @@ describe('event stream', () => {
   });
 
   it('takes no more streams than its limit', async () => {
-    await using at = await scene({ limits: { streams: 1 } });
+    await using at = await restServer({ limits: { streams: 1 } });
     const id = await at.startRun();
     const raw = await rawStream(at.port, id);
     await until('the follow to begin', () => at.executions.following === 1);
@@ -238,7 +238,7 @@ describe('slow clients', () => {
   const chunk = 'x'.repeat(256 * 1024);
 
   it('a client that does not read is held back, then cut off, and little is buffered for it', async () => {
-    await using at = await scene({ limits: { drainTimeoutMs: 300 } });
+    await using at = await restServer({ limits: { drainTimeoutMs: 300 } });
     const id = await at.startRun();
     for (let n = 0; n < 200; n += 1) at.executions.emit(id, 'iteration_output', { output: chunk });
     const before = process.memoryUsage().rss;
@@ -263,7 +263,7 @@ describe('slow clients', () => {
   });
 
   it('a client that reads slowly but steadily gets everything', async () => {
-    await using at = await scene({ limits: { drainTimeoutMs: 5_000 } });
+    await using at = await restServer({ limits: { drainTimeoutMs: 5_000 } });
     const id = await at.startRun();
     for (let n = 0; n < 20; n += 1) at.executions.emit(id, 'iteration_output', { output: chunk });
     at.executions.emit(id, 'execution_completed', {});
@@ -279,7 +279,7 @@ describe('slow clients', () => {
 
 describe('many streams', () => {
   it('1,000 idle streams cost little memory, and all end when their clients leave', async () => {
-    await using at = await scene();
+    await using at = await restServer();
     const id = await at.startRun();
     globalThis.gc?.();
     const before = process.memoryUsage().rss;

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '../../support/wait-until.ts';
-import { mcpScene, post } from '../mcp/scene.ts';
+import { mcpServer, post } from '../mcp/mcp-server.ts';
 
 describe('/v1/tools', () => {
-  let at: Awaited<ReturnType<typeof mcpScene>>;
+  let at: Awaited<ReturnType<typeof mcpServer>>;
   before(async () => {
-    at = await mcpScene({ denied: ['wild.crash'] });
+    at = await mcpServer({ denied: ['wild.crash'] });
   });
   after(() => at[Symbol.asyncDispose]());
 

@@ -3,18 +3,18 @@ import { symlink } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { type VolumesBench, volumesBench } from '../../effects/volumes/bench.ts';
+import { type VolumesUnderTest, volumesUnderTest } from '../../effects/volumes/volumes-under-test.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { namedUsers, scene, UNKNOWN } from './scene.ts';
+import { namedUsers, restServer, UNKNOWN } from './rest-server.ts';
 
-let bench: VolumesBench;
+let bench: VolumesUnderTest;
 before(async () => {
-  bench = await volumesBench();
+  bench = await volumesUnderTest();
 });
 after(async () => bench[Symbol.asyncDispose]());
 
 const as = (user: string): Record<string, string> => ({ authorization: `Bearer ${user}` });
-const open = () => scene({ authenticator: namedUsers, volumes: bench.volumes });
+const open = () => restServer({ authenticator: namedUsers, volumes: bench.volumes });
 type Scene = Awaited<ReturnType<typeof open>>;
 
 let count = 0;
@@ -202,7 +202,7 @@ describe('volumes over REST', () => {
   });
 
   test('a node without volumes has no such path', async () => {
-    await using at = await scene({ authenticator: namedUsers });
+    await using at = await restServer({ authenticator: namedUsers });
     assert.equal((await at.call('GET', '/v1/volumes', { headers: as('alice') })).status, 404);
   });
 });

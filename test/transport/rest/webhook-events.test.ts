@@ -6,7 +6,7 @@ import { stimulusNode } from '../../actors/stimulus/stimulus-node.ts';
 import { type EventVector, eventHeaders } from '../../security/webhooks/vectors.ts';
 import { signedWebhooks } from '../../support/signed-webhooks.ts';
 import { AREA_KERNELS } from './area-kernel.ts';
-import { namedUsers, scene } from './scene.ts';
+import { namedUsers, restServer } from './rest-server.ts';
 
 type Scheme = EventVector['scheme'];
 type Body = string | Uint8Array<ArrayBuffer>;
@@ -24,7 +24,7 @@ const eventOf = (scheme: Scheme, id: string, more: Readonly<Record<string, unkno
 for (const { name, missing, start } of AREA_KERNELS) {
   describe(`events of Stripe and Slack over REST, ${name}`, { skip: missing ?? false }, () => {
     let node: Awaited<ReturnType<typeof stimulusNode>>;
-    let at: Awaited<ReturnType<typeof scene>>;
+    let at: Awaited<ReturnType<typeof restServer>>;
     before(async () => {
       const sources = SCHEMES.flatMap((scheme) => [
         { source: `${scheme}-a`, scheme, workflow: 'deploy', tenant: 'alice' },
@@ -37,7 +37,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
       const settings = sources.map(({ source, scheme }) => ({ source, scheme, secrets: [secretOf(source)] }));
       node = await stimulusNode({ start, configured });
       const webhooks = signedWebhooks({}, settings, { now: () => NOW * 1_000 });
-      at = await scene({ stimuli: node.stimuli, webhooks, authenticator: namedUsers });
+      at = await restServer({ stimuli: node.stimuli, webhooks, authenticator: namedUsers });
     });
     after(async () => {
       await at[Symbol.asyncDispose]();

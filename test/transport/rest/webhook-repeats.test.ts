@@ -8,7 +8,7 @@ import { startKernelNode } from '../../support/kernel-node.ts';
 import { signedWebhooks } from '../../support/signed-webhooks.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { AREA_KERNELS } from './area-kernel.ts';
-import { namedUsers, scene } from './scene.ts';
+import { namedUsers, restServer } from './rest-server.ts';
 
 const SCHEMES = ['svc', 'standard-webhooks', 'stripe', 'slack', 'github'] as const;
 type Scheme = (typeof SCHEMES)[number];
@@ -50,7 +50,7 @@ function headersOf(scheme: Scheme, id: string, atMs: number, secret: string): Re
 for (const { name, missing, start } of AREA_KERNELS) {
   describe(`repeats of webhooks over REST, ${name}`, { skip: missing ?? false }, () => {
     let node: Awaited<ReturnType<typeof stimulusNode>>;
-    let at: Awaited<ReturnType<typeof scene>>;
+    let at: Awaited<ReturnType<typeof restServer>>;
     let seconds = 0;
     before(async () => {
       const routed = SCHEMES.map((scheme) => ({ source: scheme, workflow: 'deploy', scheme }));
@@ -58,7 +58,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
       const sources = [...routed, ...broken];
       node = await stimulusNode({ start, configured: sources.map(({ source, workflow }) => ({ source, workflow })) });
       const settings = sources.map(({ source, scheme }) => settingsOf(source, scheme));
-      at = await scene({
+      at = await restServer({
         stimuli: node.stimuli,
         webhooks: signedWebhooks({}, settings),
         authenticator: namedUsers,
@@ -180,7 +180,7 @@ describe('how long a repeat of a webhook is one', () => {
         configured: [{ source: 'shop', workflow: 'deploy' }],
       });
       const webhooks = signedWebhooks({}, [settingsOf('shop', scheme)], clock);
-      const at = await scene({ stimuli: node.stimuli, webhooks, authenticator: namedUsers });
+      const at = await restServer({ stimuli: node.stimuli, webhooks, authenticator: namedUsers });
       const send = () =>
         at.call('POST', '/v1/webhooks/shop', {
           body: bodyOf('old'),

@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { stimulusNode } from '../../actors/stimulus/stimulus-node.ts';
 import { signedWebhooks } from '../../support/signed-webhooks.ts';
 import { AREA_KERNELS } from './area-kernel.ts';
-import { namedUsers, scene } from './scene.ts';
+import { namedUsers, restServer } from './rest-server.ts';
 
 const SECRET = 'a secret that nobody guesses';
 const MIB = 1024 * 1024;
@@ -16,7 +16,7 @@ const signed = (body: string | Uint8Array, secret = SECRET): string =>
 for (const { name, missing, start } of AREA_KERNELS) {
   describe(`webhooks over REST, ${name}`, { skip: missing ?? false }, () => {
     let node: Awaited<ReturnType<typeof stimulusNode>>;
-    let at: Awaited<ReturnType<typeof scene>>;
+    let at: Awaited<ReturnType<typeof restServer>>;
     before(async () => {
       const configured = [
         { source: 'git-hub.io', workflow: 'deploy', tenant: 'alice' },
@@ -29,7 +29,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
       const secrets: Record<string, string> = { SVC_WEBHOOK_SECRET_GIT_HUB_IO: SECRET, SVC_WEBHOOK_SECRET_EMPTY: '' };
       for (const source of ['PLAIN', 'STRICT', 'SHARED', 'UNROUTED']) secrets[`SVC_WEBHOOK_SECRET_${source}`] = SECRET;
       const { stimuli } = node;
-      at = await scene({ stimuli, webhooks: signedWebhooks(secrets), authenticator: namedUsers });
+      at = await restServer({ stimuli, webhooks: signedWebhooks(secrets), authenticator: namedUsers });
     });
     after(async () => {
       await at[Symbol.asyncDispose]();
@@ -209,7 +209,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
 test('a node that knows no secrets has no webhooks', async () => {
   const [embedded] = AREA_KERNELS;
   const node = await stimulusNode({ start: (embedded ?? assert.fail()).start });
-  const at = await scene({ stimuli: node.stimuli, authenticator: namedUsers });
+  const at = await restServer({ stimuli: node.stimuli, authenticator: namedUsers });
   const refused = await at.call('POST', '/v1/webhooks/plain', { body: 'x' });
   assert.equal(refused.status, 404);
   await at[Symbol.asyncDispose]();

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { z } from 'zod';
 import type { RestServerParts } from '../../../transport/rest/parts.ts';
 import { createRestServer } from '../../../transport/rest/server.ts';
-import { namedUsers } from './scene.ts';
+import { namedUsers } from './rest-server.ts';
 
 /** A part that is there, with parts of its own, and that nobody calls: the description is made of the routes alone. */
 function uncalled<T extends object>(): T {

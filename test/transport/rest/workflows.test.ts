@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '../../support/wait-until.ts';
 import { AREA_KERNELS, type AreaKernel } from './area-kernel.ts';
-import { namedUsers, scene } from './scene.ts';
+import { namedUsers, restServer } from './rest-server.ts';
 import { WORKFLOW_ACTORS, workflowParts } from './workflow-area.ts';
 
 const manifest = (name: string, version = '1.0.0') => `apiVersion: svc.dev/v1
@@ -31,10 +31,14 @@ const RUNS = '/v1/workflows/executions';
 for (const { name: store, missing, start } of AREA_KERNELS) {
   describe(`workflows over REST, ${store}`, { skip: missing ?? false }, () => {
     let kernel: AreaKernel;
-    let at: Awaited<ReturnType<typeof scene>>;
+    let at: Awaited<ReturnType<typeof restServer>>;
     before(async () => {
       kernel = await start({ definitions: WORKFLOW_ACTORS });
-      at = await scene({ ...(await workflowParts(kernel)), authenticator: namedUsers, limits: { heartbeatMs: 100 } });
+      at = await restServer({
+        ...(await workflowParts(kernel)),
+        authenticator: namedUsers,
+        limits: { heartbeatMs: 100 },
+      });
     });
     after(async () => {
       await at[Symbol.asyncDispose]();

@@ -3,10 +3,10 @@ import { after, before, describe, test } from 'node:test';
 import { decodeJwt } from 'jose';
 import { ATTEST_ROWS, type AttestRow, UNKNOWN } from './attest-rows.ts';
 import { Agent, type Door, grpcDoor, restDoor } from './doors.ts';
-import { type Running, type SealWorld, sealWorld } from './world.ts';
+import { type Running, type SealServer, sealServer } from './seal-server.ts';
 
 interface Row extends AttestRow {
-  readonly running?: (at: SealWorld) => Running;
+  readonly running?: (at: SealServer) => Running;
 }
 
 /** Those that need more than a request. */
@@ -28,10 +28,10 @@ const ROWS: readonly Row[] = [
 ];
 
 describe('AttestAgent and POST /v1/seal/attest, by one table', () => {
-  let at: SealWorld;
+  let at: SealServer;
   let doors: readonly Door[];
   before(async () => {
-    at = await sealWorld();
+    at = await sealServer();
     doors = [restDoor(at), grpcDoor(at)];
   });
   after(() => at[Symbol.asyncDispose]());

@@ -3,7 +3,7 @@ import { status } from '@grpc/grpc-js';
 import { z } from 'zod';
 import type { AttestAgentResponse, InvokeToolResponse } from '../../../proto/gen/svc/runtime/v1/runtime.ts';
 import { clientOf, metadataOf, text, unaryWhole } from './grpc-call.ts';
-import { AGENT, type Running, type SealWorld } from './world.ts';
+import { AGENT, type Running, type SealServer } from './seal-server.ts';
 
 /** An answer in words that both transports have. */
 export interface Answered {
@@ -76,7 +76,7 @@ const resultOf = (answer: z.output<typeof RpcAnswer>) =>
         },
       };
 
-export function restDoor(at: Pick<SealWorld, 'restUrl'>, path = '/v1/seal/invoke'): Door {
+export function restDoor(at: Pick<SealServer, 'restUrl'>, path = '/v1/seal/invoke'): Door {
   const post = async (url: string, body: object, bearer?: string) => {
     const auth = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` };
     const response = await fetch(at.restUrl + url, {
@@ -121,7 +121,7 @@ export function restDoor(at: Pick<SealWorld, 'restUrl'>, path = '/v1/seal/invoke
   };
 }
 
-export function grpcDoor(at: Pick<SealWorld, 'grpcAddress'>): Door {
+export function grpcDoor(at: Pick<SealServer, 'grpcAddress'>): Door {
   const client = () => clientOf(at.grpcAddress);
   const meta = (bearer?: string) => metadataOf(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` });
   return {

@@ -12,9 +12,9 @@ import { createInternalServer } from '../../../transport/internal/server.ts';
 import type { RestApp } from '../../../transport/rest/parts.ts';
 import { addSealRoutes } from '../../../transport/rest/routes/seal.ts';
 import type { DispatchApi } from '../../../usecases/gateway.ts';
-import { namedUsers } from '../rest/scene.ts';
+import { namedUsers } from '../rest/rest-server.ts';
 import { Agent, grpcDoor, restDoor } from './doors.ts';
-import { type Running, type SealWorld, sealWorld } from './world.ts';
+import { type Running, type SealServer, sealServer } from './seal-server.ts';
 
 const READ = { path: '/workspace/a.txt' };
 const none = async (): Promise<never> => {
@@ -23,7 +23,7 @@ const none = async (): Promise<never> => {
 const dispatch: DispatchApi = { generate: none, dispatchResult: none };
 
 describe('SEAL on the internal address', () => {
-  let at: SealWorld;
+  let at: SealServer;
   let app: RestApp;
   let url: string;
   let grpc: GrpcServer;
@@ -31,7 +31,7 @@ describe('SEAL on the internal address', () => {
   let tokenFor: (running: Running) => Promise<string>;
   before(async () => {
     // The public address asks for a bearer; an agent has none.
-    at = await sealWorld({ authenticator: namedUsers });
+    at = await sealServer({ authenticator: namedUsers });
     const tokens = createExecutionTokens(at.signing);
     tokenFor = ({ tenant, executionId }) => tokens.issue({ tenant, executionId, expiresAt: Date.now() + 60_000 });
     app = createInternalServer({

@@ -5,18 +5,18 @@ import { SvcError } from '../../../runtime/errors.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { Agent, type Door, type Envelope, grpcDoor, restDoor } from './doors.ts';
 import { DENIED, ENVELOPE_ROWS, type EnvelopeRow, INTERNAL, READ, UNAUTHENTICATED } from './envelope-rows.ts';
-import { AGENT, type SealWorld, said, sealWorld } from './world.ts';
+import { AGENT, type SealServer, said, sealServer } from './seal-server.ts';
 
 const failing = (code: string, message: string) =>
   said(message, { is_error: true, error: { code, class: 'policy', message } });
 
 interface Row extends Omit<EnvelopeRow, 'envelope'> {
   readonly retryAfter?: true;
-  envelope(agent: Agent, at: SealWorld): Envelope | Promise<Envelope>;
-  before?(at: SealWorld, agent: Agent): void | Promise<void>;
+  envelope(agent: Agent, at: SealServer): Envelope | Promise<Envelope>;
+  before?(at: SealServer, agent: Agent): void | Promise<void>;
 }
 
-const tokenOf = (agent: Agent, at: SealWorld, expiresAt: number) =>
+const tokenOf = (agent: Agent, at: SealServer, expiresAt: number) =>
   at.tokens.issue({
     agentId: AGENT,
     executionId: agent.running.executionId,
@@ -30,7 +30,7 @@ const tokenOf = (agent: Agent, at: SealWorld, expiresAt: number) =>
 
 const answering =
   (answer: () => ReturnType<typeof said>) =>
-  (at: SealWorld): void => {
+  (at: SealServer): void => {
     at.told.answer = async () => answer();
   };
 
@@ -135,10 +135,10 @@ const ROWS: readonly Row[] = [
 ];
 
 describe('InvokeTool and POST /v1/seal/invoke, by one table', () => {
-  let at: SealWorld;
+  let at: SealServer;
   let doors: readonly Door[];
   before(async () => {
-    at = await sealWorld();
+    at = await sealServer();
     doors = [restDoor(at), grpcDoor(at)];
   });
   after(() => at[Symbol.asyncDispose]());

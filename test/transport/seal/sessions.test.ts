@@ -5,9 +5,9 @@ import { compactVerify, importJWK } from 'jose';
 import { z } from 'zod';
 import { AuditExport, recordHash } from '../../../manifests/audit/record.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { namedUsers } from '../rest/scene.ts';
+import { namedUsers } from '../rest/rest-server.ts';
 import { Agent, type Door, grpcDoor, restDoor } from './doors.ts';
-import { type SealWorld, said, sealWorld } from './world.ts';
+import { type SealServer, said, sealServer } from './seal-server.ts';
 
 const Body = z.looseObject({
   count: z.number().optional(),
@@ -20,10 +20,10 @@ const Body = z.looseObject({
 const READ = { path: '/workspace/a.txt' };
 
 describe('calls of a session', () => {
-  let at: SealWorld;
+  let at: SealServer;
   let doors: readonly Door[];
   before(async () => {
-    at = await sealWorld();
+    at = await sealServer();
     doors = [restDoor(at), grpcDoor(at)];
   });
   after(() => at[Symbol.asyncDispose]());
@@ -227,10 +227,10 @@ describe('calls of a session', () => {
 });
 
 describe('behind an identity provider', () => {
-  let at: SealWorld;
+  let at: SealServer;
   let doors: readonly Door[];
   before(async () => {
-    at = await sealWorld({ authenticator: namedUsers });
+    at = await sealServer({ authenticator: namedUsers });
     doors = [restDoor(at), grpcDoor(at)];
   });
   after(() => at[Symbol.asyncDispose]());
@@ -285,7 +285,7 @@ describe('behind an identity provider', () => {
 
 describe('the API description', () => {
   test('has every route of SEAL, and says of invoke that its errors are JSON-RPC', async () => {
-    await using at = await sealWorld();
+    await using at = await sealServer();
     const response = await fetch(`${at.restUrl}/v1/openapi.json`);
     const { paths, components } = z
       .object({

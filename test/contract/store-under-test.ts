@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import type { ActorStore, Commit, CommitOutcome, Lease } from '../../runtime/actor-store.ts';
+import { type Address, addressOf, type Partition, partitionsOf } from '../../runtime/address.ts';
+import type { Delivery, MailboxEntry } from '../../runtime/message.ts';
+import type { Recording } from '../support/redis-wire.ts';
+
+/** One adapter over fresh, empty data. */
+export interface StoreUnderTest {
+  readonly store: ActorStore;
+  /** A second connection to the same data, as another process has it. Absent when only one process may open it. */
+  another?(): Promise<ActorStore>;
+  /** Closes the store, forgets everything in memory and opens the data again. */
+  reopen?(): Promise<ActorStore>;
+  /** Keeps copies of what goes to the store below the adapter. Absent: nothing lies between the adapter and its data. */
+  record?(): Recording;
+  /** From here on calls arrive twice, or once more later; answers how that ends. Absent: as `record`. */
+  disturb?(): () => Promise<void>;
+  /** Moves the store's clock on. Absent: the suite waits until the store's clock says so. */
+  advance?(ms: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Slots of which a store may have partitions. */
+const MOST_TAGS = 16;
+
+export type MakeStore = () => Promise<StoreUnderTest>;
+
+type Change = Partial<Omit<Commit, 'lease' | 'after' | 'upTo'>>;
+
+/** What the tests of the contract share: fresh partitions, short ways to append, lease and commit. */
+export class StoreDriver {
+  store: ActorStore;
+  readonly #under: StoreUnderTest;
+
+  constructor(under: StoreUnderTest) {
+    this.#under = under;
+    this.store = under.store;
+  }
+
+  get severalConnections(): boolean {
+    return this.#under.another !== undefined;
+  }
+
+  /** Another connection where the adapter has such, else the same one. */
+  another(): Promise<ActorStore> {
+    return this.#under.another?.() ?? Promise.resolve(this.store);
+  }
+
+  /** Forgets what the adapter holds in memory, where it can. */
+  async reopen(): Promise<void> {
+    if (this.#under.reopen) this.store = await this.#under.reopen();
+  }
+
+  record(): Recording | undefined {
+    return this.#under.record?.();
+  }
+
+  /** Calls arrive twice and late, where that can be. Answers how it ends, when all of them have arrived. */
+  disturb(): () => Promise<void> {
+    return this.#under.disturb?.() ?? (async () => {});
+  }
+
+  /** Fresh partitions of a fresh pool. */
+  async partitions(count: number): Promise<Partition[]> {
+    const pool = `p${randomBytes(5).toString('hex')}`;
+    assert.equal(await this.store.definePool(pool, count), count);
+    return partitionsOf({ pool, partitions: count });
+  }
+
+  /** Partitions that may share a log. */
+  async partitionsOfOneTag(count: number): Promise<Partition[]> {
+    const { sharedLogs } = this.store;
+    assert.ok(sharedLogs !== undefined, 'the store has no shared logs');
+    const all = await this.partitions(count * MOST_TAGS);
+    const tag = sharedLogs.tagOf(at(all, 0));
+    return all.filter((partition) => sharedLogs.tagOf(partition) === tag).slice(0, count);
+  }
+
+  async partition(): Promise<Partition> {
+    return at(await this.partitions(1), 0);
+  }
+
+  address(): Address {
+    return addressOf('thing', 'tenant-a', randomUUID());
+  }
+
+  delivery(to: Address, body: string = randomUUID()): Delivery {
+    return { id: randomUUID(), to, body };
+  }
+
+  /** Appends one body a call for one actor; answers the message ids. */
+  async append(partition: Partition, to: Address, ...bodies: string[]): Promise<string[]> {
+    const deliveries = bodies.map((body) => this.delivery(to, body));
+    const outcomes = await this.store.append(partition, deliveries, 10_000);
+    for (const outcome of outcomes) assert.equal(outcome.kind, 'accepted');
+    return deliveries.map((delivery) => delivery.id);
+  }
+
+  async lease(partition: Partition, node = 'node-a', ttlMs = 60_000): Promise<Lease<Partition>> {
+    const outcome = await this.store.acquire(partition, node, randomUUID(), ttlMs);
+    if (outcome.kind !== 'granted') assert.fail(`the lease of ${partition} is held by ${outcome.by}`);
+    return outcome.lease;
+  }
+
+  async cursor(partition: Partition): Promise<number> {
+    return (await this.store.backlog(partition)).cursor;
+  }
+
+  commit(lease: Lease, after: number, upTo: number, change: Change = {}, readAhead = 0): Promise<CommitOutcome> {
+    return this.store.commit(commitOf(lease, after, upTo, change), readAhead);
+  }
+
+  async mustCommit(lease: Lease, after: number, upTo: number, change: Change = {}, readAhead = 0) {
+    const outcome = await this.commit(lease, after, upTo, change, readAhead);
+    if (outcome.kind !== 'committed') assert.fail(`the commit ${after}..${upTo} of ${lease.log} was fenced`);
+    return outcome;
+  }
+
+  async entries(lease: Lease, after = 0, limit = 10_000): Promise<MailboxEntry[]> {
+    return [...(at(await this.store.poll([{ lease, after }], limit), 0) ?? [])];
+  }
+
+  async bodies(lease: Lease, after = 0): Promise<string[]> {
+    return (await this.entries(lease, after)).map((entry) => entry.body);
+  }
+
+  /** Hands over what a partition owes to others. */
+  async flush(lease: Lease<Partition>, store: ActorStore = this.store): Promise<void> {
+    for (let round = 0; round < 1_000; round++) if (!(await store.flushOutbox(lease))) return;
+    assert.fail(`the outbox of ${lease.log} is not empty after 1,000 rounds`);
+  }
+
+  async fireTimers(lease: Lease<Partition>): Promise<number | null> {
+    return at(await this.store.fireTimers([lease]), 0);
+  }
+
+  /** Until the store's clock has moved by `ms`. */
+  async elapse(ms: number): Promise<void> {
+    if (this.#under.advance) return this.#under.advance(ms);
+    const target = (await this.store.now()) + ms;
+    await eventually(`the store's clock moves by ${ms} ms`, async () => (await this.store.now()) >= target);
+  }
+
+  close(): Promise<void> {
+    return this.#under.close();
+  }
+}
+
+export function commitOf(lease: Lease, after: number, upTo: number, change: Change = {}): Commit {
+  return {
+    lease,
+    after,
+    upTo,
+    records: [],
+    journal: null,
+    events: [],
+    sends: [],
+    timersSet: [],
+    timersCleared: [],
+    effectsOpened: [],
+    effectsCancelled: [],
+    replies: [],
+    handled: [],
+    ...change,
+  };
+}
+
+/** The element at an index that must be there. */
+export function at<T>(list: readonly T[], index: number): T {
+  const value = list[index];
+  if (value === undefined) assert.fail(`there is no element ${index} of ${list.length}`);
+  return value;
+}
+
+/** Polls a condition; fails saying what never came true. */
+export async function eventually(what: string, holds: () => boolean | Promise<boolean>, withinMs = 10_000) {
+  const deadline = performance.now() + withinMs;
+  while (!(await holds())) {
+    if (performance.now() > deadline) assert.fail(`not within ${withinMs} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+export type Promises = (title: string, body: (driver: StoreDriver) => Promise<void>) => void;
+
+/** A part of the contract; its tests share one store and take fresh partitions each. */
+export function section(title: string, make: MakeStore, tests: (promise: Promises) => void): void {
+  describe(title, () => {
+    let driver: StoreDriver | undefined;
+    before(async () => {
+      driver = new StoreDriver(await make());
+    });
+    after(async () => {
+      await driver?.close();
+    });
+    tests((promise, body) => {
+      it(promise, async () => {
+        assert.ok(driver, 'the store was made');
+        await body(driver);
+      });
+    });
+  });
+}

@@ -1,0 +1,156 @@
+import { randomUUID } from 'node:crypto';
+import { chown, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { createAgentContainerEffect } from '../../../effects/agents/container-effect.ts';
+import { AgentContainerInput } from '../../../effects/agents/input.ts';
+import type { AgentContainerParts } from '../../../effects/agents/plan-container.ts';
+import type { ContainerParts } from '../../../effects/containers/settings.ts';
+import { addressOf } from '../../../runtime/address.ts';
+import type { EffectContext } from '../../../runtime/effect.ts';
+import { SvcError } from '../../../runtime/errors.ts';
+import type { Json } from '../../../runtime/json.ts';
+import type { DispatchApi } from '../../../usecases/gateway.ts';
+import { effectContext } from '../../support/effect-context.ts';
+import { BUSYBOX } from '../../support/podman.ts';
+import { type PodmanUnderTest, podmanUnderTest, TENANT } from '../../support/podman-containers.ts';
+
+export const EXECUTION = 'e1';
+export const AGENT = 'a1';
+export const TOKEN = 'capability-token-of-e1';
+
+export const Result = z.strictObject({
+  exit_code: z.number().int(),
+  signal: z.string().optional(),
+  stdout: z.string(),
+  stderr: z.string(),
+  duration_ms: z.number(),
+  stdout_truncated: z.boolean(),
+  stderr_truncated: z.boolean(),
+  timed_out: z.boolean(),
+  stopped_by: z.string().optional(),
+});
+export type Result = z.output<typeof Result>;
+
+type Answer = Awaited<ReturnType<DispatchApi['generate']>>;
+
+/** What a loop answers: one entry a call, a function sees the request and may wait. */
+export type Script = readonly (Answer | ((request: unknown, signal: AbortSignal) => Promise<Answer>))[];
+
+export const final = (content: string): Answer => ({
+  type: 'final',
+  content,
+  tool_calls_executed: 0,
+  conversation: [],
+});
+
+export const exec = (script: string, more: Partial<Extract<Answer, { type: 'dispatch' }>> = {}): Answer => ({
+  type: 'dispatch',
+  dispatch_id: randomUUID(),
+  action: 'exec',
+  command: 'sh',
+  args: ['-c', script],
+  cwd: '/workspace',
+  env_additions: {},
+  timeout_secs: 20,
+  max_output_bytes: 65_536,
+  ...more,
+});
+
+/** A loop in memory: answers by the script, and keeps what it was asked. */
+export function loop(script: Script) {
+  const asked: { readonly call: string; readonly request: Readonly<Record<string, unknown>> }[] = [];
+  const answer = async (call: string, request: object, signal: AbortSignal | undefined): Promise<Answer> => {
+    const next = script[asked.length];
+    asked.push({ call, request: { ...request } });
+    if (next === undefined) throw new SvcError('failed_precondition', 'the loop is over');
+    return typeof next === 'function' ? next(request, signal ?? new AbortController().signal) : next;
+  };
+  const gateway: DispatchApi = {
+    generate: (tenant, execution, request, options) =>
+      answer(`generate ${tenant} ${execution}`, request, options?.signal),
+    dispatchResult: (tenant, execution, result, options) =>
+      answer(`dispatch_result ${tenant} ${execution}`, result, options?.signal),
+  };
+  return { gateway, asked };
+}
+
+export type Asked = Partial<z.input<typeof AgentContainerInput>>;
+export type Told = Partial<Pick<EffectContext, 'effectId' | 'attempt' | 'signal' | 'progress'>>;
+
+export function agentParts(containers: ContainerParts, directory: string, gateway: DispatchApi): AgentContainerParts {
+  return {
+    ...{ containers, directory, gateway },
+    script: null,
+    tokens: { issue: async () => TOKEN },
+    gatewayUrl: () => 'http://127.0.0.1:8081',
+    runtimes: { runtimes: {}, defaultImage: BUSYBOX },
+    network: 'none',
+    keep: false,
+  };
+}
+
+/** Runs the handler as the runner does; answers its progress too. */
+export async function runAgent(parts: AgentContainerParts, asked: Asked = {}, told: Told = {}) {
+  const input = AgentContainerInput.parse({
+    ...{ prompt: 'do it', execution_id: EXECUTION, agent_id: AGENT, iteration: 1 },
+    env: { SVC_EXECUTION_ID: EXECUTION, SVC_AGENT_ID: AGENT, SVC_ITERATION: '1', SVC_MODEL_ALIAS: 'default' },
+    mounts: [{ volume_id: EXECUTION, mount_path: '/workspace', create: true }],
+    limits: { timeout_ms: 30_000 },
+    ...asked,
+  });
+  const progress: Json[] = [];
+  const context = effectContext({
+    tenant: TENANT,
+    address: addressOf('execution', TENANT, EXECUTION),
+    progress: async (value) => {
+      progress.push(value);
+      return true;
+    },
+    ...told,
+  });
+  const result = Result.parse(await createAgentContainerEffect(parts).run(input, context));
+  return { result, progress };
+}
+
+export interface AgentUnderTest extends AsyncDisposable {
+  readonly bench: PodmanUnderTest;
+  readonly boxes: string;
+  parts(gateway: DispatchApi, more?: Partial<ContainerParts>): AgentContainerParts;
+  /** Runs an agent in front of a script; answers what the loop was asked too. */
+  run(
+    script: Script,
+    asked?: Asked,
+    told?: Told,
+  ): Promise<Awaited<ReturnType<typeof runAgent>> & ReturnType<typeof loop>>;
+  /** A bootstrap of the agent's own, in a volume; answers what a run needs to use it. */
+  own(script: string): Promise<Asked>;
+}
+
+export async function agentUnderTest(): Promise<AgentUnderTest> {
+  const bench = await podmanUnderTest();
+  const boxes = join(bench.podman.directory, 'boxes');
+  const parts = (gateway: DispatchApi, more: Partial<ContainerParts> = {}) =>
+    agentParts({ ...bench.parts, ...more }, boxes, gateway);
+  return {
+    bench,
+    boxes,
+    parts,
+    async run(script, asked, told) {
+      const made = loop(script);
+      return { ...(await runAgent(parts(made.gateway), asked, told)), ...made };
+    },
+    async own(script) {
+      const id = randomUUID();
+      await mkdir(bench.volume(id), { recursive: true });
+      await chown(bench.volume(id), 1_000, 1_000);
+      await writeFile(join(bench.volume(id), 'boot'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+      return {
+        bootstrap_path: '/workspace/boot',
+        stream: true,
+        mounts: [{ volume_id: id, mount_path: '/workspace' }],
+      };
+    },
+    [Symbol.asyncDispose]: () => bench[Symbol.asyncDispose](),
+  };
+}

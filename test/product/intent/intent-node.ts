@@ -1,0 +1,146 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { z } from 'zod';
+import { removeTree } from '../../../effects/volumes/tree.ts';
+import { IntentStarted, IntentStatus } from '../../../usecases/intent-request.ts';
+import { BUSYBOX, type TestPodman } from '../../support/podman.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+import { type Ask, ProductNode, type ProductOptions } from '../product-node.ts';
+
+type Shape = Readonly<Record<string, unknown>>;
+
+/** One rule of the scripted model (docs/guides/scripted-provider.md). */
+export type Rule = Shape;
+
+const said = (contains: string | readonly string[], reply: unknown): Rule => ({ match: { contains }, reply });
+
+/** What the writers of the pipeline are told, so that a rule knows them. */
+export const WRITER = 'You write one shell program';
+export const FORMATTER = 'what a program printed';
+export const AGENT_AUTHOR = 'You write agents.';
+export const WORKFLOW_AUTHOR = 'You write workflows.';
+
+/** The code writer of the product answers a goal with this program. */
+export const writes = (goal: string | readonly string[], program: string): Rule => said([WRITER, goal].flat(), program);
+
+/** The formatter, told of this output. */
+export const formats = (printed: string, answer: string): Rule => said([FORMATTER, printed], answer);
+
+/** Where no rule fits, the formatter cannot be asked, and everyone else says something that nobody wants. */
+const LAST: readonly Rule[] = [
+  said(FORMATTER, { error: { status: 400, message: 'no formatter today' } }),
+  { reply: 'x' },
+];
+
+const Run = z.looseObject({
+  status: z.string(),
+  current_state: z.string().nullable(),
+  state_outputs: z.record(z.string(), z.looseObject({})),
+  blackboard: z.looseObject({}),
+});
+
+const Called = z.object({ result: z.looseObject({ structuredContent: z.looseObject({}) }) });
+
+/** The whole product with a scripted model and, given a Podman, its containers; spoken to as a user does. */
+export class IntentNode implements AsyncDisposable {
+  readonly node: ProductNode;
+  readonly #directory: string;
+
+  private constructor(node: ProductNode, directory: string) {
+    this.node = node;
+    this.#directory = directory;
+  }
+
+  static async start(
+    rules: readonly Rule[],
+    given: { readonly podman?: TestPodman; readonly execute?: Shape; readonly options?: ProductOptions } = {},
+  ): Promise<IntentNode> {
+    const directory = await mkdtemp(join(tmpdir(), 'svc-intent-'));
+    const script = join(directory, 'script.yaml');
+    await writeFile(script, stringify({ rules: [...rules, ...LAST] }, { aliasDuplicateObjects: false }));
+    const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
+    const images = { python: BUSYBOX, javascript: BUSYBOX, bash: BUSYBOX };
+    const spec = {
+      llm_providers: [provider],
+      // A socket that is not there: no engine of the machine is found instead.
+      runtime: { container_socket_path: given.podman?.socketPath ?? join(directory, 'no-engine.sock') },
+      execute: { images, generate: false, ...given.execute },
+      ...given.options?.spec,
+    };
+    return new IntentNode(await ProductNode.start({ ...given.options, spec }), directory);
+  }
+
+  /** Starts a goal in the shell's language; answers what the route says. */
+  async start(intent: string, more: Shape = {}, headers: Ask['headers'] = {}): Promise<IntentStarted> {
+    const body = { intent, language: 'bash', ...more };
+    const answer = await this.node.json('POST', '/v1/execute/intent', body, headers);
+    if (answer.status !== 200) throw new Error(`intent: ${answer.status} ${answer.text}`);
+    return IntentStarted.parse(answer.body);
+  }
+
+  async status(id: string, headers: Ask['headers'] = {}): Promise<IntentStatus> {
+    return IntentStatus.parse((await this.node.call('GET', `/v1/execute/${id}`, { headers })).body);
+  }
+
+  /** How it ended. */
+  ended(id: string, headers: Ask['headers'] = {}): Promise<Exclude<IntentStatus, { status: 'running' }>> {
+    return waitUntil(
+      `pipeline ${id} ends`,
+      async () => {
+        const status = await this.status(id, headers);
+        return status.status === 'running' ? null : status;
+      },
+      60_000,
+    );
+  }
+
+  /** Starts it and tells how it ended. */
+  async reach(intent: string, more: Shape = {}, headers: Ask['headers'] = {}) {
+    return this.ended((await this.start(intent, more, headers)).pipeline_execution_id, headers);
+  }
+
+  /** Calls a tool over /mcp; answers its structured result. */
+  async tool(name: string, args: object, headers: Ask['headers'] = {}): Promise<Shape> {
+    const accept = { accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2025-06-18' };
+    const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } };
+    const answer = await this.node.json('POST', '/mcp', call, { ...accept, ...headers });
+    const line = answer.text.split('\n').find((one) => one.startsWith('data:'));
+    const message: unknown = JSON.parse(line === undefined ? answer.text : line.slice('data:'.length));
+    return Called.parse(message).result.structuredContent;
+  }
+
+  async run(id: string): Promise<z.output<typeof Run>> {
+    return Run.parse((await this.node.call('GET', `/v1/workflows/executions/${id}`)).body);
+  }
+
+  /** Has one written; answers the author's execution. */
+  async generate(kind: 'agents' | 'workflows', input: string, headers: Ask['headers'] = {}): Promise<string> {
+    const answer = await this.node.json('POST', `/v1/${kind}/generate`, { input }, headers);
+    if (answer.status !== 200) throw new Error(`generate: ${answer.status} ${answer.text}`);
+    return z.object({ execution_id: z.string(), status: z.literal('started') }).parse(answer.body).execution_id;
+  }
+
+  /** Has one written, and tells how the author ended. */
+  async generated(kind: 'agents' | 'workflows', input: string, headers: Ask['headers'] = {}): Promise<Shape> {
+    return this.written(await this.generate(kind, input, headers), headers);
+  }
+
+  /** How the author ended. */
+  written(id: string, headers: Ask['headers'] = {}): Promise<Shape> {
+    return waitUntil(
+      `author ${id} ends`,
+      async () => {
+        const task = await this.node.statusOf(id, headers);
+        return task.ended_at === null ? null : task;
+      },
+      60_000,
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.node[Symbol.asyncDispose]();
+    await removeTree(this.#directory);
+  }
+}

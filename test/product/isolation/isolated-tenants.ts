@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { waitUntil } from '../../support/wait-until.ts';
+import { type Belongings, DONE, settle, workflowText } from '../belongings.ts';
+import { type Answer, type Ask, agentYaml } from '../product-node.ts';
+import { CALLER_NAMES, CALLERS } from '../realms.ts';
+import { Tenancy } from '../tenancy.ts';
+import { type Asker, jsonAsk } from './asker.ts';
+import { Hand } from './hand.ts';
+
+/** What the tables of tools and routes name. */
+export type Things = Belongings & {
+  /** Of agents: one that has not ended. */
+  readonly running: string;
+  /** Of workflows: one that has ended. */
+  readonly endedRun: string;
+};
+
+/** The agent by which callers of every tenant speak SEAL. */
+export const HAND = 'hand-of-all';
+
+/** A model that judges well, but nothing as perfect. */
+export const MODEL = {
+  llm_providers: [
+    {
+      name: 'script',
+      type: 'scripted',
+      script: new URL('script.yaml', import.meta.url).pathname,
+      models: [{ alias: 'default', model: 'script' }],
+    },
+  ],
+};
+
+const SPEC = {
+  security_contexts: [{ name: 'managing', capabilities: [{ tool_pattern: 'svc.*' }] }],
+  ...MODEL,
+  // Hands that wait hold a place.
+  kernel: { effect_concurrency: 256 },
+};
+
+/** A node with callers of every kind, API keys of theirs, and agents by which they call tools over SEAL. */
+export class IsolatedTenants implements AsyncDisposable {
+  readonly tenancy: Tenancy;
+  readonly askers: ReadonlyMap<string, Asker>;
+
+  private constructor(tenancy: Tenancy, askers: ReadonlyMap<string, Asker>) {
+    this.tenancy = tenancy;
+    this.askers = askers;
+  }
+
+  /** `spec`: blocks besides, such as stores. */
+  static async open(spec: Readonly<Record<string, unknown>> = {}): Promise<IsolatedTenants> {
+    const tenancy = await Tenancy.open({ ...SPEC, ...spec });
+    const askers = new Map<string, Asker>();
+    const add = (asker: Asker) => askers.set(asker.name, asker);
+    for (const name of CALLER_NAMES) add({ name, tenant: CALLERS[name].tenant, headers: tenancy.headersOf(name) });
+    const amy = await tenancy.headersWith('alpha', { sub: 'amy' });
+    const rolf = await tenancy.headersWith('alpha', { sub: 'rolf', svc_role: 'svc:readonly' });
+    add({ name: 'alphaOther', tenant: 'alpha', headers: amy });
+    add({ name: 'alphaReader', tenant: 'alpha', headers: rolf });
+    const scene = new IsolatedTenants(tenancy, askers);
+    for (const asker of [...askers.values()]) add(await scene.#keyOf(asker));
+    const deployed = await scene.ask('operator', 'POST', '/v1/agents?scope=global', {
+      body: agentYaml(HAND, { security_context: 'managing', tools: ['svc.*'] }),
+      headers: { 'content-type': 'application/yaml' },
+    });
+    assert.equal(deployed.status, 200, deployed.text);
+    return scene;
+  }
+
+  asker(name: string): Asker {
+    return this.askers.get(name) ?? assert.fail(`nobody is called ${name}`);
+  }
+
+  ask(asker: string | Asker, method: string, path: string, ask: Ask = {}): Promise<Answer> {
+    const { headers } = typeof asker === 'string' ? this.asker(asker) : asker;
+    return this.tenancy.node.call(method, path, { ...ask, headers: { ...headers, ...ask.headers } });
+  }
+
+  /** Askers who are not of the tenant, with their API keys. */
+  strangersTo(tenant: string): Asker[] {
+    return [...this.askers.values()].filter((asker) => asker.tenant !== tenant);
+  }
+
+  /** An agent of the asker, which calls tools over SEAL. */
+  async hand(name: string): Promise<Hand> {
+    const asker = this.asker(name);
+    const agent = await this.ask(asker, 'GET', `/v1/agents/lookup/${HAND}`);
+    const agentId = String(agent.body.agent_id);
+    const execution = await this.done(asker, '/v1/executions', { agent_id: agentId, input: 'sleepy' });
+    return Hand.of(this.tenancy.node, asker, agentId, String(execution.execution_id));
+  }
+
+  /** One thing of every kind, all of whose names hold `word`. */
+  async settle(owner: string, word: string): Promise<Things> {
+    const things = await settle((method, path, ask) => this.ask(owner, method, path, ask), word);
+    const started = await this.done(owner, '/v1/executions', { agent_id: things.agent, input: 'sleepy' });
+    const body = workflowText(`ends-${word}`, { done: DONE });
+    await this.done(owner, '/v1/workflows', body);
+    const ended = await this.done(owner, `/v1/workflows/ends-${word}/run`, {});
+    const all = { ...things, running: String(started.execution_id), endedRun: String(ended.execution_id) };
+    await this.settled(owner, '/v1/executions/', all.execution);
+    await this.settled(owner, '/v1/execute/', all.pipeline);
+    await this.settled(owner, '/v1/workflows/executions/', all.endedRun);
+    return all;
+  }
+
+  /** Waits until what is at the path has ended. */
+  async settled(owner: string | Asker, path: string, id: string): Promise<void> {
+    await waitUntil(`${path}${id} to end`, async () => {
+      const { body } = await this.ask(owner, 'GET', `${path}${id}`);
+      return ['completed', 'failed'].includes(String(body.status));
+    });
+  }
+
+  /** The answer of a POST that must succeed. */
+  async done(asker: string | Asker, path: string, body: object | string): Promise<Answer['body']> {
+    const ask = typeof body === 'string' ? { body, headers: { 'content-type': 'application/yaml' } } : jsonAsk(body);
+    const answer = await this.ask(asker, 'POST', path, ask);
+    assert.equal(answer.status, 200, `POST ${path}: ${answer.text}`);
+    return answer.body;
+  }
+
+  /** The same caller, by a key instead of a token. */
+  async #keyOf(asker: Asker): Promise<Asker> {
+    const { key } = await this.done(asker, '/v1/api-keys', { name: `of ${asker.name}` });
+    return { name: `key of ${asker.name}`, tenant: asker.tenant, headers: { authorization: `Bearer ${key}` } };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.tenancy[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,58 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import type { StoreLocation } from '../../runtime/open-stores.ts';
+import { startMongo } from './ferretdb.ts';
+import { makeJournal } from './journal.ts';
+import { NodeProcess } from './node-process.ts';
+import { TestPodman } from './podman.ts';
+import { startRedis } from './redis.ts';
+
+/** All that outlives the node: Redis with `appendfsync always`, documents, a container engine, what commands noted. */
+export interface WorkflowKillSurroundings extends AsyncDisposable {
+  readonly node: NodeProcess;
+  /** Where the actor store is, for looks while the node runs. */
+  readonly location: Pick<StoreLocation, 'dataDir' | 'redis'>;
+  readonly podman: TestPodman;
+  readonly directory: string;
+  /** Where commands note that they ran. */
+  readonly journal: string;
+  readonly startedAtMs: number;
+}
+
+/** `spec`: blocks of the node's configuration beside these, such as a scripted model; `env`: its environment. */
+export async function openWorkflowKillSurroundings({
+  spec = {},
+  env = {},
+}: {
+  readonly spec?: object;
+  readonly env?: NodeJS.ProcessEnv;
+} = {}): Promise<WorkflowKillSurroundings> {
+  await using opened = new AsyncDisposableStack();
+  const directory = await mkdtemp(join(tmpdir(), 'svc-workflow-kill-'));
+  opened.defer(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
+  const journal = await makeJournal(directory);
+  const redis = await startRedis({ appendfsync: 'always' });
+  opened.defer(() => redis.stop());
+  const mongo = await startMongo();
+  opened.defer(() => mongo.stop());
+  const startedAtMs = Date.now();
+  const podman = await TestPodman.start();
+  opened.defer(() => podman[Symbol.asyncDispose]());
+  const config = join(directory, 'svc.yaml');
+  const blocks = {
+    observability: { logging: { level: 'warn' } },
+    runtime: { container_socket_path: podman.socketPath, ...journal.runtime },
+    ...spec,
+  };
+  await writeFile(config, stringify({ apiVersion: 'svc.dev/v1', kind: 'NodeConfig', spec: blocks }));
+  const data = join(directory, 'data');
+  const args = ['--data', data, '--redis', redis.url, '--mongodb', mongo.uri, '--config', config];
+  const node = new NodeProcess(args, env);
+  opened.defer(() => node.kill());
+  const servers = opened.move();
+  const close = () => servers.disposeAsync();
+  const location = { dataDir: data, redis: [redis.url] };
+  return { node, location, podman, directory, journal: journal.file, startedAtMs, [Symbol.asyncDispose]: close };
+}
