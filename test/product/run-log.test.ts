@@ -46,9 +46,13 @@ describe('the log of a node', () => {
     assert.ok(lines().some(({ event }) => event === 'leases_taken'));
   });
 
-  test('says that it started, which signal ended it, and keeps the lines for people apart', async () => {
+  test('says that it started, how sizes of volumes are kept, that it drains, which signal ended it, and keeps the lines for people apart', async () => {
     assert.ok(lines().some(({ event }) => event === 'node_started'));
+    assert.ok(lines().some(({ quota, msg }) => quota === 'sampled' && msg.startsWith('volumes are measured')));
     assert.match(node.process.announced, /^REST +http/m);
+    const [{ node: id } = { node: '' }] = lines();
+    assert.equal((await node.call('POST', `/v1/cluster/nodes/${id}/drain`)).status, 200);
+    assert.ok(lines().some(({ event }) => event === 'drain'));
     await node.process.stop();
     assert.ok(lines().some(({ event, signal }) => event === 'signal' && signal === 'SIGTERM'));
     assert.deepEqual(
