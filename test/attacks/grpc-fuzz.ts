@@ -47,6 +47,7 @@ export class GrpcFuzzer implements AsyncDisposable {
   readonly #callers: readonly FuzzedCaller[];
   readonly #methods: readonly FuzzedMethod[];
   readonly #known: readonly string[];
+  readonly #left = new Map<string, ClientHttp2Session>();
   readonly #sessions = new Map<string, { session: ClientHttp2Session; calls: number }>();
 
   private constructor(callers: readonly FuzzedCaller[], known: readonly string[]) {
@@ -108,7 +109,9 @@ export class GrpcFuzzer implements AsyncDisposable {
       found.calls += 1;
       return found.session;
     }
-    found?.session.close();
+    // Closed one session later: one that is closed sends no request that it has taken and not yet written.
+    this.#left.get(address)?.close();
+    if (found !== undefined) this.#left.set(address, found.session);
     const session = connect(`http://${address}`).on('error', () => undefined);
     this.#sessions.set(address, { session, calls: 1 });
     return session;
@@ -116,6 +119,7 @@ export class GrpcFuzzer implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const { session } of this.#sessions.values()) session.destroy();
+    for (const session of this.#left.values()) session.destroy();
     for (const { close } of this.#callers) close();
   }
 }
