@@ -82,6 +82,9 @@ test('no folder of the product holds more than 25 files', () => {
 test('no file or folder is a drawer', () => {
   const drawers = projectFiles().filter((file) => /(^|\/)(utils?|common|helpers?|managers?|misc)(\.|\/|-)/i.test(file));
   assert.deepEqual(drawers, []);
+  // Four words for whatever tests of a folder share say nothing of what it is.
+  const stages = projectFiles().filter((file) => /^test\/.*\b(scene|world|rig|bench)\.ts$/.test(file));
+  assert.deepEqual(stages, []);
 });
 
 test('only one file builds Redis keys', () => {
