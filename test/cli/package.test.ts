@@ -24,6 +24,8 @@ import { SvcRun } from './svc-run.ts';
 const ROOT = join(import.meta.dirname, '..', '..');
 const PACK_TIMEOUT_MS = 600_000;
 const INSTALL_BAR_MB = 90;
+/** What `npm ci` brings to a clone: the optional packages and the tools of the dashboard, too. */
+const CLONE_BAR_MB = 450;
 const IDLE_BAR_KB = 150 * 1024;
 
 const residentKb = (pid: number | undefined): number =>
@@ -203,6 +205,12 @@ describe('the npm package', () => {
       refused.map(([path]) => path),
       [],
     );
+  });
+
+  test('a clone takes at most 450 MB of packages', () => {
+    // Packages of other kinds of machines are not installed, so this is the size on this one.
+    const [kb = ''] = execFileSync('du', ['-skL', join(ROOT, 'node_modules')], { encoding: 'utf8' }).split('\t');
+    assert.ok(Number(kb) / 1024 < CLONE_BAR_MB, `${Math.ceil(Number(kb) / 1024)} MB`);
   });
 
   test('its optional packages are those that features ask for by name', () => {
