@@ -20,11 +20,14 @@ import { createSecurityContexts } from '../security/policy/contexts.ts';
 import { commandCeilings, isListed } from '../security/policy/matching.ts';
 import { filesystemBreach } from '../security/policy/paths.ts';
 import { domainProblem } from '../security/policy/policy.ts';
+import { createContextEffect } from '../tools/context/context-effect.ts';
 import { createBuiltInTools } from '../tools/contracts.ts';
+import type { FilePorts } from '../tools/files/places.ts';
 import { createGrantEffect, createToolEffect } from '../tools/tool-effect.ts';
 import { createToolGranter } from '../tools/tool-granter.ts';
 import type { LateManagement } from '../usecases/management.ts';
 import type { Web } from '../usecases/ports/web.ts';
+import { toolPolicy } from './product-actors.ts';
 
 export interface ToolsParts {
   readonly settings: NodeSettings;
@@ -70,13 +73,14 @@ export function openTools(parts: ToolsParts) {
   const granter = createToolGranter({ contexts, isListed, mcp, dispatchers, ceilings: commandCeilings(dispatchers) });
   const resolveSecret = (reference: string): Promise<string> => secrets.resolve(SYSTEM_TENANT, reference);
   const web = webAtFirstUse({ settings: settings.web, resolveSecret, clock, random });
+  const files: FilePorts = {
+    files: volumes.files,
+    volumes,
+    mayTouch: (scope, path, access) =>
+      filesystemBreach([{ field: 'path', path, absolute: path, access }], scope) === null,
+  };
   const tools = createBuiltInTools({
-    files: {
-      files: volumes.files,
-      volumes,
-      mayTouch: (scope, path, access) =>
-        filesystemBreach([{ field: 'path', path, absolute: path, access }], scope) === null,
-    },
+    files,
     web: { web, domainProblem },
     commands: createToolCommands({
       volumes,
@@ -92,6 +96,13 @@ export function openTools(parts: ToolsParts) {
   const timeoutMs = (server: string): number => timeouts.get(server) ?? 60_000;
   const handlers = [
     createGrantEffect(granter),
+    createContextEffect({
+      files,
+      web: { web, domainProblem },
+      contexts,
+      policy: toolPolicy(settings),
+      gates: parts.gates,
+    }),
     createToolEffect({
       granter,
       tools,

@@ -149,7 +149,8 @@ type FailureCode =
   | 'ToolNotAvailable'
   | 'ToolFailed';
 
-const REFUSED = ' This is not available to you: do not try it again.';
+/** What messages of denied calls end with. */
+export const REFUSED = ' This is not available to you: do not try it again.';
 
 /**
  * A failure of a tool, which is a result for the caller and not a failed effect. The message says what went wrong and

@@ -3,6 +3,7 @@ import { defineActor } from '../../runtime/define-actor.ts';
 import { isJsonObject, type Json } from '../../runtime/json.ts';
 import { executionEvents } from './events.ts';
 import { Attest } from './handlers/attest.ts';
+import { ContextRead } from './handlers/context.ts';
 import { forked } from './handlers/fork.ts';
 import { ModelJudged, PanelEnded } from './handlers/judges.ts';
 import { MemoryAnswered, MemoryTimedOut } from './handlers/memory.ts';
@@ -25,7 +26,7 @@ import { EXECUTIONS, projectExecution } from './view.ts';
 export const executionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
   defineActor({
     kind: 'execution',
-    version: 7,
+    version: 8,
     state: ExecutionState,
     migrate,
     initial: () => ({ status: 'pending' as const }),
@@ -45,6 +46,7 @@ export const executionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
       WorkerEnded,
       PanelWord: PanelEnded,
       ModelJudged,
+      ContextRead,
       ToolsGranted,
       ToolEnded,
       MemoryAnswered,
@@ -81,7 +83,7 @@ const noTools: ToolPolicy = {
 
 export const execution = executionActor({ policy: noTools });
 
-/** States of version 1 lack tools and containers; states of versions 2 to 6 lack only optional fields. */
+/** States of version 1 lack tools and containers; states of versions 2 to 7 lack only optional fields. */
 function migrate(state: Json, fromVersion: number): Json {
   if (fromVersion >= 2 || !isJsonObject(state) || state.status === 'pending') return state;
   const counted = { ...state, tool_calls_executed: 0, calls_in_doubt: [] };

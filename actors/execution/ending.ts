@@ -93,7 +93,8 @@ function end(
   turn.clear(TIMERS.execution);
   closeSessions(execution, status, turn);
   const { plan: _plan, input: _input, variables: _variables, identity: _identity, ...rest } = execution;
-  const { grant: _grant, sessions: _sessions, tool_history: _history, hints: _hints, ...kept } = rest;
+  const { grant: _grant, sessions: _sessions, tool_history: _history, hints: _hints, ...known } = rest;
+  const { context_text: _context, ...kept } = known;
   const lastError = execution.last_error ?? reason;
   return {
     ...kept,
@@ -133,12 +134,13 @@ function stopWait({ kind, id }: Wait, reason: string, turn: ExecutionTurn): void
 }
 
 /**
- * When the running iteration times out, or the execution if that is earlier; Unix ms. `updated_at` is when the
- * iteration began.
+ * When the running iteration times out, or the execution if that is earlier or no iteration has begun; Unix ms.
+ * `updated_at` is when the iteration began.
  */
-export function endOfIteration({ started_at, updated_at, plan }: RunningExecution): number {
-  const iterationEnds = Date.parse(updated_at) + plan.iteration_timeout_ms;
+export function endOfIteration({ started_at, updated_at, plan, iteration_count }: RunningExecution): number {
   const executionEnds = Date.parse(started_at) + plan.execution_timeout_ms;
+  if (iteration_count === 0) return executionEnds;
+  const iterationEnds = Date.parse(updated_at) + plan.iteration_timeout_ms;
   return Math.min(iterationEnds, executionEnds);
 }
 

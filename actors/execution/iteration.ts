@@ -109,12 +109,17 @@ export function refineIteration(closed: IdleExecution, code_diff: string, turn: 
     code_diff,
     applied_at: new Date(turn.now).toISOString(),
   });
+  return beginOrFail(closed, turn);
+}
+
+/** Starts the next iteration, or ends the execution when its prompt cannot be rendered. */
+export function beginOrFail(idle: IdleExecution, turn: ExecutionTurn): ExecutionState {
   try {
-    return beginIteration(closed, turn);
+    return beginIteration(idle, turn);
   } catch (thrown) {
     const error = toSvcError(thrown);
     if (error.code === 'internal') throw thrown;
-    return failExecution({ ...closed, last_error: error.message }, 'failed', error.code, turn);
+    return failExecution({ ...idle, last_error: error.message }, 'failed', error.code, turn);
   }
 }
 
@@ -129,7 +134,8 @@ export function abandonIteration(
   turn: ExecutionTurn,
 ): ExecutionState {
   const phase = phaseOf(running);
-  const isOpen = phase.kind !== 'memory' && (phase.kind !== 'worker' || phase.forwarded.open);
+  const isOpen =
+    phase.kind !== 'memory' && phase.kind !== 'context' && (phase.kind !== 'worker' || phase.forwarded.open);
   if (isOpen) return failExecution(closeIteration(running, failure, turn), end.status, end.reason, turn);
   const idle = idleOf(running);
   if (phase.kind === 'memory' && phase.memory.for === 'stored') {

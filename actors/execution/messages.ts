@@ -131,6 +131,8 @@ export const executionMessages = {
   PanelWord: PanelConcluded,
   /** Answer of a model that was asked as a judge. */
   ModelJudged: EffectResult,
+  /** Files and URLs of `spec.context` were read, or could not be. */
+  ContextRead: EffectResult,
   /** The grant of the execution's tools. */
   ToolsGranted: EffectResult,
   /** A tool call of the inner loop has ended. */

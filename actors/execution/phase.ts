@@ -19,12 +19,15 @@ export type Phase =
   | { readonly kind: 'judging'; readonly judging: Judging }
   /** A worker outside of the fleet's store does the run. */
   | { readonly kind: 'worker'; readonly effect_id: string; readonly forwarded: Forwarded }
+  /** No iteration has begun: files and URLs of `spec.context` are read. */
+  | { readonly kind: 'context'; readonly effect_id: string }
   /** No iteration is open: learned patterns are queried, or the one of this execution is stored. */
   | { readonly kind: 'memory'; readonly memory: MemoryWait };
 
 export function phaseOf({ current, plan }: RunningExecution): Phase {
-  const { effect_id, judging, memory, loop, forwarded } = current;
+  const { effect_id, judging, memory, loop, forwarded, context } = current;
   if (forwarded !== undefined) return { kind: 'worker', effect_id, forwarded };
+  if (context !== undefined) return { kind: 'context', effect_id: context.effect_id };
   if (memory !== undefined) return { kind: 'memory', memory };
   if (judging !== undefined) return { kind: 'judging', judging };
   if (!runsInNode(plan)) return { kind: 'program', effect_id, loop: loop ?? null };
@@ -36,6 +39,7 @@ export type Wait =
   | { readonly kind: 'model'; readonly id: string }
   | { readonly kind: 'program'; readonly id: string }
   | { readonly kind: 'worker'; readonly id: string; readonly forwarded: Forwarded }
+  | { readonly kind: 'context'; readonly id: string }
   | { readonly kind: 'grant'; readonly id: string }
   | { readonly kind: 'round'; readonly id: string }
   | { readonly kind: 'call'; readonly id: string; readonly call: LoopCall }
@@ -55,6 +59,8 @@ export function waitsOf(phase: Phase): Wait[] {
       return [{ kind: 'program', id: phase.effect_id }, ...(phase.loop === null ? [] : waitsOfLoop(phase.loop))];
     case 'worker':
       return [{ kind: 'worker', id: phase.effect_id, forwarded: phase.forwarded }];
+    case 'context':
+      return [{ kind: 'context', id: phase.effect_id }];
     case 'loop':
       return waitsOfLoop(phase.loop);
     case 'judging': {
@@ -106,16 +112,17 @@ export const AWAITED = {
   Start: ['pending'],
   Fork: ['pending'],
   /** Not while the pattern is stored: the output is accepted already. */
-  Cancel: ['worker', ...ITERATION, 'hints'],
-  ExecutionTimedOut: ['worker', ...ITERATION, 'hints', 'store'],
+  Cancel: ['worker', 'context', ...ITERATION, 'hints'],
+  ExecutionTimedOut: ['worker', 'context', ...ITERATION, 'hints', 'store'],
   IterationTimedOut: ITERATION,
-  Attest: [...ITERATION, 'hints', 'store'],
+  Attest: ['context', ...ITERATION, 'hints', 'store'],
   ModelAnswered: ['model', 'round'],
   ModelChunk: ['model', 'round'],
   ProgramEnded: ['program'],
   ProgramChunk: ['program'],
   WorkerSaid: ['worker'],
   WorkerEnded: ['worker'],
+  ContextRead: ['context'],
   Generate: ['program'],
   ToolsGranted: ['grant'],
   ToolEnded: ['call'],

@@ -2,6 +2,7 @@ import type { AgentManifest, Validator } from '../../manifests/agent/schema.ts';
 import { findRuntime, type Runtime, type RuntimeTable, runtimeTable } from '../../manifests/runtime-table/table.ts';
 import type { GrantRequest } from '../../manifests/tool/scope.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { plannedContext } from './context/read.ts';
 import { LIMITS } from './limits.ts';
 import type { StartExecution } from './messages.ts';
 import { type ExecutionPlan, narrow, type PanelCheck, type ResultValidator, type SecurityPolicy } from './plan.ts';
@@ -35,7 +36,7 @@ export function planExecution(manifest: AgentManifest, policy: SecurityPolicy): 
     instruction: spec.task.instruction ?? '',
     prompt_template: template,
     agentskills: spec.task.agentskills,
-    context: contextText(spec.context),
+    ...plannedContext(spec.context),
     model: spec.runtime.model,
     temperature: spec.runtime.temperature ?? null,
     llm_timeout_seconds: spec.execution.llm_timeout_seconds,
@@ -93,15 +94,6 @@ function refuseForeignIsolation(isolation: AgentManifest['spec']['runtime']['iso
     `spec.runtime.isolation: this node cannot run isolation ${isolation}; it runs process, docker and inherit`,
     { field: 'spec.runtime.isolation' },
   );
-}
-
-function contextText(context: AgentManifest['spec']['context']): string {
-  return context
-    .map((item, index) => {
-      if (item.type !== 'text') throw unimplemented(`spec.context[${index}]`, `context of type ${item.type}`);
-      return item.description === undefined ? item.content : `${item.description}:\n${item.content}`;
-    })
-    .join('\n\n');
 }
 
 function onInDoubt(annotations: Readonly<Record<string, string>>): 'retry' | 'fail' {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ContextEntry } from '../../manifests/agent/context.ts';
 import { GrantRequest } from '../../manifests/tool/scope.ts';
 
 const ResultCheck = z.discriminatedUnion('type', [
@@ -89,8 +90,10 @@ export const ExecutionPlan = z.object({
   /** Null: the default template. */
   prompt_template: z.string().nullable(),
   agentskills: z.array(z.string()),
-  /** Text of `spec.context`. */
+  /** Text of `spec.context`; empty where the state has it (`context_text`). */
   context: z.string(),
+  /** All of `spec.context`, where files, directories or URLs of it are read before the first prompt. */
+  context_entries: z.array(ContextEntry).optional(),
   model: z.string(),
   temperature: z.number().nullable(),
   llm_timeout_seconds: z.number().int(),

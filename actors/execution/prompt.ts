@@ -47,10 +47,12 @@ export function renderPrompt(execution: IdleExecution, iteration: number): strin
 export function renderTask(execution: IdleExecution, iteration: number): string {
   const { plan, input } = execution;
   if (plan.prompt_template === null) {
-    return [plan.instruction, plan.context, input].filter((part) => part !== '').join('\n\n');
+    return [plan.instruction, contextOf(execution), input].filter((part) => part !== '').join('\n\n');
   }
   return renderTemplate(plan.prompt_template, variablesOf(execution, iteration), maxPromptBytes(execution));
 }
+
+const contextOf = ({ plan, context_text }: IdleExecution): string => context_text ?? plan.context;
 
 const maxPromptBytes = ({ plan }: IdleExecution): number =>
   plan.program === null ? LIMITS.modelPromptBytes : LIMITS.programPromptBytes;
@@ -73,7 +75,7 @@ function variablesOf(execution: IdleExecution, iteration: number): JsonObject {
     iteration_number: iteration,
     previous_error: previousError(execution.attempts),
     agentskills: plan.agentskills,
-    context: plan.context,
+    context: contextOf(execution),
   };
   return { ...execution.variables, ...reserved };
 }

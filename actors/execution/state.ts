@@ -94,6 +94,8 @@ const Iteration = z.object({
   container_id: z.string().optional(),
   /** Phase memory; no iteration is open. */
   memory: MemoryWait.optional(),
+  /** Phase context; no iteration has begun. */
+  context: z.object({ effect_id: z.string() }).optional(),
   /** Phase worker. */
   forwarded: Forwarded.optional(),
 });
@@ -154,6 +156,8 @@ const Running = z.object({
   /** Attested sessions; they end with the execution. */
   sessions: z.array(z.string()),
   tool_history: z.array(ToolHistory),
+  /** Text of `spec.context` with what was read of it; absent: the plan has the text, or it is not read yet. */
+  context_text: z.string().optional(),
   /** Solutions of errors like the last one; absent without `execution.memory`. */
   hints: z.array(Hint).optional(),
   current: Iteration,

@@ -2,7 +2,7 @@ import { type Agent, request } from 'undici';
 import { outgoingTrace } from '../../runtime/calls/calls-of-effect.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { FetchedPage, FetchRequest, WebRules } from '../../usecases/ports/web.ts';
+import { type FetchedPage, type FetchRequest, PageRefused, type WebRules } from '../../usecases/ports/web.ts';
 import { type ContentType, checkTextual, decodeText, isHtml, parseContentType, readBody } from './body.ts';
 import { type AddressGuard, agentFor, type Resolve, resolveChecked } from './guarded-agent.ts';
 import type { MarkdownConversions } from './markdown.ts';
@@ -108,9 +108,7 @@ async function ask(agent: Agent, parts: FetchParts, asked: FetchRequest, { url, 
     const text = `${statusCode}: redirects to ${target.href}`;
     return { page: { status: statusCode, url: url.href, content_type: 'text/plain', text, truncated: false } };
   }
-  if (statusCode >= 400) {
-    throw new SvcError('failed_precondition', `web.fetch: ${domainOf(url)} answered with HTTP status ${statusCode}`);
-  }
+  if (statusCode >= 400) throw new PageRefused(domainOf(url), statusCode);
   const content = parseContentType(one(headers['content-type']) ?? '');
   checkTextual(content, one(headers['content-length']));
   const maxBytes = Math.min(asked.max_bytes, parts.maxBytes);

@@ -4,6 +4,7 @@ import { refuse } from '../expectation.ts';
 import { jsonSchema } from '../json-schema-check.ts';
 import { API_VERSION, metadataFields } from '../metadata.ts';
 import { parseSyntax } from '../template/tree.ts';
+import { AgentContext } from './context.ts';
 import { AgentSecurity, AgentTools } from './tools.ts';
 import { Judge, ListedValidator, ValidationObject, type Validator, validatorsOf } from './validation.ts';
 
@@ -174,23 +175,6 @@ const AgentTask = z.strictObject({
     .max(50)
     .default([]),
 });
-
-const description = z.string().max(2_000).optional();
-
-const path = z.string().min(1).max(1_024);
-
-/** `spec.context[]`: attachments of the prompt (W22). */
-const AgentContext = z
-  .array(
-    z.discriminatedUnion('type', [
-      z.strictObject({ type: z.literal('text'), content: z.string().max(MAX_TEXT), description }),
-      z.strictObject({ type: z.literal('file'), path, description }),
-      z.strictObject({ type: z.literal('directory'), path, description }),
-      z.strictObject({ type: z.literal('url'), url: z.url({ protocol: /^https?$/ }), description }),
-    ]),
-  )
-  .max(50)
-  .default([]);
 
 const TIB = 1_024 ** 4;
 

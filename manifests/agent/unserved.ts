@@ -8,22 +8,41 @@ type Path = readonly PropertyKey[];
 
 /** What every start of the agent would refuse, so that its deploy is refused. */
 export function neverStarts({ spec }: AgentManifest, { locate }: Pick<YamlText, 'locate'>): Problem[] {
-  return [...unservedContext(spec), ...unservedValidators(spec)].map(({ path, what }) => ({
-    path: pathText(path),
-    ...locate(path),
+  const unserved = unservedValidators(spec).map(({ path, what }) => ({
+    path,
     message: `${what} is not served by this version: every start would be refused`,
   }));
+  return [...unreadableContext(spec), ...unserved].map(({ path, message }) => ({
+    path: pathText(path),
+    ...locate(path),
+    message,
+  }));
+}
+
+/** Context that the rules of the manifest itself keep every execution from reading. */
+function unreadableContext({
+  context,
+  security: { network },
+}: AgentManifest['spec']): { readonly path: Path; readonly message: string }[] {
+  const noHost = network.mode !== 'allow' && network.allowlist.length === 0;
+  return context.flatMap((entry, index) => {
+    const at = ['spec', 'context', index];
+    if (entry.type === 'url' && noHost) {
+      const message =
+        'spec.security.network allows no host, so no execution could read it: add its host to the allowlist';
+      return [{ path: [...at, 'url'], message }];
+    }
+    if ((entry.type === 'file' || entry.type === 'directory') && entry.path.split('/').includes('..')) {
+      return [{ path: [...at, 'path'], message: 'expected a path without ".." in it' }];
+    }
+    return [];
+  });
 }
 
 interface Unserved {
   readonly path: Path;
   readonly what: string;
 }
-
-const unservedContext = ({ context }: AgentManifest['spec']): Unserved[] =>
-  context.flatMap(({ type }, index) =>
-    type === 'text' ? [] : [{ path: ['spec', 'context', index, 'type'], what: `context of type ${type}` }],
-  );
 
 function unservedValidators({ execution }: AgentManifest['spec']): Unserved[] {
   return execution.validation.flatMap((validator, index): Unserved[] => {

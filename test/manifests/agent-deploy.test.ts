@@ -13,9 +13,6 @@ const agentOf = (spec: object): string =>
 
 describe('a deploy refuses what every start would refuse', () => {
   const CASES: readonly (readonly [what: string, spec: object, path: string])[] = [
-    ['a file as context', { context: [{ type: 'file', path: 'a.txt' }] }, 'spec.context[0].type'],
-    ['a directory as context', { context: [{ type: 'directory', path: 'a' }] }, 'spec.context[0].type'],
-    ['a URL as context', { context: [{ type: 'url', url: 'https://a.example' }] }, 'spec.context[0].type'],
     [
       'a validator that runs a script',
       { execution: { validation: { script: { path: 'check.sh' } } } },
@@ -39,6 +36,40 @@ describe('a deploy refuses what every start would refuse', () => {
       assert.match(parsed.problems[0]?.message ?? '', /not served by this version/);
       assert.ok((parsed.problems[0]?.line ?? 0) > 1);
     });
+});
+
+describe('a deploy refuses context that the rules of the manifest keep every start from reading', () => {
+  const CASES: readonly (readonly [what: string, spec: object, path: string])[] = [
+    ['a path with ..', { context: [{ type: 'file', path: 'a/../../b' }] }, 'spec.context[0].path'],
+    ['a URL, with no host allowed', { context: [{ type: 'url', url: 'https://a.example' }] }, 'spec.context[0].url'],
+    [
+      'a URL, without a network',
+      { context: [{ type: 'url', url: 'https://a.example' }], security: { network: { mode: 'none' } } },
+      'spec.context[0].url',
+    ],
+  ];
+  for (const [what, spec, path] of CASES)
+    test(what, () => {
+      const parsed = parseDeployableAgent(agentOf(spec));
+      assert.ok(!parsed.ok);
+      assert.deepEqual(
+        parsed.problems.map((problem) => problem.path),
+        [path],
+      );
+    });
+
+  test('files, directories and URLs of an allowed host are deployed, without a warning', () => {
+    const text = agentOf({
+      context: [
+        { type: 'file', path: 'a.txt' },
+        { type: 'directory', path: '/workspace/docs' },
+        { type: 'url', url: 'https://a.example' },
+      ],
+      security: { network: { allowlist: ['a.example'] } },
+    });
+    assert.ok(parseDeployableAgent(text).ok);
+    assert.deepEqual(agentFindings(text, []), []);
+  });
 });
 
 describe('a deploy warns by name of fields that do not do what they say', () => {

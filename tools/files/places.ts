@@ -26,10 +26,16 @@ export interface FilePlace {
   readonly inVolume: string;
 }
 
+/** In whose name a path is used, and under which rules. */
+export interface FileCaller {
+  readonly tenant: string;
+  readonly run: Pick<ToolCall['run'], 'subject' | 'scope'>;
+}
+
 /** Finds the volume of a path by its longest mount. Throws `ToolFailure` for a path outside the mounts or a forbidden one. */
 export async function placeOf(
   ports: FilePorts,
-  { run, tenant }: ToolCall,
+  { run, tenant }: FileCaller,
   given: string,
   access: Access,
 ): Promise<FilePlace> {
@@ -67,7 +73,7 @@ export async function placesBelow(ports: FilePorts, { run, tenant }: ToolCall, p
 }
 
 /** Entries of a directory at or below which a volume is mounted. */
-export function mountNames({ run }: ToolCall, path: string): string[] {
+export function mountNames({ run }: FileCaller, path: string): string[] {
   const names = mountsOf(run.subject)
     .map((mount) => below(mountPath(mount), path)?.split('/')[0])
     .filter((name): name is string => name !== undefined && name !== '');

@@ -11,16 +11,19 @@ export interface WebPorts {
   domainProblem(scope: ToolScope, tool: string, domain: string): string | null;
 }
 
-const MAX_PAGE_BYTES = 5 * 1024 * 1024;
+export const MAX_PAGE_BYTES = 5 * 1024 * 1024;
+
+/** The hosts that `web.fetch` may reach under a scope. */
+export const webRules = ({ domainProblem }: Pick<WebPorts, 'domainProblem'>, scope: ToolScope): WebRules => ({
+  checkDomain(domain) {
+    const problem = domainProblem(scope, webFetch.name, domain);
+    if (problem !== null) throw new SvcError('forbidden', problem);
+  },
+});
 
 /** web.search and web.fetch. A network error is a result, so the model can continue without the page. */
-export function webTools({ web, domainProblem }: WebPorts): Tool[] {
-  const rules = (scope: ToolScope): WebRules => ({
-    checkDomain(domain) {
-      const problem = domainProblem(scope, webFetch.name, domain);
-      if (problem !== null) throw new SvcError('forbidden', problem);
-    },
-  });
+export function webTools(ports: WebPorts): Tool[] {
+  const { web, domainProblem } = ports;
   // The operator chooses the provider; the agent sees only results from hosts that it may fetch from.
   const mayShow = (scope: ToolScope, url: string): boolean => {
     const host = URL.parse(url)?.hostname;
@@ -37,7 +40,7 @@ export function webTools({ web, domainProblem }: WebPorts): Tool[] {
     defineTool(webFetch, async ({ url, to_markdown, follow_redirects, timeout_secs }, { signal, run }) => {
       const max_bytes = Math.min(run.limits.max_response_bytes ?? MAX_PAGE_BYTES, MAX_PAGE_BYTES);
       const request = { url, to_markdown, follow_redirects, timeout_ms: timeout_secs * 1_000, max_bytes };
-      const page = await withWeb('FetchFailed', signal, () => web.fetch(request, rules(run.scope), signal));
+      const page = await withWeb('FetchFailed', signal, () => web.fetch(request, webRules(ports, run.scope), signal));
       return { text: page.truncated ? `${page.text}\n[cut after ${max_bytes} bytes]` : page.text };
     }),
   ];

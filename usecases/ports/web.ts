@@ -1,3 +1,5 @@
+import { SvcError } from '../../runtime/errors.ts';
+
 /** The agent's and the context's rules for hosts, checked again for each redirect. */
 export interface WebRules {
   /** Throws `forbidden` naming the domain. Reads no state outside of the rules. */
@@ -38,4 +40,14 @@ export interface Web {
     query: { readonly text: string; readonly max_results: number },
     signal: AbortSignal,
   ): Promise<readonly SearchResult[]>;
+}
+
+/** The error for a page whose server answered 4xx or 5xx. */
+export class PageRefused extends SvcError {
+  readonly status: number;
+
+  constructor(host: string, status: number) {
+    super('failed_precondition', `web.fetch: ${host} answered with HTTP status ${status}`);
+    this.status = status;
+  }
 }

@@ -156,6 +156,8 @@ function effectOf({ plan }: RunningExecution, kind: Wait['kind']): readonly [str
       return plan.container === null ? ['program.run', 'program'] : ['agent.container', 'container'];
     case 'worker':
       return ['execution.forward', 'worker'];
+    case 'context':
+      return ['context.read', 'context'];
     case 'grant':
       return ['tools.grant', 'tools'];
     case 'judge model':

@@ -2,6 +2,7 @@ import { SvcError } from '../../../runtime/errors.ts';
 import { ownerPart } from '../../../runtime/identity.ts';
 import { isJsonObject, type Json, type JsonObject, plainJson } from '../../../runtime/json.ts';
 import { emitAgain, type NewIds, reopen, withNewIds } from '../../../runtime/recording/forked-work.ts';
+import { beginRun } from '../context/read.ts';
 import { beginLoop, userMessage } from '../inner-loop/ask.ts';
 import { openSession } from '../inner-loop/audit.ts';
 import { askIteration, idleOf } from '../iteration.ts';
@@ -80,11 +81,11 @@ function asOwn(fork: Fork, before: RunningExecution, turn: ExecutionTurn): Runni
   };
 }
 
-type Values = Pick<RunningExecution, 'plan' | 'input' | 'variables' | 'agent_version'>;
+type Values = Pick<RunningExecution, 'plan' | 'input' | 'variables' | 'agent_version' | 'context_text'>;
 
 function changedValues(fork: Fork, before: RunningExecution): Values {
-  const { input, variables, plan, agent_version } = before;
-  const values: Values = { input, variables, plan, agent_version };
+  const { input, variables, plan, agent_version, context_text } = before;
+  const values: Values = { input, variables, plan, agent_version, context_text };
   if (fork.changed.includes('input')) {
     const changed = { input: effectiveInput(fork), variables: callerVariables(fork.context ?? {}) };
     refuseTooLong(changed.input, changed.variables);
@@ -93,7 +94,18 @@ function changedValues(fork: Fork, before: RunningExecution): Values {
   if (!fork.changed.includes('manifest')) return values;
   const changed = asAgent(planExecution(fork.manifest, fork.security_policy ?? {}), fork.agent_id);
   refuseOtherJudges(before, changed);
-  return { ...values, plan: changed, agent_version: fork.manifest.metadata.version };
+  const known = knownContext(before, changed);
+  return { ...values, plan: changed, agent_version: fork.manifest.metadata.version, context_text: known };
+}
+
+/** What was read of `spec.context` is not read again, so a fork of a later message keeps its entries. */
+function knownContext(before: RunningExecution, changed: RunningExecution['plan']): string | undefined {
+  const { plan, context_text } = before;
+  if (changed.context_entries === undefined || phaseOf(before).kind === 'context') return undefined;
+  if (JSON.stringify(changed.context_entries) === JSON.stringify(plan.context_entries)) return context_text;
+  const message =
+    'manifest: spec.context must be that of the original, which was read when it started: fork an earlier message, or start a new run';
+  throw new SvcError('validation_failed', message, { field: 'manifest' });
 }
 
 /** Verdicts are kept by the place of their validator, so those up to the open one must be the same. */
@@ -112,7 +124,7 @@ function refuseOtherJudges({ plan, current }: RunningExecution, changed: Running
  */
 function mayAskAnew(before: RunningExecution): boolean {
   const phase = phaseOf(before);
-  if (phase.kind === 'model') return true;
+  if (phase.kind === 'model' || phase.kind === 'context') return true;
   if (phase.kind === 'program') return phase.loop === null;
   if (phase.kind !== 'loop') return false;
   const { loop } = phase;
@@ -122,6 +134,7 @@ function mayAskAnew(before: RunningExecution): boolean {
 function askAnew(running: RunningExecution, turn: ExecutionTurn): RunningExecution {
   const { streamed, in_doubt, loop } = running.current;
   const execution = idleOf(running);
+  if (phaseOf(running).kind === 'context') return beginRun(execution, turn);
   const prompt = renderPrompt(execution, execution.iteration_count);
   const asked =
     loop === undefined

@@ -1,8 +1,8 @@
 import { SvcError } from '../../../runtime/errors.ts';
 import { type Identity, ownerPart } from '../../../runtime/identity.ts';
+import { beginRun } from '../context/read.ts';
 import { TIMERS } from '../ending.ts';
 import { forwardExecution, forwardedBy } from '../forwarding.ts';
-import { beginIteration } from '../iteration.ts';
 import { LIMITS } from '../limits.ts';
 import { type ExecutionTurn, notifyParent, type Start as StartMessage } from '../messages.ts';
 import { type ExecutionPlan, needsPanel, wantsTools } from '../plan.ts';
@@ -78,7 +78,7 @@ function begin(start: StartMessage, turn: ExecutionTurn): RunningExecution {
   });
   notifyParent(execution, { status: 'running', output: null, reason: null, score: 0 }, turn);
   turn.after(TIMERS.execution, plan.execution_timeout_ms, 'ExecutionTimedOut', {});
-  if (forward === undefined) return beginIteration(execution, turn);
+  if (forward === undefined) return beginRun(execution, turn);
   return forwardExecution(execution, forwardedBy(start.manifest, forward.tags), turn);
 }
 

@@ -96,6 +96,24 @@ describe('a fork with another input asks again what waits for it, and only that'
       );
     });
   }
+  test('with a changed manifest what was read of spec.context stays, and other files are refused', () => {
+    const context = (path: string) => [{ type: 'file', path }];
+    const original = WAYS['reads its context']?.() ?? assert.fail();
+    const changed = (path: string) => ({
+      manifest: plainObject(manifestOf({ context: context(path), task: { instruction: 'Shorten.' } })),
+      changed: ['manifest'],
+    });
+    const early = forkOf(original, changed('other.md'));
+    assert.match(JSON.stringify(early.turn.effects[0]?.request), /context\.read.*other\.md/);
+    const outcome = { kind: 'done', value: { texts: ['no adverbs'] } };
+    const { effectId } = original;
+    original.send('ContextRead', { effectId, kind: 'context.read', attempt: 1, outcome }, 'effect');
+    const same = forkOf(original, changed('style.md'));
+    assert.match(JSON.stringify(same.turn.effects[0]?.request.input), /Shorten\.\\n\\nstyle\.md:\\nno adverbs/);
+    const { reply } = forkOf(original, changed('other.md')).turn;
+    assert.match(JSON.stringify(reply), /validation_failed.*spec\.context must be that of the original/);
+  });
+
   test('the model is asked with the new text', () => {
     const { turn } = forkOf(WAYS['asks the model']?.() ?? assert.fail(), {
       input: 'quite another',

@@ -15,7 +15,8 @@ import { policy } from './tooled.ts';
 type MessageName = keyof typeof AWAITED;
 
 const MESSAGES = Object.keys(AWAITED) as MessageName[];
-const PLACES = ['pending', 'model', 'program', 'worker', 'grant', 'round', 'call', 'call judges', 'dispatch'].concat([
+const PLACES = ['pending', 'model', 'program', 'worker', 'context', 'grant', 'round', 'call', 'call judges'].concat([
+  'dispatch',
   'panel',
   'judge model',
   'hints',
@@ -71,6 +72,7 @@ const PAYLOADS: Readonly<Record<MessageName, (id: string, driven: Bootstrapped) 
     ...{ agent_id: AGENT_ID, model_alias: '', prompt: 'do it', messages: [] },
     iteration_number: view.status === 'running' ? view.iteration_count : 1,
   }),
+  ContextRead: result,
   ToolsGranted: result,
   ToolEnded: result,
   DispatchEnded: (dispatch_id) => ({

@@ -62,6 +62,11 @@ export const WAYS: Readonly<Record<string, () => Bootstrapped>> = {
     driven.start(judgedBy([]), { forward: { tags: ['gpu'] } });
     return driven;
   },
+  'reads its context': () => {
+    const driven = new Bootstrapped();
+    driven.start(tooled({ context: [{ type: 'file', path: 'style.md' }] }));
+    return driven;
+  },
   'node: asks for tools': () => looping(),
   'node: asks the model': () => granted(),
   'node: runs calls': () => {
