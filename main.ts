@@ -153,7 +153,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   opened.use(unfinished.move());
   opened.defer(contractFormats({ world, stores, placement, areas }));
 
-  const addresses = await transports.listen();
+  const { dashboardPage, ...addresses } = await transports.listen();
   const { restUrl, clusterAddress } = addresses;
   await placement.changeInfo({ restUrl, clusterAddress });
   // The runtime takes partitions from other nodes only now that everything is loaded, so that it serves them at once.
@@ -164,7 +164,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const notes = [
     ...stores.notes,
     ...secrets.notes,
-    whoMayCall(settings.iam, world.dataDir),
+    whoMayCall(settings.iam, world.dataDir, dashboardPage),
     ...onTheWire(settings.network),
   ];
   return { id: world.node, ...addresses, notes, ...stopping(world, opened.move(), shutDown.promise) };

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { isLoopback } from '../manifests/node/network.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Documents } from '../runtime/documents.ts';
@@ -26,10 +27,17 @@ export function onTheWire({ bind, tls, trust_proxy }: NodeSettings['network']): 
 }
 
 /** Says which ways to authenticate callers are on. */
-export function whoMayCall({ realms, local }: NodeSettings['iam'], dataDir: string): string {
+export function whoMayCall(
+  { realms, local }: NodeSettings['iam'],
+  dataDir: string,
+  dashboardPage: string | null,
+): string {
   if (realms.length > 0) return 'callers need a bearer token';
   if (local === 'token')
-    return `spec.iam.local: token: every call needs the token in ${join(dataDir, LOCAL_TOKEN_FILE)}`;
+    return [
+      `spec.iam.local: token: every call needs the token in ${join(dataDir, LOCAL_TOKEN_FILE)}`,
+      ...(dashboardPage === null ? [] : [`the dashboard opens with it by ${pathToFileURL(dashboardPage).href}`]),
+    ].join('; ');
   const open = 'every call from this machine acts as the local operator in tenant svc-system, web pages excepted';
   return `no identity provider, spec.iam.local: open: ${open}`;
 }

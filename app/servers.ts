@@ -6,7 +6,7 @@ import { VERSION } from '../runtime/store-formats.ts';
 import type { Authenticator } from '../security/api.ts';
 import { createAuthenticator } from '../security/authenticator.ts';
 import { CertificateFiles, type CertificateParts } from '../security/certificate-files.ts';
-import { openLocalToken } from '../security/local-token.ts';
+import { openLocalToken, writeDashboardPage } from '../security/local-token.ts';
 import { openNodeEnvelope } from '../security/node-envelope.ts';
 import { authenticatorSettings } from '../security/settings.ts';
 import { createClusterServer } from '../transport/grpc/cluster/server.ts';
@@ -44,7 +44,8 @@ interface TransportParts {
 }
 
 interface Transports {
-  listen(): Promise<Addresses>;
+  /** `dashboardPage`: path of the page that opens the dashboard with the local token; null without one. */
+  listen(): Promise<Addresses & { readonly dashboardPage: string | null }>;
   close(): Promise<void>;
 }
 
@@ -92,7 +93,13 @@ export async function openTransports(parts: TransportParts): Promise<Transports>
   });
   const open = opened.move();
   return {
-    listen: () => listen(parts, servers, certificate !== null),
+    async listen() {
+      const addresses = await listen(parts, servers, certificate !== null);
+      const { enabled } = settings.dashboard;
+      const dashboardPage =
+        localToken !== null && enabled ? await writeDashboardPage(dataDir, addresses.restUrl, localToken) : null;
+      return { ...addresses, dashboardPage };
+    },
     close: () => open.disposeAsync(),
   };
 }

@@ -70,12 +70,24 @@ const subscribe = (listener: () => void): (() => void) => {
 
 export const useSession = (): Session => useSyncExternalStore(subscribe, () => session);
 
+/**
+ * The token in the address that the page `dashboard.html` of the node's data directory leads to; null without one. It is
+ * removed from the address at once.
+ */
+function takeHandedToken(): string | null {
+  const token = /^#token=([\w-]+)$/.exec(location.hash)?.[1] ?? null;
+  if (token !== null) history.replaceState(null, '', location.pathname + location.search);
+  return token;
+}
+
 /** Reads the configuration, and ends a sign-in when the identity provider has sent the browser back. */
 export async function startSession(): Promise<void> {
+  const handed = takeHandedToken();
   const response = await fetch('/dashboard/config.json');
   if (!response.ok) return change({ problem: `The node answered ${response.status}. Load the page again.` });
   const config: DashboardConfig = await response.json();
   change({ config });
+  if (config.sign_in === 'token' && handed !== null) return signInWith(handed);
   if (config.oidc === null) return;
   try {
     const tokens = await finishSignIn(config.oidc);
@@ -91,7 +103,7 @@ let signedIn = new AbortController();
 const signedOut = (): Error => new Error('You have signed out.');
 
 /** The user pasted a token: the node's local token, an API key, or one of an identity provider. */
-export function useToken(token: string): void {
+export function signInWith(token: string): void {
   signedIn = new AbortController();
   change({
     tokens: { access: token, refresh: null, expiresAt: Number.POSITIVE_INFINITY },

@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { beginSignIn } from './oidc.ts';
-import { useToken as takeToken, useSession } from './session.ts';
+import { signInWith, useSession } from './session.ts';
 
 /** Shown in place of every page until the user has signed in. */
 export function SignIn() {
@@ -43,7 +43,7 @@ function TokenForm() {
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        if (token.trim() !== '') takeToken(token.trim());
+        if (token.trim() !== '') signInWith(token.trim());
       }}
     >
       <label htmlFor="token">Token</label>
@@ -57,7 +57,7 @@ function TokenForm() {
       />
       <p className="quiet">
         An API key, a token of your identity provider, or the content of <code>local-token</code> in the data directory
-        of the node. The page keeps it in memory only.
+        of the node. The page keeps it in memory only. <code>dashboard.html</code> there opens this page signed in.
       </p>
       <button type="submit" className="primary" disabled={token.trim() === ''}>
         Use token

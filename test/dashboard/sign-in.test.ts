@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { agentYaml, ProductNode } from '../product/product-node.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { browserMissing, DashboardBrowser, type DashboardPage } from './browser.ts';
@@ -193,6 +194,17 @@ describe('a node whose calls need its local token', { skip: browserMissing() }, 
     await page.getByRole('button', { name: 'Use token' }).click();
     await page.getByText('Nothing has run here yet.').waitFor();
     assert.deepEqual(await tab.serious(), []);
+  });
+
+  test('the page of the data directory opens it signed in, and the token stays in memory only', async () => {
+    await using tab = await browser.open(node.url, {}, ['null']);
+    const { page } = tab;
+    await page.goto(pathToFileURL(join(node.directory, 'data', 'dashboard.html')).href);
+    await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+    const kept = await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])');
+    const token = (await localToken()).trim();
+    assert.doesNotMatch(`${String(kept)} ${page.url()}`, new RegExp(token));
+    assert.deepEqual(tab.complaints, []);
   });
 
   test('an API key is offered what its scopes allow, and another user sees nothing of the one before', async () => {

@@ -105,7 +105,7 @@ describe('clients in numbers', () => {
     for (const stream of [...read, ...unread]) stream.socket.destroy();
   });
 
-  test(`${STARTS} starts at once are each started once or refused clearly`, async () => {
+  test('hundreds of starts at once are each started once or refused clearly', async () => {
     await using node = await ProductNode.start();
     const agent = await node.deploy(agentYaml('many'));
     const startedAt = performance.now();

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { svc } from '../cli/svc-run.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -25,6 +26,14 @@ describe('a node with spec.iam.local: token', () => {
     assert.equal((await stat(file())).mode & 0o777, 0o600);
     assert.match(await tokenNow(), /^[\w-]{43}$/);
     assert.doesNotMatch(node.process.log + node.process.announced, new RegExp(await tokenNow()));
+  });
+
+  test('says which page opens the dashboard with the token; that one is for its user only, too', async () => {
+    const [, url = ''] = /the dashboard opens with it by (file:\S+)/.exec(node.process.announced) ?? [];
+    const page = fileURLToPath(url);
+    assert.equal(page, join(node.directory, 'data', 'dashboard.html'));
+    assert.equal((await stat(page)).mode & 0o777, 0o600);
+    assert.ok((await readFile(page, 'utf8')).includes(`location.replace("${node.url}/#token=${await tokenNow()}")`));
   });
 
   test('what a trusted proxy or anybody else says of a client changes nothing', async () => {
@@ -79,7 +88,7 @@ describe('a node with spec.iam.local: token', () => {
     assert.equal((await list({ SVC_DATA: join(node.directory, 'data'), SVC_TOKEN: 'x' })).code, 3);
   });
 
-  test('the next start has a new token, and a start that needs none leaves no file', async () => {
+  test('the next start has a new token, and a start that needs none leaves none of the files', async () => {
     const old = await bearer();
     await node.process.kill();
     await node.spawn();
@@ -90,6 +99,7 @@ describe('a node with spec.iam.local: token', () => {
     await writeFile(settings, (await readFile(settings, 'utf8')).replace('local: token', 'local: open'));
     await node.spawn();
     await assert.rejects(stat(file()), { code: 'ENOENT' });
+    await assert.rejects(stat(join(node.directory, 'data', 'dashboard.html')), { code: 'ENOENT' });
     const open = /spec\.iam\.local: open: every call from this machine acts as/;
     await waitUntil('the start says that the node is open', () => open.test(node.process.announced));
     assert.equal((await node.call('GET', '/v1/agents')).status, 200);

@@ -9,7 +9,9 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/google/uuid"
@@ -23,7 +25,7 @@ func main() {
 	if url == "" {
 		url = "http://127.0.0.1:8080"
 	}
-	client, err := svc.NewClientWithResponses(url)
+	client, err := svc.NewClientWithResponses(url, svc.WithRequestEditorFn(authorized))
 	check(err)
 	ctx := context.Background()
 
@@ -55,6 +57,22 @@ func main() {
 	if refused.JSON409 != nil {
 		fmt.Println(refused.StatusCode(), refused.JSON409.Message)
 	}
+}
+
+// Sends the token that a node with `spec.iam.local: token` leaves in its data directory, or SVC_TOKEN. Other nodes need none.
+func authorized(_ context.Context, request *http.Request) error {
+	data := os.Getenv("SVC_DATA")
+	if data == "" {
+		data = "data"
+	}
+	token := os.Getenv("SVC_TOKEN")
+	if text, err := os.ReadFile(filepath.Join(data, "local-token")); err == nil && token == "" {
+		token = strings.TrimSpace(string(text))
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	return nil
 }
 
 // Prints number and name of each event until the run has ended.
