@@ -165,7 +165,7 @@ export async function openAreas(parts: AreasParts) {
 }
 
 async function openExecutions(
-  { world, stores, runtime, placement, controls }: AreasParts,
+  { world, stores, runtime, placement, controls, effects }: AreasParts,
   waits: Waits,
 ): Promise<ExecutionApi> {
   return createExecutionApi({
@@ -174,6 +174,7 @@ async function openExecutions(
     removals: runtime.removals,
     changes: runtime.changes,
     waits,
+    volumes: effects.volumes.ofExecutions,
     node: executionOffer({ settings: world.settings, controls, log: world.logger }),
     scarce: (tags, needs) => placement.scarceIn(poolOfTags(tags), needs),
     workers: outsideWorkers(

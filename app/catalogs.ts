@@ -7,6 +7,7 @@ import { createBuiltIns } from '../catalog/built-in/built-ins.ts';
 import type { Patterns } from '../catalog/patterns-api.ts';
 import { createEmbeddings } from '../effects/models/embeddings.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
+import type { KnownStorage } from '../manifests/workflow/check/flow.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Documents } from '../runtime/documents.ts';
 import { Lazy } from '../runtime/kit/lazy.ts';
@@ -38,6 +39,12 @@ export const agentQuota = (
   most: async (identity) => countBound(rate_limits, identity, 'agents', await overrides?.of(identity)),
 });
 
+/** What a deploy compares the sizes of volumes with. */
+export const knownStorage = ({ storage }: Pick<NodeSettings, 'storage'>): KnownStorage => ({
+  maxSizeLimitMb: storage.max_size_limit_mb,
+  enforcesSize: storage.local_host.quota === 'image',
+});
+
 /** Opens the catalog of agents, with the parts that the catalog of workflows shares with it. */
 export async function openCatalogs(parts: {
   readonly world: NodeWorld;
@@ -49,7 +56,8 @@ export async function openCatalogs(parts: {
   const builtIns = createBuiltIns();
   const inUse = await inUseOf(documents);
   const quota = agentQuota(settings, overrides);
-  const agents = await createAgentCatalog({ documents, clock, random, builtIns, inUse, quota });
+  const { maxSizeLimitMb } = knownStorage(settings);
+  const agents = await createAgentCatalog({ documents, clock, random, builtIns, inUse, quota, maxSizeLimitMb });
   const oldAgents = await AgentsWithoutScopes.open(documents);
   const search = openSearch({ documents, clock, settings, secrets, builtIns, warn });
   return { agents, builtIns, inUse, oldAgents, search };

@@ -21,6 +21,7 @@ import type { Admission } from '../usecases/starts/admission.ts';
 import type { Areas } from './areas.ts';
 import type { Audit } from './audit.ts';
 import type { Callers } from './callers.ts';
+import { knownStorage } from './catalogs.ts';
 import type { Effects } from './effects.ts';
 import type { BackgroundFigures } from './figures.ts';
 import { type Cluster, clusterHost, type Signing } from './fleet.ts';
@@ -145,6 +146,7 @@ function openRest(
     authors: areas.management.authors,
     runtimes: runtimeTable(runtime.containers.runtimes),
     models: areas.models,
+    storage: knownStorage(world.settings),
     origins: network.cors.allow,
     resource: { issuers: iam.realms.map(({ issuer_url }) => issuer_url), publicUrl: network.public_url },
     proxies: network.trust_proxy,

@@ -34,6 +34,7 @@ import {
   type WorkflowApi,
   type WorkflowExecutionDocument,
 } from '../usecases/workflow-runs.ts';
+import { knownStorage } from './catalogs.ts';
 import type { EffectAreas } from './effect-areas.ts';
 import type { NodeWorld } from './world.ts';
 
@@ -54,10 +55,7 @@ export async function openWorkflowAreas(parts: WorkflowAreasParts) {
   const { world, runtime, documents, agents, builtIns, inUse, executions, waits } = parts;
   const { settings, clock, random } = world;
   const { client, removals, changes } = runtime;
-  const storage = {
-    maxSizeLimitMb: settings.storage.max_size_limit_mb,
-    enforcesSize: settings.storage.local_host.quota === 'image',
-  };
+  const storage = knownStorage(settings);
   const catalog = await createWorkflowCatalog({ documents, clock, random, agents, builtIns, inUse, storage });
   const approvals = createApprovalApi({ client, approvals: await documents.collection<ApprovalDocument>(APPROVALS) });
   const workflows = createWorkflowApi({

@@ -36,7 +36,7 @@ const AGENT: CatalogKind<AgentManifest> = {
     moved: 'AgentScopeChanged',
     status: { deployed: 'AgentResumed', paused: 'AgentPaused', archived: 'AgentArchived' },
   },
-  read: readManifest,
+  read: (text) => readManifest(text),
   shown: ({ metadata: { description, labels } }) => ({ description, labels }),
 };
 
@@ -49,8 +49,10 @@ export async function createAgentCatalog(parts: {
   readonly inUse?: Pick<InUse, 'agent'>;
   /** Default: no limit. */
   readonly quota?: AgentQuota;
+  /** Of the node's volumes. Default: sizes are not checked. */
+  readonly maxSizeLimitMb?: number;
 }): Promise<AgentCatalog> {
-  const { documents, builtIns = NO_BUILT_INS, inUse = NOT_IN_USE, quota, clock, random } = parts;
+  const { documents, builtIns = NO_BUILT_INS, inUse = NOT_IN_USE, quota, clock, random, maxSizeLimitMb } = parts;
   const specs = { records: AGENTS, manifests: AGENT_MANIFESTS, events: AGENT_EVENTS };
   const store = await openManifestStore(documents, AGENT, specs);
   const old = await AgentsWithoutScopes.open(documents);
@@ -64,21 +66,23 @@ export async function createAgentCatalog(parts: {
     clock,
     random,
   };
-  return new DocumentAgentCatalog(catalogParts, old, quota);
+  return new DocumentAgentCatalog(catalogParts, old, { quota, maxSizeLimitMb });
 }
 
 class DocumentAgentCatalog extends VersionedCatalog<AgentManifest, AgentSummary> implements AgentCatalog {
   readonly #old: AgentsWithoutScopes;
   readonly #quota: AgentQuota | undefined;
+  readonly #maxSizeLimitMb: number | undefined;
 
   constructor(
     parts: VersionedCatalogParts<AgentManifest, AgentSummary>,
     old: AgentsWithoutScopes,
-    quota: AgentQuota | undefined,
+    limits: { readonly quota: AgentQuota | undefined; readonly maxSizeLimitMb: number | undefined },
   ) {
     super(parts);
     this.#old = old;
-    this.#quota = quota;
+    this.#quota = limits.quota;
+    this.#maxSizeLimitMb = limits.maxSizeLimitMb;
   }
 
   async hasRoom(identity: Identity): Promise<boolean> {
@@ -92,7 +96,7 @@ class DocumentAgentCatalog extends VersionedCatalog<AgentManifest, AgentSummary>
     { force, scope = 'tenant' }: { readonly force: boolean; readonly scope?: CatalogScope },
   ): Promise<{ agent_id: string; deployed: true }> {
     this.requireDeploy(identity, scope);
-    const manifest = await readManifest(manifestYaml);
+    const manifest = await readManifest(manifestYaml, this.#maxSizeLimitMb);
     return { agent_id: await this.register(identity, { manifest, manifestYaml, force }, scope), deployed: true };
   }
 
@@ -119,8 +123,8 @@ class DocumentAgentCatalog extends VersionedCatalog<AgentManifest, AgentSummary>
 }
 
 /** Parses a manifest. Throws `invalid_manifest` with the path, line and column of each problem. */
-async function readManifest(manifestYaml: string): Promise<AgentManifest> {
-  const parsed = await readAgentManifest(manifestYaml);
+async function readManifest(manifestYaml: string, maxSizeLimitMb?: number): Promise<AgentManifest> {
+  const parsed = await readAgentManifest(manifestYaml, maxSizeLimitMb);
   if (parsed.ok) return parsed.manifest;
   throw invalidManifest(parsed.problems);
 }

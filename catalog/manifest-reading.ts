@@ -1,6 +1,7 @@
 import type { AgentManifest } from '../manifests/agent/schema.ts';
 import type { RuntimeTable } from '../manifests/runtime-table/table.ts';
 import type { Parsed } from '../manifests/schema-problems.ts';
+import type { KnownStorage } from '../manifests/workflow/check/flow.ts';
 import type { Finding } from '../manifests/workflow/finding.ts';
 import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
 import { SvcError } from '../runtime/errors.ts';
@@ -22,9 +23,9 @@ const thread = new WorkerThread<ManifestQuestion, ManifestAnswer>({
   lost: 'The manifest could not be read.',
 });
 
-/** Like `parseAgentManifest`. These functions also throw `overloaded` and `unavailable`. */
-export async function readAgentManifest(text: string): Promise<Parsed<AgentManifest>> {
-  const answer = await answered({ kind: 'agent', text });
+/** Like `parseDeployableAgent`. These functions also throw `overloaded` and `unavailable`. */
+export async function readAgentManifest(text: string, maxSizeLimitMb?: number): Promise<Parsed<AgentManifest>> {
+  const answer = await answered({ kind: 'agent', text, maxSizeLimitMb });
   return answer.kind === 'agent' ? answer.value : notThat(answer);
 }
 
@@ -35,16 +36,18 @@ export async function readWorkflowManifest(text: string): Promise<Parsed<Workflo
 }
 
 /** What a deploy compares an agent with. */
-interface KnownToDeploy {
+export interface KnownToDeploy {
   /** Null: languages and versions are not checked. */
   readonly runtimes: RuntimeTable | null;
   /** Aliases of models that nodes have; empty: nothing is known of them. */
   readonly models: readonly string[];
+  /** What the node can do for volumes; absent: sizes are not checked. */
+  readonly storage?: KnownStorage | undefined;
 }
 
 /** Warnings of a deploy (`agentFindings`), and those about its runtime if a table is given. Never refuses a deploy. */
-export async function agentWarnings(text: string, { runtimes, models }: KnownToDeploy): Promise<Finding[]> {
-  const answer = await answered({ kind: 'agent warnings', text, runtimes, models });
+export async function agentWarnings(text: string, { runtimes, models, storage }: KnownToDeploy): Promise<Finding[]> {
+  const answer = await answered({ kind: 'agent warnings', text, runtimes, models, storage });
   return answer.kind === 'agent warnings' ? answer.value : notThat(answer);
 }
 
@@ -58,7 +61,7 @@ export interface AgentValidation {
 
 /** What a deploy would say about an agent manifest. Never throws for an invalid text. */
 export async function validateAgent(text: string, known: KnownToDeploy): Promise<AgentValidation> {
-  const read = await readAgentManifest(text);
+  const read = await readAgentManifest(text, known.storage?.maxSizeLimitMb);
   if (!read.ok) {
     const cure = 'Correct it as the message says; docs/reference/agent-manifest.md has all fields.';
     const findings = read.problems.map((problem): Finding => ({ ...problem, rule: 'form', severity: 'error', cure }));

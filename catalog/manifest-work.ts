@@ -36,8 +36,13 @@ type Texted<Kind extends string> = { readonly kind: Kind; readonly text: string 
 
 /** Work on the text of a manifest, as a value that can be sent to a thread. */
 export type ManifestQuestion =
-  | Texted<'agent' | 'workflow' | 'words'>
-  | (Texted<'agent warnings'> & { readonly runtimes: RuntimeTable | null; readonly models: readonly string[] })
+  | Texted<'workflow' | 'words'>
+  | (Texted<'agent'> & { readonly maxSizeLimitMb?: number | undefined })
+  | (Texted<'agent warnings'> & {
+      readonly runtimes: RuntimeTable | null;
+      readonly models: readonly string[];
+      readonly storage?: KnownStorage | undefined;
+    })
   | (Texted<'workflow findings'> & { readonly known: KnownToChecker });
 
 export type ManifestAnswer =
@@ -52,14 +57,14 @@ export function answerOf(question: ManifestQuestion): ManifestAnswer {
   const { kind, text } = question;
   switch (kind) {
     case 'agent':
-      return { kind, value: parseDeployableAgent(text) };
+      return { kind, value: parseDeployableAgent(text, question.maxSizeLimitMb) };
     case 'workflow':
       return { kind, value: parseWorkflowManifest(text) };
     case 'words':
       return { kind, value: tellingText(text) };
     case 'agent warnings': {
       const ofRuntime = question.runtimes === null ? [] : runtimeWarnings(text, question.runtimes);
-      return { kind, value: [...ofRuntime, ...agentFindings(text, question.models)] };
+      return { kind, value: [...ofRuntime, ...agentFindings(text, question.models, question.storage)] };
     }
     case 'workflow findings':
       return { kind, value: validateWorkflow(text, knownOf(question.known)).findings };

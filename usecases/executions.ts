@@ -16,6 +16,8 @@ import { mayStop, seenPart, sees, tenantOfViewer, type Viewer } from '../runtime
 import { poolOfTags } from '../runtime/locator.ts';
 import { type ExecutionStatus, listed, statusOf, tombstone } from './execution-status.ts';
 import { refuseCertainlyTooLarge } from './large-values.ts';
+import type { ExecutionVolumes } from './ports/volumes.ts';
+import { mountsOfStart } from './starts/agent-volumes.ts';
 import { aboutToStart, executionWait, waitingDocument, waitingFor } from './waits/execution-wait.ts';
 import type { WaitLookups, WaitReason } from './waits/wait-reason.ts';
 
@@ -152,10 +154,12 @@ export function createExecutionApi(parts: {
    * itself (`here`) stays there.
    */
   readonly scarce?: (tags: readonly string[], needs: readonly string[]) => Promise<readonly string[]>;
+  /** Absent: agents that name volumes cannot start. */
+  readonly volumes?: ExecutionVolumes;
   /** Lookups for the `waiting_for` of running executions. */
   readonly waits?: Omit<WaitLookups, 'client'>;
 }): ExecutionApi {
-  const { client, executions, removals, changes, clock = systemClock, waits, workers, scarce } = parts;
+  const { client, executions, removals, changes, clock = systemClock, waits, workers, scarce, volumes } = parts;
   const { node = () => ({ isolation: 'inherit' }) } = parts;
 
   const find = (viewer: Viewer, executionId: string, may = sees): Promise<ExecutionFound> =>
@@ -185,7 +189,9 @@ export function createExecutionApi(parts: {
       const tags = await tagsOf(request);
       const forward = await forwardFor(request, tags);
       const manifest = forward === undefined ? fitToNode(request, node()) : request.manifest;
-      const payload = startPayload({ ...request, manifest, forward });
+      // A worker outside of the fleet has its own volumes.
+      const mounts = forward === undefined ? await mountsOfStart(volumes, request) : request.mounts;
+      const payload = startPayload({ ...request, manifest, mounts, forward });
       const call = { ...options, identity: request.identity };
       const started = { execution_id: request.executionId };
       const place = forward === undefined ? {} : { pool: 'system' as const };

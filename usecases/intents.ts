@@ -16,6 +16,7 @@ import {
   unless,
 } from './management.ts';
 import type { VolumeApi } from './ports/volumes.ts';
+import { requireVolumeTier, tierOf } from './starts/volume-tier.ts';
 import { pipelineResult, type WorkflowApi, type WorkflowExecution } from './workflow-runs.ts';
 
 interface IntentParts {
@@ -76,8 +77,7 @@ export function createIntents({ agents, search, starts, runs, volumes, settings 
  */
 async function checkVolume(volumes: Pick<VolumeApi, 'get'>, identity: Identity, id: string): Promise<void> {
   const field = 'volume_id';
-  if (tierOf(identity) === 'free')
-    throw new SvcError('forbidden', 'volume_id: volumes are for tier pro and above', { field });
+  requireVolumeTier(identity, field);
   const { storage_class } = await volumes.get(identity, id);
   if (storage_class === 'persistent') return;
   throw new SvcError('failed_precondition', 'volume_id: expected a persistent volume', { field });
@@ -109,11 +109,6 @@ const VOLUME = 'data';
  * Extra time for the start of the container, ms: an image may have to be pulled before the container's own time begins.
  */
 const START_MS = 10 * 60_000;
-
-/** Kinds of callers without tier limits (H27). */
-const UNBOUND: readonly Identity['kind'][] = ['local', 'operator', 'service_account'];
-
-const tierOf = ({ kind, tier }: Identity): Identity['tier'] => (UNBOUND.includes(kind) ? 'enterprise' : tier);
 
 /** How long the program may run, ms: the requested time, capped by the tier. */
 export function programTimeoutMs(

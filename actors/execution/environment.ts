@@ -12,7 +12,7 @@ import type { IdleExecution } from './state.ts';
  */
 export function mountsOf(execution: IdleExecution): ToolMount[] {
   const { mounts = [], workflow_execution_id: parent, execution_id, plan } = execution;
-  const given = mounts.map((mount) => ({ ...mount, create: mount.volume_id === parent }));
+  const given = mounts.map(({ of_manifest: _origin, ...mount }) => ({ ...mount, create: mount.volume_id === parent }));
   const covered = given.some(({ mount_path }) => mount_path.replace(/\/+$/, '') === WORKSPACE);
   if (covered || !(wantsTools(plan) || plan.container !== null)) return given;
   return [...given, { volume_id: execution_id, mount_path: WORKSPACE, read_only: false, create: true }];

@@ -176,6 +176,8 @@ export const Mount = z.object({
   /** Absolute; isolation `process` has them at or under `/workspace`. */
   mount_path: z.string().startsWith('/').max(4_096),
   read_only: z.boolean(),
+  /** The agent's manifest names it (`spec.volumes`), so a fork has one of its own; absent: the workflow's state gave it. */
+  of_manifest: z.literal(true).optional(),
 });
 
 export type Mount = z.output<typeof Mount>;

@@ -63,7 +63,10 @@ async function cancelChild<Started>({ cancel, executionId }: ChildStart<Started>
 /** Puts the details into the text, since the parent gets only code and text. */
 function explained(error: SvcError, what: string): SvcError {
   const { code, message, details = [] } = error;
-  if (code === 'not_found') return new SvcError(code, `${what} is not deployed in this tenant`, { cause: error });
+  // A field of the manifest names something else than the child, such as a volume.
+  const isOfManifest = error.field?.startsWith('spec.') === true;
+  if (code === 'not_found' && !isOfManifest)
+    return new SvcError(code, `${what} is not deployed in this tenant`, { cause: error });
   if (code !== 'validation_failed') return error;
   const violations = details.slice(0, 10).map((detail) => `${detail.path ?? 'input'}: ${detail.message}`);
   const text = [`${what}: ${message}`, ...violations].join('; ');

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { KnownVolume } from '../../manifests/metadata.ts';
 import { defineEffect, type EffectHandler } from '../../runtime/effect.ts';
-import { SvcError } from '../../runtime/errors.ts';
-import { Identity, sees, tenantOfViewer, type Viewer } from '../../runtime/identity.ts';
+import { Identity } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 import type { VolumeDirectories } from '../../usecases/ports/volumes.ts';
+import { givenVolume } from './execution-volumes.ts';
 import { derivedVolumeId, mebibytes, sizeLimitBytes, type VolumeDocument } from './stored-volume.ts';
 import type { VolumeStore } from './volume-store.ts';
 
@@ -47,7 +47,12 @@ export function createPrepareEffect(
         const one =
           volume_id === undefined
             ? await ownVolume(store, tenant, execution, { ...volume, name: `shared/${name}` })
-            : await givenVolume(store, input.identity ?? tenant, execution, { name, volume_id });
+            : preparedOf(
+                await givenVolume(store, input.identity ?? tenant, execution, {
+                  volume_id,
+                  field: `storage.shared_volumes.${name}.volume_id`,
+                }),
+              );
         made.push([name, one]);
       }
       const shared = Object.fromEntries(made);
@@ -69,6 +74,8 @@ const knownOf = ({ size_limit_bytes, workflow_execution_id }: KnownVolume): Know
   size_limit_bytes,
   workflow_execution_id,
 });
+
+const preparedOf = ({ id, ...volume }: VolumeDocument): PreparedVolume => ({ volume_id: id, known: knownOf(volume) });
 
 type OwnVolume = NonNullable<PrepareInput['workspace']> & { readonly name: string };
 
@@ -94,39 +101,4 @@ async function ownVolume(
   const found = await store.parts.records.get(tenant, id);
   await store.directory(found);
   return { volume_id: id, known: knownOf(found) };
-}
-
-/** Uses an existing persistent volume and records the execution as its user. */
-async function givenVolume(
-  store: VolumeStore,
-  viewer: Viewer,
-  execution: string,
-  given: { readonly name: string; readonly volume_id: string },
-): Promise<PreparedVolume> {
-  const { records } = store.parts;
-  const tenant = tenantOfViewer(viewer);
-  const volume = await records.find(tenant, given.volume_id.toLowerCase());
-  const field = `storage.shared_volumes.${given.name}.volume_id`;
-  if (volume === null || !sees(viewer, volume.owner))
-    throw new SvcError('not_found', `${field}: volume not found`, { field });
-  if (volume.storage_class !== 'persistent') {
-    throw new SvcError('failed_precondition', `${field}: expected a persistent volume`, { field });
-  }
-  await forgetEnded(store, volume);
-  await records.addUser(tenant, volume.id, execution);
-  await store.directory(volume);
-  return { volume_id: volume.id, known: knownOf(volume) };
-}
-
-/** Number of users from which ended ones are removed. */
-const PRUNE_FROM = 16;
-
-/** Removes ended executions from the users of a volume. */
-async function forgetEnded(store: VolumeStore, volume: VolumeDocument): Promise<void> {
-  if (volume.used_by.length < PRUNE_FROM) return;
-  const ended = new Set<string>();
-  for (const user of volume.used_by) if (await store.parts.ended(volume.tenant, user)) ended.add(user);
-  await store.parts.records.change(volume.tenant, volume.id, ({ used_by }) => ({
-    used_by: used_by.filter((user) => !ended.has(user)),
-  }));
 }

@@ -18,8 +18,11 @@ export interface VolumeDocument extends StoredDocument {
   readonly size_limit_bytes: number | null;
   /** Unix ms. */
   readonly expires_at_ms: number | null;
-  /** `implicit`: workspace of an execution without storage; its id is that of the execution. */
-  readonly made_by: 'api' | 'workflow' | 'implicit';
+  /**
+   * `implicit`: workspace of an execution without storage; its id is that of the execution. `agent`: an ephemeral volume of
+   * an agent's manifest, which ends with its execution, too.
+   */
+  readonly made_by: 'api' | 'workflow' | 'implicit' | 'agent';
   readonly workflow_execution_id: string | null;
   /** The only subject, besides operators, that may see it, for a private execution. Absent: the whole tenant. */
   readonly owner?: string;
@@ -60,7 +63,7 @@ export interface VolumeLimits {
 
 const MiB = 1024 * 1024;
 
-const HOUR_MS = 3_600_000;
+export const HOUR_MS = 3_600_000;
 
 const MAX_TTL_HOURS = 87_600;
 

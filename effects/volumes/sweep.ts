@@ -57,7 +57,8 @@ export async function sweepVolumes(options: Omit<VolumeSweepOptions, 'everyMs'>)
     }
   };
   for (const volume of await allOf(store, { status: 'removing' })) await one(() => remove(store, volume));
-  for (const volume of await allOf(store, { made_by: 'implicit' })) await one(() => expire(store, volume, now));
+  for (const made_by of ['implicit', 'agent'])
+    for (const volume of await allOf(store, { made_by })) await one(() => expire(store, volume, now));
   for (const volume of await allOf(store, { expires_at_ms: { lte: now } })) await one(() => remove(store, volume));
   for await (const { tenant, volumeId, changedAt } of store.parts.disk.all()) {
     if (now - changedAt > ORPHAN_AFTER_MS) await one(() => removeOrphan(store, tenant, volumeId));
@@ -96,10 +97,15 @@ async function remove(store: VolumeStore, volume: VolumeDocument): Promise<boole
   return true;
 }
 
-/** Sets the expiry of an ended execution's workspace; a later pass removes it. */
+/** A younger volume of an agent may be that of an execution that is being started. */
+const STARTED_AFTER_MS = 10 * 60_000;
+
+/** Sets the expiry of what belongs to an ended execution, unless it expires earlier; a later pass removes it. */
 async function expire(store: VolumeStore, volume: VolumeDocument, now: number): Promise<boolean> {
-  if (volume.expires_at_ms !== null || volume.status !== 'ready' || (await store.isUsed(volume))) return false;
   const expires_at_ms = now + implicitKeepMs(store.parts.limits);
+  if (volume.status !== 'ready' || (volume.expires_at_ms ?? Infinity) <= expires_at_ms) return false;
+  if (volume.made_by === 'agent' && now - Date.parse(volume.created_at) < STARTED_AFTER_MS) return false;
+  if (await store.isUsed(volume)) return false;
   await store.parts.records.change(volume.tenant, volume.id, () => ({ expires_at_ms }));
   return false;
 }

@@ -5,6 +5,7 @@ import type { Documents } from '../../runtime/documents.ts';
 import { beforeActing, SvcError } from '../../runtime/errors.ts';
 import type { Random } from '../../runtime/random.ts';
 import type {
+  ExecutionVolumes,
   OwnedStorageEvent,
   StorageTail,
   VolumeApi,
@@ -15,6 +16,7 @@ import type {
 } from '../../usecases/ports/volumes.ts';
 import { EventRecord, STORAGE_EVENT_DOCUMENTS, type StorageEventDocument } from './event-record.ts';
 import { EventTail } from './event-tail.ts';
+import { executionVolumes } from './execution-volumes.ts';
 import { QuotaWatch, quotaExceeded } from './quota-watch.ts';
 import { SearchThreads } from './search/threads.ts';
 import { shown, sizeLimitBytes, VOLUME_DOCUMENTS, type VolumeDocument, type VolumeLimits } from './stored-volume.ts';
@@ -44,6 +46,7 @@ export interface VolumesOptions {
 /** The volumes of this node: all ports. */
 export interface Volumes extends VolumeApi, VolumeDirectories, VolumeHolds, VolumeQuotas {
   readonly files: VolumeFiles;
+  readonly ofExecutions: ExecutionVolumes;
   readonly store: VolumeStore;
   /** Follows the storage events of a tenant. */
   tail(tenant: string): Promise<StorageTail>;
@@ -84,6 +87,7 @@ export async function createVolumes(options: VolumesOptions): Promise<Volumes> {
   return {
     store,
     files: createVolumeFiles(store, random, threads),
+    ofExecutions: executionVolumes(store),
     hold: (tenant, volumeId) => store.hold(tenant, volumeId),
     async tail(tenant) {
       // What happened here before must not be new to the reader.
@@ -201,7 +205,7 @@ async function implicit(store: VolumeStore, tenant: string, executionId: string)
     id: executionId,
     name: `${executionId}/workspace`,
     storage_class: 'ephemeral',
-    without_ttl: true,
+    expires_at_ms: null,
     made_by: 'implicit',
     workflow_execution_id: executionId,
     size_limit_bytes: sizeLimitBytes(undefined, limits),

@@ -1,8 +1,10 @@
 import { checkDocument, type Parsed } from '../schema-problems.ts';
+import type { KnownStorage } from '../workflow/check/flow.ts';
 import type { Finding } from '../workflow/finding.ts';
 import { parseYaml } from '../yaml.ts';
 import { type AgentManifest, AgentManifestSchema } from './schema.ts';
 import { ignoredFields, neverStarts, unknownModel } from './unserved.ts';
+import { measuredSizes } from './volumes.ts';
 
 /** An agent manifest from its YAML, or every problem with path, line and column. Never throws. */
 export function parseAgentManifest(text: string): Parsed<AgentManifest> {
@@ -10,20 +12,21 @@ export function parseAgentManifest(text: string): Parsed<AgentManifest> {
   return parsed.ok ? checkDocument(AgentManifestSchema, parsed.yaml) : parsed;
 }
 
-/** The same for a deploy: what every start would refuse is a problem, too. */
-export function parseDeployableAgent(text: string): Parsed<AgentManifest> {
+/** The same for a deploy: what every start would refuse is a problem, too. `maxSizeLimitMb`: that of the node's volumes. */
+export function parseDeployableAgent(text: string, maxSizeLimitMb?: number): Parsed<AgentManifest> {
   const parsed = parseAgentManifest(text);
   const yaml = parseYaml(text);
   if (!parsed.ok || !yaml.ok) return parsed;
-  const problems = neverStarts(parsed.manifest, yaml.yaml);
+  const problems = neverStarts(parsed.manifest, yaml.yaml, maxSizeLimitMb);
   return problems.length === 0 ? parsed : { ok: false, problems };
 }
 
 /**
  * Warnings of a deploy: fields that are accepted and do not do what they say, a model that no node has, commands that an
  * allowlist of first arguments does not restrict. `models`: aliases that nodes have; empty: nothing is known of them.
+ * `storage`: of the node; absent: sizes of volumes are not checked.
  */
-export function agentFindings(text: string, models: readonly string[]): Finding[] {
+export function agentFindings(text: string, models: readonly string[], storage?: KnownStorage): Finding[] {
   const parsed = parseAgentManifest(text);
   const yaml = parseYaml(text);
   if (!parsed.ok || !yaml.ok) return [];
@@ -31,6 +34,7 @@ export function agentFindings(text: string, models: readonly string[]): Finding[
   return [
     ...ignoredFields(manifest, yaml.yaml),
     ...unknownModel(manifest, models, yaml.yaml),
+    ...(storage?.enforcesSize === false ? measuredSizes(manifest, yaml.yaml) : []),
     ...commandWarnings(text),
   ];
 }

@@ -3,20 +3,27 @@ import type { Problem, YamlText } from '../schema-problems.ts';
 import { pathText } from '../schema-problems.ts';
 import type { Finding } from '../workflow/finding.ts';
 import type { AgentManifest } from './schema.ts';
+import { ignoredOfVolumes, volumeFaults } from './volumes.ts';
 
 type Path = readonly PropertyKey[];
 
 /** What every start of the agent would refuse, so that its deploy is refused. */
-export function neverStarts({ spec }: AgentManifest, { locate }: Pick<YamlText, 'locate'>): Problem[] {
+export function neverStarts(
+  { spec }: AgentManifest,
+  { locate }: Pick<YamlText, 'locate'>,
+  maxSizeLimitMb?: number,
+): Problem[] {
   const unserved = unservedValidators(spec).map(({ path, what }) => ({
     path,
     message: `${what} is not served by this version: every start would be refused`,
   }));
-  return [...unreadableContext(spec), ...unserved].map(({ path, message }) => ({
-    path: pathText(path),
-    ...locate(path),
-    message,
-  }));
+  return [...unreadableContext(spec), ...unserved, ...volumeFaults(spec.volumes, maxSizeLimitMb)].map(
+    ({ path, message }) => ({
+      path: pathText(path),
+      ...locate(path),
+      message,
+    }),
+  );
 }
 
 /** Context that the rules of the manifest itself keep every execution from reading. */
@@ -115,12 +122,7 @@ function ignored({ schedule, delivery, advanced, volumes, runtime, security }: A
       message: 'health checks of agents are not served by this version',
       cure: SOON,
     },
-    {
-      path: ['spec', 'volumes'],
-      isSet: volumes.length > 0,
-      message: 'volumes of an agent are not served by this version: an execution has its workspace alone',
-      cure: 'Give the volumes to the Agent state of a workflow.',
-    },
+    ...ignoredOfVolumes(volumes).map(({ path, message }) => ({ path, message, isSet: true, cure: 'Remove it.' })),
     {
       path: ['spec', 'runtime', 'isolation'],
       isSet: runtime.isolation === 'firecracker',

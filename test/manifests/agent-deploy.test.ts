@@ -11,6 +11,55 @@ const agentOf = (spec: object): string =>
     spec: { task: { instruction: 'x' }, ...spec },
   });
 
+const VOLUME_ID = '3f0c9a52-7a3e-4b67-9d44-0d0f6d1f2a99';
+
+const AT = { name: 'a', mount_path: '/workspace/data', access_mode: 'read-write' };
+
+const EPHEMERAL = { ...AT, storage_class: 'ephemeral', ttl_hours: 1 };
+
+const PERSISTENT = { ...AT, storage_class: 'persistent', source: { volume_id: VOLUME_ID } };
+
+describe('a deploy refuses volumes that no start could have', () => {
+  const LARGE = { ...EPHEMERAL, size_limit: '101Mi' };
+  const many = Array.from({ length: 50 }, (_, at) => ({
+    ...EPHEMERAL,
+    name: `v${at}`,
+    mount_path: `/workspace/v${at}`,
+  }));
+  const sourced = (volume_id: string): object => ({ ...PERSISTENT, source: { volume_id } });
+  const CASES: readonly (readonly [what: string, volumes: readonly object[], path: string, message: RegExp])[] = [
+    ['of opendal', [{ ...EPHEMERAL, type: 'opendal', provider: 's3' }], '[0].type', /type opendal is not served/],
+    ['of the host', [{ ...EPHEMERAL, type: 'hostPath' }], '[0].type', /type hostPath is not served/],
+    ['of a gateway', [{ ...EPHEMERAL, type: 'seal' }], '[0].type', /type seal is not served/],
+    ['larger than the node allows', [LARGE], '[0].size_limit', /volumes of 100 MiB at most/],
+    ['named by no UUID', [sourced('data')], '[0].source.volume_id', /expected the UUID of a persistent volume/],
+    ['named by what is no template', [sourced('{{input')], '[0].source.volume_id', /expected a Handlebars template/],
+    ['more than an execution can mount', many, '', /at most 49 volumes beside the workspace, got 50/],
+    ['at overlapping paths', [EPHEMERAL, { ...EPHEMERAL, name: 'b' }], '[1].mount_path', /overlaps mount_path/],
+    ['outside of the workspace', [{ ...EPHEMERAL, mount_path: '/data' }], '[0].mount_path', /path under it/],
+  ];
+  for (const [what, volumes, path, message] of CASES)
+    test(what, () => {
+      const parsed = parseDeployableAgent(agentOf({ volumes }), 100);
+      assert.ok(!parsed.ok);
+      const [problem, ...more] = parsed.problems;
+      assert.deepEqual([problem?.path, more], [`spec.volumes${path}`, []]);
+      assert.match(problem?.message ?? '', message);
+      assert.ok((problem?.line ?? 0) > 8 && (problem?.column ?? 0) > 1, JSON.stringify(problem));
+    });
+
+  test('those that a node can have are accepted without a warning', () => {
+    const volumes = [
+      { ...EPHEMERAL, size_limit: '100Mi' },
+      { ...sourced('{{input.volume}}'), name: 'b', mount_path: '/workspace/b' },
+      { ...PERSISTENT, name: 'c', mount_path: '/workspace/c', access_mode: 'read-only' },
+    ];
+    const text = agentOf({ volumes });
+    assert.ok(parseDeployableAgent(text, 100).ok);
+    assert.deepEqual(agentFindings(text, []), []);
+  });
+});
+
 describe('a deploy refuses what every start would refuse', () => {
   const CASES: readonly (readonly [what: string, spec: object, path: string])[] = [
     [
@@ -79,20 +128,10 @@ describe('a deploy warns by name of fields that do not do what they say', () => 
     ['spec.advanced.startup_script', { advanced: { startup_script: 'true' } }],
     ['spec.advanced.warm_pool_size', { advanced: { warm_pool_size: 2 } }],
     ['spec.advanced.health_check', { advanced: { health_check: { every: 1 } } }],
-    [
-      'spec.volumes',
-      {
-        volumes: [
-          {
-            name: 'a',
-            storage_class: 'ephemeral',
-            ttl_hours: 1,
-            mount_path: '/workspace/data',
-            access_mode: 'read-write',
-          },
-        ],
-      },
-    ],
+    ['spec.volumes[0].config', { volumes: [{ ...EPHEMERAL, config: { bucket: 'a' } }] }],
+    ['spec.volumes[0].source', { volumes: [{ ...EPHEMERAL, source: { volume_id: VOLUME_ID } }] }],
+    ['spec.volumes[0].ttl_hours', { volumes: [{ ...PERSISTENT, ttl_hours: 1 }] }],
+    ['spec.volumes[0].size_limit', { volumes: [{ ...PERSISTENT, size_limit: '1Mi' }] }],
     ['spec.runtime.isolation', { runtime: { isolation: 'firecracker' } }],
   ];
   for (const [path, spec] of CASES)

@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { KnownToDeploy } from '../../catalog/manifest-reading.ts';
 import type { RuntimeTable } from '../../manifests/runtime-table/table.ts';
 import type { Authenticator, NodeTokens, OperationAudit, Webhooks } from '../../security/api.ts';
 import type { CallerToolParts } from '../../usecases/caller-tools.ts';
@@ -74,6 +75,8 @@ export interface RestServerParts extends OperationPorts {
   readonly runtimes?: RuntimeTable;
   /** Aliases of the models that live nodes have. Absent or empty: a deploy does not check them. */
   readonly models?: () => readonly string[];
+  /** What the node can do for volumes. Absent: a deploy of an agent does not warn of sizes. */
+  readonly storage?: KnownToDeploy['storage'];
   /** Absent: the generate routes are not served. */
   readonly authors?: AuthorApi;
   /** Origins whose pages may call (`spec.network.cors.allow`). Absent: none. */

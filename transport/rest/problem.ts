@@ -37,7 +37,11 @@ const isFailedStart = (error: SvcError, { starts }: { readonly starts?: boolean 
 
 /** The text of an error for clients. Never the message of a bug, which may contain secrets. */
 function publicText(error: SvcError, texts: ProblemTexts): string {
-  if (error.code === 'not_found') return texts.notFound ?? error.message;
+  if (error.code === 'not_found') {
+    // A field of the manifest names something else than the route, such as a volume.
+    const isOfManifest = error.field?.startsWith('spec.') === true;
+    return isOfManifest ? error.message : (texts.notFound ?? error.message);
+  }
   if (error.row.kind !== 'bug') return error.message;
   return texts.bug ?? ERRORS[error.code].message;
 }

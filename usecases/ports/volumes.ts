@@ -62,6 +62,24 @@ export interface VolumeDirectories {
   checkQuota(tenant: string, volumeId: string, known?: KnownVolume): Promise<void>;
 }
 
+/** The volumes that an agent's manifest names, in one execution. Implemented by execution-volumes.ts. */
+export interface ExecutionVolumes {
+  /**
+   * Creates an ephemeral volume, which ends with the execution, or earlier after `ttlHours`. A repeat finds it. Returns its
+   * id. Throws `invalid_argument` for a size above the node's limit, `quota_exceeded`.
+   */
+  make(
+    identity: Identity,
+    executionId: string,
+    volume: { readonly name: string; readonly ttlHours: number; readonly sizeLimitBytes: number | undefined },
+  ): Promise<string>;
+  /**
+   * Records the execution as a user of a persistent volume and returns the volume's id. `field` is for errors. Throws
+   * `not_found`, also for a volume that the identity may not see, and `failed_precondition` for an ephemeral one.
+   */
+  use(identity: Identity, executionId: string, volumeId: string, field: string): Promise<string>;
+}
+
 /**
  * Keeps a volume while an effect uses it: until the returned function is called, this node removes it neither by TTL
  * nor by API.

@@ -40,7 +40,7 @@ export const forked =
   };
 
 function begin(fork: Fork, before: RunningExecution, turn: ExecutionTurn): RunningExecution {
-  const ids: NewIds = new Map([[before.execution_id, fork.execution_id]]);
+  const ids: NewIds = new Map([[before.execution_id, fork.execution_id], ...ownVolumes(fork, before)]);
   for (const { kind, id } of waitsOf(phaseOf(before))) {
     if (kind === 'panel' || kind === 'call judges' || kind === 'dispatch') ids.set(id, turn.newId());
   }
@@ -59,6 +59,16 @@ function begin(fork: Fork, before: RunningExecution, turn: ExecutionTurn): Runni
   return { ...running, current: { ...running.current, streamed: expectRepeat(running.current.streamed) } };
 }
 
+/** The volumes of the manifest: the fork has its own ones. */
+function ownVolumes(fork: Fork, before: RunningExecution): [original: string, own: string][] {
+  return (before.mounts ?? []).flatMap((mount): [string, string][] => {
+    const own = fork.mounts?.find(
+      ({ mount_path, of_manifest }) => of_manifest === true && mount_path === mount.mount_path,
+    );
+    return mount.of_manifest === true && own !== undefined ? [[mount.volume_id, own.volume_id]] : [];
+  });
+}
+
 /** The fields that belong to the fork alone. Its containers and the sessions of its agent are its own. */
 function asOwn(fork: Fork, before: RunningExecution, turn: ExecutionTurn): RunningExecution {
   const now = new Date(turn.now).toISOString();
@@ -73,6 +83,7 @@ function asOwn(fork: Fork, before: RunningExecution, turn: ExecutionTurn): Runni
     trace_id: turn.trace,
     forked_from: fork.work.from,
     notify: fork.notify,
+    mounts: fork.mounts ?? rest.mounts,
     sessions: [],
     started_at: now,
     updated_at: now,

@@ -5,8 +5,8 @@ import { phaseOf, placesOf, waitsOf } from '../../../actors/execution/phase.ts';
 import { ExecutionState } from '../../../actors/execution/state.ts';
 import { type JsonObject, plainJson, plainObject } from '../../../runtime/json.ts';
 import { ActorDriver, type DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
-import type { Bootstrapped } from './bootstrapped.ts';
-import { AGENT_ID, EXECUTION_ID, manifestOf } from './driven-execution.ts';
+import { Bootstrapped } from './bootstrapped.ts';
+import { AGENT_ID, EXECUTION_ID, manifestOf, programOf } from './driven-execution.ts';
 import { WAYS } from './phases.ts';
 
 const FORK_ID = '3f0c9a52-7a3e-4b67-9d44-0d0f6d1f2a99';
@@ -77,6 +77,19 @@ describe('a fork of an execution goes on where the original is, under ids of its
       assert.ok(!text.includes(`"${EXECUTION_ID}"`), 'an id of the original is left');
     });
   }
+});
+
+test('a fork has the volumes of the manifest that its own start made, and those of the workflow as they were', () => {
+  const given = { volume_id: 'given', mount_path: '/workspace/given', read_only: true };
+  const named = (volume_id: string) => ({
+    ...{ volume_id, mount_path: '/workspace/scratch', read_only: false, of_manifest: true },
+  });
+  const original = new Bootstrapped();
+  original.start(programOf(), { mounts: [given, named('of-original')] });
+  const { fork, turn } = forkOf(original, { mounts: [given, named('of-fork')] });
+  const expected = [given, { volume_id: 'of-fork', mount_path: '/workspace/scratch', read_only: false }];
+  assert.deepEqual(turn.effects[0]?.request.input.mounts, expected);
+  assert.ok(!JSON.stringify(fork.state).includes('of-original'));
 });
 
 describe('a fork with another input asks again what waits for it, and only that', () => {

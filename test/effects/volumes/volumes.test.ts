@@ -199,6 +199,69 @@ describe('volumes of a workflow execution', () => {
   });
 });
 
+describe('a volume of an agent’s manifest', () => {
+  const scratch = { name: 'scratch', ttlHours: 5, sizeLimitBytes: 1_000 };
+
+  test('is made once, ends after its execution as the workspace does, and never while the execution is being started', async () => {
+    await using bench = await volumesUnderTest();
+    const { ofExecutions } = bench.volumes;
+    const id = await ofExecutions.make(ACME, RUN, scratch);
+    assert.equal(await ofExecutions.make(ACME, RUN, scratch), id);
+    assert.notEqual(await ofExecutions.make(OTHER, RUN, scratch), id);
+    const { name, size_limit_bytes, expires_at, created_at } = await bench.volumes.get('acme', id);
+    assert.deepEqual([name, size_limit_bytes], [`${RUN}/volumes/scratch`, 1_000]);
+    assert.equal(Math.round(Date.parse(expires_at ?? '') - Date.parse(created_at)) / HOUR_MS, 5);
+    const expiry = async () => (await bench.volumes.store.parts.records.get('acme', id)).expires_at_ms ?? 0;
+    const before = await expiry();
+    await sweep(bench);
+    assert.equal(await expiry(), before, 'it is young');
+    bench.running.add(RUN);
+    bench.clock.skewMs = HOUR_MS;
+    await sweep(bench);
+    assert.equal(await expiry(), before, 'its execution runs');
+    await assert.rejects(bench.volumes.delete(ACME, id), { code: 'conflict' });
+    bench.running.delete(RUN);
+    await sweep(bench);
+    assert.ok((await expiry()) <= bench.clock.now() + HOUR_MS, 'its execution has ended');
+    bench.clock.skewMs += HOUR_MS + 1_000;
+    assert.equal(await sweep(bench), 2);
+    assert.deepEqual(await readdir(join(bench.root, 'acme')), []);
+  });
+
+  test('expires after its own time, also while the execution runs', async () => {
+    await using bench = await volumesUnderTest();
+    bench.running.add(RUN);
+    await bench.volumes.ofExecutions.make(ACME, RUN, { ...scratch, ttlHours: 0.5 });
+    bench.clock.skewMs = HOUR_MS / 2 + 1_000;
+    assert.equal(await sweep(bench), 1);
+  });
+
+  test('of a private run is its owner’s; a size above the node’s is refused', async () => {
+    await using bench = await volumesUnderTest();
+    const { ofExecutions } = bench.volumes;
+    const ada = { ...ACME, kind: 'tenant_user', confidential: true } as const;
+    const id = await ofExecutions.make(ada, RUN, scratch);
+    await bench.volumes.get(ada, id);
+    await assert.rejects(bench.volumes.get({ ...ada, subject: 'bob' }, id), { code: 'not_found' });
+    const large = ofExecutions.make(ACME, RUN, { ...scratch, name: 'large', sizeLimitBytes: 101 * MiB });
+    await assert.rejects(large, { code: 'invalid_argument', field: 'size_limit_bytes' });
+  });
+
+  test('that is persistent must be the tenant’s, and is not deleted while the execution runs', async () => {
+    await using bench = await volumesUnderTest();
+    const { ofExecutions } = bench.volumes;
+    const id = await bench.volume();
+    bench.running.add(RUN);
+    assert.equal(await ofExecutions.use(ACME, RUN, id.toUpperCase(), 'f'), id);
+    await assert.rejects(bench.volumes.delete(ACME, id), { code: 'conflict' });
+    await assert.rejects(ofExecutions.use(OTHER, RUN, id, 'f'), { code: 'not_found', field: 'f' });
+    const short = await bench.volumes.create(ACME, { name: 'short', storage_class: 'ephemeral' });
+    await assert.rejects(ofExecutions.use(ACME, RUN, short.id, 'f'), { code: 'failed_precondition', field: 'f' });
+    bench.running.delete(RUN);
+    await bench.volumes.delete(ACME, id);
+  });
+});
+
 describe('the sweep', () => {
   test('removes ephemeral volumes after their time, never one that an effect works in', async () => {
     await using bench = await volumesUnderTest();

@@ -27,13 +27,13 @@ const deployAgentSchema = {
 };
 
 /** POST /v1/agents (H11). In a plugin of its own, since only this route accepts YAML bodies. */
-export function deployAgentRoute(app: RestApp, { agents, runtimes, models = () => [] }: RestParts): void {
+export function deployAgentRoute(app: RestApp, { agents, runtimes, models = () => [], storage }: RestParts): void {
   app.register((plugin: RestApp, _options, done) => {
     acceptYamlBodies(plugin);
     plugin.post('/v1/agents', { config: agentRoute('write'), schema: deployAgentSchema }, async (request) => {
       const { manifest_yaml, ...options } = deployment(request.body, request.query);
       const deployed = await agents.deploy(callerOf(request), manifest_yaml, options);
-      const warnings = await agentWarnings(manifest_yaml, { runtimes: runtimes ?? null, models: models() });
+      const warnings = await agentWarnings(manifest_yaml, { runtimes: runtimes ?? null, models: models(), storage });
       return warnings.length === 0 ? deployed : { ...deployed, warnings };
     });
     done();
@@ -51,13 +51,14 @@ const validateAgentSchema = {
 };
 
 /** POST /v1/agents/validate. Changes nothing, so it needs only read access. */
-export function validateAgentRoute(app: RestApp, { runtimes, models = () => [] }: RestParts): void {
+export function validateAgentRoute(app: RestApp, { runtimes, models = () => [], storage }: RestParts): void {
   app.register((plugin: RestApp, _options, done) => {
     acceptYamlBodies(plugin);
     plugin.post('/v1/agents/validate', { config: agentRoute('read'), schema: validateAgentSchema }, (request) =>
       validateAgent(manifestBody(ValidateBody, request.body).manifest_yaml, {
         runtimes: runtimes ?? null,
         models: models(),
+        storage,
       }),
     );
     done();
