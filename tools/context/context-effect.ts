@@ -48,7 +48,7 @@ export function createContextEffect(parts: ContextEffectParts): EffectHandler<ty
       const texts: string[] = [];
       for (const asked of entries) {
         signal.throwIfAborted();
-        const text = await named(asked, signal, () => textOf(parts, reading, asked, context));
+        const text = await namingEntry(asked, signal, () => textOf(parts, reading, asked, context));
         reading.leftBytes -= Buffer.byteLength(text);
         texts.push(text);
       }
@@ -129,8 +129,8 @@ const CODES: Partial<Record<ToolFailure['code'], ErrorCode>> = {
   FileTooLarge: 'payload_too_large',
 };
 
-/** Runs `work`; its errors name the entry. */
-async function named({ index, entry }: Asked, signal: AbortSignal, work: () => Promise<string>): Promise<string> {
+/** Runs `work`. Its errors name the entry; the store that was away stays their cause. */
+async function namingEntry({ index, entry }: Asked, signal: AbortSignal, work: () => Promise<string>): Promise<string> {
   try {
     return await work();
   } catch (thrown) {
@@ -140,7 +140,7 @@ async function named({ index, entry }: Asked, signal: AbortSignal, work: () => P
       const code = thrown.class === 'policy' ? 'forbidden' : (CODES[thrown.code] ?? 'failed_precondition');
       throw new SvcError(code, `${where}: ${problemOf(thrown)}`, { cause: thrown });
     }
-    if (!(thrown instanceof SvcError) || thrown.store !== undefined || thrown.row.kind === 'bug') throw thrown;
+    if (!(thrown instanceof SvcError) || thrown.row.kind === 'bug') throw thrown;
     const code = thrown instanceof PageRefused ? codeOfStatus(thrown.status) : thrown.code;
     const { retryAfterMs } = thrown;
     throw new SvcError(code, `${where}: ${thrown.message.replace(/^web\.fetch: /, '')}`, {

@@ -22,8 +22,8 @@ const isRead = (entry: ContextEntry): entry is ReadEntry => entry.type !== 'text
 
 /** Begins the first iteration, after the files and URLs of `spec.context` were read. Throws as `beginIteration`. */
 export function beginRun(execution: IdleExecution, turn: ExecutionTurn): RunningExecution {
-  const { plan, context_text, started_at } = execution;
-  if (plan.context_entries === undefined || context_text !== undefined) return beginIteration(execution, turn);
+  const { plan, started_at } = execution;
+  if (plan.context_entries === undefined) return beginIteration(execution, turn);
   const current = { effect_id: '', in_doubt: 0, streamed: nothingStreamed };
   const leftMs = Math.max(1, Date.parse(started_at) + plan.execution_timeout_ms - turn.now);
   const effect_id = turn.effect({

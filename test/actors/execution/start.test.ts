@@ -82,12 +82,6 @@ const REFUSED: readonly Refused[] = [
     names: /spec\.execution\.validation\[0\]\.target/,
   },
   {
-    title: 'context that has to be fetched',
-    manifest: manifestOf({ context: [{ type: 'file', path: '/workspace/notes' }] }),
-    code: 'unimplemented',
-    names: /spec\.context\[0\]/,
-  },
-  {
     title: 'a template that does not parse',
     manifest: templateOf('{{#if input}}'),
     code: 'invalid_manifest',
