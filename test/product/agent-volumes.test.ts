@@ -43,6 +43,9 @@ const SCRIPT = {
   ],
 };
 
+/** A busy machine takes its time for the rounds of a run. */
+const MOST_MS = 60_000;
+
 const VOLUMES = [
   {
     ...{ name: 'scratch', storage_class: 'ephemeral', ttl_hours: 2, size_limit: '64Ki' },
@@ -83,10 +86,14 @@ describe('the volumes of an agent’s manifest are mounted in its executions', (
   const as = async (caller: CallerName, method: string, path: string, body?: unknown): Promise<Answer> =>
     node.json(method, path, body, await realms.headers(caller));
   const ended = (id: string): Promise<Answer> =>
-    waitUntil(`the end of ${id}`, async () => {
-      const run = await as('alphaAdmin', 'GET', `/v1/executions/${id}`);
-      return run.body.status === 'running' ? undefined : run;
-    });
+    waitUntil(
+      `the end of ${id}`,
+      async () => {
+        const run = await as('alphaAdmin', 'GET', `/v1/executions/${id}`);
+        return run.body.status === 'running' ? undefined : run;
+      },
+      MOST_MS,
+    );
   /** The tenant's volumes by name. */
   const volumes = async (): Promise<ReadonlyMap<string, Readonly<Record<string, unknown>>>> => {
     const { body } = await as('alphaAdmin', 'GET', '/v1/volumes');
@@ -175,10 +182,14 @@ describe('the volumes of an agent’s manifest are mounted in its executions', (
     assert.equal(deployed.status, 200, deployed.text);
     const started = await as('alphaAdmin', 'POST', '/v1/workflows/given/run', {});
     const id = String(started.body.execution_id);
-    const run = await waitUntil('the workflow to end', async () => {
-      const found = await as('alphaAdmin', 'GET', `/v1/workflows/executions/${id}`);
-      return found.body.ended_at === null ? undefined : found;
-    });
+    const run = await waitUntil(
+      'the workflow to end',
+      async () => {
+        const found = await as('alphaAdmin', 'GET', `/v1/workflows/executions/${id}`);
+        return found.body.ended_at === null ? undefined : found;
+      },
+      MOST_MS,
+    );
     // The second state has a volume of its own.
     assert.deepEqual(
       [...run.text.matchAll(/"output":"([^"]*)"/g)].map(([, said]) => said).at(-1),
