@@ -78,7 +78,7 @@ describe('limits and secrets of users on a node with an identity provider', () =
     ];
     assert.deepEqual(
       answers.map(({ status }) => status),
-      [200, 200, 200, 400, 409, 200],
+      [200, 200, 200, 400, 409, 400],
     );
     for (const { text } of answers) assert.doesNotMatch(text, /hunter2/);
     for (const caller of ['betaAdmin', 'operator'] as const) assert.equal((await as(caller, 'GET', path)).status, 404);
