@@ -7,10 +7,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createClient, SvcApiError } from '../../clients/typescript/client.ts';
 
-const [file = '', name = ''] = process.argv.slice(2);
 // A node with `spec.iam.local: token` leaves its token here. Other nodes: SVC_TOKEN, or none.
 const local = join(process.env.SVC_DATA ?? 'data', 'local-token');
 const token = process.env.SVC_TOKEN ?? (existsSync(local) ? readFileSync(local, 'utf8').trim() : undefined);
+
+const [file = '', name = ''] = process.argv.slice(2);
 const svc = createClient({ baseUrl: process.env.SVC_URL ?? 'http://127.0.0.1:8080', token });
 
 await svc.workflows.deploy({ body: readFileSync(file, 'utf8'), force: 'true' });

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
+import type { ClientHttp2Stream } from 'node:http2';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createFileRegistry, type DescMessage, type DescMethod, fromBinary } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
+import { WatchedSession } from './answered-streams.ts';
 import type { AttackedNode } from './attacked-node.ts';
 import { type FuzzedCaller, fuzzedCallers } from './fuzzed-callers.ts';
 import { HostileMessages, seededRandom } from './hostile-messages.ts';
@@ -22,7 +23,10 @@ const CALLS_OF_SESSION = 400;
 
 export interface Fuzzed {
   readonly calls: number;
-  /** Calls by method and status: `path STATUS`; `cancelled` and `silent` are of the client. */
+  /**
+   * Calls by method and status: `path STATUS`. `cancelled` and `silent` are of the client; `answered` are those whose status it
+   * did not pass on.
+   */
   readonly counts: ReadonlyMap<string, number>;
   /** Statuses that mean a fault of the node, and whole requests without an answer. */
   readonly faults: readonly string[];
@@ -47,8 +51,8 @@ export class GrpcFuzzer implements AsyncDisposable {
   readonly #callers: readonly FuzzedCaller[];
   readonly #methods: readonly FuzzedMethod[];
   readonly #known: readonly string[];
-  readonly #left = new Map<string, ClientHttp2Session>();
-  readonly #sessions = new Map<string, { session: ClientHttp2Session; calls: number }>();
+  readonly #left = new Map<string, WatchedSession>();
+  readonly #sessions = new Map<string, { watched: WatchedSession; calls: number }>();
 
   private constructor(callers: readonly FuzzedCaller[], known: readonly string[]) {
     this.#callers = callers;
@@ -93,33 +97,33 @@ export class GrpcFuzzer implements AsyncDisposable {
     const shape = hostile.pick(SHAPES);
     const headers = hostile.chance(0.85) ? caller.headers : hostile.pick(HOSTILE_HEADERS);
     return new Promise((resolve) => {
-      const stream = this.#session(caller.address).request(
-        { ...HEAD, ':path': path, ...headers },
-        { endStream: false },
-      );
+      const watched = this.#session(caller.address);
+      const stream = watched.session.request({ ...HEAD, ':path': path, ...headers }, { endStream: false });
       send(stream, shape, message);
-      resolve(resultOf(stream, { path, shape }));
+      resolve(resultOf(stream, watched, { path, shape }));
     });
   }
 
   /** A session is used for some hundred calls: what a connection keeps goes with it. */
-  #session(address: string): ClientHttp2Session {
+  #session(address: string): WatchedSession {
     const found = this.#sessions.get(address);
-    if (found !== undefined && !found.session.closed && !found.session.destroyed && found.calls < CALLS_OF_SESSION) {
+    const session = found?.watched.session;
+    if (found !== undefined && !session?.closed && !session?.destroyed && found.calls < CALLS_OF_SESSION) {
       found.calls += 1;
-      return found.session;
+      return found.watched;
     }
     // Closed one session later: one that is closed sends no request that it has taken and not yet written.
-    this.#left.get(address)?.close();
-    if (found !== undefined) this.#left.set(address, found.session);
-    const session = connect(`http://${address}`).on('error', () => undefined);
-    this.#sessions.set(address, { session, calls: 1 });
-    return session;
+    this.#left.get(address)?.session.close();
+    if (found !== undefined) this.#left.set(address, found.watched);
+    const watched = new WatchedSession(address);
+    watched.session.on('error', () => undefined);
+    this.#sessions.set(address, { watched, calls: 1 });
+    return watched;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { session } of this.#sessions.values()) session.destroy();
-    for (const session of this.#left.values()) session.destroy();
+    for (const { watched } of this.#sessions.values()) watched.session.destroy();
+    for (const { session } of this.#left.values()) session.destroy();
     for (const { close } of this.#callers) close();
   }
 }
@@ -174,7 +178,11 @@ function send(stream: ClientHttp2Stream, shape: Shape, message: Buffer): void {
 }
 
 /** The status of a call, or `cancelled` where it was cut off here. */
-function resultOf(stream: ClientHttp2Stream, { path, shape }: { path: string; shape: Shape }): Promise<Result> {
+function resultOf(
+  stream: ClientHttp2Stream,
+  watched: WatchedSession,
+  { path, shape }: { path: string; shape: Shape },
+): Promise<Result> {
   const goesOn =
     UNFINISHED.has(shape) || /Watch$|Reflection|ExecuteAgent$|ForwardExecution$|ValidateWithJudges$/.test(path);
   return new Promise((resolve) => {
@@ -186,6 +194,10 @@ function resultOf(stream: ClientHttp2Stream, { path, shape }: { path: string; sh
     // One second after the other: on a busy machine this process may stand still for longer, with the answer there.
     const wait = (): void => {
       left -= 1;
+      if (watched.hasAnswered(stream.id)) {
+        done('answered', 'the client did not pass it on');
+        return;
+      }
       if (left > 0) {
         timer.refresh();
         return;
