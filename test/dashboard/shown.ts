@@ -2,7 +2,7 @@ import type { Locator, Page } from 'playwright-core';
 import { waitUntil } from '../support/wait-until.ts';
 
 /** Higher than any list of these tests: all rows are in the document. */
-export const TALL = { viewport: { width: 1_300, height: 6_000 } } as const;
+export const TALL = { viewport: { width: 1_300, height: 9_000 } } as const;
 
 /** Cells of the rows of a table, once it has so many. */
 export async function rowsOf(page: Page, table: string, count: number): Promise<string[][]> {
@@ -10,9 +10,9 @@ export async function rowsOf(page: Page, table: string, count: number): Promise<
   await waitUntil(
     `${count} rows of ${table} on ${page.url()}`,
     async () =>
-      (await found.getAttribute('aria-rowcount', { timeout: 5_000 })) === String(count + 1) &&
+      (await found.getAttribute('aria-rowcount', { timeout: 20_000 })) === String(count + 1) &&
       (await found.getByRole('row').count()) === count + 1,
-    20_000,
+    60_000,
   );
   const rows = await found.getByRole('row').all();
   const cells = await Promise.all(rows.slice(1).map((row) => row.getByRole('cell').allInnerTexts()));
