@@ -29,7 +29,7 @@ import { Latencies, LiveTargets, type ModelPart, type Target } from './targets.t
 export interface ModelEffectParts {
   readonly providers: readonly ProviderConfig[];
   readonly selection: ModelSelection;
-  /** The models when they may change; absent: those of `providers` for good. */
+  /** Models that may change while the node runs. Absent: those of `providers`, which never change. */
   readonly targets?: LiveTargets;
   readonly secrets: Secrets;
   readonly clock?: Clock;
