@@ -114,6 +114,16 @@ export class DashboardPage implements AsyncDisposable {
     return one;
   }
 
+  /** Waits until the page has its title. A page that never has one is told apart by what it shows and complained of. */
+  async titled(): Promise<void> {
+    try {
+      await this.page.locator('h1').waitFor();
+    } catch (cause) {
+      const shown = (await this.page.locator('body').innerText()).slice(0, 1_000);
+      throw new Error(`${this.page.url()} has no title but ${shown}; ${this.complaints.join('; ')}`, { cause });
+    }
+  }
+
   /** What axe finds that is serious or critical. It takes about a second: a normal run examines one page of six, by chance. */
   async serious(): Promise<string[]> {
     if (randomInt(EXAMINED) > 0) return [];

@@ -145,7 +145,7 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
       await using tab = await browser.open(node.url, { colorScheme });
       for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
         await tab.page.goto(node.url + path);
-        await tab.page.locator('h1').waitFor();
+        await tab.titled();
         await waitUntil(`${path} to have read all`, async () => (await tab.page.locator('.loading').count()) === 0);
         const said = [...tab.complaints.splice(0), ...(await tab.serious())];
         if (said.length > 0) found[path] = said;
@@ -490,7 +490,7 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
     await using tab = await browser.open(node.url, { viewport: { width: 375, height: 700 } });
     for (const path of ['/', '/runs', `/runs/execution/${run}`, '/fleet', '/catalog', '/approvals']) {
       await tab.page.goto(node.url + path);
-      await tab.page.locator('h1').waitFor();
+      await tab.titled();
       assert.equal(await tab.page.evaluate('document.documentElement.scrollWidth <= innerWidth'), true, path);
     }
   });

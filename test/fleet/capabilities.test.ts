@@ -86,8 +86,11 @@ describe('nodes that cannot run the same', { skip }, () => {
     assert.equal(ended, 'completed');
     assert.equal(model.calls.length > 0, true);
     await model.stop();
-    const { runs } = Runs.parse((await whole.call('GET', '/v1/runs?name=managed-one')).body);
-    assert.deepEqual([...new Set(runs.map(({ node }) => node))], [id]);
+    const node = await waitUntil('the list has it', async () => {
+      const { runs } = Runs.parse((await whole.call('GET', '/v1/runs?name=managed-one')).body);
+      return runs[0]?.status === 'completed' && runs[0].node;
+    });
+    assert.equal(node, id);
   });
 
   test('an exclusive node takes no work without its tags', async () => {

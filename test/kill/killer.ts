@@ -10,7 +10,7 @@ export const USUAL_LIFE_MS = 600;
 /** Some lives are longer, so that the longest work ends in one of them. */
 const LONG_SHARE = 0.25;
 const LONG_MS = 1_500;
-/** Every third kill waits for an event, so long at most. */
+/** Every third kill, the first one too, waits for an event, so long at most. */
 const STREAM_EVERY = 3;
 const STREAM_MS = 5_000;
 const SETTLE_MS = 60_000;
@@ -43,11 +43,12 @@ export async function killAgainAndAgain(
 ): Promise<number> {
   let inStartup = 0;
   for (let kill = 0; kill < kills; kill += 1) {
-    const early = random.chance(STARTUP_SHARE);
+    const hitsStream = nextEvent !== undefined && kill % STREAM_EVERY === 0;
+    const early = !hitsStream && random.chance(STARTUP_SHARE);
     const longest = random.chance(LONG_SHARE) ? LONG_MS : USUAL_LIFE_MS;
     const afterMs = random.between(0, early ? STARTUP_MS : longest * longer);
     if (!early) await node.url;
-    if (!early && nextEvent !== undefined && kill % STREAM_EVERY === 0) {
+    if (hitsStream) {
       await Promise.race([nextEvent(), pause(STREAM_MS, undefined, { signal: abort.signal })]);
     } else await pause(afterMs, undefined, { signal: abort.signal });
     if (node.crashed) throw new Error('the node ended by itself');

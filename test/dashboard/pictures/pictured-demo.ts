@@ -92,7 +92,12 @@ export class PicturedDemo implements AsyncDisposable {
       {
         name: 'trace',
         path: `/traces/${review.trace_id}`,
-        holds: (page) => page.getByRole('application', { name: /^Space-time view/ }),
+        // The title has the run's name once the list was asked for it.
+        holds: (page) =>
+          page
+            .locator('main')
+            .filter({ has: page.getByRole('heading', { name: 'Trace of repo-review' }) })
+            .getByRole('application', { name: /^Space-time view/ }),
       },
       { name: 'fleet', path: '/fleet', holds: (page) => page.locator('.heat-cells i').first() },
       {
