@@ -119,7 +119,7 @@ export class DashboardPage implements AsyncDisposable {
     try {
       await this.page.locator('h1').waitFor();
     } catch (cause) {
-      const shown = (await this.page.locator('body').innerText()).slice(0, 1_000);
+      const shown = ((await this.page.locator('body').textContent()) ?? '').slice(0, 1_000);
       throw new Error(`${this.page.url()} has no title but ${shown}; ${this.complaints.join('; ')}`, { cause });
     }
   }
