@@ -10,7 +10,9 @@ import { startSession } from './app/session.ts';
 for (const choice of CHOICES) choice.apply();
 const root = document.getElementById('root');
 if (root === null) throw new Error('the page has no root element');
-await startSession();
+await startSession(() => {
+  root.textContent = 'The node does not answer. Asking again …';
+});
 createRoot(root).render(
   <StrictMode>
     <QueryClientProvider client={queries}>

@@ -80,10 +80,28 @@ function takeHandedToken(): string | null {
   return token;
 }
 
-/** Reads the configuration, and ends a sign-in when the identity provider has sent the browser back. */
-export async function startSession(): Promise<void> {
+const CONFIG_TIMEOUT_MS = 10_000;
+const CONFIG_RETRY_MS = 1_000;
+
+/** Reads the configuration, without which there is no page: a node that does not answer is asked again, and `onRetry` is called. */
+async function readConfig(onRetry: () => void): Promise<Response> {
+  for (;;) {
+    try {
+      return await fetch('/dashboard/config.json', { signal: AbortSignal.timeout(CONFIG_TIMEOUT_MS) });
+    } catch {
+      onRetry();
+      await new Promise((resolve) => setTimeout(resolve, CONFIG_RETRY_MS));
+    }
+  }
+}
+
+/**
+ * Reads the configuration, and ends a sign-in when the identity provider has sent the browser back. `onRetry` is called
+ * each time that the node did not answer.
+ */
+export async function startSession(onRetry: () => void): Promise<void> {
   const handed = takeHandedToken();
-  const response = await fetch('/dashboard/config.json');
+  const response = await readConfig(onRetry);
   if (!response.ok) return change({ problem: `The node answered ${response.status}. Load the page again.` });
   const config: DashboardConfig = await response.json();
   change({ config });

@@ -93,6 +93,24 @@ describe('signing in to the dashboard', { skip: browserMissing() }, () => {
     assert.deepEqual(tab.complaints, []);
   });
 
+  test('a page whose node does not answer at first says so, and is there once it answers', async () => {
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    let calls = 0;
+    await page.route('**/dashboard/config.json', (route) => {
+      calls += 1;
+      return calls === 1 ? route.abort() : route.continue();
+    });
+    await page.goto(`${node.url}/runs`);
+    await page.getByText('The node does not answer. Asking again').waitFor();
+    await page.getByRole('button', { name: 'Sign in' }).waitFor();
+    assert.equal(calls, 2);
+    assert.deepEqual(
+      tab.complaints.filter((text) => !text.includes('ERR_FAILED')),
+      [],
+    );
+  });
+
   test('the token is in memory only: no storage has it, and a reload asks again', async () => {
     await using tab = await signedIn('olga', '/');
     const kept = await tab.page.evaluate(
